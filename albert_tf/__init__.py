@@ -1,0 +1,1 @@
+"""TFRecords become a trained ALBERT."""

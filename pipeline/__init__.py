@@ -1,0 +1,1 @@
+"""Raw text becomes TFRecords of masked sentence pairs."""

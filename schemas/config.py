@@ -1,0 +1,339 @@
+"""The settings of the three commands: type, default, help and rule in one place.
+
+Everything that decides what comes out is a field here, and nothing else is: number of
+workers, runner and verbosity belong to the command line. Flags, `--help`, `docs/cli.md`
+and `config.json` are made from the fields.
+"""
+
+import dataclasses
+import types
+import typing
+from typing import Any, Literal, TypeVar
+
+from schemas.errors import SettingError
+from schemas.example import RecordLayout
+
+SentenceTask = Literal["sop", "nsp", "none"]
+Sharing = Literal["all", "attention", "ffn", "none"]
+Config = TypeVar("Config")
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices_now: tuple[str, ...] | None = None,
+    changes_result: bool = True,
+) -> Any:
+    """A field with its default, its help text and its bounds (both inclusive).
+
+    Args:
+        default: The value when neither a file nor a flag says otherwise.
+        help: One sentence for `--help`.
+        minimum: The least value allowed.
+        maximum: The greatest value allowed.
+        choices_now: The values of a `Literal` that are offered so far.
+        changes_result: False for what may differ when a run is continued.
+    """
+    metadata = {
+        "help": help,
+        "minimum": minimum,
+        "maximum": maximum,
+        "choices_now": choices_now,
+        "changes_result": changes_result,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def flag_name(field_name: str) -> str:
+    """The flag of a field.
+
+    >>> flag_name("max_seq_length")
+    '--max-seq-length'
+    """
+    return "--" + field_name.replace("_", "-")
+
+
+def plain_type(annotation: Any) -> Any:
+    """The type of a field without its `| None`.
+
+    >>> plain_type(int | None)
+    <class 'int'>
+    """
+    if isinstance(annotation, types.UnionType):
+        (annotation,) = (t for t in annotation.__args__ if t is not type(None))
+    return annotation
+
+
+def check_bounds(config: Any) -> None:
+    """Refuse a value outside the bounds or choices of its field.
+
+    Raises:
+        SettingError: Names the flag, the rule and the value.
+    """
+    for field in dataclasses.fields(config):
+        value, metadata = getattr(config, field.name), field.metadata
+        if value is None:
+            continue
+        minimum, maximum = metadata["minimum"], metadata["maximum"]
+        choices = typing.get_args(plain_type(field.type))
+        if choices and value not in choices:
+            rule = f"one of {', '.join(choices)}"
+        elif minimum is not None and not value >= minimum:
+            rule = f"at least {minimum}"
+        elif maximum is not None and not value <= maximum:
+            rule = f"at most {maximum}"
+        else:
+            continue
+        raise SettingError(f"{flag_name(field.name)} must be {rule}, not {value!r}.")
+
+
+def config_from_dict(config_class: type[Config], values: dict[str, Any]) -> Config:
+    """A config from a JSON object whose keys are the names of its fields.
+
+    Raises:
+        SettingError: A key is unknown or a value has the wrong type.
+    """
+    fields = {f.name: f for f in dataclasses.fields(config_class)}  # type: ignore[arg-type]
+    for name, value in values.items():
+        if name not in fields:
+            raise SettingError(
+                f"{name!r} is no setting of {config_class.__name__}; "
+                f"the settings are {', '.join(fields)}."
+            )
+        check_type(name, value, fields[name].type)
+    return config_class(**values)
+
+
+def check_type(name: str, value: Any, annotation: Any) -> None:
+    """Refuse a JSON value of another type than its field has."""
+    expected = plain_type(annotation)
+    if value is None and expected is not annotation:
+        return
+    if typing.get_args(expected):
+        expected = str
+    allowed = (int, float) if expected is float else expected
+    if not isinstance(value, allowed) or (
+        isinstance(value, bool) and expected is not bool
+    ):
+        raise SettingError(
+            f"{name} must be of type {expected.__name__}, not {value!r}."
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabConfig:
+    """How text becomes a vocabulary."""
+
+    vocab_size: int = option(
+        30000, "Number of pieces, special ones included.", minimum=32
+    )
+    sample_sentences: int = option(
+        1_000_000, "Sentences to train on, a random sample of the text.", minimum=1
+    )
+    character_coverage: float = option(
+        0.99995,
+        "Share of the characters of the text that get a piece of their own.",
+        minimum=0.5,
+        maximum=1.0,
+    )
+    cased: bool = option(False, "Keep capital letters.")
+    keep_accents: bool = option(False, "Keep accents and other combining marks.")
+    seed: int = option(12345, "Chooses the sample of sentences.", minimum=0)
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """How a document becomes training examples."""
+
+    max_seq_length: int = option(
+        512,
+        "Pieces in an example, [CLS] and both [SEP] included.",
+        minimum=8,
+        maximum=4096,
+    )
+    max_predictions_per_seq: int | None = option(
+        None,
+        "Most pieces to predict in an example  "
+        "[default: masked-lm-prob x max-seq-length]",
+        minimum=1,
+    )
+    masked_lm_prob: float = option(
+        0.15, "Share of the pieces to predict.", minimum=0.0, maximum=0.9
+    )
+    max_ngram: int = option(
+        3, "Most whole words masked together.", minimum=1, maximum=10
+    )
+    short_seq_prob: float = option(
+        0.1, "Share of sequences made shorter on purpose.", minimum=0.0, maximum=1.0
+    )
+    dupe_factor: int = option(
+        10, "Copies of the text, each masked differently.", minimum=1, maximum=100
+    )
+    sentence_task: SentenceTask = option(
+        "sop",
+        "The second task: sentence order, next sentence, or none.",
+        choices_now=("sop",),
+    )
+    eval_fraction: float = option(
+        0.005, "Share of the documents held out.", minimum=0.0, maximum=0.9
+    )
+    num_shards: int | None = option(
+        None,
+        "Files per copy  [default: one for 32 MiB of text, 8 to 1000]",
+        minimum=1,
+        maximum=1000,
+    )
+    record_layout: RecordLayout = option(
+        "compact",
+        "Unpadded records, or all eight features of google-research/albert padded.",
+        choices_now=("compact",),
+    )
+    seed: int = option(12345, "Chooses every random draw.", minimum=0)
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        limit = self.max_predictions_per_seq
+        if limit is not None and limit > self.max_seq_length - 3:
+            raise SettingError(
+                f"--max-predictions-per-seq must be at most --max-seq-length - 3 = "
+                f"{self.max_seq_length - 3}, not {limit}."
+            )
+
+    def resolved(self, *, input_bytes: int) -> "DataConfig":
+        """The same settings with every derived default filled in.
+
+        Args:
+            input_bytes: Bytes of text to read; compressed files count four times.
+
+        >>> config = DataConfig().resolved(input_bytes=1_000_000_000)
+        >>> config.max_predictions_per_seq, config.num_shards
+        (77, 30)
+        """
+        predictions = max(1, round(self.masked_lm_prob * self.max_seq_length))
+        num_shards = min(1000, max(8, -(-input_bytes // (32 << 20))))
+        return dataclasses.replace(
+            self,
+            max_predictions_per_seq=self.max_predictions_per_seq or predictions,
+            num_shards=self.num_shards or num_shards,
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """How examples become a trained model."""
+
+    batch_size: int = option(4096, "Examples in an optimizer step.", minimum=1)
+    micro_batch_size: int | None = option(
+        None,
+        "Examples computed at a time, a divisor of the batch  [default: from memory]",
+        minimum=1,
+    )
+    steps: int = option(125_000, "Optimizer steps, the whole schedule.", minimum=1)
+    warmup_steps: int | None = option(
+        None,
+        "Steps of linear warm-up  [default: steps / 40]",
+        minimum=0,
+    )
+    learning_rate: float = option(
+        0.00176, "Peak learning rate, meant for a batch of 4096.", minimum=0.0
+    )
+    scale_lr_to_batch: bool = option(
+        False, "Multiply the learning rate by sqrt(batch-size / 4096)."
+    )
+    precision: Literal["float32", "bfloat16"] = option(
+        "float32", "Number format of the computation; weights stay float32."
+    )
+    eval_every: int | None = option(
+        None,
+        "Steps between evaluations on the held-out split  [default: steps / 25, "
+        "at least 100]",
+        minimum=1,
+        changes_result=False,
+    )
+    eval_examples: int = option(
+        10_000,
+        "Most held-out examples to evaluate on.",
+        minimum=1,
+        changes_result=False,
+    )
+    checkpoint_every: int | None = option(
+        None,
+        "Steps between checkpoints  [default: every 30 minutes]",
+        minimum=1,
+        changes_result=False,
+    )
+    seed: int = option(
+        12345, "Initial weights, order of the examples, dropout.", minimum=0
+    )
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        micro = self.micro_batch_size
+        if micro is not None and self.batch_size % micro:
+            raise SettingError(
+                f"--micro-batch-size must divide --batch-size {self.batch_size}, "
+                f"and {micro} does not."
+            )
+
+    def resolved(self) -> "TrainConfig":
+        """The same settings with the defaults that follow from the steps filled in.
+
+        >>> config = TrainConfig().resolved()
+        >>> config.warmup_steps, config.eval_every
+        (3125, 5000)
+        """
+        warmup = self.steps // 40 if self.warmup_steps is None else self.warmup_steps
+        return dataclasses.replace(
+            self,
+            warmup_steps=warmup,
+            eval_every=self.eval_every or max(100, self.steps // 25),
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The architecture, under the names of Hugging Face's AlbertConfig."""
+
+    vocab_size: int = option(30000, "Pieces in the vocabulary (V).", minimum=6)
+    embedding_size: int = option(128, "Width of the embeddings (E).", minimum=1)
+    hidden_size: int = option(768, "Width of the layers (H).", minimum=1)
+    num_hidden_layers: int = option(12, "Layers (L).", minimum=1)
+    num_hidden_groups: int = option(
+        1, "Groups of layers that share weights.", minimum=1
+    )
+    inner_group_num: int = option(1, "Blocks in a layer of a group.", minimum=1)
+    num_attention_heads: int = option(12, "Attention heads (A).", minimum=1)
+    intermediate_size: int = option(3072, "Width inside the FFN (F).", minimum=1)
+    sharing: Sharing = option("all", "What the layers of a group share (Table 4).")
+    hidden_dropout_prob: float = option(
+        0.0, "Dropout after embeddings and blocks.", minimum=0.0, maximum=0.9
+    )
+    attention_probs_dropout_prob: float = option(
+        0.0, "Dropout on the attention weights.", minimum=0.0, maximum=0.9
+    )
+    max_position_embeddings: int = option(512, "Longest sequence.", minimum=1)
+    type_vocab_size: int = option(2, "Segments.", minimum=2)
+    initializer_range: float = option(
+        0.02, "Standard deviation of the initial weights.", minimum=0.0
+    )
+    layer_norm_eps: float = option(1e-12, "Epsilon of layer normalization.", minimum=0)
+    sentence_task: SentenceTask = option("sop", "The sentence task that is trained.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        if self.hidden_size % self.num_attention_heads:
+            raise SettingError(
+                f"num_attention_heads must divide hidden_size {self.hidden_size}, and "
+                f"{self.num_attention_heads} does not."
+            )
+        if self.num_hidden_groups > self.num_hidden_layers:
+            raise SettingError(
+                f"num_hidden_groups must be at most num_hidden_layers "
+                f"{self.num_hidden_layers}, not {self.num_hidden_groups}."
+            )

@@ -1,0 +1,114 @@
+"""The features of one pre-training example, written once; writer and reader loop here.
+
+Names and dtypes are those of google-research/albert. In the `compact` layout nothing
+that can be derived is stored and nothing is padded, so that a record has the length of
+its text; in `padded` all features have the fixed length that fixed-length parsers ask.
+"""
+
+import dataclasses
+from typing import Literal
+
+RecordLayout = Literal["compact", "padded"]
+DType = Literal["int64", "float32"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Feature:
+    """One feature of a record.
+
+    Attributes:
+        name: The key in the `tf.train.Example`.
+        dtype: What its list holds.
+        length: The setting that bounds its length, or the number 1.
+        is_compact: Whether the `compact` layout stores it; `padded` stores all.
+        meaning: One line for the documentation.
+    """
+
+    name: str
+    dtype: DType
+    length: Literal["max_seq_length", "max_predictions_per_seq", 1]
+    is_compact: bool
+    meaning: str
+
+
+FEATURES = (
+    Feature(
+        "input_ids",
+        "int64",
+        "max_seq_length",
+        True,
+        "[CLS] A [SEP] B [SEP] after masking, as piece ids.",
+    ),
+    Feature(
+        "input_mask",
+        "int64",
+        "max_seq_length",
+        False,
+        "1 at real pieces, 0 at padding.",
+    ),
+    Feature(
+        "segment_ids",
+        "int64",
+        "max_seq_length",
+        False,
+        "0 at [CLS] A [SEP] and at padding, 1 at B [SEP].",
+    ),
+    Feature(
+        "token_boundary",
+        "int64",
+        "max_seq_length",
+        False,
+        "1 at pieces that start a word and at [CLS] and [SEP], else 0.",
+    ),
+    Feature(
+        "masked_lm_positions",
+        "int64",
+        "max_predictions_per_seq",
+        True,
+        "Places in input_ids to predict, ascending.",
+    ),
+    Feature(
+        "masked_lm_ids",
+        "int64",
+        "max_predictions_per_seq",
+        True,
+        "The original piece ids at those places.",
+    ),
+    Feature(
+        "masked_lm_weights",
+        "float32",
+        "max_predictions_per_seq",
+        False,
+        "1.0 at real predictions, 0.0 at padding.",
+    ),
+    # A misnomer kept for compatibility: ALBERT stores the sentence-order label here.
+    Feature(
+        "next_sentence_labels",
+        "int64",
+        1,
+        True,
+        "0: B follows A. 1: swapped (sop) or from elsewhere (nsp).",
+    ),
+)
+
+
+def stored_features(layout: RecordLayout) -> tuple[Feature, ...]:
+    """The features a record of this layout holds, in the order of the table.
+
+    >>> [feature.name for feature in stored_features("compact")]
+    ['input_ids', 'masked_lm_positions', 'masked_lm_ids', 'next_sentence_labels']
+    """
+    return tuple(f for f in FEATURES if f.is_compact or layout == "padded")
+
+
+def feature_length(
+    feature: Feature, *, max_seq_length: int, max_predictions_per_seq: int
+) -> int:
+    """The padded length of a feature, its greatest length in the `compact` layout."""
+    if feature.length == 1:
+        return 1
+    lengths = {
+        "max_seq_length": max_seq_length,
+        "max_predictions_per_seq": max_predictions_per_seq,
+    }
+    return lengths[feature.length]

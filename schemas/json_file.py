@@ -1,0 +1,54 @@
+"""JSON files that are whole or absent: written beside, flushed, then renamed."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import AlbertError
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        AlbertError: The file is absent, unreadable or not a JSON object.
+    """
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise AlbertError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise AlbertError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise AlbertError(f"{path} must hold a JSON object, not a list or a value.")
+    return value
+
+
+def json_text(value: object) -> str:
+    """The one spelling of a JSON value: indented, keys in the order given.
+
+    >>> print(json_text({"b": 1, "a": "é"}), end="")
+    {
+      "b": 1,
+      "a": "é"
+    }
+    """
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_json(path: str | Path, value: object) -> None:
+    """Write a JSON file that no reader ever sees half-written."""
+    write_text(path, json_text(value))
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file that no reader ever sees half-written."""
+    temporary = Path(f"{path}.tmp")
+    with temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

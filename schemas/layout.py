@@ -1,0 +1,65 @@
+"""Every file name of a vocabulary, a data set and a run, each spelled once."""
+
+# In every output directory.
+MANIFEST = "manifest.json"
+CONFIG = "config.json"
+SPM_MODEL = "spiece.model"
+
+# A vocabulary: SPM_MODEL, MANIFEST, CONFIG and
+SPM_VOCAB = "spiece.vocab"
+
+# A data set: MANIFEST, CONFIG, SPM_MODEL and
+DATA_CARD = "README.md"
+SIDECARS = "shards"
+
+# A run: CONFIG, SPM_MODEL and
+MODEL_CONFIG = "model.json"
+DATA_MANIFEST = "data_manifest.json"
+METRICS = "metrics.jsonl"
+TENSORBOARD = "tensorboard"
+CHECKPOINTS = "checkpoints"
+LATEST = "latest"
+BEST = "best"
+
+# A checkpoint.
+MODEL_WEIGHTS = "model.safetensors"
+OPTIMIZER_SLOTS = "optimizer.safetensors"
+STATE = "state.json"
+
+
+def copy_directory(split: str, copy: int) -> str:
+    """The directory of one copy of one split, relative to the data set.
+
+    >>> copy_directory("train", 3)
+    'train/copy-03'
+    """
+    return f"{split}/copy-{copy:02d}"
+
+
+def shard_file(split: str, copy: int, *, shard: int, num_shards: int) -> str:
+    """The TFRecord file of one shard of one copy, relative to the data set.
+
+    >>> shard_file("train", 0, shard=7, num_shards=64)
+    'train/copy-00/part-00007-of-00064.tfrecord'
+    """
+    return (
+        f"{copy_directory(split, copy)}/part-{shard:05d}-of-{num_shards:05d}.tfrecord"
+    )
+
+
+def sidecar_file(split: str, shard: int) -> str:
+    """The description of one finished shard, all its copies together.
+
+    >>> sidecar_file("eval", 2)
+    'shards/eval-00002.json'
+    """
+    return f"{SIDECARS}/{split}-{shard:05d}.json"
+
+
+def checkpoint_directory(step: int) -> str:
+    """One checkpoint, relative to the run.
+
+    >>> checkpoint_directory(300)
+    'checkpoints/step-00000300'
+    """
+    return f"{CHECKPOINTS}/step-{step:08d}"

@@ -1,0 +1,40 @@
+"""The architectures by name (paper, Table 1; `xlarge` has the release's 16 heads)."""
+
+from schemas.config import ModelConfig
+
+
+def _albert(layers: int, hidden: int, *, heads: int) -> ModelConfig:
+    return ModelConfig(
+        num_hidden_layers=layers,
+        hidden_size=hidden,
+        num_attention_heads=heads,
+        intermediate_size=4 * hidden,
+    )
+
+
+def _bert(layers: int, hidden: int, *, heads: int) -> ModelConfig:
+    return ModelConfig(
+        num_hidden_layers=layers,
+        hidden_size=hidden,
+        embedding_size=hidden,
+        num_attention_heads=heads,
+        intermediate_size=4 * hidden,
+        sharing="none",
+    )
+
+
+PRESETS = {
+    "tiny": ModelConfig(
+        num_hidden_layers=4,
+        hidden_size=256,
+        embedding_size=64,
+        num_attention_heads=4,
+        intermediate_size=1024,
+    ),
+    "base": _albert(12, 768, heads=12),
+    "large": _albert(24, 1024, heads=16),
+    "xlarge": _albert(24, 2048, heads=16),
+    "xxlarge": _albert(12, 4096, heads=64),
+    "bert-base": _bert(12, 768, heads=12),
+    "bert-large": _bert(24, 1024, heads=16),
+}
