@@ -1,0 +1,165 @@
+"""A document becomes sequences: consecutive ranges of its pieces, none left out.
+
+A sequence ends at a sentence where it can and at a word where it must; what does not
+fit opens the next one. Each sequence draws its own target length, so that the share of
+short ones is what the paper says (section 4.1), where the published code draws once
+for a whole document.
+"""
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.draws import PURPOSES, draw, threshold
+
+# A sequence this full is not topped up with a part of the next sentence.
+FULL_ENOUGH_PERCENT = 97
+
+
+class PackedDocument(NamedTuple):
+    """Where a document may be cut, in pieces from its start.
+
+    Attributes:
+        sentence_ends: Ends of its sentences, ascending; the last is its length.
+        unit_before: For each place `[N + 1]` the last place up to it where a word (or a
+            part of an over-long word) starts; the end counts as such a place.
+        unit_after: For each place `[N]` the first such place behind it.
+    """
+
+    sentence_ends: list[int]
+    unit_before: npt.NDArray[np.int64]
+    unit_after: npt.NDArray[np.int64]
+
+
+class Sequence(NamedTuple):
+    """The pieces [start, end) of a document, before they are divided into a pair."""
+
+    start: int
+    end: int
+    number: int
+    is_short: bool
+    is_document_end: bool
+
+
+def cutting_places(
+    sentence_ends: npt.NDArray[np.int64],
+    word_starts: npt.NDArray[np.bool_],
+    *,
+    max_tokens: int,
+) -> PackedDocument:
+    """Where a document may be cut.
+
+    A word longer than a third of a sequence may be cut inside, every quarter of one, so
+    that any two neighbours fit together and a sequence can spare its last.
+
+    Args:
+        sentence_ends: `[sentences]`, ascending.
+        word_starts: `[N]`, whether a piece starts a word.
+        max_tokens: Most pieces of a sequence, special ones not counted.
+    """
+    length = len(word_starts)
+    starts = np.append(np.flatnonzero(word_starts), length)
+    long_words = np.flatnonzero(np.diff(starts) > max_tokens // 3)
+    if len(long_words):
+        step = max(1, max_tokens // 4)
+        inner = [np.arange(starts[i], starts[i + 1], step) for i in long_words]
+        starts = np.unique(np.concatenate([starts, *inner]))
+    indices = np.zeros(length + 1, np.int64)
+    indices[starts[1:]] = 1
+    ranks = np.cumsum(indices)
+    return PackedDocument(
+        sentence_ends=sentence_ends.tolist(),
+        unit_before=starts[ranks],
+        unit_after=starts[ranks[:-1] + 1],
+    )
+
+
+def pack(
+    document: PackedDocument, *, max_tokens: int, short_seq_prob: float, key: int
+) -> list[Sequence]:
+    """Divide one copy of a document into sequences.
+
+    Every piece is in exactly one sequence, except that a document of fewer than two
+    words gives none.
+
+    Args:
+        document: Where it may be cut.
+        max_tokens: Most pieces of a sequence, special ones not counted.
+        short_seq_prob: Share of the sequences that draw a short target.
+        key: Of this copy of this document; see `pipeline.draws`.
+
+    >>> places = cutting_places(
+    ...     np.array([3, 6, 9]), np.ones(9, bool), max_tokens=7
+    ... )
+    >>> [s[:2] for s in pack(places, max_tokens=7, short_seq_prob=0.0, key=1)]
+    [(0, 7), (7, 9)]
+    """
+    length = document.sentence_ends[-1]
+    sequences: list[Sequence] = []
+    start, number = 0, 0
+    while start < length:
+        target, is_short = draw_target(
+            draw(key, number), max_tokens=max_tokens, short_seq_prob=short_seq_prob
+        )
+        end = sequence_end(document, start, target=target, max_tokens=max_tokens)
+        sequences.append(Sequence(start, end, number, is_short, end == length))
+        start, number = end, number + 1
+    return mend_last(sequences, document, max_tokens=max_tokens)
+
+
+def draw_target(
+    sequence_key: int, *, max_tokens: int, short_seq_prob: float
+) -> tuple[int, bool]:
+    """The target length of a sequence and whether it was drawn short."""
+    bits = draw(sequence_key, PURPOSES["target"])
+    if bits >> 32 >= threshold(short_seq_prob):
+        return max_tokens, False
+    return 2 + ((bits & 0xFFFFFFFF) * (max_tokens - 1) >> 32), True
+
+
+def sequence_end(
+    document: PackedDocument, start: int, *, target: int, max_tokens: int
+) -> int:
+    """Where a sequence that begins at `start` ends.
+
+    >>> places = cutting_places(np.array([4, 9]), np.ones(9, bool), max_tokens=7)
+    >>> sequence_end(places, 0, target=2, max_tokens=7)  # the sentence stays whole
+    4
+    >>> sequence_end(places, 0, target=7, max_tokens=7)  # the next does not fit: cut
+    7
+    """
+    ends = document.sentence_ends
+    # One word cannot be divided into a pair, so a sequence goes on to a second.
+    second_word = int(document.unit_after[start])
+    reached = bisect_left(ends, max(start + target, second_word + 1))
+    end = ends[min(reached, len(ends) - 1)]
+    if end - start <= max_tokens:
+        return end
+    before = ends[reached - 1] if reached else start
+    if 100 * (before - start) >= FULL_ENOUGH_PERCENT * max_tokens:
+        return before
+    return int(document.unit_before[start + max_tokens])
+
+
+def mend_last(
+    sequences: list[Sequence], document: PackedDocument, *, max_tokens: int
+) -> list[Sequence]:
+    """Give a last sequence of one word its predecessor, or a word of it."""
+    last = sequences[-1]
+    if document.unit_after[last.start] < last.end:
+        return sequences
+    if len(sequences) == 1:
+        return []
+    previous = sequences[-2]
+    if last.end - previous.start <= max_tokens:
+        merged = previous._replace(end=last.end, is_document_end=True)
+        return [*sequences[:-2], merged]
+    # Together they exceed a sequence and no word exceeds a third: it can spare one.
+    cut = int(document.unit_before[last.start - 1])
+    return [
+        *sequences[:-2],
+        previous._replace(end=cut),
+        last._replace(start=cut),
+    ]

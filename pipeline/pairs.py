@@ -1,0 +1,157 @@
+"""Sequences become pairs [CLS] A [SEP] B [SEP] with a sentence-order label.
+
+A pair never takes text from another document: the published code does so whenever a
+sequence has one sentence, and labels that "swapped".
+"""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.draws import Keys, below, draws, happens, purpose_keys
+from schemas.special_tokens import CLS_ID, SEP_ID
+
+Int = npt.NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs:
+    """R pairs over the pieces of one shard; a range is [start, end) in those pieces.
+
+    Attributes:
+        a_start, a_end: The first segment as written, `[R]`.
+        b_start, b_end: The second segment; empty ranges where there is none, `[R]`.
+        labels: 0 in order, 1 swapped, `[R]`.
+        keys: What all further draws for a row derive from, `[R]`.
+    """
+
+    a_start: Int
+    a_end: Int
+    b_start: Int
+    b_end: Int
+    labels: Int
+    keys: Keys
+
+    def __getitem__(self, rows: slice | Int) -> "Pairs":
+        return Pairs(*(getattr(self, f.name)[rows] for f in dataclasses.fields(self)))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """R assembled rows, one after the other.
+
+    Attributes:
+        ids: Piece ids of all rows, `[T]`.
+        offsets: Where each row starts; the last is T, `[R + 1]`.
+        word_starts: Whether a piece starts a word, `[T]`; true at special pieces and
+            after them.
+    """
+
+    ids: npt.NDArray[np.int32]
+    offsets: Int
+    word_starts: npt.NDArray[np.bool_]
+
+
+def split_points(
+    starts: Int, ends: Int, *, sentence_starts: Int, unit_starts: Int, keys: Keys
+) -> Int:
+    """A random place inside each range: a sentence start, failing that a word start.
+
+    Args:
+        starts: Of the ranges, `[R]`; each range holds at least two words.
+        ends: Of the ranges, `[R]`.
+        sentence_starts: All of them, ascending.
+        unit_starts: All places where a word starts or may be cut, ascending.
+        keys: Of the sequences, `[R]`.
+
+    >>> split_points(
+    ...     np.array([0, 5]), np.array([5, 9]), sentence_starts=np.array([0, 3]),
+    ...     unit_starts=np.array([0, 2, 3, 5, 8]), keys=np.array([1, 2], np.uint64))
+    array([3, 8])
+    """
+    bits = purpose_keys(keys, "split")
+    first = np.searchsorted(sentence_starts, starts, side="right")
+    count = np.searchsorted(sentence_starts, ends, side="left") - first
+    places = sentence_starts[(first + below(bits, count)) % len(sentence_starts)]
+    alone = np.flatnonzero(count == 0)
+    if len(alone):
+        first = np.searchsorted(unit_starts, starts[alone], side="right")
+        count = np.searchsorted(unit_starts, ends[alone], side="left") - first
+        places[alone] = unit_starts[first + below(bits[alone], count)]
+    return places
+
+
+def sentence_order_pairs(starts: Int, middles: Int, ends: Int, *, keys: Keys) -> Pairs:
+    """Swap the two halves of each range with probability 1/2 (paper, section 3.1)."""
+    swapped = happens(purpose_keys(keys, "swap"), 0.5)
+    return Pairs(
+        a_start=np.where(swapped, middles, starts),
+        a_end=np.where(swapped, ends, middles),
+        b_start=np.where(swapped, starts, middles),
+        b_end=np.where(swapped, middles, ends),
+        labels=swapped.astype(np.int64),
+        keys=keys,
+    )
+
+
+def ranges(starts: Int, lengths: Int) -> Int:
+    """The numbers of several ranges, one after the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    ends = np.cumsum(lengths)
+    steps = np.arange(ends[-1] if len(ends) else 0)
+    return steps + np.repeat(starts - (ends - lengths), lengths)
+
+
+def assemble(
+    pairs: Pairs,
+    *,
+    ids: npt.NDArray[np.int32],
+    word_starts: npt.NDArray[np.bool_],
+) -> Rows:
+    """Write out [CLS] A [SEP] B [SEP] for every pair.
+
+    Args:
+        pairs: Ranges in the pieces of the shard.
+        ids: Pieces of the shard, `[N]`.
+        word_starts: Whether each starts a word, `[N]`.
+
+    >>> one = [np.array([n]) for n in (0, 2, 2, 3, 0)]
+    >>> rows = assemble(
+    ...     Pairs(*one, keys=np.zeros(1, np.uint64)),
+    ...     ids=np.array([13, 14, 15], np.int32),
+    ...     word_starts=np.array([True, False, False]),
+    ... )
+    >>> rows.ids
+    array([ 2, 13, 14,  3, 15,  3], dtype=int32)
+    >>> rows.word_starts
+    array([ True,  True, False,  True,  True,  True])
+    """
+    a_length, b_length = pairs.a_end - pairs.a_start, pairs.b_end - pairs.b_start
+    has_b = b_length > 0
+    lengths = a_length + b_length + 2 + has_b
+    offsets = np.append(0, np.cumsum(lengths))
+    separators = np.concatenate(
+        [offsets[:-1] + 1 + a_length, offsets[1:][has_b] - 1]
+    )
+    special = np.zeros(offsets[-1], np.bool_)
+    special[offsets[:-1]] = True
+    special[separators] = True
+    # Segments in the order written: A and B of the first row, of the second, ...
+    segment_starts = np.stack([pairs.a_start, pairs.b_start], axis=1).ravel()
+    segment_lengths = np.stack([a_length, b_length], axis=1).ravel()
+    source = ranges(segment_starts, segment_lengths)
+    row_ids = np.full(offsets[-1], CLS_ID, np.int32)
+    row_ids[separators] = SEP_ID
+    row_ids[~special] = ids[source]
+    starts = special.copy()
+    starts[~special] = word_starts[source]
+    # Behind a special piece a word starts, also where a long one was cut.
+    starts[1:] |= special[:-1]
+    return Rows(row_ids, offsets, starts)
