@@ -62,7 +62,8 @@ def draws(keys: Keys, counters: int | npt.NDArray[np.integer]) -> Keys:
     x = keys + steps * _GOLDEN64
     x = (x ^ (x >> np.uint64(30))) * _FIRST64
     x = (x ^ (x >> np.uint64(27))) * _SECOND64
-    return x ^ (x >> np.uint64(31))
+    bits: Keys = x ^ (x >> np.uint64(31))
+    return bits
 
 
 def purpose_keys(keys: Keys, purpose: Purpose) -> Keys:

@@ -28,7 +28,7 @@ ROUNDS = 8
 
 @dataclasses.dataclass(frozen=True)
 class Spans:
-    """Words chosen to be masked: `length` words from word `start` of the batch, `[K]`."""
+    """Chosen to be masked: `length` words from word `start` of the batch on, `[K]`."""
 
     start: Int
     length: Int
@@ -55,7 +55,9 @@ class Masked:
     replaced: Int
 
 
-def budgets(lengths: Int, *, masked_lm_prob: float, max_predictions_per_seq: int) -> Int:
+def budgets(
+    lengths: Int, *, masked_lm_prob: float, max_predictions_per_seq: int
+) -> Int:
     """How many pieces of each row to mask, special pieces counted in its length, `[R]`.
 
     >>> budgets(np.array([512, 100, 5]), masked_lm_prob=0.15,
@@ -64,7 +66,8 @@ def budgets(lengths: Int, *, masked_lm_prob: float, max_predictions_per_seq: int
     """
     wanted = np.rint(lengths * masked_lm_prob).astype(np.int64)
     least = 1 if masked_lm_prob > 0 else 0
-    return np.clip(wanted, least, max_predictions_per_seq)
+    budget: Int = np.clip(wanted, least, max_predictions_per_seq)
+    return budget
 
 
 def ngram_lengths(bits: Keys, *, max_ngram: int) -> Int:
@@ -145,7 +148,8 @@ class SpanChooser:
         self._place(rows[fits], start[fits], after[fits])
 
     def _left_after(self, rows: Int, start: Int, wanted: Int) -> Int:
-        return self.left[rows] - (self.word_at[start + wanted] - self.word_at[start])
+        pieces: Int = self.word_at[start + wanted] - self.word_at[start]
+        return self.left[rows] - pieces
 
     def _is_free(self, start: Int, wanted: Int) -> Bool:
         free: Bool = ~self.blocked[start]

@@ -18,19 +18,18 @@ from pipeline.draws import PURPOSES, draw, threshold
 FULL_ENOUGH_PERCENT = 97
 
 
-class PackedDocument(NamedTuple):
+class Places(NamedTuple):
     """Where a document may be cut, in pieces from its start.
 
     Attributes:
         sentence_ends: Ends of its sentences, ascending; the last is its length.
-        unit_before: For each place `[N + 1]` the last place up to it where a word (or a
-            part of an over-long word) starts; the end counts as such a place.
-        unit_after: For each place `[N]` the first such place behind it.
+        cut_before: For each place `[N + 1]` the last one up to it where it may be cut.
+        cut_after: For each place `[N]` the first one behind it where it may be cut.
     """
 
     sentence_ends: list[int]
-    unit_before: npt.NDArray[np.int64]
-    unit_after: npt.NDArray[np.int64]
+    cut_before: npt.NDArray[np.int64]
+    cut_after: npt.NDArray[np.int64]
 
 
 class Sequence(NamedTuple):
@@ -43,41 +42,47 @@ class Sequence(NamedTuple):
     is_document_end: bool
 
 
-def cutting_places(
-    sentence_ends: npt.NDArray[np.int64],
-    word_starts: npt.NDArray[np.bool_],
-    *,
-    max_tokens: int,
-) -> PackedDocument:
-    """Where a document may be cut.
+def cuttable(
+    word_starts: npt.NDArray[np.bool_], *, max_tokens: int
+) -> npt.NDArray[np.bool_]:
+    """Whether a sequence may begin or be divided at each piece, `[N]`.
 
-    A word longer than a third of a sequence may be cut inside, every quarter of one, so
-    that any two neighbours fit together and a sequence can spare its last.
+    It may where a word starts. A word longer than a third of a sequence may be cut
+    inside as well, every quarter of one, so that any two neighbours fit together and a
+    sequence can spare its last.
 
     Args:
-        sentence_ends: `[sentences]`, ascending.
-        word_starts: `[N]`, whether a piece starts a word.
+        word_starts: Whether a piece starts a word, `[N]`; true at the first.
         max_tokens: Most pieces of a sequence, special ones not counted.
+
+    >>> cuttable(np.array([True, False, False, True]), max_tokens=6)
+    array([ True,  True,  True,  True])
     """
-    length = len(word_starts)
-    starts = np.append(np.flatnonzero(word_starts), length)
-    long_words = np.flatnonzero(np.diff(starts) > max_tokens // 3)
-    if len(long_words):
-        step = max(1, max_tokens // 4)
-        inner = [np.arange(starts[i], starts[i + 1], step) for i in long_words]
-        starts = np.unique(np.concatenate([starts, *inner]))
-    indices = np.zeros(length + 1, np.int64)
-    indices[starts[1:]] = 1
-    ranks = np.cumsum(indices)
-    return PackedDocument(
-        sentence_ends=sentence_ends.tolist(),
-        unit_before=starts[ranks],
-        unit_after=starts[ranks[:-1] + 1],
-    )
+    may_cut = word_starts.copy()
+    starts = np.append(np.flatnonzero(word_starts), len(word_starts))
+    for word in np.flatnonzero(np.diff(starts) > max_tokens // 3):
+        may_cut[starts[word] : starts[word + 1] : max(1, max_tokens // 4)] = True
+    return may_cut
+
+
+def cutting_places(sentence_ends: list[int], may_cut: npt.NDArray[np.bool_]) -> Places:
+    """The places of a document for `pack`.
+
+    Args:
+        sentence_ends: Ends of its sentences, ascending.
+        may_cut: See `cuttable`, `[N]`.
+
+    >>> places = cutting_places([3], np.array([True, False, True]))
+    >>> places.cut_before, places.cut_after
+    (array([0, 0, 2, 3]), array([2, 2, 3]))
+    """
+    places = np.append(np.flatnonzero(may_cut), len(may_cut))
+    rank = np.append(np.cumsum(may_cut) - 1, len(places) - 1)
+    return Places(sentence_ends, places[rank], places[rank[:-1] + 1])
 
 
 def pack(
-    document: PackedDocument, *, max_tokens: int, short_seq_prob: float, key: int
+    document: Places, *, max_tokens: int, short_seq_prob: float, key: int
 ) -> list[Sequence]:
     """Divide one copy of a document into sequences.
 
@@ -90,9 +95,7 @@ def pack(
         short_seq_prob: Share of the sequences that draw a short target.
         key: Of this copy of this document; see `pipeline.draws`.
 
-    >>> places = cutting_places(
-    ...     np.array([3, 6, 9]), np.ones(9, bool), max_tokens=7
-    ... )
+    >>> places = cutting_places([3, 6, 9], np.ones(9, bool))
     >>> [s[:2] for s in pack(places, max_tokens=7, short_seq_prob=0.0, key=1)]
     [(0, 7), (7, 9)]
     """
@@ -119,12 +122,10 @@ def draw_target(
     return 2 + ((bits & 0xFFFFFFFF) * (max_tokens - 1) >> 32), True
 
 
-def sequence_end(
-    document: PackedDocument, start: int, *, target: int, max_tokens: int
-) -> int:
+def sequence_end(document: Places, start: int, *, target: int, max_tokens: int) -> int:
     """Where a sequence that begins at `start` ends.
 
-    >>> places = cutting_places(np.array([4, 9]), np.ones(9, bool), max_tokens=7)
+    >>> places = cutting_places([4, 9], np.ones(9, bool))
     >>> sequence_end(places, 0, target=2, max_tokens=7)  # the sentence stays whole
     4
     >>> sequence_end(places, 0, target=7, max_tokens=7)  # the next does not fit: cut
@@ -132,7 +133,7 @@ def sequence_end(
     """
     ends = document.sentence_ends
     # One word cannot be divided into a pair, so a sequence goes on to a second.
-    second_word = int(document.unit_after[start])
+    second_word = int(document.cut_after[start])
     reached = bisect_left(ends, max(start + target, second_word + 1))
     end = ends[min(reached, len(ends) - 1)]
     if end - start <= max_tokens:
@@ -140,15 +141,15 @@ def sequence_end(
     before = ends[reached - 1] if reached else start
     if 100 * (before - start) >= FULL_ENOUGH_PERCENT * max_tokens:
         return before
-    return int(document.unit_before[start + max_tokens])
+    return int(document.cut_before[start + max_tokens])
 
 
 def mend_last(
-    sequences: list[Sequence], document: PackedDocument, *, max_tokens: int
+    sequences: list[Sequence], document: Places, *, max_tokens: int
 ) -> list[Sequence]:
     """Give a last sequence of one word its predecessor, or a word of it."""
     last = sequences[-1]
-    if document.unit_after[last.start] < last.end:
+    if document.cut_after[last.start] < last.end:
         return sequences
     if len(sequences) == 1:
         return []
@@ -157,7 +158,7 @@ def mend_last(
         merged = previous._replace(end=last.end, is_document_end=True)
         return [*sequences[:-2], merged]
     # Together they exceed a sequence and no word exceeds a third: it can spare one.
-    cut = int(document.unit_before[last.start - 1])
+    cut = int(document.cut_before[last.start - 1])
     return [
         *sequences[:-2],
         previous._replace(end=cut),

@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.draws import Keys, below, draws, happens, purpose_keys
+from pipeline.draws import Keys, below, happens, purpose_keys
 from schemas.special_tokens import CLS_ID, SEP_ID
 
 Int = npt.NDArray[np.int64]
@@ -57,7 +57,12 @@ class Rows:
 
 
 def split_points(
-    starts: Int, ends: Int, *, sentence_starts: Int, unit_starts: Int, keys: Keys
+    starts: Int,
+    ends: Int,
+    *,
+    sentence_starts: Int,
+    may_cut: npt.NDArray[np.bool_],
+    keys: Keys,
 ) -> Int:
     """A random place inside each range: a sentence start, failing that a word start.
 
@@ -65,23 +70,23 @@ def split_points(
         starts: Of the ranges, `[R]`; each range holds at least two words.
         ends: Of the ranges, `[R]`.
         sentence_starts: All of them, ascending.
-        unit_starts: All places where a word starts or may be cut, ascending.
+        may_cut: Whether a range may be divided at a piece, `[N]`.
         keys: Of the sequences, `[R]`.
 
     >>> split_points(
     ...     np.array([0, 5]), np.array([5, 9]), sentence_starts=np.array([0, 3]),
-    ...     unit_starts=np.array([0, 2, 3, 5, 8]), keys=np.array([1, 2], np.uint64))
+    ...     may_cut=np.array([1, 0, 1, 1, 0, 1, 0, 0, 1], bool),
+    ...     keys=np.array([1, 2], np.uint64))
     array([3, 8])
     """
     bits = purpose_keys(keys, "split")
     first = np.searchsorted(sentence_starts, starts, side="right")
     count = np.searchsorted(sentence_starts, ends, side="left") - first
-    places = sentence_starts[(first + below(bits, count)) % len(sentence_starts)]
-    alone = np.flatnonzero(count == 0)
-    if len(alone):
-        first = np.searchsorted(unit_starts, starts[alone], side="right")
-        count = np.searchsorted(unit_starts, ends[alone], side="left") - first
-        places[alone] = unit_starts[first + below(bits[alone], count)]
+    places: Int = sentence_starts[(first + below(bits, count)) % len(sentence_starts)]
+    for row in np.flatnonzero(count == 0):
+        inner = np.flatnonzero(may_cut[starts[row] + 1 : ends[row]])
+        chosen = below(bits[row : row + 1], len(inner))
+        places[row] = starts[row] + 1 + inner[chosen[0]]
     return places
 
 
@@ -106,7 +111,8 @@ def ranges(starts: Int, lengths: Int) -> Int:
     """
     ends = np.cumsum(lengths)
     steps = np.arange(ends[-1] if len(ends) else 0)
-    return steps + np.repeat(starts - (ends - lengths), lengths)
+    numbers: Int = steps + np.repeat(starts - (ends - lengths), lengths)
+    return numbers
 
 
 def assemble(
@@ -137,9 +143,7 @@ def assemble(
     has_b = b_length > 0
     lengths = a_length + b_length + 2 + has_b
     offsets = np.append(0, np.cumsum(lengths))
-    separators = np.concatenate(
-        [offsets[:-1] + 1 + a_length, offsets[1:][has_b] - 1]
-    )
+    separators = np.concatenate([offsets[:-1] + 1 + a_length, offsets[1:][has_b] - 1])
     special = np.zeros(offsets[-1], np.bool_)
     special[offsets[:-1]] = True
     special[separators] = True

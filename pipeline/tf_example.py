@@ -28,11 +28,11 @@ class Column(NamedTuple):
 
 
 def encode_examples(columns: dict[str, Column]) -> list[bytes]:
-    """One serialized `tf.train.Example` for each row.
+    r"""One serialized `tf.train.Example` for each row.
 
     >>> column = Column(np.array([2, 300]), np.array([0, 2]))
     >>> encode_examples({"ids": column})
-    [b'\\n\\x10\\n\\x0e\\n\\x03ids\\x12\\x07\\x1a\\x05\\n\\x03\\x02\\xac\\x02']
+    [b'\n\x10\n\x0e\n\x03ids\x12\x07\x1a\x05\n\x03\x02\xac\x02']
     """
     parts = []
     for name in sorted(columns):
@@ -44,7 +44,7 @@ def encode_examples(columns: dict[str, Column]) -> list[bytes]:
 
 
 def _encode_row(parts: list[tuple[bytes, DType, bytes, list[int]]], row: int) -> bytes:
-    pieces = []
+    pieces: list[bytes] = []
     for name, dtype, payload, bounds in parts:
         start, end = bounds[row], bounds[row + 1]
         pieces += (feature_header(name, dtype, end - start), payload[start:end])
@@ -65,10 +65,10 @@ def feature_header(name: bytes, dtype: DType, payload_bytes: int) -> bytes:
 
 @functools.cache
 def varint(value: int) -> bytes:
-    """A non-negative integer in base 128, low digits first.
+    r"""A non-negative integer in base 128, low digits first.
 
     >>> varint(300)
-    b'\\xac\\x02'
+    b'\xac\x02'
     """
     digits = bytearray()
     while value > 127:
@@ -81,10 +81,10 @@ def varint(value: int) -> bytes:
 def varints(
     values: npt.NDArray[np.generic], offsets: npt.NDArray[np.int64]
 ) -> tuple[bytes, list[int]]:
-    """The varints of R rows, and where each row starts with the end last, `[R + 1]`.
+    r"""The varints of R rows, and where each row starts with the end last, `[R + 1]`.
 
     >>> varints(np.array([1, 300, 2]), np.array([0, 2, 2, 3]))
-    (b'\\x01\\xac\\x02\\x02', [0, 3, 3, 4])
+    (b'\x01\xac\x02\x02', [0, 3, 3, 4])
     """
     numbers = values.astype(np.intp)
     digits, is_digit, width = _digits(int(numbers.max(initial=0)).bit_length())
@@ -103,18 +103,22 @@ def varints(
 def _digits(
     bits: int,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-    """For all numbers below 2**bits, at most 28: the digits in four bytes, which of the
-    four bytes are digits, and how many are.
+    """The varints of all numbers below 2**bits, at most 28 bits.
+
+    Returns:
+        The digits in four bytes, which of the four are digits, and how many are.
     """
     numbers = np.arange(1 << bits)
-    widths = 1 + sum(
-        (numbers >= 1 << 7 * digit).astype(np.uint8) for digit in (1, 2, 3)
-    )
+    widths = np.ones(len(numbers), np.uint8)
+    for digit in (1, 2, 3):
+        widths += numbers >= 1 << 7 * digit
     places = np.arange(4)
     continued = (places + 1 < widths[:, None]).astype(np.int64) << 7
     digits = (numbers[:, None] >> 7 * places & 127 | continued).astype(np.uint8)
     is_digit = (places < widths[:, None]).astype(np.uint8)
-    return digits.view(np.uint32).ravel(), is_digit.view(np.uint32).ravel(), widths
+    packed_digits: npt.NDArray[np.uint32] = digits.view(np.uint32).ravel()
+    packed_is_digit: npt.NDArray[np.uint32] = is_digit.view(np.uint32).ravel()
+    return packed_digits, packed_is_digit, widths
 
 
 def float_bytes(

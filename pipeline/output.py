@@ -1,0 +1,30 @@
+"""Files that are whole or absent: written under a temporary name, then renamed."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from schemas.errors import AlbertError
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that gets its name when all of it is on disk.
+
+    Raises:
+        AlbertError: The file cannot be written, for want of space or permission.
+    """
+    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise AlbertError(f"{path} cannot be written: {error.strerror}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""Masked rows become the features of a record, as the feature table declares them."""
+
+import numpy as np
+
+from pipeline.masking import Masked
+from pipeline.pairs import Int, Rows
+from pipeline.tf_example import Column, encode_examples
+from schemas.config import DataConfig
+from schemas.example import FEATURES, feature_length, stored_features
+from schemas.special_tokens import SEP_ID
+
+
+def compact_columns(rows: Rows, masked: Masked, labels: Int) -> dict[str, Column]:
+    """All features of R rows, none padded, by name.
+
+    Args:
+        rows: As assembled, before masking.
+        masked: The same rows after it.
+        labels: Of the sentence task, `[R]`.
+    """
+    ids, offsets = masked.ids, rows.offsets
+    separators = np.cumsum(rows.ids == SEP_ID)
+    # Separators before a piece in its own row; B begins behind the first.
+    before = separators - (rows.ids == SEP_ID)
+    own = before - np.repeat(before[offsets[:-1]], np.diff(offsets))
+    predictions = masked.offsets
+    return {
+        "input_ids": Column(ids, offsets),
+        "input_mask": Column(np.ones_like(ids), offsets),
+        "segment_ids": Column(own, offsets),
+        "token_boundary": Column(rows.word_starts, offsets),
+        "masked_lm_positions": Column(masked.positions, predictions),
+        "masked_lm_ids": Column(masked.labels, predictions),
+        "masked_lm_weights": Column(
+            np.ones(len(masked.labels), np.float32), predictions
+        ),
+        "next_sentence_labels": Column(labels, np.arange(len(labels) + 1)),
+    }
+
+
+def pad(column: Column, length: int) -> Column:
+    """Give every row the same length, zeros behind it.
+
+    >>> pad(Column(np.array([5, 6, 7]), np.array([0, 1, 3])), 3).values
+    array([5, 0, 0, 6, 7, 0])
+    """
+    lengths = np.diff(column.offsets)
+    padded = np.zeros((len(lengths), length), column.values.dtype)
+    padded[np.arange(length) < lengths[:, None]] = column.values
+    return Column(padded.ravel(), np.arange(len(lengths) + 1) * length)
+
+
+def encode_rows(
+    rows: Rows, masked: Masked, labels: Int, *, config: DataConfig
+) -> list[bytes]:
+    """One serialized `tf.train.Example` for each row, in the layout asked for."""
+    columns = compact_columns(rows, masked, labels)
+    stored = {f.name: columns[f.name] for f in stored_features(config.record_layout)}
+    if config.record_layout == "padded":
+        for feature in FEATURES:
+            length = feature_length(
+                feature,
+                max_seq_length=config.max_seq_length,
+                max_predictions_per_seq=config.max_predictions_per_seq or 1,
+            )
+            stored[feature.name] = pad(stored[feature.name], length)
+    return encode_examples(stored)
