@@ -56,7 +56,8 @@ def normalization_rules(
 ) -> Iterator[tuple[str, str]]:
     """Every source text that changes, and what it becomes."""
     yield from _QUOTES.items()
-    for code in range(sys.maxunicode + 1):
+    # U+0000 ends a string inside SentencePiece and cannot be the source of a rule.
+    for code in range(1, sys.maxunicode + 1):
         character = chr(code)
         if unicodedata.category(character) in _UNASSIGNED:
             continue
