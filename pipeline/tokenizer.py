@@ -78,6 +78,11 @@ class Tokenizer:
         piece: str = self._processor.IdToPiece(piece_id)
         return piece
 
+    def score(self, piece_id: int) -> float:
+        """The log probability of a piece."""
+        score: float = self._processor.GetScore(piece_id)
+        return score
+
     def encode(self, texts: list[str]) -> list[list[int]]:
         """The piece ids of each text; empty where nothing is left of it."""
         ids: list[list[int]] = self._processor.Encode(

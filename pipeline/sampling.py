@@ -1,0 +1,93 @@
+"""A random sample of sentences that depends on the text alone.
+
+Every sentence has a key that follows from the hash of its document, its place there and
+the seed. The sample is the sentences with the smallest keys, so neither the order of
+the files nor the number of workers shows in it, and exact duplicates count once.
+"""
+
+import heapq
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.draws import Keys, draws, happens, hash_key
+from pipeline.readers import read_split
+from pipeline.splits import Split
+
+# The share of the sentences, and the most of them, that are never trained on.
+HELD_OUT_SHARE = 0.01
+MOST_HELD_OUT = 10_000
+
+
+class KeyedSentence(NamedTuple):
+    """A sentence with its key; they sort by key."""
+
+    key: int
+    text: str
+
+
+class Sample:
+    """The sentences with the smallest keys met so far, at most `size` of them."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        # Keys of at least this are in no sample of this size.
+        self.bound = 1 << 64
+        self._sentences: dict[int, str] = {}
+
+    def add(self, sentences: list[KeyedSentence]) -> None:
+        """Take in sentences; the sample is cut back when it has doubled."""
+        for key, text in sentences:
+            if key < self.bound:
+                self._sentences[key] = text
+        if len(self._sentences) >= 2 * self.size:
+            self._cut()
+
+    def _cut(self) -> None:
+        if len(self._sentences) > self.size:
+            smallest = heapq.nsmallest(self.size, self._sentences)
+            self._sentences = {key: self._sentences[key] for key in smallest}
+            self.bound = smallest[-1] + 1
+
+    def sorted(self) -> list[KeyedSentence]:
+        """The sample in the order of its keys."""
+        self._cut()
+        return [KeyedSentence(*item) for item in sorted(self._sentences.items())]
+
+
+class SplitSample(NamedTuple):
+    """What one split contributes."""
+
+    train: list[KeyedSentence]
+    held_out: list[KeyedSentence]
+    counts: Counter[str]
+
+
+def sample_split(split: Split, *, size: int, bound: int, seed: int) -> SplitSample:
+    """The candidates of one split for a sample.
+
+    Args:
+        split: The files to read.
+        size: Sentences wanted in all.
+        bound: Keys of at least this are known to be too large.
+        seed: Chooses the sample.
+    """
+    train, held_out = Sample(size), Sample(MOST_HELD_OUT)
+    train.bound = bound
+    counts: Counter[str] = Counter()
+    for document in read_split(split, counts=counts):
+        lines = document.text.split("\n")
+        counts["sentences"] += len(lines)
+        keys = sentence_keys(document.id, len(lines), seed=seed)
+        is_held_out = happens(draws(keys, 0), HELD_OUT_SHARE).tolist()
+        pairs = list(map(KeyedSentence, keys.tolist(), lines))
+        held_out.add([p for p, out in zip(pairs, is_held_out, strict=True) if out])
+        train.add([p for p, out in zip(pairs, is_held_out, strict=True) if not out])
+    return SplitSample(train.sorted(), held_out.sorted(), counts)
+
+
+def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:
+    """The keys of the sentences of a document, `[count]`."""
+    key = hash_key(b"vocabulary", str(seed).encode(), document_id)
+    return draws(np.array([key], np.uint64), np.arange(count))
