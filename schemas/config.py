@@ -246,6 +246,9 @@ class TrainConfig:
     scale_lr_to_batch: bool = option(
         False, "Multiply the learning rate by sqrt(batch-size / 4096)."
     )
+    optimizer: Literal["lamb", "adamw"] = option(
+        "lamb", "LAMB as ALBERT was trained with, or AdamW."
+    )
     precision: Literal["float32", "bfloat16"] = option(
         "float32", "Number format of the computation; weights stay float32."
     )

@@ -1,0 +1,204 @@
+"""Checkpoints: whole or absent, checked when read, the newest few and the best kept.
+
+A checkpoint is a directory of `model.safetensors`, `optimizer.safetensors` and
+`state.json`, which holds the hashes of the other two. It is written under another name
+and renamed when all of it is on the disk.
+"""
+
+import dataclasses
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from schemas.errors import AlbertError
+from schemas.json_file import write_json, write_text
+from schemas.layout import (
+    BEST,
+    CHECKPOINTS,
+    LATEST,
+    MODEL_WEIGHTS,
+    OPTIMIZER_SLOTS,
+    STATE,
+    checkpoint_directory,
+)
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+# Checkpoints kept besides the best one.
+NUM_KEPT = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run continues from.
+
+    Attributes:
+        weights: The model, by path.
+        slots: The optimizer, by path and slot.
+        state: Step, position in the data and the like; JSON values.
+    """
+
+    weights: Arrays
+    slots: Arrays
+    state: dict[str, Any]
+
+
+class DamagedCheckpointError(Exception):
+    """A checkpoint is incomplete or not what was written; the message says how."""
+
+
+def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
+    """Write the checkpoint of `state["step"]`, point to it, delete old ones.
+
+    Raises:
+        AlbertError: It cannot be written; the checkpoints before it are whole.
+    """
+    target = run / checkpoint_directory(checkpoint.state["step"])
+    temporary = target.with_name(target.name + ".tmp")
+    try:
+        _write(temporary, checkpoint)
+        shutil.rmtree(target, ignore_errors=True)
+        temporary.rename(target)
+        _flush(target.parent)
+        write_text(target.parent / LATEST, target.name + "\n")
+        if is_best:
+            write_text(target.parent / BEST, target.name + "\n")
+    except (OSError, safetensors.SafetensorError) as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        is_full = getattr(error, "errno", None) == errno.ENOSPC or "os error 28" in str(
+            error
+        )
+        remedy = "free some space" if is_full else "make the directory writable"
+        raise AlbertError(
+            f"{target} cannot be saved: {reason}; {remedy} and run the same command "
+            "again, it continues from the checkpoint before."
+        ) from error
+    _delete_old(target.parent)
+
+
+def _write(directory: Path, checkpoint: Checkpoint) -> None:
+    """Write the three files and force them to the disk."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    hashes = {}
+    for name, arrays in (
+        (MODEL_WEIGHTS, checkpoint.weights),
+        (OPTIMIZER_SLOTS, checkpoint.slots),
+    ):
+        safetensors.numpy.save_file(arrays, directory / name)
+        _flush(directory / name)
+        hashes[name] = _sha256(directory / name)
+    write_json(directory / STATE, {**checkpoint.state, "sha256": hashes})
+    _flush(directory)
+
+
+def _flush(path: Path) -> None:
+    """Force a file or the names in a directory to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _delete_old(directory: Path) -> None:
+    """Keep the newest few and what `best` names."""
+    kept = {path.name for path in _newest_first(directory)[:NUM_KEPT]}
+    if (directory / BEST).exists():
+        kept.add((directory / BEST).read_text().strip())
+    for path in _newest_first(directory):
+        if path.name not in kept:
+            shutil.rmtree(path)
+
+
+def _newest_first(directory: Path) -> list[Path]:
+    """The checkpoints in a directory; half-written ones have another name."""
+    steps = [path for path in directory.glob("step-*") if path.suffix != ".tmp"]
+    return sorted(steps, reverse=True)
+
+
+def has_checkpoint(run: Path) -> bool:
+    """Whether a run has any checkpoint, damaged or not."""
+    return bool(_newest_first(run / CHECKPOINTS))
+
+
+def load_newest(run: Path, say: Callable[[str], None]) -> Checkpoint | None:
+    """The newest whole checkpoint of a run, None if it has none at all.
+
+    Args:
+        run: The run directory.
+        say: Told about every damaged checkpoint passed over.
+
+    Raises:
+        AlbertError: There are checkpoints and all are damaged.
+    """
+    candidates = _newest_first(run / CHECKPOINTS)
+    for path in candidates:
+        try:
+            return read_checkpoint(path)
+        except DamagedCheckpointError as error:
+            say(f"{path} is damaged ({error}); going back to the checkpoint before it.")
+    if candidates:
+        raise AlbertError(
+            f"{run / CHECKPOINTS} has no checkpoint that can be read; start the run "
+            "again with --overwrite."
+        )
+    return None
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read and check one checkpoint.
+
+    Raises:
+        DamagedCheckpointError: A file is absent, cut off or changed.
+    """
+    try:
+        state = json.loads((path / STATE).read_text(encoding="utf-8"))
+        for name, expected in state.pop("sha256").items():
+            if _sha256(path / name) != expected:
+                raise DamagedCheckpointError(f"{name} is not what was written")
+        weights = safetensors.numpy.load_file(path / MODEL_WEIGHTS)
+        slots = safetensors.numpy.load_file(path / OPTIMIZER_SLOTS)
+    except OSError as error:
+        raise DamagedCheckpointError(f"{error.filename}: {error.strerror}") from error
+    except (ValueError, KeyError, AttributeError) as error:
+        raise DamagedCheckpointError(f"{STATE} is not whole: {error}") from error
+    return Checkpoint(weights, slots, state)
+
+
+def arrays_of(variables: Mapping[str, Any]) -> Arrays:
+    """Variables of any backend as arrays, for a checkpoint."""
+    return {name: np.array(variable) for name, variable in variables.items()}
+
+
+def assign_arrays(variables: Mapping[str, Any], arrays: Arrays) -> None:
+    """Give variables the values of a checkpoint.
+
+    Raises:
+        AlbertError: Names or shapes differ; names the first tensor that does.
+    """
+    for name in sorted(variables.keys() | arrays.keys()):
+        ours = tuple(variables[name].shape) if name in variables else "no such tensor"
+        theirs = arrays[name].shape if name in arrays else "no such tensor"
+        if ours != theirs:
+            raise AlbertError(
+                f"{name} has shape {theirs} in the checkpoint and {ours} in the model; "
+                "continue with the architecture the run was started with."
+            )
+    for name, variable in variables.items():
+        variable.assign(arrays[name])

@@ -1,0 +1,104 @@
+"""Whether a model, a data set and a run belong together, checked before any work."""
+
+from pathlib import Path
+from typing import Any
+
+from schemas.config import ModelConfig
+from schemas.errors import AlbertError, SettingError
+from schemas.layout import DATA_MANIFEST, MANIFEST, SPM_MODEL
+from schemas.manifest import DatasetManifest
+
+
+def check_model_fits(
+    config: ModelConfig, manifest: DatasetManifest, *, data: Path
+) -> None:
+    """Refuse a data set whose examples the model cannot take.
+
+    Raises:
+        SettingError: Names the rule, both values and the remedy.
+    """
+    length = manifest.config.max_seq_length
+    if length > config.max_position_embeddings:
+        raise SettingError(
+            f"{data} has sequences of {length} pieces and the model's "
+            f"max_position_embeddings is {config.max_position_embeddings}; give "
+            f"--set max_position_embeddings={length}, or make data with a shorter "
+            "--max-seq-length."
+        )
+    size = manifest.vocabulary["size"]
+    if size != config.vocab_size:
+        raise SettingError(
+            f"{data} was made with a vocabulary of {size} pieces and the model's "
+            f"vocab_size is {config.vocab_size}; leave vocab_size out, it follows from "
+            "the data."
+        )
+
+
+def check_task_fits(
+    config: ModelConfig, manifest: DatasetManifest, *, data: Path
+) -> None:
+    """Refuse to train a sentence task on the pairs of another.
+
+    Raises:
+        SettingError: Names both tasks and the remedy.
+    """
+    task, data_task = config.sentence_task, manifest.config.sentence_task
+    if task not in ("none", data_task):
+        raise SettingError(
+            f"the model's sentence_task is {task} and {data} was made with "
+            f"--sentence-task {data_task}; give --set sentence_task={data_task} or "
+            f"none, or make data with --sentence-task {task}."
+        )
+
+
+def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> None:
+    """Refuse a data set with nothing to train on.
+
+    Raises:
+        AlbertError: The train split is empty.
+    """
+    copies = range(manifest.num_copies("train"))
+    shards = (s for copy in copies for s in manifest.shard_files("train", copy))
+    if not any(shard.examples for shard in shards):
+        raise AlbertError(
+            f"{data} has no training examples; make data from more text or with a "
+            "smaller --eval-fraction."
+        )
+
+
+def check_same_data(run: Path, *, data: Path) -> None:
+    """Refuse to continue a run on other data than it was started with.
+
+    Raises:
+        AlbertError: The manifests differ.
+    """
+    recorded = run / DATA_MANIFEST
+    if recorded.exists() and recorded.read_bytes() != (data / MANIFEST).read_bytes():
+        raise AlbertError(
+            f"{data} is not the data set {run} was started on: {MANIFEST} differs from "
+            f"{recorded}; continue on the old data, or start a new run with "
+            f"--init-from {run} --output NEW."
+        )
+
+
+def check_same_vocabulary(
+    vocabulary: dict[str, Any], manifest: DatasetManifest, *, run: Path, data: Path
+) -> None:
+    """Refuse to use the weights of a run on pieces of another vocabulary.
+
+    Args:
+        vocabulary: What the run's own data manifest says of its vocabulary.
+        manifest: Of the data set to use.
+        run: For the message.
+        data: For the message.
+
+    Raises:
+        AlbertError: The vocabularies differ.
+    """
+    ours, theirs = vocabulary["sha256"], manifest.vocabulary["sha256"]
+    if ours != theirs:
+        raise AlbertError(
+            f"{data} was made with another vocabulary (sha256 {theirs[:12]}) than "
+            f"{run} was trained with ({ours[:12]}); make data with the vocabulary "
+            f"{run / SPM_MODEL}."
+        )

@@ -1,0 +1,36 @@
+"""Dropout whose masks follow from a key, so that a resumed run draws them again."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+
+class DropoutSeeds(keras.random.SeedGenerator):
+    """The seeds of one forward pass: a key, numbered in the order of drawing.
+
+    Keras' own generator keeps its state in a variable that every call changes. Here
+    nothing is kept: the key comes from (seed, step, micro-batch), which a checkpoint
+    knows anyway, and a pass that is computed again draws the same masks.
+
+    Args:
+        key: Two integers, a tensor of the backend's seed dtype.
+    """
+
+    def __init__(self, key: Tensor) -> None:
+        self._key = key
+        self._num_drawn = 0
+
+    def next(self, ordered: bool = True) -> Tensor:
+        """The next seed, different from all before it."""
+        self._num_drawn += 1
+        return self._key + ops.cast([0, self._num_drawn], self._key.dtype)
+
+
+def dropout(x: Tensor, rate: float, seeds: DropoutSeeds | None) -> Tensor:
+    """Drop elements of `x` and scale the rest; the identity without seeds."""
+    if seeds is None or rate == 0.0:
+        return x
+    return keras.random.dropout(x, rate, seed=seeds)

@@ -1,0 +1,76 @@
+"""The stack of layers, some or all of them with the same weights."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from albert_tf.dropout import DropoutSeeds
+from albert_tf.layers import (
+    Embeddings,
+    FeedForward,
+    SelfAttention,
+    attention_bias,
+    dense,
+)
+from albert_tf.sharing import Part, sublayers
+from schemas.config import ModelConfig
+
+Tensor = Any
+
+
+class Encoder(keras.layers.Layer):
+    """Embeddings, L layers and, where there is a sentence task, the pooler."""
+
+    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
+        super().__init__(name="encoder", **kwargs)
+        self.config = config
+        self.embeddings = Embeddings(config, dtype=self.dtype_policy)
+        self.sublayers = {
+            name: self._sublayer(part, name) for part, name in sublayers(config)
+        }
+
+    def _sublayer(self, part: Part, name: str) -> keras.layers.Layer:
+        layer_class = {"attention": SelfAttention, "ffn": FeedForward}[part]
+        return layer_class(self.config, name=name, dtype=self.dtype_policy)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights."""
+        width = self.config.hidden_size
+        self.embeddings.build()
+        for sublayer in self.sublayers.values():
+            sublayer.build()
+        self.pooler = None
+        if self.config.sentence_task != "none":
+            self.pooler = dense(width, "pooler", inputs=width, dtype=self.dtype_policy)
+
+    def call(
+        self,
+        input_ids: Tensor,
+        input_mask: Tensor,
+        segment_ids: Tensor,
+        seeds: DropoutSeeds | None = None,
+    ) -> Tensor:
+        """Encode `[B, S]` pieces as rows `[B*S, H]`.
+
+        Args:
+            input_ids: Piece ids.
+            input_mask: 1 at pieces, 0 at padding.
+            segment_ids: 0 in the first segment and at padding, 1 in the second.
+            seeds: Where dropout draws from; without, there is no dropout.
+        """
+        rows = self.embeddings(input_ids, segment_ids, seeds=seeds)
+        bias = attention_bias(input_mask)
+        for part, name in sublayers(self.config):
+            sublayer = self.sublayers[name]
+            if part == "attention":
+                rows = sublayer(rows, bias, seeds=seeds)
+            else:
+                rows = sublayer(rows, seeds=seeds)
+        return rows
+
+    def pool(self, rows: Tensor, length: int) -> Tensor:
+        """A summary `[B, H]` of each sequence, from its first piece, [CLS]."""
+        assert self.pooler is not None, "a model without sentence task pools nothing"
+        first = ops.reshape(rows, (-1, length, self.config.hidden_size))[:, 0]
+        return ops.tanh(self.pooler(first))

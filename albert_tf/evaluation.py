@@ -1,0 +1,133 @@
+"""Held-out losses and accuracies, always over the same examples and masks."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.checkpoints import assign_arrays, load_newest
+from albert_tf.data_check import check_model_fits, check_same_vocabulary
+from albert_tf.input_pipeline import evaluation_batches
+from albert_tf.interruption import StopRequest
+from albert_tf.metrics import Metrics, means
+from albert_tf.micro_batch import MAX_PIECES
+from albert_tf.pretrainer import AlbertPretrainer, Sums, pretraining_sums
+from albert_tf.progress import Progress
+from schemas.config import ModelConfig, config_from_dict
+from schemas.errors import AlbertError
+from schemas.json_file import read_json
+from schemas.layout import DATA_MANIFEST, MODEL_CONFIG
+from schemas.manifest import DatasetManifest, read_manifest
+
+
+def evaluate(
+    run: Path, *, data: Path, eval_examples: int | None = None, quiet: bool = False
+) -> Metrics:
+    """Measure the newest checkpoint of a run on the eval split of a data set.
+
+    Args:
+        run: A run directory.
+        data: Any data set made with the same vocabulary, whatever its sentence task.
+        eval_examples: At most so many examples; None for all.
+        quiet: Show no progress.
+
+    Returns:
+        Losses in nats, perplexity, accuracies, and the counts they are means over.
+
+    Raises:
+        AlbertError: The run or the eval split is absent, or they do not fit.
+    """
+    manifest = read_manifest(data)
+    config = config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG))
+    check_model_fits(config, manifest, data=data)
+    vocabulary = read_json(run / DATA_MANIFEST)["vocabulary"]
+    check_same_vocabulary(vocabulary, manifest, run=run, data=data)
+    examples = num_evaluation_examples(manifest, most=eval_examples)
+    if not examples:
+        raise AlbertError(
+            f"{data} has no eval split; make data with an --eval-fraction above 0."
+        )
+    with Progress(quiet=quiet) as progress:
+        model = AlbertPretrainer(config)
+        step = load_weights(model, run, progress.say)
+        progress.start(total=examples, done=0)
+        sums = HeldOut(model, data, manifest, examples=examples).sums(progress=progress)
+    assert sums is not None, "only a stop request makes it so"
+    return {"step": step, "examples": examples, **_report(sums)}
+
+
+def _report(sums: Sums) -> Metrics:
+    """Means, the perplexity, and the counts that give them intervals."""
+    values = means(sums)
+    loss = values["mlm_loss"]
+    return {
+        **values,
+        "mlm_perplexity": None if loss is None else math.exp(loss),
+        "mlm_count": int(sums.mlm_count),
+        "sentence_count": int(sums.sentence_count),
+    }
+
+
+def load_weights(model: AlbertPretrainer, run: Path, say: Callable[[str], None]) -> int:
+    """Give a model the weights of a run's newest checkpoint; the step of it.
+
+    Raises:
+        AlbertError: There is none, or it belongs to another architecture.
+    """
+    checkpoint = load_newest(run, say)
+    if checkpoint is None:
+        raise AlbertError(
+            f"{run} holds no checkpoint yet; let albert pretrain save one first."
+        )
+    assign_arrays(model.weights_by_path, checkpoint.weights)
+    step: int = checkpoint.state["step"]
+    return step
+
+
+def num_evaluation_examples(manifest: DatasetManifest, *, most: int | None) -> int:
+    """How many held-out examples are measured on."""
+    held_out = sum(shard.examples for shard in manifest.shard_files("eval", 0))
+    return held_out if most is None else min(most, held_out)
+
+
+class HeldOut:
+    """The examples a model is measured on, with the measurement compiled.
+
+    Args:
+        model: Measured as it is at each call.
+        dataset: The data set's directory.
+        manifest: Its manifest.
+        examples: How many, from the first.
+    """
+
+    def __init__(
+        self,
+        model: AlbertPretrainer,
+        dataset: Path,
+        manifest: DatasetManifest,
+        *,
+        examples: int,
+    ) -> None:
+        self.examples = examples
+        self._batch_size = max(1, MAX_PIECES // manifest.config.max_seq_length)
+        self._batches = evaluation_batches(
+            dataset, manifest, batch_size=self._batch_size, examples=examples
+        )
+        self._measure = tf.function(
+            lambda batch: tf.stack(pretraining_sums(model, batch)), autograph=False
+        )
+
+    def sums(
+        self, *, progress: Progress | None = None, stop: StopRequest | None = None
+    ) -> Sums | None:
+        """Losses and hits over all examples, without dropout; None if stopped."""
+        total = np.zeros(len(Sums._fields))
+        for batch in self._batches:
+            if stop is not None and stop.reason:
+                return None
+            total += self._measure(batch).numpy()
+            if progress is not None:
+                progress.advance(self._batch_size)
+        return Sums(*total.tolist())

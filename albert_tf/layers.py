@@ -1,0 +1,183 @@
+"""The parts of an ALBERT encoder: factorised embeddings, self-attention, feed-forward.
+
+Lan et al. 2019, section 3.1, as in google-research/albert `modeling.py`: layer
+normalisation after each residual, GELU in its tanh approximation, dropout on attention
+weights and before each residual.
+
+Axes: B batch, S sequence, E embedding, H hidden, A heads, D = H / A, F inside the FFN.
+Between attentions a batch is kept as rows `[B*S, H]`: TensorFlow multiplies a rank-3
+tensor by a kernel as B products and sums B gradients of it.
+"""
+
+import math
+from typing import Any
+
+import keras
+from keras import ops
+
+from albert_tf.dropout import DropoutSeeds, dropout
+from schemas.config import ModelConfig
+
+Tensor = Any
+
+# What is added to the scores of padding (modeling.py `attention_layer`).
+MASKED_SCORE = -10000.0
+
+
+def gelu(x: Tensor) -> Tensor:
+    """GELU in its tanh approximation, without the slow `pow` of `tf.nn.gelu`."""
+    inner = math.sqrt(2 / math.pi) * x * (1.0 + 0.044715 * (x * x))
+    return 0.5 * x * (1.0 + ops.tanh(inner))
+
+
+def attention_bias(input_mask: Tensor) -> Tensor:
+    """The mask `[B, S]` as something to add to attention scores, `[B, 1, 1, S]`."""
+    padding = 1.0 - ops.cast(input_mask, "float32")
+    return (padding * MASKED_SCORE)[:, None, None, :]
+
+
+def dense(units: int, name: str, *, inputs: int, dtype: Any) -> keras.layers.Dense:
+    """A dense layer whose weights exist; `initialize_weights` gives them values."""
+    layer = keras.layers.Dense(
+        units, kernel_initializer="zeros", name=name, dtype=dtype
+    )
+    layer.build((None, inputs))
+    return layer
+
+
+def layer_norm(width: int, config: ModelConfig, *, dtype: Any) -> keras.layers.Layer:
+    """Layer normalisation over the last axis, computed in float32."""
+    layer = keras.layers.LayerNormalization(
+        epsilon=config.layer_norm_eps, name="layer_norm", dtype=dtype
+    )
+    layer.build((None, width))
+    return layer
+
+
+class Embeddings(keras.layers.Layer):
+    """Piece, position and segment, summed at width E, then projected to H.
+
+    The factorisation of section 3.1: V x E + E x H weights instead of V x H. Without a
+    projection when E = H, as BERT.
+    """
+
+    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
+        super().__init__(name="embeddings", **kwargs)
+        self.config = config
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights."""
+        config, width = self.config, self.config.embedding_size
+        self.word_embeddings = self._table("word_embeddings", config.vocab_size)
+        self.position_embeddings = self._table(
+            "position_embeddings", config.max_position_embeddings
+        )
+        self.token_type_embeddings = self._table(
+            "token_type_embeddings", config.type_vocab_size
+        )
+        self.layer_norm = layer_norm(width, config, dtype=self.dtype_policy)
+        self.projection = None
+        if width != config.hidden_size:
+            self.projection = dense(
+                config.hidden_size,
+                "projection",
+                inputs=width,
+                dtype=self.dtype_policy,
+            )
+
+    def _table(self, name: str, rows: int) -> keras.Variable:
+        shape = (rows, self.config.embedding_size)
+        return self.add_weight(name=name, shape=shape, initializer="zeros")
+
+    def call(
+        self,
+        input_ids: Tensor,
+        segment_ids: Tensor,
+        seeds: DropoutSeeds | None = None,
+    ) -> Tensor:
+        """Embed `[B, S]` piece and segment ids as rows `[B*S, H]`."""
+        width, (_, length) = self.config.embedding_size, input_ids.shape
+        # A product with one-hot rows, because the gradient of a lookup in a table of
+        # two rows adds up all of B*S rows one by one.
+        segments = ops.one_hot(
+            segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype
+        )
+        x = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, E]
+        x = x + ops.matmul(segments, self.token_type_embeddings)
+        x = x + self.position_embeddings[:length]
+        x = self.layer_norm(ops.reshape(x, (-1, width)))  # [B*S, E]
+        x = dropout(x, self.config.hidden_dropout_prob, seeds)
+        return x if self.projection is None else self.projection(x)
+
+
+class SelfAttention(keras.layers.Layer):
+    """Multi-head self-attention with its residual and layer normalisation.
+
+    Query, key and value are one matrix product but three variables each: LAMB scales
+    every variable by its own trust ratio, and the published model has three.
+    """
+
+    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.config = config
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights."""
+        width, policy = self.config.hidden_size, self.dtype_policy
+        self.query, self.key, self.value, self.output_dense = (
+            dense(width, name, inputs=width, dtype=policy)
+            for name in ("query", "key", "value", "output")
+        )
+        self.layer_norm = layer_norm(width, self.config, dtype=policy)
+
+    def call(
+        self, rows: Tensor, bias: Tensor, seeds: DropoutSeeds | None = None
+    ) -> Tensor:
+        """Attend over `rows` `[B*S, H]` with the `bias` `[B, 1, 1, S]` of padding."""
+        config, length = self.config, bias.shape[-1]
+        heads, width = config.num_attention_heads, config.hidden_size
+        query, key, value = self._project(rows, length)
+        scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))  # [B, A, S, S]
+        # In float32 whatever the precision: bfloat16 has 8 bits for a sum over S.
+        weights = ops.softmax(ops.cast(scores, "float32") + bias)
+        weights = ops.cast(weights, self.compute_dtype)
+        weights = dropout(weights, config.attention_probs_dropout_prob, seeds)
+        context = ops.transpose(ops.matmul(weights, value), (0, 2, 1, 3))
+        context = ops.reshape(context, (-1, heads * (width // heads)))  # [B*S, H]
+        attended = self.output_dense(context)
+        attended = dropout(attended, config.hidden_dropout_prob, seeds)
+        return self.layer_norm(rows + attended)
+
+    def _project(self, rows: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Query (already scaled), key and value of `rows`, each `[B, A, S, D]`."""
+        heads = self.config.num_attention_heads
+        width = self.config.hidden_size
+        parts = (self.query, self.key, self.value)
+        kernel = ops.concatenate([part.kernel for part in parts], axis=1)  # [H, 3H]
+        added = ops.concatenate([part.bias for part in parts], axis=0)
+        rows = ops.matmul(rows, kernel) + added
+        split = ops.reshape(rows, (-1, length, 3, heads, width // heads))
+        query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
+        return query * (width // heads) ** -0.5, key, value
+
+
+class FeedForward(keras.layers.Layer):
+    """Two dense layers with GELU between, the residual and layer normalisation."""
+
+    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.config = config
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights."""
+        config, policy = self.config, self.dtype_policy
+        width, inner = config.hidden_size, config.intermediate_size
+        self.intermediate = dense(inner, "intermediate", inputs=width, dtype=policy)
+        self.output_dense = dense(width, "output", inputs=inner, dtype=policy)
+        self.layer_norm = layer_norm(width, config, dtype=policy)
+
+    def call(self, rows: Tensor, seeds: DropoutSeeds | None = None) -> Tensor:
+        """Transform each of `rows` `[B*S, H]` by itself."""
+        inner = gelu(self.intermediate(rows))  # [B*S, F]
+        x = dropout(self.output_dense(inner), self.config.hidden_dropout_prob, seeds)
+        return self.layer_norm(rows + x)

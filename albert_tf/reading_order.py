@@ -1,0 +1,88 @@
+"""The order in which training examples are read: an endless stream, known by a count.
+
+A *pass* reads one copy of the split; passes take the copies in turn, so that every
+pass over the text brings fresh masks. The shards of a pass come in an order drawn from
+(seed, pass), a *group* of them at a time: the files of a group are read side by side
+and shuffled in a window. The position in the stream is the number of examples consumed;
+from it follow the pass, the group and the place in it, so nothing else is stored.
+"""
+
+import dataclasses
+import hashlib
+import itertools
+from collections.abc import Iterator
+
+from schemas.manifest import DatasetManifest, ShardFile
+
+# Shards read side by side: the smallest data set has eight.
+GROUP_SHARDS = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardGroup:
+    """Files read together.
+
+    Attributes:
+        files: The shards, in the order they are opened.
+        seed: Shuffles their examples.
+        skip: Examples already consumed, counted after shuffling.
+    """
+
+    files: tuple[ShardFile, ...]
+    seed: int
+    skip: int
+
+
+def shard_groups(
+    manifest: DatasetManifest,
+    *,
+    seed: int,
+    start: int,
+    host: int = 0,
+    num_hosts: int = 1,
+) -> Iterator[ShardGroup]:
+    """The groups of the endless training stream from a position on.
+
+    Args:
+        manifest: Names the shards and how many examples each has.
+        seed: Draws the order.
+        start: Examples already consumed by this host.
+        host: Which of the hosts this is; each reads shards of its own.
+        num_hosts: How many hosts share the stream.
+    """
+    copies = [
+        manifest.shard_files("train", copy)[host::num_hosts]
+        for copy in range(manifest.num_copies("train"))
+    ]
+    cycle = sum(_num_examples(files) for files in copies)
+    if cycle == 0:
+        raise ValueError(f"host {host} of {num_hosts} has no training examples")
+    first_pass, left = start // cycle * len(copies), start % cycle
+    for number in itertools.count(first_pass):
+        files = copies[number % len(copies)]
+        if left >= _num_examples(files):
+            left -= _num_examples(files)
+            continue
+        for group in _groups_of_pass(files, seed=seed, number=number):
+            size = _num_examples(group.files)
+            if left < size:
+                yield dataclasses.replace(group, skip=left)
+            left = max(0, left - size)
+
+
+def _groups_of_pass(
+    files: tuple[ShardFile, ...], *, seed: int, number: int
+) -> Iterator[ShardGroup]:
+    """The groups of one pass, all their examples still to come."""
+
+    def draw(purpose: str) -> bytes:
+        return hashlib.sha256(f"{seed} {number} {purpose}".encode()).digest()
+
+    order = sorted(files, key=lambda file: draw(file.name))
+    for first in range(0, len(order), GROUP_SHARDS):
+        group_seed = int.from_bytes(draw(f"group {first}")[:4], "big") >> 1
+        yield ShardGroup(tuple(order[first : first + GROUP_SHARDS]), group_seed, 0)
+
+
+def _num_examples(files: tuple[ShardFile, ...]) -> int:
+    return sum(file.examples for file in files)

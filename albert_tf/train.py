@@ -1,0 +1,196 @@
+"""Training from end to end: checks, a new or a resumed run, the loop."""
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from albert_tf.checkpoints import assign_arrays, load_newest
+from albert_tf.data_check import (
+    check_has_training_examples,
+    check_model_fits,
+    check_same_data,
+    check_task_fits,
+)
+from albert_tf.evaluation import HeldOut, num_evaluation_examples
+from albert_tf.initial_weights import initialize_weights
+from albert_tf.input_pipeline import training_batches
+from albert_tf.interruption import Reason, StopRequest, stop_requests
+from albert_tf.metrics import Metrics, MetricsLog
+from albert_tf.micro_batch import derive_micro_batch_size, free_memory_bytes
+from albert_tf.pretrainer import AlbertPretrainer
+from albert_tf.progress import Progress
+from albert_tf.steps import TrainingSteps
+from albert_tf.training_loop import RunState, TrainingLoop
+from albert_tf.warm_start import start_from
+from schemas.config import ModelConfig, TrainConfig
+from schemas.json_file import write_json
+from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL
+from schemas.manifest import DatasetManifest, read_manifest
+
+Say = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainResult:
+    """How a call of `pretrain` ended.
+
+    Attributes:
+        step: Steps done in all.
+        finished: Whether that is all of them.
+        reason: Why it ended.
+        first_evaluation: The metrics before the first step, None without eval split.
+        last_evaluation: The newest ones.
+    """
+
+    step: int
+    finished: bool
+    reason: Literal["finished"] | Reason
+    first_evaluation: Metrics | None
+    last_evaluation: Metrics | None
+
+
+def pretrain(  # noqa: PLR0913 - the arguments of the command
+    model_config: ModelConfig,
+    train_config: TrainConfig,
+    *,
+    data: Path,
+    output: Path,
+    init_from: Path | None = None,
+    max_seconds: float | None = None,
+    quiet: bool = False,
+) -> TrainResult:
+    """Train in a run directory, from the start or from its newest checkpoint.
+
+    Args:
+        model_config: The architecture.
+        train_config: The settings; derived defaults are filled in here.
+        data: A finished data set.
+        output: The run directory.
+        init_from: A run whose weights to start from.
+        max_seconds: Stop after so long, saving as after Ctrl-C.
+        quiet: Show nothing.
+
+    Raises:
+        AlbertError: Something does not fit or failed; one sentence with the remedy.
+    """
+    manifest = read_manifest(data)
+    config = train_config.resolved()
+    job = Job(model_config, config, manifest, data, output, init_from)
+    check(job)
+    with Progress(quiet=quiet) as progress, stop_requests(max_seconds) as stop:
+        model = AlbertPretrainer(model_config, precision=config.precision)
+        steps = TrainingSteps(model, optimizer=config.optimizer, seed=config.seed)
+        state = resume(steps, output, progress.say)
+        if state is None:
+            state = start(steps, job, progress.say)
+        loop = make_loop(job, steps, state, progress=progress, stop=stop)
+        reason = loop.train()
+        loop.log.close()
+    evaluations = loop.log.evaluations()
+    return TrainResult(
+        step=state.step,
+        finished=reason is None,
+        reason=reason or "finished",
+        first_evaluation=evaluations[0] if evaluations else None,
+        last_evaluation=evaluations[-1] if evaluations else None,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What `pretrain` was asked to do, with the data set's manifest."""
+
+    model_config: ModelConfig
+    config: TrainConfig
+    manifest: DatasetManifest
+    data: Path
+    run: Path
+    init_from: Path | None
+
+
+def check(job: Job) -> None:
+    """Refuse what cannot work before anything is written.
+
+    Raises:
+        AlbertError: Names what does not fit and the remedy.
+    """
+    check_model_fits(job.model_config, job.manifest, data=job.data)
+    check_task_fits(job.model_config, job.manifest, data=job.data)
+    check_has_training_examples(job.manifest, data=job.data)
+    check_same_data(job.run, data=job.data)
+
+
+def resume(steps: TrainingSteps, run: Path, say: Say) -> RunState | None:
+    """Load the newest whole checkpoint of a run; None if it has none."""
+    checkpoint = load_newest(run, say)
+    if checkpoint is None:
+        return None
+    assign_arrays(steps.model.weights_by_path, checkpoint.weights)
+    assign_arrays(steps.slots, checkpoint.slots)
+    say(f"Continuing {run} after step {checkpoint.state['step']}.")
+    return RunState(**checkpoint.state)
+
+
+def start(steps: TrainingSteps, job: Job, say: Say) -> RunState:
+    """Begin a run: first weights, the files that never change, step 0."""
+    initialize_weights(
+        steps.model,
+        standard_deviation=job.model_config.initializer_range,
+        seed=job.config.seed,
+    )
+    if job.init_from is not None:
+        start_from(
+            steps.model, job.init_from, manifest=job.manifest, data=job.data, say=say
+        )
+    job.run.mkdir(parents=True, exist_ok=True)
+    write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
+    for source, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
+        shutil.copyfile(job.data / source, job.run / target)
+    micro_batch_size = job.config.micro_batch_size or derive_micro_batch_size(
+        job.config.batch_size,
+        job.model_config,
+        length=job.manifest.config.max_seq_length,
+        predictions=job.manifest.config.max_predictions_per_seq or 0,
+        free_bytes=free_memory_bytes(),
+    )
+    return RunState(micro_batch_size)
+
+
+def make_loop(
+    job: Job,
+    steps: TrainingSteps,
+    state: RunState,
+    *,
+    progress: Progress,
+    stop: StopRequest,
+) -> TrainingLoop:
+    """Put the parts of a run together at the step it stands at."""
+    examples = num_evaluation_examples(job.manifest, most=job.config.eval_examples)
+    held_out = None
+    if examples:
+        held_out = HeldOut(steps.model, job.data, job.manifest, examples=examples)
+    else:
+        progress.say(
+            f"{job.data} has no eval split: training goes on without held-out losses."
+        )
+    batches = training_batches(
+        job.data,
+        job.manifest,
+        seed=job.config.seed,
+        start=state.examples,
+        micro_batch_size=state.micro_batch_size,
+        micro_batches=job.config.batch_size // state.micro_batch_size,
+    )
+    return TrainingLoop(
+        run=job.run,
+        config=job.config,
+        steps=steps,
+        batches=iter(batches),
+        held_out=held_out,
+        log=MetricsLog(job.run, step=state.step),
+        state=state,
+        progress=progress,
+        stop=stop,
+    )

@@ -1,0 +1,285 @@
+"""The training loop: steps, and between them evaluations, metrics and checkpoints."""
+
+import dataclasses
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.evaluation import HeldOut
+from albert_tf.health import check_is_number, collapse_warning
+from albert_tf.interruption import Reason, StopRequest
+from albert_tf.metrics import MetricsLog, means, metrics_text
+from albert_tf.pretrainer import Batch, Sums
+from albert_tf.progress import Progress, duration_text
+from albert_tf.schedule import learning_rate, peak_learning_rate
+from albert_tf.steps import TrainingSteps
+from schemas.config import TrainConfig
+
+# Between checkpoints when --checkpoint-every is not given.
+CHECKPOINT_SECONDS = 30 * 60
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+# About so many lines of training metrics in a run.
+NUM_LINES = 1000
+
+
+@dataclasses.dataclass
+class RunState:
+    """What a checkpoint remembers besides weights and slots.
+
+    Attributes:
+        micro_batch_size: Kept, because another one rounds differently.
+        step: Steps done.
+        examples: Training examples consumed, the position in the data.
+        seconds: Time spent in steps.
+        window: The `Sums` since the last line of metrics.
+        window_seconds: Time spent in those steps.
+        window_steps: How many they are.
+    """
+
+    micro_batch_size: int
+    step: int = 0
+    examples: int = 0
+    seconds: float = 0.0
+    window: tuple[float, ...] = (0.0,) * len(Sums._fields)
+    window_seconds: float = 0.0
+    window_steps: int = 0
+
+
+@dataclasses.dataclass
+class Pace:
+    """How fast this process trains, evaluations and checkpoints left out."""
+
+    steps: int = 0
+    seconds: float = 0.0
+    waiting_seconds: float = 0.0
+    pieces: float = 0.0
+
+    def text(self, *, batch_size: int, steps_left: int) -> str:
+        """Rates, the share of time waiting for data, and the time left."""
+        step_seconds = self.seconds / self.steps
+        return (
+            f"{batch_size / step_seconds:.1f} seq/s, "
+            f"{self.pieces / self.seconds:.0f} tokens/s, "
+            f"data {self.waiting_seconds / self.seconds:.0%}, "
+            f"{duration_text(steps_left * step_seconds)} left"
+        )
+
+
+@dataclasses.dataclass(kw_only=True)
+class TrainingLoop:
+    """A run that is ready for its next step.
+
+    Attributes:
+        run: The run directory.
+        config: The resolved settings.
+        steps: The compiled step, with model and slots.
+        batches: What is left of the stream of examples, a step at a time.
+        held_out: What to evaluate on, if there is anything.
+        log: The metrics up to now.
+        state: Where the run stands.
+        progress: Shows it.
+        stop: Asked between micro-batches.
+    """
+
+    run: Path
+    config: TrainConfig
+    steps: TrainingSteps
+    batches: Iterator[Batch]
+    held_out: HeldOut | None
+    log: MetricsLog
+    state: RunState
+    progress: Progress
+    stop: StopRequest
+
+    def __post_init__(self) -> None:
+        self._pace = Pace()
+        self._saved_step = self.state.step
+        self._saved_at = time.monotonic()
+        self._log_every = max(1, self.config.steps // NUM_LINES)
+
+    def train(self) -> Reason | None:
+        """Go on to the last step; why it ended earlier, if it did.
+
+        What is done by then is saved, in either case.
+
+        Raises:
+            AlbertError: The loss is no longer a number, or nothing can be saved.
+        """
+        self._evaluate_when_due()
+        if not (self._is_finished or self.stop.reason):
+            self._announce()
+            self.progress.start(
+                total=self.config.steps * self.config.batch_size,
+                done=self.state.examples,
+            )
+            while not self._is_finished and self._step():
+                self._evaluate_when_due()
+                self._save_when_due()
+        if self.state.step > self._saved_step:
+            self._save()
+        return None if self._is_finished else self.stop.reason
+
+    @property
+    def _is_finished(self) -> bool:
+        return self.state.step >= self.config.steps
+
+    def _announce(self) -> None:
+        """Compile, time a micro-batch, and say how long the run is going to take.
+
+        The batch is put back, so nothing of this shows in the result.
+        """
+        self.progress.say("Compiling the step ...")
+        batch = next(self.batches)
+        self.batches = itertools.chain([batch], self.batches)
+        part = {name: values[0] for name, values in batch.items()}
+        micro = self.state.micro_batch_size
+        num_micro = self.config.batch_size // micro
+        step_seconds = self.steps.compile(part) * num_micro
+        left = self.config.steps - self.state.step
+        self.progress.say(
+            f"A step of {self.config.batch_size} sequences ({num_micro} x {micro}) "
+            f"takes about {step_seconds:.2g} s; the {left} steps left will take about "
+            f"{duration_text(left * step_seconds)}."
+        )
+
+    def _step(self) -> bool:
+        """Do one step; False, with nothing changed, when asked to stop."""
+        start = time.perf_counter()
+        batch = next(self.batches)
+        waited = time.perf_counter() - start
+        sums = self._accumulate(batch)
+        if sums is None:
+            self.steps.discard()
+            return False
+        state = self.state
+        check_is_number(sums[0] + sums[3], "loss", step=state.step + 1, run=self.run)
+        rate = self._learning_rate(state.step)
+        norm = float(self.steps.apply(rate))
+        check_is_number(norm, "gradient", step=state.step + 1, run=self.run)
+        state.step += 1
+        state.examples += self.config.batch_size
+        seconds = time.perf_counter() - start
+        self._pace.steps += 1
+        self._pace.seconds += seconds
+        self._pace.waiting_seconds += waited
+        self._pace.pieces += float(tf.reduce_sum(batch["input_mask"]))
+        self._record(sums, seconds, learning_rate=rate, gradient_norm=norm)
+        return True
+
+    def _accumulate(self, batch: Batch) -> Array | None:
+        """The gradients of a step, added up; its `Sums`, None when asked to stop."""
+        sums = np.zeros(len(Sums._fields))
+        mlm_count = tf.reduce_sum(batch["masked_lm_weights"])
+        has_label = batch["sentence_order_labels"] >= 0
+        sentence_count = tf.reduce_sum(tf.cast(has_label, tf.float32))
+        for micro in range(batch["input_ids"].shape[0]):
+            if self.stop.reason:
+                return None
+            part = {name: values[micro] for name, values in batch.items()}
+            sums += self.steps.accumulate(
+                part,
+                mlm_count=mlm_count,
+                sentence_count=sentence_count,
+                step=self.state.step,
+                micro=micro,
+            ).numpy()
+            self.progress.advance(self.state.micro_batch_size)
+        return sums
+
+    def _learning_rate(self, step: int) -> float:
+        return learning_rate(
+            step,
+            peak=peak_learning_rate(self.config),
+            warmup_steps=self.config.warmup_steps or 0,
+            steps=self.config.steps,
+        )
+
+    def _record(self, sums: Array, seconds: float, **of_step: float) -> None:
+        """Show a step, and now and then log the means since the last line."""
+        state, config = self.state, self.config
+        state.seconds += seconds
+        state.window = tuple((np.array(state.window) + sums).tolist())
+        state.window_seconds += seconds
+        state.window_steps += 1
+        of_all = self._pace.text(
+            batch_size=config.batch_size, steps_left=config.steps - state.step
+        )
+        text = metrics_text({**means(Sums(*sums.tolist())), **of_step})
+        self.progress.show(
+            f"step {state.step}/{config.steps}: {text}, {of_all}",
+            is_last=self._is_finished,
+        )
+        if state.step % self._log_every == 0 or self._is_finished:
+            examples = state.window_steps * config.batch_size
+            self.log.write(
+                {
+                    "step": state.step,
+                    "split": "train",
+                    **means(Sums(*state.window)),
+                    **of_step,
+                    "sequences_per_second": examples / state.window_seconds,
+                    "seconds": state.seconds,
+                }
+            )
+            state.window = (0.0,) * len(Sums._fields)
+            state.window_seconds, state.window_steps = 0.0, 0
+
+    def _evaluate_when_due(self) -> None:
+        """Evaluate before the first step, after the last and in between."""
+        step, every = self.state.step, self.config.eval_every or 1
+        is_done = any(line["step"] == step for line in self.log.evaluations())
+        if self.held_out is None or is_done or (step % every and not self._is_finished):
+            return
+        start = time.perf_counter()
+        sums = self.held_out.sums(stop=self.stop)
+        if sums is None:
+            return
+        seconds = time.perf_counter() - start
+        values = means(sums)
+        loss = values["mlm_loss"]
+        line = {
+            "step": step,
+            "split": "eval",
+            **values,
+            "learning_rate": None,
+            "gradient_norm": None,
+            "sequences_per_second": self.held_out.examples / seconds,
+            "seconds": self.state.seconds,
+        }
+        before = [other["mlm_loss"] for other in self.log.evaluations()]
+        self.log.write(line)
+        self.progress.say(f"Held out, step {step}: {metrics_text(line)}.")
+        warning = collapse_warning(self.log.evaluations())
+        if warning:
+            self.progress.say(warning)
+        if step and loss is not None and loss <= min(before, default=math.inf):
+            self._save(is_best=True)
+
+    def _save_when_due(self) -> None:
+        """Save every so many steps or minutes."""
+        every = self.config.checkpoint_every
+        if every is None:
+            is_due = time.monotonic() - self._saved_at >= CHECKPOINT_SECONDS
+        else:
+            is_due = self.state.step % every == 0
+        if is_due and self.state.step > self._saved_step:
+            self._save()
+
+    def _save(self, *, is_best: bool = False) -> None:
+        """Save a checkpoint of the last whole step."""
+        checkpoint = Checkpoint(
+            arrays_of(self.steps.model.weights_by_path),
+            arrays_of(self.steps.slots),
+            dataclasses.asdict(self.state),
+        )
+        save_checkpoint(self.run, checkpoint, is_best=is_best)
+        self._saved_step, self._saved_at = self.state.step, time.monotonic()

@@ -1,0 +1,176 @@
+"""Small data sets for the trainer's tests, written with TensorFlow itself."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from schemas.config import DataConfig, ModelConfig
+from schemas.example import stored_features
+from schemas.json_file import write_json
+from schemas.layout import MANIFEST, SPM_MODEL, shard_file
+from schemas.manifest import DatasetManifest, ShardFile
+from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
+
+VOCAB_SIZE = 64
+MAX_SEQ_LENGTH = 24
+MAX_PREDICTIONS = 4
+
+TINY = ModelConfig(
+    vocab_size=VOCAB_SIZE,
+    embedding_size=8,
+    hidden_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=32,
+    max_position_embeddings=32,
+)
+
+
+def make_instance(rng, *, sentence_task="sop"):
+    """A compact example: pieces that count up, so that masks can be guessed."""
+    lengths = rng.integers(3, 10, size=2)
+    starts = rng.integers(FIRST_ORDINARY_ID, VOCAB_SIZE, size=2)
+    span = VOCAB_SIZE - FIRST_ORDINARY_ID
+    a, b = (
+        [
+            int((start - FIRST_ORDINARY_ID + i) % span) + FIRST_ORDINARY_ID
+            for i in range(n)
+        ]
+        for start, n in zip(starts, lengths, strict=True)
+    )
+    label = int(a[0] > b[0])
+    if sentence_task == "none":
+        ids, label = [CLS_ID, *a, SEP_ID], 0
+    else:
+        ids = [CLS_ID, *a, SEP_ID, *b, SEP_ID]
+    ordinary = [i for i, piece in enumerate(ids) if piece >= FIRST_ORDINARY_ID]
+    count = int(rng.integers(1, MAX_PREDICTIONS + 1))
+    positions = sorted(int(i) for i in rng.choice(ordinary, count, replace=False))
+    labels = [ids[i] for i in positions]
+    for position in positions:
+        ids[position] = MASK_ID
+    return {
+        "input_ids": ids,
+        "masked_lm_positions": positions,
+        "masked_lm_ids": labels,
+        "next_sentence_labels": [label],
+    }
+
+
+def padded_instance(instance):
+    """All eight features of a compact instance, padded."""
+    ids = instance["input_ids"]
+    first_separator = ids.index(SEP_ID)
+
+    def pad(values, length):
+        return [*values, *[0] * (length - len(values))]
+
+    num_masked = len(instance["masked_lm_ids"])
+    return {
+        "input_ids": pad(ids, MAX_SEQ_LENGTH),
+        "input_mask": pad([1] * len(ids), MAX_SEQ_LENGTH),
+        "segment_ids": pad(
+            [int(i > first_separator) for i in range(len(ids))], MAX_SEQ_LENGTH
+        ),
+        "token_boundary": [0] * MAX_SEQ_LENGTH,
+        "masked_lm_positions": pad(instance["masked_lm_positions"], MAX_PREDICTIONS),
+        "masked_lm_ids": pad(instance["masked_lm_ids"], MAX_PREDICTIONS),
+        "masked_lm_weights": pad([1.0] * num_masked, MAX_PREDICTIONS),
+        "next_sentence_labels": instance["next_sentence_labels"],
+    }
+
+
+def encode(instance, layout="compact"):
+    """An instance as the bytes of a `tf.train.Example`."""
+    values = padded_instance(instance) if layout == "padded" else instance
+    features = {}
+    for feature in stored_features(layout):
+        value = values[feature.name]
+        if feature.dtype == "int64":
+            features[feature.name] = tf.train.Feature(
+                int64_list=tf.train.Int64List(value=value)
+            )
+        else:
+            features[feature.name] = tf.train.Feature(
+                float_list=tf.train.FloatList(value=value)
+            )
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    return example.SerializeToString()
+
+
+def write_dataset(
+    root: Path,
+    *,
+    copies=2,
+    shards=3,
+    examples=10,
+    eval_examples=7,
+    layout="compact",
+    sentence_task="sop",
+    seed=0,
+):
+    """A finished data set with `examples` in each of `shards` of each of `copies`."""
+    rng = np.random.default_rng(seed)
+    sizes = {("train", copy): [examples] * shards for copy in range(copies)}
+    if eval_examples:
+        sizes["eval", 0] = [eval_examples - eval_examples // 2, eval_examples // 2]
+    files = []
+    for (split, copy), counts in sizes.items():
+        for shard, count in enumerate(counts):
+            name = shard_file(split, copy, shard=shard, num_shards=len(counts))
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tf.io.TFRecordWriter(str(path)) as writer:
+                for _ in range(count):
+                    instance = make_instance(rng, sentence_task=sentence_task)
+                    writer.write(encode(instance, layout))
+            content = path.read_bytes()
+            digest = hashlib.sha256(content).hexdigest()
+            files.append(
+                ShardFile(name=name, examples=count, bytes=len(content), sha256=digest)
+            )
+    (root / SPM_MODEL).write_bytes(b"pieces")
+    manifest = make_manifest(files, layout=layout, sentence_task=sentence_task)
+    write_json(root / MANIFEST, manifest.to_dict())
+    return manifest
+
+
+def make_manifest(files, *, layout="compact", sentence_task="sop"):
+    """The manifest of a data set made of these files."""
+    config = DataConfig(
+        max_seq_length=MAX_SEQ_LENGTH,
+        max_predictions_per_seq=MAX_PREDICTIONS,
+        sentence_task=sentence_task,
+        record_layout=layout,
+        num_shards=3,
+    )
+    splits = {}
+    for split in ("train", "eval"):
+        copies = {
+            file.name.split("/")[1] for file in files if file.name.startswith(split)
+        }
+        if copies:
+            splits[split] = {"documents": 1, "copies": [{} for _ in copies]}
+    return DatasetManifest(
+        config=config,
+        features=(),
+        vocabulary={
+            "sha256": hashlib.sha256(b"pieces").hexdigest(),
+            "size": VOCAB_SIZE,
+        },
+        fingerprint="",
+        versions={},
+        inputs=(),
+        splits=splits,
+        statistics={},
+        dropped={},
+        shards=tuple(files),
+    )
+
+
+def with_changes(config, **changes):
+    """A config with some fields replaced."""
+    return dataclasses.replace(config, **changes)
