@@ -1,0 +1,340 @@
+"""Read MediaWiki XML dumps page by page.
+
+No XML parser is involved: the pages are found by their tags in the bytes, so that a
+stream may begin anywhere (a piece of a multistream dump has no root), entities are
+never expanded, any export version reads alike and memory is bounded by one page.
+
+A page that is no article is not lost silently: it is yielded as ``Dropped`` with one of
+the reasons below. A byte that is not UTF-8 is left out of its page; a page where more
+than one character in a thousand is such is dropped, for its text cannot be trusted.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import BinaryIO
+
+from pipeline.documents import Document, Dropped
+from pipeline.wiki_names import (
+    DISAMBIGUATION_TEMPLATES,
+    DISAMBIGUATION_WORDS,
+    HIDDEN_PREFIXES,
+    REDIRECT_WORDS,
+)
+from pipeline.wikitext import strip_wikitext
+from schemas.errors import AlbertError
+
+CUT_OFF = Dropped("page cut off")
+TOO_LARGE = Dropped("page too large")
+OTHER_NAMESPACE = Dropped("not an article (other namespace)")
+REDIRECT = Dropped("redirect")
+OTHER_MODEL = Dropped("not wikitext (other content model)")
+NOT_UTF8 = Dropped("not UTF-8")
+DISAMBIGUATION = Dropped("disambiguation")
+NO_TEXT = Dropped("no text")
+
+# The largest article of the English Wikipedia has 2 MB.
+_MAX_PAGE_BYTES = 32 << 20
+_MAX_HEAD_BYTES = 4 << 20
+_CHUNK_BYTES = 1 << 20
+_MAX_REPLACED_SHARE = 0.001
+
+_PAGE_START = re.compile(rb"<page[\s>]")
+_PAGE_END = b"</page>"
+_UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
+
+
+@dataclass(frozen=True)
+class SiteInfo:
+    """What the head of a dump says about its wiki.
+
+    Attributes:
+        language: The wiki's language code, None if the dump has no head.
+        namespaces: The local name of each namespace by its number.
+    """
+
+    language: str | None = None
+    namespaces: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def hidden_prefixes(self) -> frozenset[str]:
+        """Lower-case names of the namespaces whose links show nothing.
+
+        Example:
+            >>> "fails" in SiteInfo(namespaces={6: "Fails"}).hidden_prefixes
+            True
+        """
+        local = (self.namespaces.get(number, "") for number in (-2, 6, 14))
+        return HIDDEN_PREFIXES | {name.lower() for name in local if name}
+
+
+def read_siteinfo(stream: BinaryIO) -> SiteInfo:
+    """Return what the head of a dump says about its wiki.
+
+    Args:
+        stream: The decompressed dump from its start; read up to the first page.
+
+    Raises:
+        AlbertError: If the dump is UTF-16.
+
+    Example:
+        >>> from io import BytesIO
+        >>> read_siteinfo(BytesIO(b'<mediawiki xml:lang="ltg"><siteinfo><namespaces>'
+        ...     b'<namespace key="6">Fails</namespace></namespaces></siteinfo>'))
+        SiteInfo(language='ltg', namespaces={6: 'Fails'})
+    """
+    head = b""
+    while len(head) < _MAX_HEAD_BYTES and not _PAGE_START.search(head[-_CHUNK_BYTES:]):
+        chunk = stream.read(_CHUNK_BYTES)
+        if not chunk:
+            break
+        head += chunk
+    _refuse_utf16(head)
+    first_page = _PAGE_START.search(head)
+    text = head[: first_page.start() if first_page else None].decode("utf-8", "replace")
+    language = re.search(r"<mediawiki\b[^>]*?\sxml:lang=[\"']([\w-]+)", text)
+    names = re.findall(r"<namespace\s[^>]*?key=\"(-?\d+)\"[^>]*>([^<]+)<", text)
+    return SiteInfo(
+        language=language[1] if language else None,
+        namespaces={int(number): _unescape(name) for number, name in names},
+    )
+
+
+def read_pages(stream: BinaryIO, *, siteinfo: SiteInfo) -> Iterator[Document | Dropped]:
+    """Yield each page of a dump, as a document or with the reason why it is none.
+
+    Args:
+        stream: Decompressed bytes from the root or from anywhere before a ``<page>``.
+        siteinfo: From the head of the same dump.
+
+    Raises:
+        AlbertError: If the dump is UTF-16.
+
+    Example:
+        >>> from io import BytesIO
+        >>> list(read_pages(BytesIO(b"<page><title>A</title><ns>0</ns><revision><text>"
+        ...     b"Ada wrote programs.</text></revision></page><page>"),
+        ...     siteinfo=SiteInfo()))  # doctest: +NORMALIZE_WHITESPACE
+        [Document(paragraphs=('Ada wrote programs.',), is_segmented=False),
+         Dropped(reason='page cut off')]
+    """
+    for page in _cut_pages(stream):
+        if isinstance(page, Dropped):
+            yield page
+        else:
+            yield _read_page(page, siteinfo=siteinfo)
+
+
+def _refuse_utf16(head: bytes) -> None:
+    """Refuse a stream that starts like UTF-16."""
+    if head.startswith(_UTF16_STARTS):
+        raise AlbertError(
+            "the dump is encoded in UTF-16, but MediaWiki dumps are UTF-8: convert it "
+            "first (iconv -f UTF-16 -t UTF-8)"
+        )
+
+
+def _cut_pages(stream: BinaryIO) -> Iterator[bytes | Dropped]:
+    """Yield each page from its start tag to before its end tag, or why it is none.
+
+    Example:
+        >>> from io import BytesIO
+        >>> list(_cut_pages(BytesIO(b"<page>a<page>b</page>")))
+        [Dropped(reason='page cut off'), b'<page>b']
+    """
+    for stretch, is_ended in _stretches(stream):
+        if stretch is None:
+            yield TOO_LARGE
+            continue
+        starts = [match.start() for match in _PAGE_START.finditer(stretch)]
+        for _ in starts[1:] if is_ended else starts:
+            yield CUT_OFF
+        if starts and is_ended:
+            yield stretch[starts[-1] :]
+
+
+def _stretches(stream: BinaryIO) -> Iterator[tuple[bytes | None, bool]]:
+    """Yield what stands between two page ends, and whether a page end follows.
+
+    Yields:
+        None in place of a page that is too large to hold in memory.
+    """
+    buffer = bytearray()
+    searched = 0
+    is_skipping = False
+    _refuse_utf16(start := stream.read(_CHUNK_BYTES))
+    for chunk in chain((start,), iter(lambda: stream.read(_CHUNK_BYTES), b"")):
+        buffer += chunk
+        while (end := buffer.find(_PAGE_END, searched)) >= 0:
+            yield None if is_skipping else bytes(buffer[:end]), True
+            is_skipping = False
+            del buffer[: end + len(_PAGE_END)]
+            searched = 0
+        searched = max(0, len(buffer) - len(_PAGE_END) + 1)
+        if len(buffer) > _MAX_PAGE_BYTES:
+            is_skipping = is_skipping or _PAGE_START.search(buffer) is not None
+            del buffer[:searched]
+            searched = 0
+    yield None if is_skipping else bytes(buffer), False
+
+
+_TEXT_START = re.compile(rb"<text\b[^>]*?(/?)>")
+_MODEL = re.compile(rb"<model>\s*([^<]*?)\s*</model>")
+_NAMESPACE = re.compile(rb"<ns>\s*(-?\d{1,9})\s*</ns>")
+_TITLE = re.compile(rb"<title>([^<]*)</title>")
+_TITLE_IN_PARENTHESES = re.compile(r"\(([^()]+)\)$")
+_ENGLISH_NAMESPACES = frozenset(
+    f"{name}{talk}"
+    for name in ("user", "wikipedia", "file", "mediawiki", "template", "help")
+    for talk in ("", " talk")
+) | {"talk", "image", "category", "category talk", "portal", "media", "special"}
+
+
+def _read_page(page: bytes, *, siteinfo: SiteInfo) -> Document | Dropped:
+    """Return one page as a document, or the reason why it is none."""
+    # The last revision, should the dump have the history.
+    head, _, revision = page.rpartition(b"<revision")
+    reason = _reason_in_head(head, siteinfo=siteinfo)
+    if reason:
+        return reason
+    opening = _TEXT_START.search(revision)
+    if not opening or opening[1]:
+        return NO_TEXT
+    model = _MODEL.search(revision)
+    if model and model[1] != b"wikitext":
+        return OTHER_MODEL
+    end = revision.find(b"</text>", opening.end())
+    if end < 0:
+        return CUT_OFF
+    text = _decode(revision[opening.end() : end])
+    return NOT_UTF8 if text is None else _read_text(text, siteinfo=siteinfo)
+
+
+def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
+    """Return why the title, namespace or redirect tag make the page no article.
+
+    Example:
+        >>> _reason_in_head(b"<title>Talk:A</title><ns>1</ns>", siteinfo=SiteInfo())
+        Dropped(reason='not an article (other namespace)')
+    """
+    found = _TITLE.search(head)
+    title = _unescape(found[1].decode("utf-8", "replace")) if found else ""
+    namespace = _NAMESPACE.search(head)
+    if namespace:
+        is_article = int(namespace[1]) == 0
+    else:
+        # Exports before 0.6 have no <ns>; the title's prefix tells.
+        prefix, colon, _ = title.partition(":")
+        names = {name.lower() for number, name in siteinfo.namespaces.items() if number}
+        is_article = not colon or prefix.lower() not in names | _ENGLISH_NAMESPACES
+    if not is_article:
+        return OTHER_NAMESPACE
+    if b"<redirect" in head:
+        return REDIRECT
+    meaning = _TITLE_IN_PARENTHESES.search(title)
+    if meaning and meaning[1].lower() in DISAMBIGUATION_TEMPLATES:
+        return DISAMBIGUATION
+    return None
+
+
+def _decode(raw: bytes) -> str | None:
+    r"""Return the content of a text element; None if it is not UTF-8.
+
+    Example:
+        >>> _decode(b"a &lt;b&gt; &amp;nbsp;"), _decode(b"caf\xe9")
+        ('a <b> &nbsp;', None)
+    """
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        if text.count("\ufffd") > _MAX_REPLACED_SHARE * len(text):
+            return None
+    if text.startswith("<![CDATA["):
+        return text.removeprefix("<![CDATA[").removesuffix("]]>")
+    return _unescape(text)
+
+
+_CHARACTER_REFERENCE = re.compile(r"&#(\d{1,7}|[xX][0-9a-fA-F]{1,6});")
+_XML_ENTITIES = (
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", '"'),
+    ("&apos;", "'"),
+    ("&amp;", "&"),
+)
+
+
+def _unescape(text: str) -> str:
+    r"""Return the text with XML's five entities and character references resolved.
+
+    Any other entity stays as it is written, so that none can grow the text.
+
+    Example:
+        >>> _unescape("&lt;b&gt; &quot;AT&amp;T&quot; &#65;&#38;amp; &bomb;")
+        '<b> "AT&T" A&amp; &bomb;'
+    """
+    if "&#" in text:
+        text = _CHARACTER_REFERENCE.sub(_referenced_character, text)
+    for entity, character in _XML_ENTITIES:
+        text = text.replace(entity, character)
+    return text
+
+
+def _referenced_character(reference: re.Match[str]) -> str:
+    """Return the character of a reference, nothing if there is none."""
+    digits = reference[1]
+    code = int(digits[1:], 16) if digits[0] in "xX" else int(digits)
+    if code == ord("&"):
+        return "&amp;"
+    return chr(code) if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else ""
+
+
+_REDIRECT = re.compile(r"\s*+[#＃]( ?)([^\W\d][\w -]{0,30}?) ?[:：]?[\s]{0,9}\[\[")
+_TEMPLATE_NAME = re.compile(r"\{\{([^|{}\n<]{2,50})")
+_SWITCH = re.compile(r"__\w{4,20}?__")
+
+
+def _read_text(text: str, *, siteinfo: SiteInfo) -> Document | Dropped:
+    """Return an article's wikitext as a document, or the reason why it is none."""
+    if _is_redirect(text):
+        return REDIRECT
+    if _is_disambiguation(text):
+        return DISAMBIGUATION
+    paragraphs = strip_wikitext(text, prefixes=siteinfo.hidden_prefixes)
+    return Document(tuple(paragraphs)) if paragraphs else NO_TEXT
+
+
+def _is_redirect(text: str) -> bool:
+    """Return whether the text begins like a redirect, in any language.
+
+    Example:
+        >>> _is_redirect("#REDIRECT [[A]]"), _is_redirect("#Weiterleitung [[A]]")
+        (True, True)
+        >>> _is_redirect("# First [[A]]")
+        False
+    """
+    found = _REDIRECT.match(text)
+    if not found:
+        return False
+    is_shouted = not found[1] and found[2].upper() == found[2]
+    return is_shouted or found[2].lower() in REDIRECT_WORDS
+
+
+def _is_disambiguation(text: str) -> bool:
+    r"""Return whether a template or switch marks the page as a list of meanings.
+
+    Example:
+        >>> _is_disambiguation("'''A''' may be:\n* [[B]]\n{{Disambig}}")
+        True
+    """
+    names = {
+        " ".join(name.replace("_", " ").split()).lower()
+        for name in _TEMPLATE_NAME.findall(text)
+    }
+    if not names.isdisjoint(DISAMBIGUATION_TEMPLATES):
+        return True
+    return "__" in text and any(
+        switch.lower() in DISAMBIGUATION_WORDS for switch in _SWITCH.findall(text)
+    )

@@ -1,0 +1,169 @@
+"""Turn wikitext into paragraphs of plain text.
+
+Everything here is linear in the length of the text on any input: the brackets are
+resolved by a stack (``wiki_brackets``), and no regular expression reads a character
+again for each place it could start from. What is kept and what is not:
+
+* Kept: running text, quotations, the text of links, of the templates in
+  ``wiki_templates`` and of HTML tags.
+* Kept when it is prose: list items and definitions of eight words or more, or five that
+  end like a sentence; each is a paragraph of its own (``wiki_paragraphs``).
+* Dropped: headings, tables, files with their captions, galleries, formulas, source
+  code, references, categories, interlanguage links, and the sections behind an article
+  (references, notes, see also, further reading, external links; ``wiki_names``).
+"""
+
+import re
+from collections.abc import Collection
+from html.entities import html5
+
+from pipeline.wiki_brackets import resolve_brackets
+from pipeline.wiki_elements import remove_elements, remove_tags
+from pipeline.wiki_names import HIDDEN_PREFIXES
+from pipeline.wiki_paragraphs import split_paragraphs
+
+# Control characters, soft hyphens, marks of writing direction, U+FFFD.
+_UNWANTED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\xad\u200e\u200f\u202a-\u202e\u2060"
+    "\u2066-\u2069\ufeff\ufffd\ufffe\uffff]"
+)
+
+# Alternatives by language variant: -{zh-hans:A;zh-hant:B}-.
+_VARIANT = re.compile(r"-\{([^{}]*+)\}-")
+_VARIANT_NAME = re.compile(r"^\s*[a-z]{2,3}(?:-[a-z]+)?\s*:", re.IGNORECASE)
+_HIDDEN_VARIANT_FLAGS = frozenset("THA-D")
+
+_EXTERNAL_LINK = re.compile(
+    r"\[(?:(?:https?|ftps?|ircs?|gopher|git|svn|telnet|nntp|worldwind):)?//"
+    r"[^\s\[\]<>\"]*+[ \t]*+([^\[\]\n]*+)\]",
+    re.IGNORECASE,
+)
+_OPEN_EXTERNAL_LINK = re.compile(r"\[(?:https?|ftps?)://[^\s\[\]<>\"]*+", re.IGNORECASE)
+
+_BEHAVIOUR_SWITCH = re.compile(r"__([^\W\d_]{3,40})__")
+_APOSTROPHE_AND_ITALICS = re.compile(r"(?<=\w)'''(?=\w)")
+_QUOTE_RUN = re.compile(r"''++")
+_ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+
+
+def strip_wikitext(
+    text: str, *, prefixes: Collection[str] = HIDDEN_PREFIXES
+) -> list[str]:
+    r"""Return the paragraphs of plain text of a page.
+
+    Args:
+        text: The wikitext of one page.
+        prefixes: Lower-case names of the namespaces whose links show nothing, File and
+            Category in the wiki's language (``mediawiki.SiteInfo.hidden_prefixes``).
+
+    Returns:
+        Paragraphs with single spaces, none empty.
+
+    Example:
+        >>> strip_wikitext("'''Ada''' ({{IPA|x}}; born [[1815]]) wrote<ref>x</ref> a "
+        ...     "[[computer program|program]].\n== See also ==\n* [[Babbage]]")
+        ['Ada (born 1815) wrote a program.']
+    """
+    text = _UNWANTED.sub("", text.replace("\r\n", "\n"))
+    if "<" in text:
+        text = remove_elements(text)
+    if "-{" in text:
+        text = _VARIANT.sub(_variant_text, text)
+    text = resolve_brackets("\n" + text, prefixes=prefixes)
+    if "//" in text:
+        text = _EXTERNAL_LINK.sub(r"\1", text)
+        text = _OPEN_EXTERNAL_LINK.sub("", text)
+    if "<" in text:
+        text = remove_tags(text)
+    if "__" in text:
+        text = _BEHAVIOUR_SWITCH.sub(_switch_text, text)
+    text = decode_entities(_remove_quotes(text))
+    return split_paragraphs(text)
+
+
+def _variant_text(variant: re.Match[str]) -> str:
+    """Return what ``-{...}-`` shows in the wiki's first variant.
+
+    Example:
+        >>> _VARIANT.sub(_variant_text, "-{zh-hans:A;zh-hant:B}- -{H|C}- -{R|D}- -{E}-")
+        'A  D E'
+    """
+    flags, bar, content = variant[1].rpartition("|")
+    if bar and _HIDDEN_VARIANT_FLAGS.intersection(flags.upper()):
+        return ""
+    first = content.partition(";")[0]
+    name = _VARIANT_NAME.match(first)
+    return first[name.end() :].strip() if name else content
+
+
+def _switch_text(switch: re.Match[str]) -> str:
+    """Return nothing for a behaviour switch; a name in small letters stays.
+
+    Example:
+        >>> _BEHAVIOUR_SWITCH.sub(_switch_text, "__NOTOC__a __init__")
+        'a __init__'
+    """
+    return "" if switch[1] == switch[1].upper() else switch[0]
+
+
+def _remove_quotes(text: str) -> str:
+    """Return the text without the marks of bold and italics.
+
+    Example:
+        >>> _remove_quotes("'''''Ada''''' wrote l'''Odissea''")
+        'Ada wrote l&#39;Odissea'
+    """
+    if "''" not in text:
+        return text
+    if _APOSTROPHE_AND_ITALICS.search(text):
+        text = "\n".join(map(_keep_apostrophe, text.split("\n")))
+    return text.replace("'''''", "").replace("'''", "").replace("''", "")
+
+
+def _keep_apostrophe(line: str) -> str:
+    """Return a line with the first ``l'''`` read as an apostrophe before italics.
+
+    The wiki does so when a line has both an odd number of bold and of italic marks.
+
+    Example:
+        >>> _keep_apostrophe("dell'''Odissea'' e '''Ada'''")
+        "dell&#39;''Odissea'' e '''Ada'''"
+    """
+    if not _APOSTROPHE_AND_ITALICS.search(line):
+        return line
+    lengths = [len(run) for run in _QUOTE_RUN.findall(line)]
+    bold = sum(length >= 3 for length in lengths)
+    italic = sum(length == 2 or length >= 5 for length in lengths)
+    if bold % 2 and italic % 2:
+        return _APOSTROPHE_AND_ITALICS.sub("&#39;''", line, count=1)
+    return line
+
+
+def decode_entities(text: str) -> str:
+    r"""Return the text with its entities decoded, also those escaped twice.
+
+    Example:
+        >>> decode_entities("5&nbsp;km &amp;lt; &#54;&#x20AC;, AT&T &unknown;")
+        '5\xa0km < 6€, AT&T &unknown;'
+    """
+    for _ in range(2):
+        if "&" not in text:
+            break
+        text = _ENTITY.sub(_entity_text, text)
+    return text
+
+
+def _entity_text(entity: re.Match[str]) -> str:
+    """Return the character of one entity; what is none stays as it is.
+
+    Example:
+        >>> _ENTITY.sub(_entity_text, "&eacute;&#0;&nothing;")
+        'é&nothing;'
+    """
+    name = entity[1]
+    if name[0] != "#":
+        return html5.get(name + ";", entity[0])
+    code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        return ""
+    return _UNWANTED.sub("", chr(code))
