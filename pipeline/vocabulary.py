@@ -1,5 +1,6 @@
 """Text becomes a SentencePiece model with ALBERT's pieces and normalization inside."""
 
+import dataclasses
 import functools
 import io
 import multiprocessing
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 import sentencepiece
 
+from pipeline.inputs import InputFile
 from pipeline.normalization import rules_tsv
 from pipeline.sampling import (
     MOST_HELD_OUT,
@@ -28,6 +30,7 @@ from pipeline.splits import Split
 from pipeline.tokenizer import SPACE, Tokenizer
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
+from schemas.layout import SPM_MODEL
 from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, UNK_ID, USER_SYMBOLS
 
 # The number of threads decides the pieces, so it is the same everywhere; on few cores
@@ -218,9 +221,34 @@ def vocabulary_card(
     }
 
 
-def vocabulary_listing(tokenizer: Tokenizer) -> str:
+def vocabulary_listing(model: bytes) -> str:
     """`spiece.vocab`: each piece and its score, one a line."""
+    tokenizer = Tokenizer(model)
     return "".join(
         f"{tokenizer.piece(i)}\t{tokenizer.score(i):g}\n"
         for i in range(tokenizer.vocab_size)
     )
+
+
+def vocabulary_manifest(
+    model: bytes, text: SampledText, config: VocabConfig, files: list[InputFile]
+) -> dict[str, Any]:
+    """What the vocabulary is: settings, inputs, sample and card."""
+    tokenizer = Tokenizer(model)
+    counts = {reason: n for reason, n in sorted(text.counts.items())}
+    return {
+        "format": "albert-vocabulary",
+        "format_version": 1,
+        "config": dataclasses.asdict(config),
+        "vocabulary": {
+            "file": SPM_MODEL,
+            "sha256": tokenizer.sha256,
+            "size": tokenizer.vocab_size,
+        },
+        "inputs": [file.describe() for file in files],
+        "documents": counts.pop("read", 0),
+        "sentences": counts.pop("sentences", 0),
+        "trained_on": len(text.train),
+        "card": vocabulary_card(tokenizer, text.held_out),
+        "dropped": counts,
+    }

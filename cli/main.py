@@ -1,0 +1,77 @@
+"""The command `albert` and how each of its commands ends."""
+
+import signal
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from cli.make_data import make_data
+from cli.pretrain import pretrain
+from cli.vocab import vocab
+from schemas import __version__
+from schemas.errors import AlbertError
+
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; raised so that files and locks are cleaned up on the way out."""
+
+
+class AlbertGroup(click.Group):
+    """A group whose commands end in one sentence, never in a traceback."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command and exit with its code."""
+        signal.signal(signal.SIGTERM, _raise_terminated)
+        try:
+            kwargs["standalone_mode"] = False
+            code = super().main(*args, **kwargs) or 0
+        except click.exceptions.Exit as request:
+            code = request.exit_code
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+        except AlbertError as error:
+            code = _fail(str(error), code=error.exit_code)
+        except (KeyboardInterrupt, click.Abort):
+            code = _fail("Interrupted; the same command continues.", code=INTERRUPTED)
+        except Terminated:
+            code = _fail("Terminated; the same command continues.", code=TERMINATED)
+        except Exception as error:
+            kind = type(error).__name__
+            code = _fail(
+                f"Unexpected {kind}: {error} (--debug shows where it happened)."
+            )
+        sys.exit(code)
+
+
+def _raise_terminated(number: int, frame: object) -> NoReturn:
+    raise Terminated
+
+
+def _fail(sentence: str, *, code: int = 1) -> int:
+    if "--debug" in sys.argv:
+        sys.excepthook(*sys.exc_info())
+    click.echo(f"Error: {sentence}", err=True)
+    return code
+
+
+@click.group(
+    cls=AlbertGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with:  albert vocab --text my-text/ --output vocab",
+)
+@click.version_option(__version__, prog_name="albert")
+def cli() -> None:
+    """Pretrain an ALBERT on your own language or domain.
+
+    Three commands lead from raw text to a trained model: vocab makes a SentencePiece
+    vocabulary, make-data makes TFRecords of masked sentence pairs, pretrain trains.
+    """
+
+
+cli.add_command(vocab)
+cli.add_command(make_data)
+cli.add_command(pretrain)

@@ -1,0 +1,146 @@
+"""`albert make-data`: raw text and a vocabulary to TFRecords."""
+
+import dataclasses
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli import output_folder
+from cli.console import Console, watching
+from cli.options import (
+    INPUT_KINDS,
+    common_options,
+    config_options,
+    input_options,
+    input_settings,
+    settings_line,
+    take_config,
+    workers_option,
+)
+from schemas.config import DataConfig
+from schemas.manifest import DatasetManifest, read_manifest
+
+
+@click.command(
+    "make-data",
+    epilog="Example:  albert make-data --wikipedia enwiki.xml.bz2 --books novels/ "
+    "--vocab vocab --output data",
+)
+@input_options
+@click.option(
+    "--vocab",
+    required=True,
+    metavar="DIR|FILE",
+    help="Vocabulary made by albert vocab, or its spiece.model.",
+)
+@config_options(DataConfig)
+@workers_option
+@common_options
+def make_data(
+    vocab: str, output: Path, workers: int, overwrite: bool, quiet: bool, **values: Any
+) -> None:
+    """Make masked sentence pairs from raw text, as an Apache Beam job.
+
+    Writes TFRecord files, a copy of the vocabulary, a data card and, as the last file,
+    manifest.json. The same inputs and settings give the same bytes.
+    """
+    from pipeline.inputs import describe_inputs, find_inputs
+    from pipeline.tokenizer import load_tokenizer, read_model
+
+    start = time.monotonic()
+    console = Console(quiet=quiet)
+    values.pop("debug")
+    config = take_config(DataConfig, values)
+    model = read_model(vocab)
+    files = find_inputs(
+        {kind: values[kind] for kind in INPUT_KINDS},
+        language=values["language"],
+        input_format=values["input_format"],
+    )
+    for line in describe_inputs(files):
+        console.say(line)
+    resolved = config.resolved(input_bytes=sum(file.text_bytes for file in files))
+    derived = {
+        name: value
+        for name, value in dataclasses.asdict(resolved).items()
+        if getattr(config, name) is None
+    }
+    if derived:
+        console.say(f"derived: {settings_line(derived)}")
+    settings = {
+        **input_settings(values),
+        "vocab": os.path.abspath(vocab),
+        **dataclasses.asdict(resolved),
+    }
+    identity = {
+        **dataclasses.asdict(resolved),
+        "vocab": load_tokenizer(model).sha256,
+        "inputs": [file.describe() for file in files],
+    }
+    with output_folder.claim(
+        output,
+        output_folder.MAKE_DATA,
+        settings=settings,
+        identity=identity,
+        overwrite=overwrite,
+    ) as finished:
+        if finished:
+            console.say(f"{output} is finished already; nothing to do.")
+            return
+        _make(files, resolved, model, output=output, workers=workers, console=console)
+    console.say(summary(read_manifest(output), output, time.monotonic() - start))
+
+
+def _make(
+    files: list[Any],
+    config: DataConfig,
+    model: bytes,
+    *,
+    output: Path,
+    workers: int,
+    console: Console,
+) -> None:
+    """Run the job with a progress bar for reading and one for writing."""
+    # Beam warns of parts that are not installed and not used.
+    logging.disable(logging.WARNING)
+    from pipeline.make_data import make_data as run_job
+    from pipeline.progress import ProgressReader
+    from pipeline.shard_plan import plan_shards
+
+    total = sum(file.text_bytes for file in files)
+    shards = len(plan_shards(config).shard_numbers())
+    reader = ProgressReader(output)
+    with (
+        console.bar("reading", total=total, unit="B") as reading,
+        console.bar("writing", total=shards, unit="shard") as writing,
+    ):
+
+        def look() -> None:
+            progress = reader.poll()
+            if reading.done < total:
+                reading.to(
+                    progress.read_bytes, note=f"{progress.documents:,} documents"
+                )
+            if progress.shards:
+                writing.to(progress.shards, note=f"{progress.examples:,} examples")
+
+        with watching(look):
+            run_job(files, config, model=model, output=output, workers=workers)
+
+
+def summary(manifest: DatasetManifest, output: Path, seconds: float) -> str:
+    """The line at the end of the job."""
+    train = manifest.splits["train"]
+    eval_split = manifest.splits["eval"]
+    examples = sum(copy["examples"] for copy in train["copies"])
+    tokens = sum(copy["tokens"] for copy in train["copies"])
+    held_out = sum(copy["examples"] for copy in eval_split["copies"])
+    return (
+        f"{output}: {train['documents']:,} documents in {len(train['copies'])} copies, "
+        f"{examples:,} examples, {tokens:,} tokens; {held_out:,} held-out examples of "
+        f"{eval_split['documents']:,} documents; {seconds:.0f} s"
+    )

@@ -1,0 +1,178 @@
+"""Flags made from the fields of a config, and the flags that all commands have."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+import click
+
+from schemas.config import flag_name, plain_type
+from schemas.errors import SettingError
+from schemas.json_file import read_json
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Config = TypeVar("Config")
+
+# Keys of a written config.json that are no settings.
+RECORD_KEYS = ("command", "albert_version", "identity", "environment")
+
+
+INPUT_KINDS: tuple[Literal["wikipedia", "books", "text"], ...] = (
+    "wikipedia",
+    "books",
+    "text",
+)
+
+
+def config_options(config_class: type) -> Callable[[Command], Command]:
+    """One flag for each field of a config, with its default and its help."""
+
+    def decorate(command: Command) -> Command:
+        for field in reversed(dataclasses.fields(config_class)):
+            command = _field_option(field)(command)
+        return command
+
+    return decorate
+
+
+def _field_option(field: "dataclasses.Field[Any]") -> Callable[[Command], Command]:
+    kind = plain_type(field.type)
+    choices = field.metadata["choices_now"] or get_args(kind)
+    name = flag_name(field.name)
+    arguments: dict[str, Any] = {
+        "default": field.default,
+        "help": field.metadata["help"],
+        "show_default": field.default is not None,
+        "hidden": len(choices) == 1,
+    }
+    if kind is bool:
+        return click.option(name, is_flag=True, **arguments)
+    arguments["type"] = click.Choice(choices) if choices else kind
+    return click.option(name, **arguments)
+
+
+def take_config(config_class: type[Config], values: dict[str, Any]) -> Config:
+    """Take the fields of a config out of a command's values.
+
+    Raises:
+        SettingError: A value breaks a rule.
+    """
+    names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
+    return config_class(**{name: values.pop(name) for name in names})
+
+
+def input_options(command: Command) -> Command:
+    """The flags for raw text."""
+    paths: dict[str, Any] = {"multiple": True, "metavar": "PATH"}
+    for option in reversed(
+        (
+            click.option(
+                "--wikipedia", **paths, help="MediaWiki dump: .xml, also .bz2."
+            ),
+            click.option(
+                "--books", **paths, help="Books, one a file, plain or from Gutenberg."
+            ),
+            click.option(
+                "--text",
+                **paths,
+                help="Any other text: one sentence a line with a blank line between "
+                "documents, or running prose, one document a file.",
+            ),
+            click.option(
+                "--language",
+                metavar="CODE",
+                help="Language of the sentences  [default: the dump's, else en]",
+            ),
+            click.option(
+                "--input-format",
+                type=click.Choice(["prose", "sentences"]),
+                help="How --text is read  [default: recognised from content]",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def common_options(command: Command) -> Command:
+    """The flags of every command, and --config."""
+    for option in reversed(
+        (
+            click.option(
+                "--output",
+                required=True,
+                type=click.Path(file_okay=False, path_type=Path),
+                help="Folder to write.",
+            ),
+            click.option(
+                "--config",
+                type=click.Path(dir_okay=False),
+                is_eager=True,
+                expose_value=False,
+                callback=_load_config,
+                help="JSON file of settings, such as the config.json of an earlier "
+                "run; flags go before it.",
+            ),
+            click.option(
+                "--overwrite",
+                is_flag=True,
+                help="Remove first what an earlier run of this command wrote.",
+            ),
+            click.option("--quiet", is_flag=True, help="Print errors only."),
+            click.option("--debug", is_flag=True, help="Show where an error happened."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def workers_option(command: Command) -> Command:
+    """How many processes, which never changes the result."""
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=lambda: os.cpu_count() or 1,
+        show_default="all cores",
+        help="Processes.",
+    )(command)
+
+
+def _load_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Let a JSON file stand between the defaults and the flags."""
+    if path is None:
+        return
+    values = read_json(path)
+    command = context.command.name
+    if values.get("command", command) != command:
+        raise SettingError(f"{path} was written by albert {values['command']}.")
+    known = {parameter.name for parameter in context.command.params}
+    for name in values:
+        if name not in known and name not in RECORD_KEYS:
+            raise SettingError(
+                f"{path}: {name!r} is no setting of albert {command}; "
+                f"albert {command} --help lists them."
+            )
+    context.default_map = {k: v for k, v in values.items() if k not in RECORD_KEYS}
+
+
+def input_settings(values: dict[str, Any]) -> dict[str, Any]:
+    """The flags for raw text as config.json records them, good from any folder."""
+    paths = {
+        kind: [os.path.abspath(path) for path in values[kind]] for kind in INPUT_KINDS
+    }
+    return paths | {name: values[name] for name in ("language", "input_format")}
+
+
+def settings_line(values: dict[str, Any]) -> str:
+    """Derived values as they are printed.
+
+    >>> settings_line({"num_shards": 8, "language": "en"})
+    '--num-shards 8 --language en'
+    """
+    return " ".join(
+        f"{flag_name(name)} {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in values.items()
+    )

@@ -1,0 +1,240 @@
+"""The folder a command writes: recognised, locked, continued or refused."""
+
+import contextlib
+import fcntl
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from schemas import __version__, layout
+from schemas.config import flag_name
+from schemas.errors import AlbertError, SettingError
+from schemas.json_file import read_json, write_json
+
+LOCK = ".lock"
+
+
+class Footprint(NamedTuple):
+    """What a command leaves in its folder.
+
+    Attributes:
+        command: The name of the command.
+        writes: Everything it may have written, the only things --overwrite removes.
+        progress: Globs of what would be lost if another setting were used.
+        result: The file whose presence means that it finished, if there is one.
+    """
+
+    command: str
+    writes: tuple[str, ...]
+    progress: tuple[str, ...]
+    result: str | None
+
+
+VOCAB = Footprint(
+    "vocab",
+    writes=(layout.SPM_MODEL, layout.SPM_VOCAB, layout.MANIFEST, layout.CONFIG),
+    progress=(layout.MANIFEST,),
+    result=layout.MANIFEST,
+)
+MAKE_DATA = Footprint(
+    "make-data",
+    writes=(
+        layout.SPM_MODEL,
+        layout.MANIFEST,
+        layout.DATA_CARD,
+        layout.CONFIG,
+        layout.SIDECARS,
+        "train",
+        "eval",
+        ".work",
+    ),
+    progress=(layout.MANIFEST,),
+    result=layout.MANIFEST,
+)
+PRETRAIN = Footprint(
+    "pretrain",
+    writes=(
+        layout.SPM_MODEL,
+        layout.MODEL_CONFIG,
+        layout.DATA_MANIFEST,
+        layout.METRICS,
+        layout.TENSORBOARD,
+        layout.CHECKPOINTS,
+        layout.CONFIG,
+    ),
+    progress=(f"{layout.CHECKPOINTS}/step-*",),
+    result=None,
+)
+
+
+@contextlib.contextmanager
+def claim(
+    folder: Path,
+    footprint: Footprint,
+    *,
+    settings: dict[str, Any],
+    identity: dict[str, Any],
+    overwrite: bool,
+) -> Iterator[bool]:
+    """Take a folder for writing; gives whether the command has finished there before.
+
+    `config.json` is written at once, so that an interrupted run is recognised.
+
+    Args:
+        folder: Made if absent.
+        footprint: Of the command.
+        settings: All settings, accepted back by --config.
+        identity: What decides the result; a run continues only if it is the same.
+        overwrite: Remove an earlier result first.
+
+    Raises:
+        SettingError: The folder holds something else, or a run with other settings.
+        AlbertError: Another process is writing there.
+    """
+    check_recognised(folder, footprint)
+    is_new = not folder.exists()
+    _make(folder)
+    try:
+        with _lock(folder):
+            if overwrite:
+                remove(folder, footprint)
+            finished = compare(folder, footprint, identity=identity)
+            if not finished:
+                record = {
+                    "command": footprint.command,
+                    "albert_version": __version__,
+                    **settings,
+                    "identity": identity,
+                    "environment": {
+                        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+                        "host": platform.node(),
+                        "python": platform.python_version(),
+                    },
+                }
+                write_json(folder / layout.CONFIG, record)
+            yield finished
+    except BaseException:
+        if not any(any(folder.glob(pattern)) for pattern in footprint.progress):
+            _tidy(folder, footprint, is_new=is_new)
+        raise
+
+
+def check_recognised(folder: Path, footprint: Footprint) -> None:
+    """Refuse a folder that holds anything but a run of the same command."""
+    if folder.exists() and not folder.is_dir():
+        raise SettingError(f"--output: {folder} is a file; give a folder.")
+    if not folder.is_dir() or not any(_contents(folder)):
+        return
+    config = folder / layout.CONFIG
+    command = read_json(config).get("command") if config.exists() else None
+    if command != footprint.command:
+        what = f"the output of albert {command}" if command else "other files"
+        raise SettingError(
+            f"--output: {folder} holds {what}; give a new or empty folder."
+        )
+
+
+def compare(folder: Path, footprint: Footprint, *, identity: dict[str, Any]) -> bool:
+    """Whether the folder has a finished run of the same settings.
+
+    Raises:
+        SettingError: It has a run of other settings.
+    """
+    if not any(any(folder.glob(pattern)) for pattern in footprint.progress):
+        return False
+    before = read_json(folder / layout.CONFIG).get("identity", {})
+    differing = [
+        name
+        for name in {**before, **identity}
+        if before.get(name) != identity.get(name)
+    ]
+    if differing:
+        raise SettingError(_difference(folder, footprint, differing, before, identity))
+    return footprint.result is not None and (folder / footprint.result).exists()
+
+
+def _difference(
+    folder: Path,
+    footprint: Footprint,
+    differing: list[str],
+    before: dict[str, Any],
+    now: dict[str, Any],
+) -> str:
+    changes = []
+    for name in differing:
+        old, new = before.get(name), now.get(name)
+        is_short = all(isinstance(v, int | float | str) for v in (old, new))
+        change = f" was {old} and is {new}" if is_short else " changed"
+        changes.append(f"{flag_name(name)}{change}")
+    remedy = "give another --output, or --overwrite to start over"
+    if footprint is PRETRAIN:
+        remedy = (
+            "give another --output (--init-from takes this run's weights along), "
+            "or --overwrite to start over"
+        )
+    return f"{folder} holds a run with other settings: {', '.join(changes)}; {remedy}."
+
+
+def remove(folder: Path, footprint: Footprint) -> None:
+    """Remove what an earlier run of the command wrote, and nothing else."""
+    for name in footprint.writes:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _tidy(folder: Path, footprint: Footprint, *, is_new: bool) -> None:
+    """Leave nothing behind of a run that has nothing to continue from."""
+    config = folder / layout.CONFIG
+    if config.exists():
+        remove(folder, footprint)
+    if is_new:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def _contents(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if path.name != LOCK)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingError(
+            f"--output: {folder} cannot be made: {error.strerror}."
+        ) from error
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Hold the folder; the system releases the lock of a process that has died."""
+    path = folder / LOCK
+    try:
+        file = path.open("a+")
+    except OSError as error:
+        raise SettingError(
+            f"--output: {folder} cannot be written: {error.strerror}."
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            owner = file.read().strip() or "unknown"
+            raise AlbertError(
+                f"{folder} is being written by process {owner}; wait for it to end."
+            ) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)

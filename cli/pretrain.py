@@ -1,0 +1,212 @@
+"""`albert pretrain`: TFRecords to a trained ALBERT."""
+
+import dataclasses
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli import output_folder
+from cli.console import Console
+from cli.options import common_options, config_options, settings_line, take_config
+from schemas.config import ModelConfig, TrainConfig, config_from_dict, plain_type
+from schemas.errors import SettingError
+from schemas.json_file import read_json
+from schemas.manifest import DatasetManifest, read_manifest
+from schemas.presets import PRESETS
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+
+
+class Duration(click.ParamType[float]):
+    """A time such as 90, 90s, 30m or 1h30m, in seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Seconds of a time."""
+        if isinstance(value, int | float):
+            return float(value)
+        found = _DURATION.fullmatch(value)
+        if not value or not found:
+            self.fail(f"{value!r} is no time; write 90s, 30m or 1h30m.", param, ctx)
+        hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        return float(3600 * hours + 60 * minutes + seconds)
+
+
+@click.command(
+    epilog="Example:  albert pretrain --data data --output run --model tiny "
+    "--batch-size 32 --steps 300"
+)
+@click.option(
+    "--data",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Data set made by albert make-data.",
+)
+@click.option(
+    "--model",
+    default="base",
+    show_default=True,
+    metavar="|".join(PRESETS) + "|FILE.json",
+    help="Architecture.",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Another value for a field of the architecture.",
+)
+@config_options(TrainConfig)
+@click.option(
+    "--init-from",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="RUN",
+    help="Start from the weights of another run.",
+)
+@click.option(
+    "--max-time",
+    type=Duration(),
+    help="Stop and save after so long, such as 90s, 30m or 1h30m.",
+)
+@common_options
+def pretrain(
+    data: Path,
+    model: str,
+    overrides: tuple[str, ...],
+    init_from: Path | None,
+    max_time: float | None,
+    output: Path,
+    overwrite: bool,
+    quiet: bool,
+    **values: Any,
+) -> None:
+    """Train an ALBERT on a data set, or continue a run.
+
+    Stops at the last step, after --max-time, or at Ctrl-C; the same command goes on
+    where it stopped.
+    """
+    console = Console(quiet=quiet)
+    values.pop("debug")
+    config = take_config(TrainConfig, values)
+    manifest = read_manifest(data)
+    architecture = resolve_model(model, overrides, manifest)
+    resolved = config.resolved()
+    derived = {
+        field.name: getattr(resolved, field.name)
+        for field in dataclasses.fields(resolved)
+        if getattr(config, field.name) is None
+        and getattr(resolved, field.name) is not None
+    }
+    console.say(f"derived: {settings_line(derived)}")
+    settings = {
+        "data": os.path.abspath(data),
+        "model": model if model in PRESETS else os.path.abspath(model),
+        "overrides": list(overrides),
+        **dataclasses.asdict(config),
+        "init_from": os.path.abspath(init_from) if init_from else None,
+        "max_time": max_time,
+    }
+    with output_folder.claim(
+        output,
+        output_folder.PRETRAIN,
+        settings=settings,
+        identity=identity(architecture, resolved, manifest),
+        overwrite=overwrite,
+    ):
+        from albert_tf.train import pretrain as train
+
+        result = train(
+            architecture,
+            config,
+            data=data,
+            output=output,
+            init_from=init_from,
+            max_seconds=max_time,
+            quiet=quiet,
+        )
+    say_end(result, output, console, steps=config.steps)
+
+
+def resolve_model(
+    model: str, overrides: tuple[str, ...], manifest: DatasetManifest
+) -> ModelConfig:
+    """The architecture asked for, with what follows from the data.
+
+    Raises:
+        SettingError: A preset, a field or a value is unknown.
+    """
+    if model in PRESETS:
+        values = dataclasses.asdict(PRESETS[model])
+    elif Path(model).is_file():
+        values = read_json(model)
+    else:
+        raise SettingError(
+            f"--model must be one of {', '.join(PRESETS)} or a JSON file, not {model}."
+        )
+    values["sentence_task"] = manifest.config.sentence_task
+    values |= dict(parse_override(override) for override in overrides)
+    values["vocab_size"] = manifest.vocabulary["size"]
+    return config_from_dict(ModelConfig, values)
+
+
+def parse_override(override: str) -> tuple[str, Any]:
+    """One FIELD=VALUE.
+
+    >>> parse_override("hidden_size=256")
+    ('hidden_size', 256)
+
+    Raises:
+        SettingError: It has no such form, or names no field of the architecture.
+    """
+    name, equals, text = override.partition("=")
+    fields = {field.name: field for field in dataclasses.fields(ModelConfig)}
+    if not equals or name not in fields:
+        raise SettingError(
+            f"--set takes FIELD=VALUE with a field of {', '.join(fields)}; "
+            f"{override!r} is none."
+        )
+    if name == "vocab_size":
+        raise SettingError("--set: vocab_size follows from the data; leave it out.")
+    kind = plain_type(fields[name].type)
+    try:
+        return name, kind(text) if kind in (int, float) else text
+    except ValueError:
+        raise SettingError(
+            f"--set {name} must be of type {kind.__name__}, not {text!r}."
+        ) from None
+
+
+def identity(
+    architecture: ModelConfig, config: TrainConfig, manifest: DatasetManifest
+) -> dict[str, Any]:
+    """What decides the weights; a run continues only if all of it is the same."""
+    training = {
+        field.name: getattr(config, field.name)
+        for field in dataclasses.fields(config)
+        if field.metadata["changes_result"]
+    }
+    return {
+        **training,
+        "model": dataclasses.asdict(architecture),
+        "data": manifest.fingerprint,
+    }
+
+
+def say_end(result: Any, output: Path, console: Console, *, steps: int) -> None:
+    """The line at the end, and the exit code of a signal."""
+    if result.finished:
+        console.say(f"{output}: finished, {result.step:,} steps")
+    else:
+        console.say(
+            f"{output}: stopped ({result.reason}) after {result.step:,} of {steps:,} "
+            "steps; the same command continues."
+        )
+    codes = {"interrupted": 130, "terminated": 143}
+    if result.reason in codes:
+        raise click.exceptions.Exit(codes[result.reason])

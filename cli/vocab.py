@@ -1,0 +1,113 @@
+"""`albert vocab`: raw text to a SentencePiece model."""
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli import output_folder
+from cli.console import Console
+from cli.options import (
+    INPUT_KINDS,
+    common_options,
+    config_options,
+    input_options,
+    input_settings,
+    take_config,
+    workers_option,
+)
+from schemas import layout
+from schemas.config import VocabConfig
+from schemas.json_file import write_json, write_text
+
+
+@click.command(
+    epilog="Example:  albert vocab --wikipedia enwiki.xml.bz2 --books novels/ "
+    "--output vocab"
+)
+@input_options
+@config_options(VocabConfig)
+@workers_option
+@common_options
+def vocab(
+    output: Path, workers: int, overwrite: bool, quiet: bool, **values: Any
+) -> None:
+    """Train a SentencePiece vocabulary on raw text.
+
+    Writes spiece.model, which holds the text normalization too, spiece.vocab, and
+    manifest.json with the size of the sample and how held-out sentences fare.
+    """
+    from pipeline.inputs import describe_inputs, find_inputs
+
+    start = time.monotonic()
+    console = Console(quiet=quiet)
+    values.pop("debug")
+    config = take_config(VocabConfig, values)
+    files = find_inputs(
+        {kind: values[kind] for kind in INPUT_KINDS},
+        language=values["language"],
+        input_format=values["input_format"],
+    )
+    for line in describe_inputs(files):
+        console.say(line)
+    settings = {
+        **input_settings(values),
+        **dataclasses.asdict(config),
+    }
+    identity = dataclasses.asdict(config) | {"inputs": [f.describe() for f in files]}
+    with output_folder.claim(
+        output,
+        output_folder.VOCAB,
+        settings=settings,
+        identity=identity,
+        overwrite=overwrite,
+    ) as finished:
+        if finished:
+            console.say(f"{output} is finished already; nothing to do.")
+            return
+        card = _make(files, config, output=output, workers=workers, console=console)
+    console.say(
+        f"{output}: {config.vocab_size:,} pieces; on {card['held_out_sentences']:,} "
+        f"held-out sentences {card['pieces_per_word']:.2f} pieces a word, "
+        f"{card['unknown_rate']:.3%} unknown; {time.monotonic() - start:.0f} s"
+    )
+
+
+def _make(
+    files: list[Any],
+    config: VocabConfig,
+    *,
+    output: Path,
+    workers: int,
+    console: Console,
+) -> dict[str, Any]:
+    """Sample, train and write; returns the card."""
+    from pipeline.splits import Split, plan_splits
+    from pipeline.vocabulary import (
+        sample_sentences,
+        train_vocabulary,
+        vocabulary_listing,
+        vocabulary_manifest,
+    )
+
+    splits = plan_splits(files)
+    total = sum(split.text_bytes for split in splits)
+    with console.bar("reading", total=total, unit="B") as bar:
+
+        def on_split(split: Split) -> None:
+            bar.to(bar.done + split.text_bytes)
+
+        text = sample_sentences(splits, config, workers=workers, on_split=on_split)
+    console.say(
+        f"training on {len(text.train):,} of {text.counts['sentences']:,} sentences, "
+        f"about {text.training_memory / 1e9:.1f} GB of memory"
+    )
+    model = train_vocabulary(text.train, config)
+    manifest = vocabulary_manifest(model, text, config, files)
+    (output / layout.SPM_MODEL).write_bytes(model)
+    write_text(output / layout.SPM_VOCAB, vocabulary_listing(model))
+    write_json(output / layout.MANIFEST, manifest)
+    card: dict[str, Any] = manifest["card"]
+    return card

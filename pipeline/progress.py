@@ -1,0 +1,58 @@
+"""How far a job is, read from the files that its workers leave behind.
+
+Workers may run anywhere and say nothing to the process that started them, but every
+finished split and shard leaves a small file in the data set.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pipeline.splits import Split
+from schemas.json_file import write_json
+from schemas.layout import SIDECARS
+
+WORK = ".work"
+
+
+class Progress(NamedTuple):
+    """What is done."""
+
+    read_bytes: int = 0
+    documents: int = 0
+    shards: int = 0
+    examples: int = 0
+
+
+def mark_split(split: Split, *, documents: int, output: Path) -> None:
+    """Note that a split has been read."""
+    folder = output / WORK
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(
+        folder / f"split-{split.number:05d}.json",
+        {"read_bytes": split.text_bytes, "documents": documents},
+    )
+
+
+class ProgressReader:
+    """Reads the marks of a running job, each once."""
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+        self._seen: dict[Path, Progress] = {}
+
+    def poll(self) -> Progress:
+        """What is done by now."""
+        splits = self._output.glob(f"{WORK}/split-*.json")
+        shards = self._output.glob(f"{SIDECARS}/*.json")
+        for path in (*splits, *shards):
+            if path not in self._seen:
+                self._seen[path] = _read_mark(json.loads(path.read_bytes()))
+        done = zip(*self._seen.values(), strict=True)
+        return Progress(*map(sum, done)) if self._seen else Progress()
+
+
+def _read_mark(mark: dict[str, Any]) -> Progress:
+    if "files" not in mark:
+        return Progress(read_bytes=mark["read_bytes"], documents=mark["documents"])
+    return Progress(shards=1, examples=sum(f["examples"] for f in mark["files"]))
