@@ -192,7 +192,8 @@ class _Scanner:
                 continue
             if not self._reach("link", through=("template",)):
                 return
-            self.pieces.append(_link_text(self._pop(), prefixes=self._prefixes))
+            content = self._pop()
+            self.pieces.append(_link_text(content, prefixes=self._prefixes))
 
     def _close_table(self) -> None:
         if self._counted("table"):
