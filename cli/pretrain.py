@@ -119,6 +119,8 @@ def pretrain(
         identity=identity(architecture, resolved, manifest),
         overwrite=overwrite,
     ):
+        # TensorFlow reports on the machine otherwise; errors still come as exceptions.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         from albert_tf.train import pretrain as train
 
         result = train(
