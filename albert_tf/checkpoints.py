@@ -183,7 +183,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def arrays_of(variables: Mapping[str, Any]) -> Arrays:
     """Variables of any backend as arrays, for a checkpoint."""
-    return {name: np.array(variable) for name, variable in variables.items()}
+    return {name: variable.numpy() for name, variable in variables.items()}
 
 
 def assign_arrays(variables: Mapping[str, Any], arrays: Arrays) -> None:

@@ -66,6 +66,23 @@ def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> Non
         )
 
 
+def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
+    """Refuse a data set whose files are not those of its manifest, by their sizes.
+
+    Raises:
+        AlbertError: Names the first file that is absent or has another size.
+    """
+    for shard in manifest.shards:
+        path = data / shard.name
+        size = path.stat().st_size if path.exists() else None
+        if size != shard.bytes:
+            state = "is missing" if size is None else f"has {size} bytes"
+            raise AlbertError(
+                f"{path} {state} and {MANIFEST} says {shard.bytes}; "
+                "make the data again."
+            )
+
+
 def check_same_data(run: Path, *, data: Path) -> None:
     """Refuse to continue a run on other data than it was started with.
 

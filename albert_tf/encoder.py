@@ -10,7 +10,6 @@ from albert_tf.layers import (
     Embeddings,
     FeedForward,
     SelfAttention,
-    attention_bias,
     dense,
 )
 from albert_tf.sharing import Part, sublayers
@@ -60,11 +59,10 @@ class Encoder(keras.layers.Layer):
             seeds: Where dropout draws from; without, there is no dropout.
         """
         rows = self.embeddings(input_ids, segment_ids, seeds=seeds)
-        bias = attention_bias(input_mask)
         for part, name in sublayers(self.config):
             sublayer = self.sublayers[name]
             if part == "attention":
-                rows = sublayer(rows, bias, seeds=seeds)
+                rows = sublayer(rows, input_mask, seeds=seeds)
             else:
                 rows = sublayer(rows, seeds=seeds)
         return rows

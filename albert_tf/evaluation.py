@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from albert_tf.checkpoints import assign_arrays, load_newest
 from albert_tf.data_check import check_model_fits, check_same_vocabulary
-from albert_tf.input_pipeline import evaluation_batches
+from albert_tf.input_pipeline import Records, evaluation_batches
 from albert_tf.interruption import StopRequest
 from albert_tf.metrics import Metrics, means
 from albert_tf.micro_batch import MAX_PIECES
@@ -53,7 +53,9 @@ def evaluate(
         model = AlbertPretrainer(config)
         step = load_weights(model, run, progress.say)
         progress.start(total=examples, done=0)
-        sums = HeldOut(model, data, manifest, examples=examples).sums(progress=progress)
+        sums = HeldOut(model, Records(data, manifest), examples=examples).sums(
+            progress=progress
+        )
     assert sums is not None, "only a stop request makes it so"
     return {"step": step, "examples": examples, **_report(sums)}
 
@@ -97,24 +99,21 @@ class HeldOut:
 
     Args:
         model: Measured as it is at each call.
-        dataset: The data set's directory.
-        manifest: Its manifest.
+        records: The data set.
         examples: How many, from the first.
     """
 
     def __init__(
         self,
         model: AlbertPretrainer,
-        dataset: Path,
-        manifest: DatasetManifest,
+        records: Records,
         *,
         examples: int,
     ) -> None:
         self.examples = examples
-        self._batch_size = max(1, MAX_PIECES // manifest.config.max_seq_length)
-        self._batches = evaluation_batches(
-            dataset, manifest, batch_size=self._batch_size, examples=examples
-        )
+        self._records = records
+        length = records.manifest.config.max_seq_length
+        self._batch_size = max(1, MAX_PIECES // length)
         self._measure = tf.function(
             lambda batch: tf.stack(pretraining_sums(model, batch)), autograph=False
         )
@@ -124,7 +123,9 @@ class HeldOut:
     ) -> Sums | None:
         """Losses and hits over all examples, without dropout; None if stopped."""
         total = np.zeros(len(Sums._fields))
-        for batch in self._batches:
+        for batch in evaluation_batches(
+            self._records, batch_size=self._batch_size, examples=self.examples
+        ):
             if stop is not None and stop.reason:
                 return None
             total += self._measure(batch).numpy()

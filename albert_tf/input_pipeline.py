@@ -5,17 +5,21 @@ Records are batched before they are decoded, so that one call decodes a batch. W
 both layouts are equal.
 """
 
+import dataclasses
 import functools
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from albert_tf.corrupt_records import CorruptRecord, first_corrupt, read_checked
 from albert_tf.reading_order import shard_groups
 from schemas.config import DataConfig
+from schemas.errors import AlbertError
 from schemas.example import feature_length, stored_features
-from schemas.manifest import DatasetManifest
+from schemas.manifest import DatasetManifest, ShardFile
 from schemas.special_tokens import SEP_ID
 
 Batch = dict[str, Any]
@@ -24,126 +28,201 @@ Batch = dict[str, Any]
 # of a hash of their documents, so a window need only part the pairs of a document.
 SHUFFLE_WINDOW = 16384
 
-# The label of a row that fills up a batch: it has no masked pieces and no pair.
+# The label of a row that is no example: it has no masked pieces and no pair.
 NO_LABEL = -1
+
+# TensorFlow would rewrite the functions below to find loops over tensors in them.
+as_written = tf.autograph.experimental.do_not_convert
+
+
+@dataclasses.dataclass(frozen=True)
+class Records:
+    """Where examples come from.
+
+    Attributes:
+        dataset: The data set's directory.
+        manifest: Its manifest.
+        on_corrupt: Told about each corrupt record, which then is a row without weight.
+            Without it the first one ends the reading, and records need not be checked
+            one by one in Python.
+    """
+
+    dataset: Path
+    manifest: DatasetManifest
+    on_corrupt: Callable[[CorruptRecord], None] | None = None
+
+    def of_shard(self, name: tf.Tensor) -> tf.data.Dataset:
+        """The records of one shard, as bytes, as many as the manifest says."""
+        if self.on_corrupt is None:
+            path = tf.strings.join([str(self.dataset), name], separator="/")
+            return tf.data.TFRecordDataset(path)
+        signature = tf.TensorSpec([None], tf.string)
+        return tf.data.Dataset.from_generator(
+            self._checked, args=(name,), output_signature=signature
+        ).unbatch()
+
+    def _checked(self, name: bytes) -> Iterator[list[bytes]]:
+        """The records of a shard, 64 at a time, empty where they are corrupt."""
+        (shard,) = (s for s in self.manifest.shards if s.name == name.decode())
+        records = read_checked(self.dataset, shard, self.manifest.config)
+        while some := list(itertools.islice(records, 64)):
+            for record in some:
+                if self.on_corrupt and isinstance(record, CorruptRecord):
+                    self.on_corrupt(record)
+            yield [record if isinstance(record, bytes) else b"" for record in some]
+
+    def parse(self, batches: tf.data.Dataset) -> tf.data.Dataset:
+        """Decode batches of records."""
+        parse = functools.partial(
+            parse_batch,
+            config=self.manifest.config,
+            allow_empty=self.on_corrupt is not None,
+        )
+        return batches.map(parse, num_parallel_calls=2)
+
+    def explain(self, error: Exception, shards: Iterable[ShardFile]) -> AlbertError:
+        """A reading error as one sentence that names the record at fault."""
+        corrupt = first_corrupt(self.dataset, shards, self.manifest.config)
+        what = corrupt or f"{self.dataset} cannot be read: {error}"
+        return AlbertError(
+            f"{what}; make the data again, or leave such records out with "
+            "--skip-corrupt."
+        )
 
 
 def training_batches(
-    dataset: Path,
-    manifest: DatasetManifest,
+    records: Records,
     *,
     seed: int,
     start: int,
     micro_batch_size: int,
     micro_batches: int,
-) -> tf.data.Dataset:
+) -> Iterator[Batch]:
     """The batches of training steps, without end.
 
     Args:
-        dataset: The data set's directory.
-        manifest: Its manifest.
+        records: The data set.
         seed: Draws the order of the examples.
         start: Examples already consumed.
         micro_batch_size: M.
         micro_batches: K, micro-batches in a step.
 
-    Returns:
+    Yields:
         Dicts of tensors `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`.
+
+    Raises:
+        AlbertError: A record is corrupt; names file and place.
     """
+    stream = training_records(records, seed=seed, start=start)
+    batches = records.parse(stream.batch(micro_batch_size, drop_remainder=True))
+    batches = batches.batch(micro_batches, drop_remainder=True).prefetch(2)
+    position = start
+    try:
+        for batch in batches.with_options(_deterministic()):
+            yield batch
+            position += micro_batch_size * micro_batches
+    except tf.errors.OpError as error:
+        # Reading is ahead of the position, by less than a group.
+        groups = shard_groups(records.manifest, seed=seed, start=position)
+        ahead = itertools.islice(groups, 3)
+        raise records.explain(error, (f for g in ahead for f in g.files)) from error
+
+
+def training_records(records: Records, *, seed: int, start: int) -> tf.data.Dataset:
+    """The endless stream of training records from a position on, as bytes."""
 
     def groups() -> Iterator[tuple[list[str], int, int]]:
-        for group in shard_groups(manifest, seed=seed, start=start):
-            yield [str(dataset / f.name) for f in group.files], group.seed, group.skip
+        for group in shard_groups(records.manifest, seed=seed, start=start):
+            yield [file.name for file in group.files], group.seed, group.skip
 
-    signature = (
-        tf.TensorSpec([None], tf.string),
-        tf.TensorSpec([], tf.int64),
-        tf.TensorSpec([], tf.int64),
-    )
-    parse = functools.partial(parse_batch, config=manifest.config)
-    records = tf.data.Dataset.from_generator(groups, output_signature=signature)
-    return (
-        records.flat_map(_shuffled_records)
-        .batch(micro_batch_size, drop_remainder=True)
-        .map(parse, num_parallel_calls=2)
-        .batch(micro_batches, drop_remainder=True)
-        .prefetch(2)
-        .with_options(_deterministic())
+    @as_written
+    def shuffled(names: tf.Tensor, seed: tf.Tensor, skip: tf.Tensor) -> tf.data.Dataset:
+        side_by_side = tf.data.Dataset.from_tensor_slices(names).interleave(
+            records.of_shard, cycle_length=tf.size(names, tf.int64), block_length=16
+        )
+        shuffled = side_by_side.shuffle(
+            SHUFFLE_WINDOW, seed=seed, reshuffle_each_iteration=False
+        )
+        return shuffled.skip(skip)
+
+    number = tf.TensorSpec([], tf.int64)
+    signature = (tf.TensorSpec([None], tf.string), number, number)
+    return tf.data.Dataset.from_generator(groups, output_signature=signature).flat_map(
+        shuffled
     )
 
 
 def evaluation_batches(
-    dataset: Path, manifest: DatasetManifest, *, batch_size: int, examples: int
-) -> tf.data.Dataset:
+    records: Records, *, batch_size: int, examples: int
+) -> Iterator[Batch]:
     """The first examples of the eval split, in the order of the files.
 
     The last batch is filled up with rows that count nowhere.
 
-    Returns:
+    Yields:
         Dicts of tensors `[B, ...]`, features as in `pretrainer.BATCH_FEATURES`.
-    """
-    names = [str(dataset / file.name) for file in manifest.shard_files("eval", 0)]
-
-    parse = functools.partial(parse_batch, config=manifest.config)
-
-    @tf.autograph.experimental.do_not_convert
-    def fill_up(records: tf.Tensor) -> tf.Tensor:
-        missing = batch_size - tf.shape(records)[0]
-        return tf.ensure_shape(tf.pad(records, [[0, missing]]), [batch_size])
-
-    return (
-        tf.data.TFRecordDataset(names)
-        .take(examples)
-        .batch(batch_size)
-        .map(fill_up)
-        .map(parse)
-        .prefetch(2)
-        .with_options(_deterministic())
-    )
-
-
-@tf.autograph.experimental.do_not_convert
-def _shuffled_records(
-    files: tf.Tensor, seed: tf.Tensor, skip: tf.Tensor
-) -> tf.data.Dataset:
-    """The records of one group of shards, read side by side and shuffled."""
-    return (
-        tf.data.Dataset.from_tensor_slices(files)
-        .interleave(
-            tf.data.TFRecordDataset,
-            cycle_length=tf.size(files, tf.int64),
-            block_length=16,
-        )
-        .shuffle(SHUFFLE_WINDOW, seed=seed, reshuffle_each_iteration=False)
-        .skip(skip)
-    )
-
-
-@tf.autograph.experimental.do_not_convert
-def parse_batch(records: tf.Tensor, config: DataConfig) -> Batch:
-    """Decode serialized examples `[B]`; an empty string becomes a row without weight.
 
     Raises:
-        tf.errors.InvalidArgumentError: When run, on a record that is no example or
-            longer than the settings say.
+        AlbertError: A record is corrupt; names file and place.
     """
-    sizes = {
-        "max_seq_length": config.max_seq_length,
-        "max_predictions_per_seq": config.max_predictions_per_seq or 0,
+    shards = records.manifest.shard_files("eval", 0)
+    names = tf.data.Dataset.from_tensor_slices([shard.name for shard in shards])
+    stream = names.flat_map(records.of_shard).take(examples).batch(batch_size)
+    fill = functools.partial(fill_up, batch_size=batch_size)
+    batches = records.parse(stream).map(fill).prefetch(2)
+    try:
+        yield from batches.with_options(_deterministic())
+    except tf.errors.OpError as error:
+        raise records.explain(error, shards) from error
+
+
+@as_written
+def fill_up(batch: Batch, batch_size: int) -> Batch:
+    """Add rows without weight to a batch that is too small."""
+
+    def padded(values: tf.Tensor, fill: int) -> tf.Tensor:
+        missing = batch_size - tf.shape(values)[0]
+        paddings = [[0, missing]] + [[0, 0]] * (values.shape.rank - 1)
+        filled = tf.pad(values, paddings, constant_values=fill)
+        return tf.ensure_shape(filled, [batch_size, *values.shape[1:]])
+
+    return {
+        name: padded(values, NO_LABEL if name == "sentence_order_labels" else 0)
+        for name, values in batch.items()
     }
+
+
+@as_written
+def parse_batch(records: tf.Tensor, config: DataConfig, *, allow_empty: bool) -> Batch:
+    """Decode serialized examples `[B]`.
+
+    Args:
+        records: The examples.
+        config: How the data set was made.
+        allow_empty: Whether b"" is a row without weight instead of an error.
+
+    Raises:
+        tf.errors.InvalidArgumentError: When run, on a record that is no example or has
+            more or fewer values than the settings say.
+    """
     stored = stored_features(config.record_layout)
     parsed = tf.io.parse_example(
-        records,
-        {f.name: tf.io.RaggedFeature(tf.as_dtype(f.dtype)) for f in stored},
+        records, {f.name: tf.io.RaggedFeature(tf.as_dtype(f.dtype)) for f in stored}
     )
-    dense = {
-        f.name: _to_dense(
-            parsed[f.name],
-            feature_length(f, **sizes),
-            fill=NO_LABEL if f.length == 1 else 0,
+    dense = {}
+    for feature in stored:
+        longest = feature_length(
+            feature,
+            max_seq_length=config.max_seq_length,
+            max_predictions_per_seq=config.max_predictions_per_seq or 0,
         )
-        for f in stored
-    }
+        shortest = 0 if allow_empty else 1
+        fill = NO_LABEL if feature.length == 1 else 0
+        values = _check_lengths(parsed[feature.name], shortest, longest)
+        fill_value = tf.cast(fill, values.dtype)
+        padded = values.to_tensor(default_value=fill_value, shape=[None, longest])
+        is_integer = feature.dtype == "int64"
+        dense[feature.name] = tf.cast(padded, tf.int32) if is_integer else padded
     if config.record_layout == "compact":
         dense |= derived_features(dense, parsed["masked_lm_ids"].row_lengths())
     dense["sentence_order_labels"] = dense.pop("next_sentence_labels")[:, 0]
@@ -151,18 +230,18 @@ def parse_batch(records: tf.Tensor, config: DataConfig) -> Batch:
     return dense
 
 
-def _to_dense(values: tf.RaggedTensor, length: int, *, fill: int) -> tf.Tensor:
-    """Rows padded to a static `length`, integers as int32."""
-    is_short_enough = tf.debugging.assert_less_equal(
-        tf.reduce_max(values.row_lengths()),
-        tf.constant(length),
-        f"a feature has more than {length} values",
-    )
-    with tf.control_dependencies([is_short_enough]):
-        dense = values.to_tensor(
-            default_value=tf.cast(fill, values.dtype), shape=[None, length]
-        )
-    return dense if dense.dtype == tf.float32 else tf.cast(dense, tf.int32)
+def _check_lengths(
+    values: tf.RaggedTensor, shortest: int, longest: int
+) -> tf.RaggedTensor:
+    """The same values, once no row is shorter or longer than allowed."""
+    lengths = values.row_lengths()
+    message = f"a feature must have {shortest} to {longest} values"
+    checks = [
+        tf.debugging.assert_greater_equal(tf.reduce_min(lengths), shortest, message),
+        tf.debugging.assert_less_equal(tf.reduce_max(lengths), longest, message),
+    ]
+    with tf.control_dependencies(checks):
+        return values.with_values(tf.identity(values.values))
 
 
 def derived_features(dense: Batch, num_predictions: tf.Tensor) -> Batch:

@@ -131,15 +131,15 @@ class SelfAttention(keras.layers.Layer):
         self.layer_norm = layer_norm(width, self.config, dtype=policy)
 
     def call(
-        self, rows: Tensor, bias: Tensor, seeds: DropoutSeeds | None = None
+        self, rows: Tensor, input_mask: Tensor, seeds: DropoutSeeds | None = None
     ) -> Tensor:
-        """Attend over `rows` `[B*S, H]` with the `bias` `[B, 1, 1, S]` of padding."""
-        config, length = self.config, bias.shape[-1]
+        """Attend over `rows` `[B*S, H]` to the pieces of `input_mask` `[B, S]`."""
+        config, length = self.config, input_mask.shape[1]
         heads, width = config.num_attention_heads, config.hidden_size
         query, key, value = self._project(rows, length)
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))  # [B, A, S, S]
         # In float32 whatever the precision: bfloat16 has 8 bits for a sum over S.
-        weights = ops.softmax(ops.cast(scores, "float32") + bias)
+        weights = ops.softmax(ops.cast(scores, "float32") + attention_bias(input_mask))
         weights = ops.cast(weights, self.compute_dtype)
         weights = dropout(weights, config.attention_probs_dropout_prob, seeds)
         context = ops.transpose(ops.matmul(weights, value), (0, 2, 1, 3))

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Literal
 
 from albert_tf.checkpoints import assign_arrays, load_newest
+from albert_tf.corrupt_records import SkippedRecords
 from albert_tf.data_check import (
     check_has_training_examples,
     check_model_fits,
     check_same_data,
+    check_shards_are_whole,
     check_task_fits,
 )
 from albert_tf.evaluation import HeldOut, num_evaluation_examples
 from albert_tf.initial_weights import initialize_weights
-from albert_tf.input_pipeline import training_batches
+from albert_tf.input_pipeline import Records, training_batches
 from albert_tf.interruption import Reason, StopRequest, stop_requests
 from albert_tf.metrics import Metrics, MetricsLog
 from albert_tf.micro_batch import derive_micro_batch_size, free_memory_bytes
@@ -119,6 +121,8 @@ def check(job: Job) -> None:
     check_model_fits(job.model_config, job.manifest, data=job.data)
     check_task_fits(job.model_config, job.manifest, data=job.data)
     check_has_training_examples(job.manifest, data=job.data)
+    if not job.config.skip_corrupt:
+        check_shards_are_whole(job.manifest, data=job.data)
     check_same_data(job.run, data=job.data)
 
 
@@ -168,16 +172,20 @@ def make_loop(
 ) -> TrainingLoop:
     """Put the parts of a run together at the step it stands at."""
     examples = num_evaluation_examples(job.manifest, most=job.config.eval_examples)
+    records = Records(
+        job.data,
+        job.manifest,
+        on_corrupt=SkippedRecords(progress.say) if job.config.skip_corrupt else None,
+    )
     held_out = None
     if examples:
-        held_out = HeldOut(steps.model, job.data, job.manifest, examples=examples)
+        held_out = HeldOut(steps.model, records, examples=examples)
     else:
         progress.say(
             f"{job.data} has no eval split: training goes on without held-out losses."
         )
     batches = training_batches(
-        job.data,
-        job.manifest,
+        records,
         seed=job.config.seed,
         start=state.examples,
         micro_batch_size=state.micro_batch_size,
@@ -187,7 +195,7 @@ def make_loop(
         run=job.run,
         config=job.config,
         steps=steps,
-        batches=iter(batches),
+        batches=batches,
         held_out=held_out,
         log=MetricsLog(job.run, step=state.step),
         state=state,

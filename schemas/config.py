@@ -271,6 +271,11 @@ class TrainConfig:
         minimum=1,
         changes_result=False,
     )
+    skip_corrupt: bool = option(
+        False,
+        "Leave corrupt records out, each with a line, instead of stopping at one.",
+        changes_result=False,
+    )
     seed: int = option(
         12345, "Initial weights, order of the examples, dropout.", minimum=0
     )
