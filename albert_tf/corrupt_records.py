@@ -15,7 +15,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from schemas.config import DataConfig
-from schemas.example import feature_length, stored_features
+from schemas.example import feature_length, least_length, stored_features
 from schemas.manifest import ShardFile
 
 _LENGTH = struct.Struct("<Q")
@@ -107,8 +107,11 @@ def unusable(data: bytes, config: DataConfig) -> str | None:
         )
         kind = {"int64": "int64_list", "float32": "float_list"}[feature.dtype]
         count = len(getattr(features[feature.name], kind).value)
-        if not 1 <= count <= most:
-            return f"has {count} values of {feature.name}, which takes 1 to {most}"
+        least = least_length(feature)
+        if not least <= count <= most:
+            return (
+                f"has {count} values of {feature.name}, which takes {least} to {most}"
+            )
     return None
 
 

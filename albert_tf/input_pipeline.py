@@ -18,7 +18,7 @@ from albert_tf.corrupt_records import CorruptRecord, first_corrupt, read_checked
 from albert_tf.reading_order import shard_groups
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
-from schemas.example import feature_length, stored_features
+from schemas.example import feature_length, least_length, stored_features
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.special_tokens import SEP_ID
 
@@ -216,7 +216,7 @@ def parse_batch(records: tf.Tensor, config: DataConfig, *, allow_empty: bool) ->
             max_seq_length=config.max_seq_length,
             max_predictions_per_seq=config.max_predictions_per_seq or 0,
         )
-        shortest = 0 if allow_empty else 1
+        shortest = 0 if allow_empty else least_length(feature)
         fill = NO_LABEL if feature.length == 1 else 0
         values = _check_lengths(parsed[feature.name], shortest, longest)
         fill_value = tf.cast(fill, values.dtype)

@@ -1,5 +1,6 @@
 """What a person sees while a command works: lines and progress bars on stderr."""
 
+import os
 import sys
 import threading
 import time
@@ -15,6 +16,25 @@ from tqdm import tqdm
 PLAIN_SECONDS = 10.0
 # No bar appears for what takes less.
 DELAY_SECONDS = 2.0
+
+
+@contextmanager
+def silent_stderr() -> Iterator[None]:
+    """Swallow what native code writes while it is imported.
+
+    TensorFlow reports on the machine then, and no setting stops it; what goes wrong
+    still comes as an exception.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 class Console:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cli import output_folder
-from cli.console import Console
+from cli.console import Console, silent_stderr
 from cli.options import common_options, config_options, settings_line, take_config
 from schemas.config import ModelConfig, TrainConfig, config_from_dict, plain_type
 from schemas.errors import SettingError
@@ -119,9 +119,8 @@ def pretrain(
         identity=identity(architecture, resolved, manifest),
         overwrite=overwrite,
     ):
-        # TensorFlow reports on the machine otherwise; errors still come as exceptions.
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        from albert_tf.train import pretrain as train
+        with silent_stderr():
+            from albert_tf.train import pretrain as train
 
         result = train(
             architecture,

@@ -92,6 +92,17 @@ FEATURES = (
 )
 
 
+def least_length(feature: Feature) -> int:
+    """How many values a record has at least, when it is not padded.
+
+    Predictions may be none: in a very short row no word may fit the budget.
+
+    >>> [f.name for f in FEATURES if f.is_compact and least_length(f) == 0]
+    ['masked_lm_positions', 'masked_lm_ids']
+    """
+    return 0 if feature.length == "max_predictions_per_seq" else 1
+
+
 def stored_features(layout: RecordLayout) -> tuple[Feature, ...]:
     """The features a record of this layout holds, in the order of the table.
 
