@@ -67,7 +67,8 @@ def resolve_brackets(text: str, *, prefixes: Collection[str]) -> str:
         >>> resolve_brackets("[[File:a.jpg|thumb|A [[b]]]]c", prefixes={"file"})
         'c'
     """
-    text = _PLAIN_LINK.sub(r"\1", text)
+    # Splitting at a pattern with a group keeps the group: a substitution by \1, faster.
+    text = "".join(_PLAIN_LINK.split(text))
     scanner = _Scanner(prefixes)
     position = 0
     for match in _TOKEN.finditer(text):

@@ -41,8 +41,9 @@ _EXTERNAL_LINK = re.compile(
 _OPEN_EXTERNAL_LINK = re.compile(r"\[(?:https?|ftps?)://[^\s\[\]<>\"]*+", re.IGNORECASE)
 
 _BEHAVIOUR_SWITCH = re.compile(r"__([^\W\d_]{3,40})__")
-_APOSTROPHE_AND_ITALICS = re.compile(r"(?<=\w)'''(?=\w)")
+_APOSTROPHE_AND_ITALICS = re.compile(r"'''(?<=\w''')(?=\w)")
 _QUOTE_RUN = re.compile(r"''++")
+_BLANK_LINES = re.compile(r"\n{3,}")
 _ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 
 
@@ -78,7 +79,7 @@ def strip_wikitext(
     if "__" in text:
         text = _BEHAVIOUR_SWITCH.sub(_switch_text, text)
     text = decode_entities(_remove_quotes(text))
-    return split_paragraphs(text)
+    return split_paragraphs(_BLANK_LINES.sub("\n\n", text))
 
 
 def _variant_text(variant: re.Match[str]) -> str:
