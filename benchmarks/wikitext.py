@@ -19,11 +19,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 from unittest import mock
 
 from pipeline import mediawiki
@@ -97,8 +97,9 @@ _WORD = re.compile(r"\w+")
 
 
 def open_dump(path: Path) -> BinaryIO:
-    openers: dict[str, Callable[[Path], Any]] = {".bz2": bz2.open, ".gz": gzip.open}
-    return openers.get(path.suffix, lambda path: path.open("rb"))(path)
+    if path.suffix == ".bz2":
+        return cast(BinaryIO, bz2.open(path))
+    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
 
 
 def articles(path: Path) -> Iterator[str]:

@@ -93,8 +93,8 @@ def read_siteinfo(stream: BinaryIO) -> SiteInfo:
     _refuse_utf16(head)
     first_page = _PAGE_START.search(head)
     text = head[: first_page.start() if first_page else None].decode("utf-8", "replace")
-    language = re.search(r"<mediawiki\b[^>]*?\sxml:lang=[\"']([\w-]+)", text)
-    names = re.findall(r"<namespace\s[^>]*?key=\"(-?\d+)\"[^>]*>([^<]+)<", text)
+    language = re.search(r"<mediawiki\b[^<>]*?\sxml:lang=[\"']([\w-]+)", text)
+    names = re.findall(r"<namespace\s[^<>]*?key=\"(-?\d+)\"[^<>/]*>([^<]+)<", text)
     return SiteInfo(
         language=language[1] if language else None,
         namespaces={int(number): _unescape(name) for number, name in names},
@@ -179,7 +179,7 @@ def _stretches(stream: BinaryIO) -> Iterator[tuple[bytes | None, bool]]:
     yield None if is_skipping else bytes(buffer), False
 
 
-_TEXT_START = re.compile(rb"<text\b[^>]*?(/?)>")
+_TEXT_START = re.compile(rb"<text\b[^<>]*?(/?)>")
 _MODEL = re.compile(rb"<model>\s*([^<]*?)\s*</model>")
 _NAMESPACE = re.compile(rb"<ns>\s*(-?\d{1,9})\s*</ns>")
 _TITLE = re.compile(rb"<title>([^<]*)</title>")

@@ -278,7 +278,7 @@ def _loose_text(content: str, *, kind: str, prefixes: Collection[str]) -> str:
             return newline + rest
         target, bar, label = first.partition("|")
         return (label if bar else target).replace("]", "", 1) + newline + rest
-    if "|" in first or kind == "table":
+    if "|" in first or rest.startswith("|") or kind == "table":
         first = HOLE
     if newline:
         lines = (line for line in rest.split("\n") if not line.startswith(("|", "!")))

@@ -137,7 +137,8 @@ avoti | zemsvītras piezīmes | šaltiniai | išnašos | nuorodos | taip pat ska
 pastabos | bibliografija | nūruodis | avoti i pīzeimis | verīs taipoš | ari verīs
 przypisy | przypis | uwagi | linki zewnętrzne | zobacz też | literatura | źródła
 literatura uzupełniająca | linki | przypisy i uwagi | odnośniki | poznámky
-externí odkazy | související články | odkazy | zdroje | použitá literatura
+externí odkazy | související články | odkazy | zdroje | viz též | viz také
+použitá literatura
 referencie | externé odkazy | pozri aj | iné projekty | zdroj | referencie a poznámky
 literatúra | poznámky a referencie | ďalšie čítanie | sklici | opombe | viri
 zunanje povezave | glej tudi | izvori | vanjske poveznice | vanjski linkovi | vidi još

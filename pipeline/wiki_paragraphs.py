@@ -211,14 +211,19 @@ def _is_emptied(part: str) -> bool:
     """Return whether a lost template was what a part of a sentence was about.
 
     A hole attached to a word is a footnote mark; one that stands for a word of its own,
-    with at most two others and no number, was the content.
+    behind at most two others, was the content they announced, unless these are a name
+    or hold a number.
 
     Example:
-        >>> _is_emptied(f"born {HOLE}"), _is_emptied(f"poet{HOLE}"), _is_emptied("poet")
-        (True, False, False)
+        >>> _is_emptied(f"born {HOLE}"), _is_emptied(f"Greek: {HOLE}")
+        (True, True)
+        >>> _is_emptied(f"poet{HOLE}"), _is_emptied(f"born Ada {HOLE}")
+        (False, False)
     """
     words = part.split()
     if not any(word.strip(".:") == HOLE for word in words):
         return HOLE in part and not any(map(str.isalnum, part))
     others = [word for word in words if any(map(str.isalnum, word))]
-    return len(others) <= 2 and not any(map(str.isdigit, part))
+    if len(others) > 2 or any(map(str.isdigit, part)):
+        return False
+    return not others or others[-1].endswith((":", "：")) or part == part.lower()

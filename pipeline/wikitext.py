@@ -40,7 +40,7 @@ _EXTERNAL_LINK = re.compile(
 )
 _OPEN_EXTERNAL_LINK = re.compile(r"\[(?:https?|ftps?)://[^\s\[\]<>\"]*+", re.IGNORECASE)
 
-_BEHAVIOUR_SWITCH = re.compile(r"__([^\W\d_]{3,40})__")
+_BEHAVIOUR_SWITCH = re.compile(r"__([^\W\d_][^\W\d]{2,40}?)__")
 _APOSTROPHE_AND_ITALICS = re.compile(r"'''(?<=\w''')(?=\w)")
 _QUOTE_RUN = re.compile(r"''++")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -101,7 +101,7 @@ def _switch_text(switch: re.Match[str]) -> str:
     """Return nothing for a behaviour switch; a name in small letters stays.
 
     Example:
-        >>> _BEHAVIOUR_SWITCH.sub(_switch_text, "__NOTOC__a __init__")
+        >>> _BEHAVIOUR_SWITCH.sub(_switch_text, "__NO_TOC__a __init__")
         'a __init__'
     """
     return "" if switch[1] == switch[1].upper() else switch[0]
@@ -163,7 +163,7 @@ def _entity_text(entity: re.Match[str]) -> str:
     """
     name = entity[1]
     if name[0] != "#":
-        return html5.get(name + ";", entity[0])
+        return _UNWANTED.sub("", html5.get(name + ";", entity[0]))
     code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
         return ""
