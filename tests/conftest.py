@@ -1,0 +1,44 @@
+"""How hypothesis runs, and a real corpus with a vocabulary that is trained once."""
+
+from pydoc_data.topics import topics as language_reference
+
+import pytest
+from hypothesis import settings
+
+from pipeline.documents import Document
+from pipeline.readers import shard_documents
+from pipeline.sampling import KeyedSentence
+from pipeline.tokenizer import Tokenizer
+from pipeline.vocabulary import train_vocabulary
+from schemas.config import VocabConfig
+
+settings.register_profile("ci", derandomize=True, deadline=None, database=None)
+settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session")
+def topics():
+    """Python's language reference, 430 kB of English, a document a topic."""
+    documents = []
+    for text in language_reference.values():
+        paragraphs = tuple(" ".join(p.split()) for p in text.split("\n\n") if p.strip())
+        documents += shard_documents(Document(paragraphs), language="en")
+    return documents
+
+
+@pytest.fixture(scope="session")
+def sentences(topics):
+    """Every line of the language reference, to train vocabularies on."""
+    lines = "\n".join(document.text for document in topics).split("\n")
+    return [KeyedSentence(key, line) for key, line in enumerate(lines)]
+
+
+@pytest.fixture(scope="session")
+def model(sentences):
+    """A SentencePiece model of 2,000 pieces."""
+    return train_vocabulary(sentences, VocabConfig(vocab_size=2000))
+
+
+@pytest.fixture(scope="session")
+def tokenizer(model):
+    return Tokenizer(model)

@@ -1,0 +1,282 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.draws import draw
+from pipeline.packing import (
+    Sequence,
+    cuttable,
+    cutting_places,
+    draw_target,
+    pack,
+    sequence_end,
+)
+from tests.random_documents import (
+    documents,
+    keys,
+    max_seq_lengths,
+    places_of,
+    shares,
+    word_starts_of,
+)
+
+
+def pack_full(document, *, max_tokens):
+    """The ranges of a document none of whose sequences is short."""
+    places = places_of(document, max_tokens=max_tokens)
+    sequences = pack(places, max_tokens=max_tokens, short_seq_prob=0.0, key=1)
+    return [(sequence.start, sequence.end) for sequence in sequences]
+
+
+def test_sequences_end_at_sentences_that_fill_them():
+    document = [[1] * 10, [1] * 10, [1] * 15, [1] * 5]
+    assert pack_full(document, max_tokens=20) == [(0, 20), (20, 40)]
+
+
+def test_a_sentence_that_does_not_fit_is_cut_and_its_rest_opens_the_next_sequence():
+    document = [[1] * 15, [1] * 15]
+    assert pack_full(document, max_tokens=20) == [(0, 20), (20, 30)]
+
+
+def test_a_sentence_is_cut_where_a_word_starts():
+    document = [[1] * 15, [3] * 5]
+    assert pack_full(document, max_tokens=20) == [(0, 18), (18, 30)]
+
+
+def test_a_sentence_is_carried_over_whole_when_the_sequence_is_97_percent_full():
+    document = [[1] * 97, [1] * 50]
+    assert pack_full(document, max_tokens=100) == [(0, 97), (97, 147)]
+
+
+def test_a_sequence_that_is_96_percent_full_is_topped_up():
+    document = [[1] * 96, [1] * 50]
+    assert pack_full(document, max_tokens=100) == [(0, 100), (100, 146)]
+
+
+def test_the_last_sequence_is_as_long_as_what_is_left():
+    assert pack_full([[1] * 25], max_tokens=20) == [(0, 20), (20, 25)]
+
+
+def test_a_last_word_alone_joins_its_predecessor_where_it_fits():
+    assert pack_full([[1] * 97, [2]], max_tokens=100) == [(0, 99)]
+
+
+def test_a_last_word_alone_takes_a_word_from_a_full_predecessor():
+    assert pack_full([[1] * 21], max_tokens=20) == [(0, 19), (19, 21)]
+
+
+def test_a_document_of_one_word_gives_no_sequence():
+    assert pack_full([[2]], max_tokens=20) == []
+
+
+def test_a_document_of_two_words_is_one_sequence():
+    assert pack_full([[1], [1]], max_tokens=20) == [(0, 2)]
+
+
+def test_a_word_longer_than_a_sequence_is_cut_in_quarters():
+    assert pack_full([[50]], max_tokens=20) == [(0, 20), (20, 40), (40, 50)]
+
+
+def test_a_short_target_keeps_the_sentence_that_reaches_it_whole():
+    places = cutting_places([4, 9, 30], np.ones(30, bool))
+    assert sequence_end(places, 0, target=5, max_tokens=20) == 9
+
+
+def test_a_short_target_never_exceeds_the_maximum():
+    places = cutting_places([4, 30], np.ones(30, bool))
+    assert sequence_end(places, 0, target=5, max_tokens=20) == 20
+
+
+def test_a_sequence_goes_on_to_a_second_word():
+    places = cutting_places([1, 2, 30], np.ones(30, bool))
+    assert sequence_end(places, 0, target=1, max_tokens=20) == 2
+
+
+def test_the_last_sequence_is_marked_as_the_end_of_its_document():
+    places = cutting_places([25], np.ones(25, bool))
+    assert pack(places, max_tokens=20, short_seq_prob=0.0, key=1) == [
+        Sequence(0, 20, number=0, is_short=False, is_document_end=False),
+        Sequence(20, 25, number=1, is_short=False, is_document_end=True),
+    ]
+
+
+def test_a_predecessor_that_takes_the_last_word_becomes_the_end_of_the_document():
+    places = places_of([[1] * 97, [2]], max_tokens=100)
+    assert pack(places, max_tokens=100, short_seq_prob=0.0, key=1) == [
+        Sequence(0, 99, number=0, is_short=False, is_document_end=True)
+    ]
+
+
+def test_without_short_sequences_every_target_is_the_maximum():
+    assert draw_target(123, max_tokens=509, short_seq_prob=0.0) == (509, False)
+
+
+def test_short_targets_are_uniform_from_2_to_the_maximum():
+    targets = [
+        draw_target(draw(7, n), max_tokens=29, short_seq_prob=1.0)[0]
+        for n in range(280_000)
+    ]
+    counts = np.bincount(targets)
+    # Five standard deviations of a count whose expectation is 10,000.
+    assert counts == pytest.approx(np.append([0, 0], np.full(28, 10_000)), abs=500)
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5])
+def test_targets_are_short_as_often_as_asked(probability):
+    drawn = [
+        draw_target(draw(7, n), max_tokens=509, short_seq_prob=probability)[1]
+        for n in range(100_000)
+    ]
+    assert np.mean(drawn) == pytest.approx(probability, abs=0.005)
+
+
+def test_the_share_of_short_sequences_is_that_of_short_draws_in_long_documents():
+    places = places_of([[1] * 23] * 2000, max_tokens=125)
+    sequences = [
+        sequence
+        for key in range(100)
+        for sequence in pack(places, max_tokens=125, short_seq_prob=0.1, key=key)
+    ]
+    assert len(sequences) > 35_000
+    share = np.mean([sequence.is_short for sequence in sequences])
+    assert share == pytest.approx(0.1, abs=0.005)
+
+
+@given(documents, max_seq_lengths, shares, keys)
+def test_every_piece_is_in_exactly_one_sequence_in_order(
+    document, max_seq_length, short_seq_prob, key
+):
+    max_tokens = max_seq_length - 3
+    places = places_of(document, max_tokens=max_tokens)
+    sequences = pack(
+        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
+    )
+    cuts = [0, *(sequence.end for sequence in sequences)]
+    assert [sequence.start for sequence in sequences] == cuts[:-1]
+    has_two_parts = places.cut_after[0] < places.sentence_ends[-1]
+    assert cuts[-1] == (places.sentence_ends[-1] if has_two_parts else 0)
+
+
+@given(documents, max_seq_lengths, shares, keys)
+def test_a_document_of_two_words_or_more_is_used(
+    document, max_seq_length, short_seq_prob, key
+):
+    document = [*document, [1]]
+    max_tokens = max_seq_length - 3
+    places = places_of(document, max_tokens=max_tokens)
+    assert pack(places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key)
+
+
+@given(documents, max_seq_lengths, shares, keys)
+def test_no_sequence_exceeds_the_maximum(document, max_seq_length, short_seq_prob, key):
+    max_tokens = max_seq_length - 3
+    places = places_of(document, max_tokens=max_tokens)
+    for sequence in pack(
+        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
+    ):
+        assert sequence.end - sequence.start <= max_tokens
+
+
+@given(documents, max_seq_lengths, shares, keys)
+def test_every_sequence_begins_at_a_cut_and_has_another_inside(
+    document, max_seq_length, short_seq_prob, key
+):
+    max_tokens = max_seq_length - 3
+    places = places_of(document, max_tokens=max_tokens)
+    for sequence in pack(
+        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
+    ):
+        assert places.cut_before[sequence.start] == sequence.start
+        assert places.cut_after[sequence.start] < sequence.end
+
+
+@given(documents, max_seq_lengths, keys)
+def test_a_full_sequence_is_97_percent_full_or_has_no_room_for_the_next_word(
+    document, max_seq_length, key
+):
+    max_tokens = max_seq_length - 3
+    places = places_of(document, max_tokens=max_tokens)
+    sequences = pack(places, max_tokens=max_tokens, short_seq_prob=0.0, key=key)
+    # The last two may have shared out the end of the document.
+    for sequence in sequences[:-2]:
+        is_full = sequence.end - sequence.start >= 0.97 * max_tokens
+        with_next = places.cut_after[sequence.end] - sequence.start
+        assert is_full or with_next > max_tokens
+
+
+@given(documents, max_seq_lengths, keys)
+def test_a_sequence_below_the_maximum_ends_at_a_sentence_or_before_a_word_too_long(
+    document, max_seq_length, key
+):
+    max_tokens = max_seq_length - 3
+    places = places_of(document, max_tokens=max_tokens)
+    sequences = pack(places, max_tokens=max_tokens, short_seq_prob=1.0, key=key)
+    for sequence in sequences[:-2]:
+        with_next = places.cut_after[sequence.end] - sequence.start
+        assert sequence.end in places.sentence_ends or with_next > max_tokens
+
+
+@given(documents, max_seq_lengths, shares, keys)
+def test_only_the_last_sequence_is_the_end_of_its_document(
+    document, max_seq_length, short_seq_prob, key
+):
+    max_tokens = max_seq_length - 3
+    sequences = pack(
+        places_of(document, max_tokens=max_tokens),
+        max_tokens=max_tokens,
+        short_seq_prob=short_seq_prob,
+        key=key,
+    )
+    ends = [sequence.is_document_end for sequence in sequences]
+    assert ends == [False] * (len(ends) - 1) + [True] * bool(ends)
+
+
+@given(documents, max_seq_lengths, keys)
+def test_sequences_are_numbered_from_0(document, max_seq_length, key):
+    max_tokens = max_seq_length - 3
+    sequences = pack(
+        places_of(document, max_tokens=max_tokens),
+        max_tokens=max_tokens,
+        short_seq_prob=0.1,
+        key=key,
+    )
+    numbers = [sequence.number for sequence in sequences]
+    assert numbers == list(range(len(sequences)))
+
+
+@given(documents, max_seq_lengths)
+def test_a_document_is_cuttable_at_every_word(document, max_seq_length):
+    starts = word_starts_of(document)
+    assert cuttable(starts, max_tokens=max_seq_length - 3)[starts].all()
+
+
+@given(documents, max_seq_lengths)
+def test_words_up_to_a_third_of_a_sequence_are_never_cut(document, max_seq_length):
+    max_tokens = max_seq_length - 3
+    short = [[word for word in s if word <= max_tokens // 3] for s in document]
+    document = [sentence for sentence in short if sentence] or [[1]]
+    starts = word_starts_of(document)
+    assert (cuttable(starts, max_tokens=max_tokens) == starts).all()
+
+
+@given(documents, st.integers(5, 509))
+def test_no_stretch_between_two_cuts_exceeds_a_third_of_a_sequence(
+    document, max_tokens
+):
+    may_cut = cuttable(word_starts_of(document), max_tokens=max_tokens)
+    cuts = np.append(np.flatnonzero(may_cut), len(may_cut))
+    assert np.diff(cuts).max() <= max(1, max_tokens // 3)
+
+
+@given(st.lists(st.booleans(), max_size=30))
+def test_places_look_back_and_ahead_to_the_nearest_cut(later_cuts):
+    may_cut = np.array([True, *later_cuts])
+    places = cutting_places([len(may_cut)], may_cut)
+    cuts = [*np.flatnonzero(may_cut).tolist(), len(may_cut)]
+    assert places.cut_before.tolist() == [
+        max(cut for cut in cuts if cut <= place) for place in range(len(may_cut) + 1)
+    ]
+    assert places.cut_after.tolist() == [
+        min(cut for cut in cuts if cut > place) for place in range(len(may_cut))
+    ]
