@@ -121,7 +121,8 @@ def filled_masks(run_folder: Path, data: Path, *, rows: int = 3) -> list[str]:
 
 def comparison(name: str, loss: float, unigram: float) -> str:
     """A loss beside what guessing by frequency alone would give."""
-    return f"  {name}  {loss:9.2f} nats  {unigram:9.2f} nats ({unigram - loss:.2f} more)"
+    more = unigram - loss
+    return f"  {name}  {loss:9.2f} nats  {unigram:9.2f} nats ({more:.2f} more)"
 
 
 def report(run_folder: Path, data: Path) -> str:
