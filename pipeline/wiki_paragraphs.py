@@ -9,7 +9,7 @@ from pipeline.wiki_templates import HOLE
 
 # A line of running text this short is a fragment unless it ends like a sentence; a
 # list item ("Ada Lovelace, English writer") needs more to be prose.
-_MIN_WORDS = 5
+_MIN_WORDS = 4
 _MIN_ITEM_WORDS = 8
 _MIN_SENTENCE_WORDS = 2
 _MIN_ITEM_SENTENCE_WORDS = 5
