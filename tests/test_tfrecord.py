@@ -1,0 +1,61 @@
+import hashlib
+import io
+
+import tensorflow as tf
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.tfrecord import RecordWriter, frame, masked_crc
+
+records = st.lists(st.binary(max_size=300), max_size=20)
+
+
+def written(batches):
+    """What a writer writes, and the writer."""
+    file = io.BytesIO()
+    writer = RecordWriter(file)
+    for batch in batches:
+        writer.write(batch)
+    return file.getvalue(), writer
+
+
+def test_the_checksum_is_that_of_crc32c_rotated_and_shifted():
+    # The CRC-32C of "123456789" is 0xE3069283 in every specification of it.
+    crc = 0xE3069283
+    expected = (((crc >> 15) | (crc << 17 & 0xFFFFFFFF)) + 0xA282EAD8) % 2**32
+    assert masked_crc(b"123456789") == expected
+
+
+def test_a_frame_is_length_checksum_record_checksum():
+    assert frame(b"albert") == (
+        b"\x06\0\0\0\0\0\0\0"
+        + masked_crc(b"\x06\0\0\0\0\0\0\0").to_bytes(4, "little")
+        + b"albert"
+        + masked_crc(b"albert").to_bytes(4, "little")
+    )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(records)
+def test_a_file_is_the_one_that_tensorflow_writes(tmp_path, batch):
+    with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
+        for record in batch:
+            writer.write(record)
+    ours, _ = written([batch])
+    assert ours == (tmp_path / "theirs").read_bytes()
+
+
+def test_tensorflow_reads_the_records_back(tmp_path):
+    batch = [b"", b"albert", bytes(range(256)) * 100]
+    content, _ = written([batch])
+    (tmp_path / "ours").write_bytes(content)
+    dataset = tf.data.TFRecordDataset(str(tmp_path / "ours"))
+    assert list(dataset.as_numpy_iterator()) == batch
+
+
+@given(st.lists(records, max_size=5))
+def test_a_writer_knows_what_it_wrote(batches):
+    content, writer = written(batches)
+    assert writer.records == sum(map(len, batches))
+    assert writer.bytes == len(content)
+    assert writer.sha256() == hashlib.sha256(content).hexdigest()
