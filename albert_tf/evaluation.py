@@ -114,6 +114,9 @@ class HeldOut:
         self._records = records
         length = records.manifest.config.max_seq_length
         self._batch_size = max(1, MAX_PIECES // length)
+        self._batches = evaluation_batches(
+            records, batch_size=self._batch_size, examples=examples
+        )
         self._measure = tf.function(
             lambda batch: tf.stack(pretraining_sums(model, batch)), autograph=False
         )
@@ -121,14 +124,20 @@ class HeldOut:
     def sums(
         self, *, progress: Progress | None = None, stop: StopRequest | None = None
     ) -> Sums | None:
-        """Losses and hits over all examples, without dropout; None if stopped."""
+        """Losses and hits over all examples, without dropout; None if stopped.
+
+        Raises:
+            AlbertError: A record is corrupt; names file and place.
+        """
         total = np.zeros(len(Sums._fields))
-        for batch in evaluation_batches(
-            self._records, batch_size=self._batch_size, examples=self.examples
-        ):
-            if stop is not None and stop.reason:
-                return None
-            total += self._measure(batch).numpy()
-            if progress is not None:
-                progress.advance(self._batch_size)
+        try:
+            for batch in self._batches:
+                if stop is not None and stop.reason:
+                    return None
+                total += self._measure(batch).numpy()
+                if progress is not None:
+                    progress.advance(self._batch_size)
+        except tf.errors.OpError as error:
+            shards = self._records.manifest.shard_files("eval", 0)
+            raise self._records.explain(error, shards) from error
         return Sums(*total.tolist())

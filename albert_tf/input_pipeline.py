@@ -154,26 +154,19 @@ def training_records(records: Records, *, seed: int, start: int) -> tf.data.Data
 
 def evaluation_batches(
     records: Records, *, batch_size: int, examples: int
-) -> Iterator[Batch]:
+) -> tf.data.Dataset:
     """The first examples of the eval split, in the order of the files.
 
     The last batch is filled up with rows that count nowhere.
 
-    Yields:
+    Returns:
         Dicts of tensors `[B, ...]`, features as in `pretrainer.BATCH_FEATURES`.
-
-    Raises:
-        AlbertError: A record is corrupt; names file and place.
     """
     shards = records.manifest.shard_files("eval", 0)
     names = tf.data.Dataset.from_tensor_slices([shard.name for shard in shards])
     stream = names.flat_map(records.of_shard).take(examples).batch(batch_size)
     fill = functools.partial(fill_up, batch_size=batch_size)
-    batches = records.parse(stream).map(fill).prefetch(2)
-    try:
-        yield from batches.with_options(_deterministic())
-    except tf.errors.OpError as error:
-        raise records.explain(error, shards) from error
+    return records.parse(stream).map(fill).prefetch(2).with_options(_deterministic())
 
 
 @as_written

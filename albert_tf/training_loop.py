@@ -255,7 +255,7 @@ class TrainingLoop:
             "sequences_per_second": self.held_out.examples / seconds,
             "seconds": self.state.seconds,
         }
-        before = [other["mlm_loss"] for other in self.log.evaluations()]
+        before = [e["mlm_loss"] for e in self.log.evaluations() if e["step"]]
         self.log.write(line)
         self.progress.say(f"Held out, step {step}: {metrics_text(line)}.")
         warning = collapse_warning(self.log.evaluations())

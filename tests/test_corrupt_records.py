@@ -1,0 +1,98 @@
+"""What can be wrong with a TFRecord file, and that the rest of it is still read."""
+
+import pytest
+import tensorflow as tf
+
+from albert_tf.corrupt_records import CorruptRecord, SkippedRecords, read_checked
+from schemas.manifest import ShardFile
+from tests.training_data import encode, make_manifest
+
+CONFIG = make_manifest([]).config
+RECORDS = [
+    encode(
+        {
+            "input_ids": [2, 10 + n, 3, 11, 3],
+            "masked_lm_positions": [1],
+            "masked_lm_ids": [12],
+            "next_sentence_labels": [0],
+        }
+    )
+    for n in range(4)
+]
+FRAME = len(RECORDS[0]) + 16
+
+
+def write(path, records=RECORDS):
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in records:
+            writer.write(record)
+    return bytearray(path.read_bytes())
+
+
+def read(path):
+    """Each item as the record's number or the reason it is corrupt."""
+    shard = ShardFile(name=path.name, examples=4, bytes=0, sha256="")
+    items = read_checked(path.parent, shard, CONFIG)
+    return [
+        item.reason if isinstance(item, CorruptRecord) else RECORDS.index(item)
+        for item in items
+    ]
+
+
+def test_a_whole_file_is_read_as_it_was_written(tmp_path):
+    path = tmp_path / "shard"
+    write(path)
+    assert read(path) == [0, 1, 2, 3]
+
+
+def test_a_flipped_bit_in_the_data_spoils_one_record(tmp_path):
+    path = tmp_path / "shard"
+    content = write(path)
+    content[FRAME + 20] ^= 1
+    path.write_bytes(content)
+    assert read(path) == [0, "does not match its checksum", 2, 3]
+
+
+def test_a_flipped_bit_in_a_length_spoils_the_rest_of_the_file(tmp_path):
+    path = tmp_path / "shard"
+    content = write(path)
+    content[FRAME] ^= 1
+    path.write_bytes(content)
+    missing = "is missing: the file ends before it"
+    expected = [0, "has a length that does not match its checksum", missing, missing]
+    assert read(path) == expected
+
+
+def test_a_file_cut_off_in_a_record(tmp_path):
+    path = tmp_path / "shard"
+    content = write(path)
+    path.write_bytes(content[: 2 * FRAME + 30])
+    missing = "is missing: the file ends before it"
+    assert read(path) == [0, 1, "is cut off: the file ends in it", missing]
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (b"\xff\xff", "is no tf.train.Example"),
+        (b"", "has 0 values of input_ids, which takes 1 to 24"),
+    ],
+)
+def test_a_well_framed_record_that_is_no_example(tmp_path, record, reason):
+    path = tmp_path / "shard"
+    write(path, [RECORDS[0], record, RECORDS[2], RECORDS[3]])
+    assert read(path) == [0, reason, 2, 3]
+
+
+def test_each_record_left_out_is_said_once(tmp_path):
+    lines = []
+    skipped = SkippedRecords(lines.append)
+    first, second = (
+        CorruptRecord(tmp_path / "shard", n, 100 * n, "is cut off") for n in (1, 2)
+    )
+    for record in (first, second, first):
+        skipped(record)
+    assert lines == [
+        f"{tmp_path}/shard: record 1, at byte 100, is cut off; left out (1 so far).",
+        f"{tmp_path}/shard: record 2, at byte 200, is cut off; left out (2 so far).",
+    ]

@@ -1,0 +1,345 @@
+"""Training end to end: what a run leaves, and that no interruption shows in it."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from albert_tf.metrics import read_metrics
+from albert_tf.steps import TrainingSteps
+from albert_tf.train import pretrain
+from schemas.config import TrainConfig
+from schemas.errors import AlbertError, SettingError
+from tests.training_data import TINY, write_dataset
+
+CONFIG = TrainConfig(
+    batch_size=8,
+    micro_batch_size=4,
+    steps=12,
+    warmup_steps=3,
+    learning_rate=0.01,
+    eval_every=5,
+    checkpoint_every=4,
+    eval_examples=7,
+)
+DROPOUT = dataclasses.replace(
+    TINY, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1
+)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    write_dataset(root)
+    return root
+
+
+def train(data, run, *, model=TINY, config=CONFIG, **kwargs):
+    return pretrain(model, config, data=data, output=run, quiet=True, **kwargs)
+
+
+def final(run):
+    """Weights and slots of the newest checkpoint, and the metrics but for times."""
+    directory = run / "checkpoints" / (run / "checkpoints/latest").read_text().strip()
+    arrays = {}
+    for name in ("model", "optimizer"):
+        arrays |= safetensors.numpy.load_file(directory / f"{name}.safetensors")
+    lines = read_metrics(run)
+    for line in lines:
+        line.pop("sequences_per_second")
+        line.pop("seconds")
+    return {name: array.tobytes() for name, array in arrays.items()}, lines
+
+
+def signal_at_micro_batch(monkeypatch, number, *, which=signal.SIGTERM):
+    """Have this process signalled while it computes its n-th micro-batch."""
+    accumulate, calls = TrainingSteps.accumulate, []
+
+    def signalled(self, *args, **kwargs):
+        calls.append(None)
+        if len(calls) == number + 2:  # two calls measure the time
+            os.kill(os.getpid(), which)
+        return accumulate(self, *args, **kwargs)
+
+    monkeypatch.setattr(TrainingSteps, "accumulate", signalled)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(data, tmp_path_factory):
+    """A run that trained a model with dropout without interruption."""
+    run = tmp_path_factory.mktemp("undisturbed")
+    result = train(data, run, model=DROPOUT)
+    assert (result.step, result.finished, result.reason) == (12, True, "finished")
+    return run
+
+
+def test_a_finished_run_has_the_files_of_the_contract(undisturbed, data):
+    run = undisturbed
+    files = sorted(str(p.relative_to(run)) for p in run.rglob("*") if p.is_file())
+    events = [name for name in files if name.startswith("tensorboard/")]
+    assert len(events) == 1
+    checkpoint = ["model.safetensors", "optimizer.safetensors", "state.json"]
+    kept = {
+        line
+        for name in ("latest", "best")
+        for line in (run / "checkpoints" / name).read_text().split()
+    }
+    assert "step-00000012" in kept
+    for name in kept:
+        assert sorted(os.listdir(run / "checkpoints" / name)) == checkpoint
+    rest = [n for n in files if not n.startswith(("tensorboard/", "checkpoints/step"))]
+    assert rest == [
+        "checkpoints/best",
+        "checkpoints/latest",
+        "data_manifest.json",
+        "metrics.jsonl",
+        "model.json",
+        "spiece.model",
+    ]
+    assert (run / "data_manifest.json").read_bytes() == (
+        data / "manifest.json"
+    ).read_bytes()
+
+
+def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturbed):
+    run = undisturbed
+    lines = read_metrics(run)
+    assert {tuple(line) for line in lines} == {
+        (
+            "step",
+            "split",
+            "mlm_loss",
+            "mlm_accuracy",
+            "sentence_loss",
+            "sentence_accuracy",
+            "learning_rate",
+            "gradient_norm",
+            "sequences_per_second",
+            "seconds",
+        )
+    }
+    steps = {
+        split: [line["step"] for line in lines if line["split"] == split]
+        for split in ("train", "eval")
+    }
+    assert steps == {"train": list(range(1, 13)), "eval": [0, 5, 10, 12]}
+
+
+@pytest.mark.parametrize(
+    ("micro_batch", "which", "reason"),
+    [(1, signal.SIGTERM, "terminated"), (13, signal.SIGINT, "interrupted")],
+)
+def test_a_stopped_run_goes_on_as_if_nothing_had_happened(
+    undisturbed, data, tmp_path, monkeypatch, micro_batch, which, reason
+):
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, micro_batch, which=which)
+        result = train(data, tmp_path, model=DROPOUT)
+    # A step is two micro-batches; the one begun is given up.
+    assert (result.step, result.finished) == (micro_batch // 2, False)
+    assert result.reason == reason
+    assert train(data, tmp_path, model=DROPOUT).finished
+    assert final(tmp_path) == final(undisturbed)
+
+
+def test_time_allowed_ends_a_run_before_its_next_step(data, tmp_path):
+    result = train(data, tmp_path, max_seconds=0.0)
+    assert (result.step, result.finished, result.reason) == (0, False, "max-time")
+
+
+def test_the_damaged_last_checkpoint_is_made_again(undisturbed, data, tmp_path, capfd):
+    run = tmp_path / "run"
+    shutil.copytree(undisturbed, run)
+    weights = run / "checkpoints/step-00000012/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    assert pretrain(DROPOUT, CONFIG, data=data, output=run).finished
+    said = capfd.readouterr().err
+    assert f"{weights.parent} is damaged (model.safetensors is not what was" in said
+    assert final(run) == final(undisturbed)
+
+
+def test_a_finished_run_is_left_as_it_is(undisturbed, data):
+    files = {p: p.read_bytes() for p in (undisturbed / "checkpoints").rglob("*.json")}
+    result = train(data, undisturbed, model=DROPOUT)
+    assert (result.step, result.reason) == (12, "finished")
+    assert result.first_evaluation["step"] == 0
+    assert result.last_evaluation["step"] == 12
+    assert {path: path.read_bytes() for path in files} == files
+
+
+def test_a_derived_micro_batch_is_kept_when_memory_changes(data, tmp_path, monkeypatch):
+    config = dataclasses.replace(CONFIG, micro_batch_size=None)
+    signal_at_micro_batch(monkeypatch, 2)
+    train(data, tmp_path, config=config)
+    monkeypatch.setattr("albert_tf.train.free_memory_bytes", lambda: 0)
+    train(data, tmp_path, config=config)
+    state = json.loads((tmp_path / "checkpoints/step-00000012/state.json").read_text())
+    assert state["micro_batch_size"] == 8
+
+
+def test_model_learns_and_evaluations_show_it(data, tmp_path):
+    config = dataclasses.replace(CONFIG, steps=60, learning_rate=0.03, eval_every=60)
+    result = train(data, tmp_path, config=config)
+    first, last = result.first_evaluation, result.last_evaluation
+    assert first["mlm_loss"] == pytest.approx(np.log(64), abs=0.1)
+    assert last["mlm_loss"] < first["mlm_loss"] - 0.5
+
+
+def test_adamw_in_bfloat16_trains(data, tmp_path):
+    config = dataclasses.replace(
+        CONFIG, learning_rate=1e-3, optimizer="adamw", precision="bfloat16"
+    )
+    assert train(data, tmp_path, config=config).finished
+
+
+def test_without_an_eval_split_it_says_so_and_goes_on(tmp_path, capfd):
+    write_dataset(tmp_path / "data", eval_examples=0)
+    result = pretrain(TINY, CONFIG, data=tmp_path / "data", output=tmp_path / "run")
+    assert result.finished
+    assert result.last_evaluation is None
+    assert (
+        f"{tmp_path}/data has no eval split: training goes on without held-out losses."
+        in capfd.readouterr().err
+    )
+
+
+def test_it_says_beforehand_how_long_it_will_take(data, tmp_path, capfd):
+    pretrain(TINY, CONFIG, data=data, output=tmp_path)
+    said = capfd.readouterr().err.splitlines()
+    (estimate,) = [line for line in said if line.startswith("A step of")]
+    assert estimate.startswith("A step of 8 sequences (2 x 4) takes about ")
+    assert "; the 12 steps left will take about " in estimate
+    assert said[-1].startswith("Held out, step 12: masked LM ")
+
+
+def refused(data, run, **kwargs):
+    with pytest.raises(AlbertError) as caught:
+        train(data, run, **kwargs)
+    assert not run.exists() or not list(run.glob("checkpoints/*"))
+    return caught.value
+
+
+def test_sequences_longer_than_the_position_table_are_refused(data, tmp_path):
+    model = dataclasses.replace(TINY, max_position_embeddings=16)
+    error = refused(data, tmp_path / "run", model=model)
+    assert isinstance(error, SettingError)
+    assert str(error) == (
+        f"{data} has sequences of 24 pieces and the model's max_position_embeddings is "
+        "16; give --set max_position_embeddings=24, or make data with a shorter "
+        "--max-seq-length."
+    )
+
+
+def test_another_vocabulary_size_is_refused(data, tmp_path):
+    model = dataclasses.replace(TINY, vocab_size=65)
+    assert "a vocabulary of 64 pieces and the model's vocab_size is 65" in str(
+        refused(data, tmp_path / "run", model=model)
+    )
+
+
+@pytest.mark.parametrize(("task", "data_task"), [("nsp", "sop"), ("sop", "nsp")])
+def test_a_sentence_task_on_the_pairs_of_another_is_refused(tmp_path, task, data_task):
+    write_dataset(tmp_path / "data", sentence_task=data_task)
+    model = dataclasses.replace(TINY, sentence_task=task)
+    assert str(refused(tmp_path / "data", tmp_path / "run", model=model)).startswith(
+        f"the model's sentence_task is {task} and {tmp_path}/data was made with "
+        f"--sentence-task {data_task}; give --set sentence_task={data_task} or none"
+    )
+
+
+def test_no_sentence_task_trains_on_any_data(data, tmp_path):
+    model = dataclasses.replace(TINY, sentence_task="none")
+    result = train(data, tmp_path, model=model)
+    assert result.finished
+    assert result.last_evaluation["sentence_accuracy"] is None
+
+
+def test_an_empty_train_split_is_refused(tmp_path):
+    write_dataset(tmp_path / "data", examples=0)
+    assert "has no training examples" in str(
+        refused(tmp_path / "data", tmp_path / "run")
+    )
+
+
+def test_other_data_under_a_run_is_refused(undisturbed, tmp_path):
+    write_dataset(tmp_path, seed=1)
+    with pytest.raises(AlbertError, match="is not the data set"):
+        train(tmp_path, undisturbed, model=DROPOUT)
+
+
+def test_a_shard_of_another_size_is_refused(data, tmp_path):
+    shutil.copytree(data, tmp_path / "data")
+    path = tmp_path / "data/train/copy-01/part-00002-of-00003.tfrecord"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert str(refused(tmp_path / "data", tmp_path / "run")).startswith(f"{path} has ")
+
+
+def spoil(root):
+    """Damage the data of the first record of a training shard."""
+    path = root / "train/copy-00/part-00000-of-00003.tfrecord"
+    content = bytearray(path.read_bytes())
+    content[30] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+def test_a_corrupt_record_ends_a_run_and_skip_corrupt_goes_on(data, tmp_path, capfd):
+    shutil.copytree(data, tmp_path / "data")
+    path = spoil(tmp_path / "data")
+    place = f"{path}: record 0, at byte 0, does not match its checksum"
+    assert str(refused(tmp_path / "data", tmp_path / "run")).startswith(place)
+    config = dataclasses.replace(CONFIG, skip_corrupt=True)
+    result = pretrain(TINY, config, data=tmp_path / "data", output=tmp_path / "run")
+    assert result.finished
+    assert f"{place}; left out (1 so far)." in capfd.readouterr().err
+
+
+def test_a_loss_that_is_no_number_keeps_the_checkpoints_before(data, tmp_path):
+    config = dataclasses.replace(
+        CONFIG, learning_rate=1e30, warmup_steps=0, checkpoint_every=1
+    )
+    with pytest.raises(AlbertError, match=r"of step \d+ is (nan|inf): the learning"):
+        train(data, tmp_path, config=config)
+    assert (tmp_path / "checkpoints/latest").exists()
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests import test_train
+model = {"plain": test_train.TINY, "dropout": test_train.DROPOUT}[sys.argv[1]]
+test_train.train(Path(sys.argv[2]), Path(sys.argv[3]), model=model)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["plain", "dropout"])
+def test_kill_minus_nine_at_any_moment_loses_nothing(data, tmp_path, model):
+    """Killed at random moments of one run, ten for each model."""
+    expected, run = tmp_path / "expected", tmp_path / "run"
+    train(data, expected, model={"plain": TINY, "dropout": DROPOUT}[model])
+    rng = np.random.default_rng(0)
+    command = [sys.executable, "-c", KILLED, model, str(data), str(run)]
+    kills = 0
+    while kills < 10:
+        process = subprocess.Popen(command)
+        while process.poll() is None and not (run / "metrics.jsonl").exists():
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 6.0))
+        if process.poll() is None:
+            process.kill()
+            kills += 1
+        process.wait()
+        if (run / "checkpoints/step-00000012").exists():
+            assert final(run) == final(expected)
+            shutil.rmtree(run)  # finished: kill another one
+    subprocess.run(command, check=True)
+    assert final(run) == final(expected)
