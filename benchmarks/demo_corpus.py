@@ -12,6 +12,8 @@ from pathlib import Path
 # Characters that mean something in wikitext, or a line start that does.
 _MARKUP = re.compile(r"[\[\]{}<>&|~_=]|''|^[*#:;! -]|https?:")
 
+_LOOSE_STOP = re.compile(r" [.,](\s|$)")
+
 _DUMP = """\
 <mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" \
 xml:lang="en">
@@ -47,7 +49,14 @@ def prose(topic: str) -> list[str]:
     ['One plain sentence of prose, no code.']
     """
     paragraphs = (" ".join(block.split()) for block in re.split(r"\n\s*\n", topic))
-    return [p for p in paragraphs if p.endswith((".", "!", "?")) and p.count(" ") >= 5]
+    return [
+        paragraph
+        for paragraph in paragraphs
+        if paragraph.endswith((".", "!", "?"))
+        and paragraph.count(" ") >= 5
+        # A reader of wikitext takes a loose full stop for the trace of a template.
+        and not _LOOSE_STOP.search(paragraph)
+    ]
 
 
 def topics() -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from unicodedata import normalize
 
+from pipeline.wiki_entities import decode_entities
 from pipeline.wiki_names import APPARATUS_TITLES
 from pipeline.wiki_templates import HOLE
 
@@ -45,7 +46,8 @@ def split_paragraphs(text: str) -> list[str]:
     """
     paragraphs = []
     for block, is_item in _blocks(text):
-        paragraph = close_holes(block)
+        # Entities only now: &#42; at the start of a line makes no list.
+        paragraph = close_holes(decode_entities(block))
         if _is_prose(paragraph, is_item=is_item):
             paragraphs.append(paragraph)
     return paragraphs

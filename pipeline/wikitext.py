@@ -15,18 +15,12 @@ again for each place it could start from. What is kept and what is not:
 
 import re
 from collections.abc import Collection
-from html.entities import html5
 
 from pipeline.wiki_brackets import resolve_brackets
 from pipeline.wiki_elements import remove_elements, remove_tags
+from pipeline.wiki_entities import UNWANTED
 from pipeline.wiki_names import HIDDEN_PREFIXES
 from pipeline.wiki_paragraphs import split_paragraphs
-
-# Control characters, soft hyphens, marks of writing direction, U+FFFD.
-_UNWANTED = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\xad\u200e\u200f\u202a-\u202e\u2060"
-    "\u2066-\u2069\ufeff\ufffd\ufffe\uffff]"
-)
 
 # Alternatives by language variant: -{zh-hans:A;zh-hant:B}-.
 _VARIANT = re.compile(r"-\{([^{}]*+)\}-")
@@ -44,7 +38,6 @@ _BEHAVIOUR_SWITCH = re.compile(r"__([^\W\d_][^\W\d]{2,40}?)__")
 _APOSTROPHE_AND_ITALICS = re.compile(r"'''(?<=\w''')(?=\w)")
 _QUOTE_RUN = re.compile(r"''++")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 
 
 def strip_wikitext(
@@ -65,7 +58,7 @@ def strip_wikitext(
         ...     "[[computer program|program]].\n== See also ==\n* [[Babbage]]")
         ['Ada (born 1815) wrote a program.']
     """
-    text = _UNWANTED.sub("", text.replace("\r\n", "\n"))
+    text = UNWANTED.sub("", text.replace("\r\n", "\n"))
     if "<" in text:
         text = remove_elements(text)
     if "-{" in text:
@@ -78,8 +71,8 @@ def strip_wikitext(
         text = remove_tags(text)
     if "__" in text:
         text = _BEHAVIOUR_SWITCH.sub(_switch_text, text)
-    text = decode_entities(_remove_quotes(text))
-    return split_paragraphs(_BLANK_LINES.sub("\n\n", text))
+    text = _BLANK_LINES.sub("\n\n", _remove_quotes(text))
+    return split_paragraphs(text)
 
 
 def _variant_text(variant: re.Match[str]) -> str:
@@ -138,33 +131,3 @@ def _keep_apostrophe(line: str) -> str:
     if bold % 2 and italic % 2:
         return _APOSTROPHE_AND_ITALICS.sub("&#39;''", line, count=1)
     return line
-
-
-def decode_entities(text: str) -> str:
-    r"""Return the text with its entities decoded, also those escaped twice.
-
-    Example:
-        >>> decode_entities("5&nbsp;km &amp;lt; &#54;&#x20AC;, AT&T &unknown;")
-        '5\xa0km < 6€, AT&T &unknown;'
-    """
-    for _ in range(2):
-        if "&" not in text:
-            break
-        text = _ENTITY.sub(_entity_text, text)
-    return text
-
-
-def _entity_text(entity: re.Match[str]) -> str:
-    """Return the character of one entity; what is none stays as it is.
-
-    Example:
-        >>> _ENTITY.sub(_entity_text, "&eacute;&#0;&nothing;")
-        'é&nothing;'
-    """
-    name = entity[1]
-    if name[0] != "#":
-        return _UNWANTED.sub("", html5.get(name + ";", entity[0]))
-    code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
-    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        return ""
-    return _UNWANTED.sub("", chr(code))

@@ -111,7 +111,8 @@ def test_a_corpus_too_small_for_the_vocabulary_names_a_size_that_works(small, tm
 
 
 def test_a_corpus_without_a_document_leaves_no_data_set(small, tmp_path):
-    page = "<page><title>A</title><ns>1</ns><text>Talk, only talk.</text></page>"
+    text = "<revision><text>Talk, only talk.</text></revision>"
+    page = f"<page><title>Talk:A</title><ns>1</ns>{text}</page>"
     (tmp_path / "talk.xml").write_text(f"<mediawiki>{page}</mediawiki>", "utf-8")
     code, said = attempt(
         *("make-data", "--wikipedia", tmp_path / "talk.xml", "--workers", 1),

@@ -1,0 +1,95 @@
+"""What one half writes, the other half reads: the real writer, the real reader."""
+
+import dataclasses
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tf.input_pipeline import Records, evaluation_batches
+from pipeline.masking import Masked
+from pipeline.pairs import Rows
+from pipeline.records import encode_rows
+from pipeline.shard_plan import EVAL
+from pipeline.shards import write_records
+from pipeline.statistics import Counts
+from schemas.config import DataConfig
+from schemas.layout import shard_file
+from schemas.manifest import DatasetManifest, ShardFile
+from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
+
+CONFIG = DataConfig(max_seq_length=24, max_predictions_per_seq=4, num_shards=1)
+VOCAB_SIZE = 40_000
+
+pieces = st.integers(FIRST_ORDINARY_ID, VOCAB_SIZE - 1)
+
+
+@st.composite
+def instances(draw):
+    """One valid instance: both segments, masked places and their labels."""
+    a = draw(st.lists(pieces, min_size=1, max_size=12))
+    b = draw(st.lists(pieces, min_size=1, max_size=9))
+    ids = [CLS_ID, *a, SEP_ID, *b, SEP_ID]
+    ordinary = [i for i, piece in enumerate(ids) if piece >= FIRST_ORDINARY_ID]
+    places = draw(st.sets(st.sampled_from(ordinary), max_size=4))
+    labels = [draw(pieces) for _ in places]
+    return ids, len(a) + 2, sorted(places), labels, draw(st.integers(0, 1))
+
+
+def write(batch, folder: Path) -> DatasetManifest:
+    """A data set whose held-out split has the instances, written by `pipeline`."""
+    ids, _, places, labels, orders = zip(*batch, strict=True)
+    lengths = [len(row) for row in ids]
+    flat = np.concatenate(ids).astype(np.int32)
+    rows = Rows(flat, np.append(0, np.cumsum(lengths)), np.ones(len(flat), np.bool_))
+    masked = Masked(
+        ids=flat,
+        positions=np.array([p for row in places for p in row], np.int64),
+        labels=np.array([p for row in labels for p in row], np.int32),
+        offsets=np.append(0, np.cumsum([len(row) for row in places])),
+        spans_of_length=np.zeros(4, np.int64),
+        replaced=np.zeros(3, np.int64),
+    )
+    records = encode_rows(rows, masked, np.array(orders), config=CONFIG)
+    name = shard_file(EVAL, 0, shard=0, num_shards=1)
+    file, _ = write_records([(records, Counts())], folder / name)
+    return DatasetManifest(
+        config=dataclasses.replace(CONFIG),
+        features=(),
+        vocabulary={"file": "spiece.model", "sha256": "", "size": VOCAB_SIZE},
+        fingerprint="",
+        versions={},
+        inputs=(),
+        splits={EVAL: {"documents": 1, "copies": [{}]}},
+        statistics={},
+        dropped={},
+        shards=(ShardFile(name=name, **file),),
+    )
+
+
+def padded(values, length):
+    return [*values, *[0] * (length - len(values))]
+
+
+@given(st.lists(instances(), min_size=1, max_size=5))
+def test_any_valid_instance_is_read_as_it_was_written(batch):
+    with TemporaryDirectory() as folder:
+        manifest = write(batch, Path(folder))
+        records = Records(Path(folder), manifest)
+        (read,) = evaluation_batches(
+            records, batch_size=len(batch), examples=len(batch)
+        )
+    read = {name: values.numpy().tolist() for name, values in read.items()}
+    for row, (ids, b_start, places, labels, order) in enumerate(batch):
+        segments = [int(i >= b_start) for i in range(len(ids))]
+        assert {name: values[row] for name, values in read.items()} == {
+            "input_ids": padded(ids, 24),
+            "input_mask": padded([1] * len(ids), 24),
+            "segment_ids": padded(segments, 24),
+            "masked_lm_positions": padded(places, 4),
+            "masked_lm_ids": padded(labels, 4),
+            "masked_lm_weights": padded([1.0] * len(places), 4),
+            "sentence_order_labels": order,
+        }
