@@ -149,7 +149,8 @@ def distinct(documents: Iterable[ShardDocument]) -> tuple[list[ShardDocument], i
     texts: dict[bytes, str] = {}
     count = 0
     for document in documents:
-        texts[document.id] = document.text
+        # One text may come segmented in two ways; which one must not hang on the order.
+        texts[document.id] = min(document.text, texts.get(document.id, document.text))
         count += 1
     return [ShardDocument(*item) for item in sorted(texts.items())], count - len(texts)
 
