@@ -1,0 +1,83 @@
+"""One loss, its gradients and one LAMB step, on whatever backend Keras has.
+
+Run as a program by `test_backends.py`, once for each backend: writes an .npz file.
+"""
+
+import dataclasses
+import sys
+
+import keras
+import numpy as np
+from keras import ops
+
+from albert_tf.adamw import is_excluded
+from albert_tf.dropout import DropoutSeeds
+from albert_tf.lamb import lamb_update
+from albert_tf.pretrainer import AlbertPretrainer, pretraining_sums, step_loss
+from tests.batches import random_batch
+from tests.huggingface_albert import SMALL, lively_weights
+
+
+def loss_of(model, batch, seeds=None):
+    sums = pretraining_sums(model, batch, seeds)
+    return step_loss(sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count)
+
+
+def tensorflow_gradients(model, batch):
+    import tensorflow as tf
+
+    with tf.GradientTape() as tape:
+        loss = loss_of(model, batch)
+    weights = [weight.value for weight in model.trainable_variables]
+    gradients = tape.gradient(loss, weights)
+    return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+
+def jax_gradients(model, batch):
+    import jax
+
+    weights = model.trainable_variables
+
+    @jax.jit
+    def loss(values):
+        with keras.StatelessScope(list(zip(weights, values, strict=True))):
+            return loss_of(model, batch)
+
+    return jax.value_and_grad(loss)([weight.value for weight in weights])
+
+
+def loss_with_dropout(batch):
+    model = AlbertPretrainer(dataclasses.replace(SMALL, hidden_dropout_prob=0.5))
+    seed_type = {"tensorflow": "int64", "jax": "uint32"}[keras.backend.backend()]
+    return loss_of(model, batch, DropoutSeeds(ops.convert_to_tensor([1, 2], seed_type)))
+
+
+def main(path):
+    model = AlbertPretrainer(SMALL)
+    values = lively_weights(model)
+    for name, weight in model.weights_by_path.items():
+        weight.assign(values[name])
+    batch = {n: ops.convert_to_tensor(v) for n, v in random_batch(SMALL).items()}
+    compute = {"tensorflow": tensorflow_gradients, "jax": jax_gradients}
+    loss, gradients = compute[keras.backend.backend()](model, batch)
+    results = {"loss": np.asarray(loss)}
+    for (name, weight), gradient in zip(
+        model.weights_by_path.items(), gradients, strict=True
+    ):
+        zero = ops.zeros(weight.shape)
+        updated, *_ = lamb_update(
+            ops.convert_to_tensor(weight),
+            gradient,
+            zero,
+            zero,
+            learning_rate=0.01,
+            is_excluded=is_excluded(name),
+        )
+        results[f"gradient {name}"] = np.asarray(gradient)
+        results[f"updated {name}"] = np.asarray(updated)
+    results["with dropout"] = np.asarray(loss_with_dropout(batch))
+    np.savez(path, **results)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,108 @@
+"""Starting from another run's weights, deeper than it or not."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.initial_weights import initialize_weights
+from albert_tf.pretrainer import AlbertPretrainer
+from albert_tf.warm_start import source_path, start_from
+from schemas.errors import AlbertError
+from schemas.json_file import write_json
+from schemas.layout import DATA_MANIFEST, MODEL_CONFIG
+from tests.training_data import TINY, make_manifest
+
+MANIFEST = make_manifest([])
+
+
+def save_run(run, config):
+    """A run of one checkpoint with random weights; these weights."""
+    model = AlbertPretrainer(config)
+    initialize_weights(model, standard_deviation=1.0, seed=1)
+    run.mkdir(exist_ok=True)
+    write_json(run / MODEL_CONFIG, dataclasses.asdict(config))
+    write_json(run / DATA_MANIFEST, MANIFEST.to_dict())
+    weights = arrays_of(model.weights_by_path)
+    slots = {"unused": np.zeros(1, "float32")}
+    save_checkpoint(run, Checkpoint(weights, slots, {"step": 9}), is_best=False)
+    return weights
+
+
+def started(run, config):
+    """The weights of a new model after starting from the run, and what was said."""
+    model, said = AlbertPretrainer(config), []
+    start_from(model, run, manifest=MANIFEST, data=run / "data", say=said.append)
+    return arrays_of(model.weights_by_path), said
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ({}, {}),
+        ({}, {"num_hidden_layers": 6}),
+        ({"sharing": "none"}, {"sharing": "none", "num_hidden_layers": 4}),
+        (
+            {"num_hidden_layers": 2, "num_hidden_groups": 2},
+            {"num_hidden_layers": 6, "num_hidden_groups": 3},
+        ),
+    ],
+)
+def test_every_weight_is_that_of_the_source(tmp_path, source, target):
+    source, target = (dataclasses.replace(TINY, **x) for x in (source, target))
+    weights = save_run(tmp_path, source)
+    ours, said = started(tmp_path, target)
+    assert said == [f"Starting from the weights of {tmp_path}, step 9."]
+    for path, array in ours.items():
+        assert (array == weights[source_path(path, target, source)]).all()
+
+
+def test_layers_of_a_deeper_model_start_as_their_neighbours():
+    deep = dataclasses.replace(TINY, sharing="none", num_hidden_layers=6)
+    shallow = dataclasses.replace(TINY, sharing="none", num_hidden_layers=3)
+    sources = [
+        source_path(f"albert/encoder/layer_{n}_inner_0_ffn/x", deep, shallow)
+        for n in range(6)
+    ]
+    assert [path[len("albert/encoder/")][-1] for path in sources] == ["l"] * 6
+    assert [path.split("_")[1] for path in sources] == list("001122")
+
+
+def test_a_sentence_task_the_source_lacked_starts_fresh(tmp_path):
+    save_run(tmp_path, dataclasses.replace(TINY, sentence_task="none"))
+    ours, _ = started(tmp_path, TINY)
+    assert not ours["albert/encoder/pooler/kernel"].any()
+    assert ours["albert/encoder/embeddings/word_embeddings"].any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "tensor"),
+    [
+        ({"hidden_size": 32}, "projection/bias has shape (16,)"),
+        ({"sharing": "none"}, "layer_0_inner_0_attention/key/bias has shape no such"),
+        ({"intermediate_size": 8}, "intermediate/bias has shape (32,)"),
+    ],
+)
+def test_other_shapes_are_refused_by_name(tmp_path, changes, tensor):
+    save_run(tmp_path, TINY)
+    with pytest.raises(AlbertError) as caught:
+        started(tmp_path, dataclasses.replace(TINY, **changes))
+    assert tensor in str(caught.value)
+
+
+def test_another_vocabulary_is_refused(tmp_path):
+    save_run(tmp_path, TINY)
+    other = dataclasses.replace(MANIFEST, vocabulary={"sha256": "0" * 64, "size": 64})
+    model = AlbertPretrainer(TINY)
+    with pytest.raises(AlbertError, match="made with another vocabulary"):
+        start_from(model, tmp_path, manifest=other, data=tmp_path, say=print)
+
+
+def test_a_run_without_checkpoint_is_refused(tmp_path):
+    save_run(tmp_path, TINY)
+    for path in (tmp_path / "checkpoints/step-00000009").iterdir():
+        path.unlink()
+    (tmp_path / "checkpoints/step-00000009").rmdir()
+    with pytest.raises(AlbertError, match="holds no checkpoint to start from"):
+        started(tmp_path, TINY)
