@@ -5,6 +5,7 @@ combining marks dropped, lower case. Compiled into the SentencePiece model it ca
 forgotten or mismatched, and encoding needs no pass in Python.
 """
 
+import functools
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 # What nmt_nfkc, the normalization of ALBERT's published model, reads as white space
 # beyond Unicode's own: zero-width and direction marks, SentencePiece's own meta symbol,
 # the byte-order mark and the replacement character.
-_SPACE_LIKE = frozenset("\u200b\u200c\u200d\u200e\u200f\u2581\ufeff\ufffd")
+_SPACE_LIKE = frozenset("\u061c\u200b\u200c\u200e\u200f\u2581\ufeff\ufffd")
 
 # Two-character quotation marks, as Hugging Face's ALBERT tokenizer reads them.
 _QUOTES = {"``": '"', "''": '"'}
@@ -55,17 +56,20 @@ def normalization_rules(
     *, cased: bool, keep_accents: bool
 ) -> Iterator[tuple[str, str]]:
     """Every source text that changes, and what it becomes."""
+    normalize = functools.partial(
+        normalize_character, cased=cased, keep_accents=keep_accents
+    )
     yield from _QUOTES.items()
     # U+0000 ends a string inside SentencePiece and cannot be the source of a rule.
     for code in range(1, sys.maxunicode + 1):
         character = chr(code)
         if unicodedata.category(character) in _UNASSIGNED:
             continue
-        target = normalize_character(character, cased=cased, keep_accents=keep_accents)
+        target = normalize(character)
         if target != character:
             yield character, target
-        if keep_accents:
-            for sequence in sorted(composed_sequences(character)):
+        for sequence in sorted(composed_sequences(character)):
+            if target != "".join(map(normalize, sequence)):
                 yield sequence, target
 
 
