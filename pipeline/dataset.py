@@ -129,7 +129,7 @@ def make_manifest(
             }
             for split in (TRAIN, EVAL)
         },
-        statistics=realised(total, max_seq_length=plan.config.max_seq_length),
+        statistics=realised(total, plan.config),
         dropped=dict(sorted(dropped.items())),
         shards=tuple(sorted(shards, key=lambda shard: shard.name)),
     )

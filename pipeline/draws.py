@@ -14,7 +14,17 @@ import numpy.typing as npt
 Keys = npt.NDArray[np.uint64]
 
 Purpose = Literal[
-    "target", "split", "swap", "rank", "ngram", "place", "search", "replace", "piece"
+    "target",
+    "split",
+    "swap",
+    "rank",
+    "ngram",
+    "place",
+    "search",
+    "replace",
+    "piece",
+    "other document",
+    "other sentence",
 ]
 # The number of a purpose is part of every draw made for it and so never changes.
 PURPOSES: dict[Purpose, int] = {
@@ -27,6 +37,8 @@ PURPOSES: dict[Purpose, int] = {
     "search": 7,
     "replace": 8,
     "piece": 9,
+    "other document": 10,
+    "other sentence": 11,
 }
 
 _MASK = (1 << 64) - 1

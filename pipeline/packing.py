@@ -7,6 +7,7 @@ for a whole document.
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -81,8 +82,18 @@ def cutting_places(sentence_ends: list[int], may_cut: npt.NDArray[np.bool_]) -> 
     return Places(sentence_ends, places[rank], places[rank[:-1] + 1])
 
 
+def at_its_end(sequence: Sequence) -> int:
+    """The next sequence starts where this one ends."""
+    return sequence.end
+
+
 def pack(
-    document: Places, *, max_tokens: int, short_seq_prob: float, key: int
+    document: Places,
+    *,
+    max_tokens: int,
+    short_seq_prob: float,
+    key: int,
+    next_start: Callable[[Sequence], int] = at_its_end,
 ) -> list[Sequence]:
     """Divide one copy of a document into sequences.
 
@@ -94,6 +105,7 @@ def pack(
         max_tokens: Most pieces of a sequence, special ones not counted.
         short_seq_prob: Share of the sequences that draw a short target.
         key: Of this copy of this document; see `pipeline.draws`.
+        next_start: Where the sequence behind one starts, if not at its end.
 
     >>> places = cutting_places([3, 6, 9], np.ones(9, bool))
     >>> [s[:2] for s in pack(places, max_tokens=7, short_seq_prob=0.0, key=1)]
@@ -107,8 +119,9 @@ def pack(
             draw(key, number), max_tokens=max_tokens, short_seq_prob=short_seq_prob
         )
         end = sequence_end(document, start, target=target, max_tokens=max_tokens)
-        sequences.append(Sequence(start, end, number, is_short, end == length))
-        start, number = end, number + 1
+        sequence = Sequence(start, end, number, is_short, end == length)
+        sequences.append(sequence)
+        start, number = next_start(sequence), number + 1
     return mend_last(sequences, document, max_tokens=max_tokens)
 
 

@@ -103,6 +103,54 @@ def sentence_order_pairs(starts: Int, middles: Int, ends: Int, *, keys: Keys) ->
     )
 
 
+def single_segments(starts: Int, ends: Int, *, keys: Keys) -> Pairs:
+    """Each range as a whole, for models without a sentence task."""
+    nothing = np.zeros_like(starts)
+    return Pairs(starts, ends, nothing, nothing, nothing, keys)
+
+
+def other_segments(
+    documents: Int,
+    lengths: Int,
+    *,
+    sentence_starts: Int,
+    document_starts: Int,
+    may_cut: npt.NDArray[np.bool_],
+    keys: Keys,
+) -> tuple[Int, Int]:
+    """Text of another document for each of R rows, as long as what it stands for.
+
+    It starts at a random sentence behind which there is enough text, if there is one,
+    so that the length does not tell which pairs are consecutive.
+
+    Args:
+        documents: The row's own document, `[R]`.
+        lengths: Pieces wanted, `[R]`.
+        sentence_starts: Of all documents, ascending.
+        document_starts: Of D documents, at least two; the last is the end, `[D + 1]`.
+        may_cut: Whether a range may end before a piece, `[N]`.
+        keys: Of the sequences, `[R]`.
+
+    Returns:
+        Where the segments start and end, `[R]` each.
+    """
+    bits = purpose_keys(keys, "other document")
+    other = below(bits, len(document_starts) - 2)
+    other += other >= documents
+    first, last = document_starts[other], document_starts[other + 1]
+    lowest = np.searchsorted(sentence_starts, first)
+    highest = np.searchsorted(sentence_starts, last - lengths, side="right")
+    count = np.maximum(highest - lowest, 1)
+    bits = purpose_keys(keys, "other sentence")
+    starts: Int = sentence_starts[lowest + below(bits, count)]
+    ends = np.minimum(starts + lengths, last)
+    for row in np.flatnonzero(ends < last):
+        cuts = np.flatnonzero(may_cut[starts[row] + 1 : ends[row] + 1])
+        if len(cuts):
+            ends[row] = starts[row] + 1 + cuts[-1]
+    return starts, ends
+
+
 def ranges(starts: Int, lengths: Int) -> Int:
     """The numbers of several ranges, one after the other.
 

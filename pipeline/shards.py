@@ -6,6 +6,7 @@ rows are made and written in batches.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,16 +15,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.draws import Keys, draw, draws, hash_key, purpose_keys
+from pipeline.draws import Keys, draw, draws, happens, hash_key, purpose_keys
 from pipeline.masking import budgets, mask
 from pipeline.output import whole_file
-from pipeline.packing import Sequence, cuttable, cutting_places, pack
-from pipeline.pairs import Int, Pairs, assemble, sentence_order_pairs, split_points
+from pipeline.packing import Sequence, at_its_end, cuttable, cutting_places, pack
+from pipeline.pairs import (
+    Int,
+    Pairs,
+    assemble,
+    other_segments,
+    sentence_order_pairs,
+    single_segments,
+    split_points,
+)
 from pipeline.records import encode_rows
 from pipeline.statistics import Counts, count_batch
 from pipeline.tfrecord import RecordWriter
 from pipeline.tokenizer import Tokenizer
-from schemas.config import DataConfig
+from schemas.config import DataConfig, SentenceTask
 from schemas.layout import shard_file
 
 # Rows masked at a time; array operations on fewer cost more for each row.
@@ -83,6 +92,7 @@ class Sequences:
     document: Int
     start: Int
     end: Int
+    is_put_back: npt.NDArray[np.bool_]
     is_short: Int
     is_end: Int
     keys: Keys
@@ -179,7 +189,7 @@ def tokenize(
     return Pieces(
         ids=all_ids,
         word_starts=word_starts,
-        may_cut=cuttable(word_starts, max_tokens=config.max_seq_length - 3),
+        may_cut=cuttable(word_starts, max_tokens=config.max_tokens),
         sentence_starts=all_starts,
         document_starts=np.array(document_starts),
         document_keys=document_keys,
@@ -213,17 +223,51 @@ def pack_copies(pieces: Pieces, *, copies: int, config: DataConfig) -> list[Sequ
         ends = [*(starts[1:] - start).tolist(), int(end - start)]
         places = cutting_places(ends, pieces.may_cut[start:end])
         for copy in range(copies):
+            copy_key = draw(key, copy)
+            next_start = at_its_end
+            if config.sentence_task == "nsp" and len(pieces.document_keys) > 1:
+                next_start = functools.partial(
+                    put_back, pieces=pieces, first=int(start), copy_key=copy_key
+                )
             sequences = pack(
                 places,
-                max_tokens=config.max_seq_length - 3,
+                max_tokens=config.max_tokens,
                 short_seq_prob=config.short_seq_prob,
-                key=draw(key, copy),
+                key=copy_key,
+                next_start=next_start,
             )
             packed[copy].append((index, sequences))
     return [
         in_written_order(packed_copy, pieces, copy=copy)
         for copy, packed_copy in enumerate(packed)
     ]
+
+
+def put_back(sequence: Sequence, *, pieces: Pieces, first: int, copy_key: int) -> int:
+    """Where the next sequence starts when B comes from another document.
+
+    That is so with probability 1/2; then the second half of the sequence is not used
+    and opens the next one, provided that it has the two words which that needs.
+
+    Args:
+        sequence: As packed.
+        pieces: Of the shard.
+        first: Where its document starts there.
+        copy_key: Of this copy of the document.
+    """
+    key = np.array([draw(copy_key, sequence.number)], np.uint64)
+    if not happens(purpose_keys(key, "swap"), 0.5)[0]:
+        return sequence.end
+    start, end = (np.array([first + p]) for p in (sequence.start, sequence.end))
+    middle = split_points(
+        start,
+        end,
+        sentence_starts=pieces.sentence_starts,
+        may_cut=pieces.may_cut,
+        keys=key,
+    )
+    rest = pieces.may_cut[middle[0] : first + sequence.end]
+    return int(middle[0]) - first if np.count_nonzero(rest) > 1 else sequence.end
 
 
 def in_written_order(
@@ -234,13 +278,23 @@ def in_written_order(
         [(index, *sequence) for index, rows in packed for sequence in rows], np.int64
     ).reshape(-1, 6)
     document, start, end, number, is_short, is_end = flat.T
+    # Where the next sequence of a document starts before the end of one, the rest of
+    # that one has been put back.
+    is_followed = np.append(document[1:] == document[:-1], False)
+    next_start = np.where(is_followed, np.roll(start, -1), end)
     first = pieces.document_starts[document]
     keys = np.array(pieces.document_keys, np.uint64)[document]
     keys = draws(draws(keys, copy), number)
     order = np.argsort(purpose_keys(keys, "rank"), kind="stable")
-    return Sequences(document, first + start, first + end, is_short, is_end, keys)[
-        order
-    ]
+    return Sequences(
+        document=document,
+        start=first + start,
+        end=first + end,
+        is_put_back=next_start < end,
+        is_short=is_short,
+        is_end=is_end,
+        keys=keys,
+    )[order]
 
 
 def make_records(
@@ -249,7 +303,7 @@ def make_records(
     """The records of a copy and their counts, a batch at a time."""
     for first in range(0, len(sequences), BATCH_ROWS):
         batch = sequences[first : first + BATCH_ROWS]
-        pairs = make_pairs(batch, pieces)
+        pairs = make_pairs(batch, pieces, task=config.sentence_task)
         rows = assemble(pairs, ids=pieces.ids, word_starts=pieces.word_starts)
         budget = budgets(
             np.diff(rows.offsets),
@@ -269,8 +323,10 @@ def make_records(
         yield encode_rows(rows, masked, pairs.labels, config=config), counts
 
 
-def make_pairs(batch: Sequences, pieces: Pieces) -> Pairs:
-    """Divide each sequence of a batch into a pair."""
+def make_pairs(batch: Sequences, pieces: Pieces, *, task: SentenceTask) -> Pairs:
+    """Make the pair of each sequence of a batch."""
+    if task == "none":
+        return single_segments(batch.start, batch.end, keys=batch.keys)
     middle = split_points(
         batch.start,
         batch.end,
@@ -278,7 +334,20 @@ def make_pairs(batch: Sequences, pieces: Pieces) -> Pairs:
         may_cut=pieces.may_cut,
         keys=batch.keys,
     )
-    return sentence_order_pairs(batch.start, middle, batch.end, keys=batch.keys)
+    if task == "sop":
+        return sentence_order_pairs(batch.start, middle, batch.end, keys=batch.keys)
+    rows = np.flatnonzero(batch.is_put_back)
+    b_start, b_end = middle.copy(), batch.end.copy()
+    b_start[rows], b_end[rows] = other_segments(
+        batch.document[rows],
+        (batch.end - middle)[rows],
+        sentence_starts=pieces.sentence_starts,
+        document_starts=pieces.document_starts,
+        may_cut=pieces.may_cut,
+        keys=batch.keys[rows],
+    )
+    labels = batch.is_put_back.astype(np.int64)
+    return Pairs(batch.start, middle, b_start, b_end, labels, batch.keys)
 
 
 def write_records(

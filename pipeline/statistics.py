@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.masking import Masked
 from pipeline.pairs import Int, Pairs, Rows
+from schemas.config import DataConfig
 from schemas.special_tokens import UNK_ID
 
 # Width of the bars of the length histogram, in pieces.
@@ -89,20 +90,21 @@ def count_batch(
     )
 
 
-def realised(counts: Counts, *, max_seq_length: int) -> dict[str, Any]:
+def realised(counts: Counts, config: DataConfig) -> dict[str, Any]:
     """The shares and histograms that the manifest and the data card show.
 
-    Fill is (length - 3) / (max - 3) over examples with a full target that are not the
-    end of a document.
+    Fill is text pieces / most text pieces over examples with a full target that are not
+    the end of a document.
     """
     totals = counts.totals
     examples, tokens = totals["examples"], totals["tokens"]
     masked, spans = totals["masked"], sum(counts.spans.values())
-    fill = totals["full_tokens"] - 3 * totals["full"]
+    full = totals["full"]
+    fill = totals["full_tokens"] - config.special_pieces * full
     return {
         "short_share": share(totals["short"], examples),
         "document_end_share": share(totals["document_ends"], examples),
-        "fill": share(fill, totals["full"] * (max_seq_length - 3)),
+        "fill": share(fill, full * config.max_tokens),
         "masked_share": share(masked, tokens),
         "mask_token_share": share(totals["masked_as_mask"], masked),
         "kept_share": share(totals["masked_kept"], masked),

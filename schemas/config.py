@@ -178,7 +178,6 @@ class DataConfig:
     sentence_task: SentenceTask = option(
         "sop",
         "The second task: sentence order, next sentence, or none.",
-        choices_now=("sop",),
     )
     eval_fraction: float = option(
         0.005, "Share of the documents held out.", minimum=0.0, maximum=0.9
@@ -192,7 +191,6 @@ class DataConfig:
     record_layout: RecordLayout = option(
         "compact",
         "Unpadded records, or all eight features of google-research/albert padded.",
-        choices_now=("compact",),
     )
     seed: int = option(12345, "Chooses every random draw.", minimum=0)
 
@@ -204,6 +202,16 @@ class DataConfig:
                 f"--max-predictions-per-seq must be at most --max-seq-length - 3 = "
                 f"{self.max_seq_length - 3}, not {limit}."
             )
+
+    @property
+    def special_pieces(self) -> int:
+        """Special pieces in an example: [CLS], and a [SEP] behind each segment."""
+        return 2 if self.sentence_task == "none" else 3
+
+    @property
+    def max_tokens(self) -> int:
+        """Most pieces of text in an example."""
+        return self.max_seq_length - self.special_pieces
 
     def resolved(self, *, input_bytes: int) -> "DataConfig":
         """The same settings with every derived default filled in.
