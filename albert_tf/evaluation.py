@@ -1,6 +1,5 @@
 """Held-out losses and accuracies, always over the same examples and masks."""
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from albert_tf.checkpoints import assign_arrays, load_newest
 from albert_tf.data_check import check_model_fits, check_same_vocabulary
 from albert_tf.input_pipeline import Records, evaluation_batches
 from albert_tf.interruption import StopRequest
-from albert_tf.metrics import Metrics, means
+from albert_tf.metrics import Metrics, means, perplexity
 from albert_tf.micro_batch import MAX_PIECES
 from albert_tf.pretrainer import AlbertPretrainer, Sums, pretraining_sums
 from albert_tf.progress import Progress
@@ -66,7 +65,7 @@ def _report(sums: Sums) -> Metrics:
     loss = values["mlm_loss"]
     return {
         **values,
-        "mlm_perplexity": None if loss is None else math.exp(loss),
+        "mlm_perplexity": None if loss is None else perplexity(loss),
         "mlm_count": int(sums.mlm_count),
         "sentence_count": int(sums.sentence_count),
     }

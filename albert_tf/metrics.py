@@ -1,6 +1,7 @@
 """What is measured: means of sums, kept as lines of JSON and shown in TensorBoard."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,11 @@ def means(sums: Sums) -> dict[str, float | None]:
     }
 
 
+def perplexity(loss: float) -> float:
+    """How many pieces a model that is that unsure wavers between."""
+    return math.exp(loss) if loss < 700 else math.inf
+
+
 def metrics_text(metrics: Metrics) -> str:
     """Metrics as a person reads them.
 
@@ -42,6 +48,8 @@ def metrics_text(metrics: Metrics) -> str:
         loss, accuracy = metrics.get(f"{task}_loss"), metrics.get(f"{task}_accuracy")
         if loss is not None and accuracy is not None:
             parts.append(f"{name} {loss:.3f} ({accuracy:.1%} right)")
+    if metrics.get("split") == "eval" and metrics.get("mlm_loss") is not None:
+        parts.append(f"perplexity {perplexity(metrics['mlm_loss']):.1f}")
     if metrics.get("learning_rate") is not None:
         parts.append(f"learning rate {metrics['learning_rate']:.2e}")
     if metrics.get("gradient_norm") is not None:

@@ -66,7 +66,7 @@ class Progress:
     def show(self, status: str, *, is_last: bool) -> None:
         """Show how it stands: in the bar, or as a line if the last is long ago."""
         if self._bar is not None:
-            self._bar.set_postfix_str(status)
+            self._bar.set_postfix_str(status, refresh=is_last)
         elif is_last or time.monotonic() - self._last_line >= LINE_SECONDS:
             self.say(status)
             self._last_line = time.monotonic()

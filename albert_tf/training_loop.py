@@ -21,6 +21,7 @@ from albert_tf.progress import Progress, duration_text
 from albert_tf.schedule import learning_rate, peak_learning_rate
 from albert_tf.steps import TrainingSteps
 from schemas.config import TrainConfig
+from schemas.errors import AlbertError
 
 # Between checkpoints when --checkpoint-every is not given.
 CHECKPOINT_SECONDS = 30 * 60
@@ -126,11 +127,20 @@ class TrainingLoop:
                 self._save_when_due()
         if self.state.step > self._saved_step:
             self._save()
-        return None if self._is_finished else self.stop.reason
+        is_complete = self._is_finished and not self._evaluation_is_due
+        return None if is_complete else self.stop.reason
 
     @property
     def _is_finished(self) -> bool:
         return self.state.step >= self.config.steps
+
+    @property
+    def _evaluation_is_due(self) -> bool:
+        """Before the first step, after the last and in between, once each."""
+        step, every = self.state.step, self.config.eval_every or 1
+        is_done = any(line["step"] == step for line in self.log.evaluations())
+        is_time = step % every == 0 or self._is_finished
+        return self.held_out is not None and is_time and not is_done
 
     def _announce(self) -> None:
         """Compile, time a micro-batch, and say how long the run is going to take.
@@ -138,7 +148,7 @@ class TrainingLoop:
         The batch is put back, so nothing of this shows in the result.
         """
         self.progress.say("Compiling the step ...")
-        batch = next(self.batches)
+        batch = self._next_batch()
         self.batches = itertools.chain([batch], self.batches)
         part = {name: values[0] for name, values in batch.items()}
         micro = self.state.micro_batch_size
@@ -154,7 +164,7 @@ class TrainingLoop:
     def _step(self) -> bool:
         """Do one step; False, with nothing changed, when asked to stop."""
         start = time.perf_counter()
-        batch = next(self.batches)
+        batch = self._next_batch()
         waited = time.perf_counter() - start
         sums = self._accumulate(batch)
         if sums is None:
@@ -174,6 +184,19 @@ class TrainingLoop:
         self._pace.pieces += float(tf.reduce_sum(batch["input_mask"]))
         self._record(sums, seconds, learning_rate=rate, gradient_norm=norm)
         return True
+
+    def _next_batch(self) -> Batch:
+        """The examples of the next step.
+
+        Raises:
+            AlbertError: They cannot be read; the steps before are saved first.
+        """
+        try:
+            return next(self.batches)
+        except AlbertError:
+            if self.state.step > self._saved_step:
+                self._save()
+            raise
 
     def _accumulate(self, batch: Batch) -> Array | None:
         """The gradients of a step, added up; its `Sums`, None when asked to stop."""
@@ -206,10 +229,6 @@ class TrainingLoop:
     def _record(self, sums: Array, seconds: float, **of_step: float) -> None:
         """Show a step, and now and then log the means since the last line."""
         state, config = self.state, self.config
-        state.seconds += seconds
-        state.window = tuple((np.array(state.window) + sums).tolist())
-        state.window_seconds += seconds
-        state.window_steps += 1
         of_all = self._pace.text(
             batch_size=config.batch_size, steps_left=config.steps - state.step
         )
@@ -218,27 +237,35 @@ class TrainingLoop:
             f"step {state.step}/{config.steps}: {text}, {of_all}",
             is_last=self._is_finished,
         )
+        state.seconds += seconds
+        state.window = tuple((np.array(state.window) + sums).tolist())
+        state.window_seconds += seconds
+        state.window_steps += 1
         if state.step % self._log_every == 0 or self._is_finished:
-            examples = state.window_steps * config.batch_size
-            self.log.write(
-                {
-                    "step": state.step,
-                    "split": "train",
-                    **means(Sums(*state.window)),
-                    **of_step,
-                    "sequences_per_second": examples / state.window_seconds,
-                    "seconds": state.seconds,
-                }
-            )
-            state.window = (0.0,) * len(Sums._fields)
-            state.window_seconds, state.window_steps = 0.0, 0
+            self._log_window(of_step)
+
+    def _log_window(self, of_step: dict[str, float]) -> None:
+        """Log the means since the last line, and begin the next."""
+        state = self.state
+        examples = state.window_steps * self.config.batch_size
+        self.log.write(
+            {
+                "step": state.step,
+                "split": "train",
+                **means(Sums(*state.window)),
+                **of_step,
+                "sequences_per_second": examples / state.window_seconds,
+                "seconds": state.seconds,
+            }
+        )
+        state.window = (0.0,) * len(Sums._fields)
+        state.window_seconds, state.window_steps = 0.0, 0
 
     def _evaluate_when_due(self) -> None:
-        """Evaluate before the first step, after the last and in between."""
-        step, every = self.state.step, self.config.eval_every or 1
-        is_done = any(line["step"] == step for line in self.log.evaluations())
-        if self.held_out is None or is_done or (step % every and not self._is_finished):
+        """Evaluate, log it, and keep a checkpoint of the best so far."""
+        if self.held_out is None or not self._evaluation_is_due:
             return
+        step = self.state.step
         start = time.perf_counter()
         sums = self.held_out.sums(stop=self.stop)
         if sums is None:
@@ -258,8 +285,7 @@ class TrainingLoop:
         before = [e["mlm_loss"] for e in self.log.evaluations() if e["step"]]
         self.log.write(line)
         self.progress.say(f"Held out, step {step}: {metrics_text(line)}.")
-        warning = collapse_warning(self.log.evaluations())
-        if warning:
+        if warning := collapse_warning(self.log.evaluations()):
             self.progress.say(warning)
         if step and loss is not None and loss <= min(before, default=math.inf):
             self._save(is_best=True)

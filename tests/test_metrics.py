@@ -78,6 +78,10 @@ def test_evaluations_are_the_lines_of_the_eval_split(tmp_path):
     [
         ({}, ""),
         (
+            {"split": "eval", "mlm_loss": 2.0, "mlm_accuracy": 0.5},
+            "masked LM 2.000 (50.0% right), perplexity 7.4",
+        ),
+        (
             {
                 "mlm_loss": 2.0,
                 "mlm_accuracy": 0.5,
