@@ -59,6 +59,12 @@ def test_example_without_second_segment_is_all_segment_zero():
     assert row["segment_ids"] == [0] * 24
 
 
+def test_example_with_nothing_to_predict_has_no_weight():
+    (row,) = parsed(encode(INSTANCE | {"masked_lm_positions": [], "masked_lm_ids": []}))
+    assert row["masked_lm_weights"] == [0.0] * 4
+    assert row["input_ids"] == PARSED["input_ids"]
+
+
 def test_full_length_example_needs_no_padding():
     ids = [2, *[9] * 10, 3, *[9] * 11, 3]
     (row,) = parsed(encode(INSTANCE | {"input_ids": ids}))
