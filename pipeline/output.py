@@ -27,4 +27,5 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise AlbertError(f"{path} cannot be written: {error.strerror}.") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
