@@ -100,7 +100,7 @@ def run(
     try:
         pipeline.run().wait_until_finish()
     except Exception as error:
-        raise AlbertError(explain_failure(str(error))) from error
+        raise AlbertError(explain_failure(error)) from error
 
 
 def local_runner(workers: int) -> FnApiRunner:
@@ -116,16 +116,19 @@ def local_runner(workers: int) -> FnApiRunner:
     )
 
 
-def explain_failure(message: str) -> str:
+def explain_failure(error: Exception) -> str:
     """The sentence of an error of ours that Beam has wrapped, or Beam's last line.
 
-    >>> explain_failure(
-    ...     "RuntimeError: ... schemas.errors.AlbertError: x is empty. "
-    ...     "[while running 'ReadSplit']")
+    >>> explain_failure(AlbertError("x is empty. [while running 'ReadSplit']"))
+    'x is empty.'
+    >>> explain_failure(RuntimeError(
+    ...     "Traceback ... schemas.errors.AlbertError: x is empty. [while running 'R']"))
     'x is empty.'
     """
-    found = re.findall(r"(?:AlbertError|SettingError): (.+?) ?\[while running", message)
+    # In this process Beam keeps the type; from a worker it passes on the traceback.
+    prefix = "" if isinstance(error, AlbertError) else r"(?:AlbertError|SettingError): "
+    found = re.findall(prefix + r"(.+?) ?\[while running", str(error))
     if found:
         return str(found[-1])
-    lines = [line for line in message.strip().splitlines() if line.strip()]
-    return f"The job failed: {lines[-1].strip() if lines else 'no reason given'}"
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return f"The job failed: {lines[-1].strip() if lines else repr(error)}"
