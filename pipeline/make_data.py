@@ -122,7 +122,7 @@ def explain_failure(error: Exception) -> str:
     >>> explain_failure(AlbertError("x is empty. [while running 'ReadSplit']"))
     'x is empty.'
     >>> explain_failure(RuntimeError(
-    ...     "Traceback ... schemas.errors.AlbertError: x is empty. [while running 'R']"))
+    ...     "Traceback ... AlbertError: x is empty. [while running 'ReadSplit']"))
     'x is empty.'
     """
     # In this process Beam keeps the type; from a worker it passes on the traceback.
