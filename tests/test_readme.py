@@ -1,0 +1,75 @@
+"""Every command of the README runs as it is written, with a local file in its place."""
+
+import bz2
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_demo import load
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+# What makes a command small enough for a test; a later flag goes before an earlier one.
+SMALLER = {
+    "vocab": ["--vocab-size", "2000"],
+    "make-data": ["--max-seq-length", "64", "--eval-fraction", "0.1"],
+    "pretrain": [
+        *("--model", "tiny", "--steps", "2", "--warmup-steps", "1"),
+        *("--batch-size", "4", "--eval-examples", "4"),
+    ],
+}
+
+
+def commands() -> list[list[str]]:
+    """The `albert` commands in the README's code blocks, in order."""
+    blocks = re.findall(r"^```\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    lines = "".join(blocks).splitlines()
+    return [line.split() for line in lines if line.startswith("albert ")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The files that the README's commands name, with little text in them."""
+    folder = tmp_path_factory.mktemp("readme")
+    dump, books = load("demo_corpus").write_corpus(folder)
+    packed = bz2.compress(dump.read_bytes())
+    (folder / "enwiki-latest-pages-articles.xml.bz2").write_bytes(packed)
+    books.rename(folder / "novels")
+    return folder
+
+
+def test_the_readme_shows_all_three_commands():
+    assert {command[1] for command in commands()} == {"vocab", "make-data", "pretrain"}
+
+
+def test_every_target_of_make_that_the_readme_names_exists():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE)
+    assert {"demo", "test"} <= set(named)
+    assert [t for t in named if not re.search(rf"^{t}:", makefile, re.MULTILINE)] == []
+
+
+def test_the_commands_run_in_the_order_of_the_readme(folder):
+    runs = set()
+    for number, command in enumerate(commands()):
+        name = command[1]
+        output = command[command.index("--output") + 1]
+        # A second pretrain in the README has settings of its own.
+        fresh = [] if output not in runs else ["--output", f"{output}-{number}"]
+        runs.add(output)
+        done = subprocess.run(
+            [
+                *(sys.executable, "-c", "from cli.main import cli; cli()"),
+                *command[1:],
+                *SMALLER[name],
+                *fresh,
+            ],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
