@@ -256,17 +256,18 @@ def put_back(sequence: Sequence, *, pieces: Pieces, first: int, copy_key: int) -
         copy_key: Of this copy of the document.
     """
     key = np.array([draw(copy_key, sequence.number)], np.uint64)
-    if not happens(purpose_keys(key, "swap"), 0.5)[0]:
+    start, end = first + sequence.start, first + sequence.end
+    has_one_word = np.count_nonzero(pieces.may_cut[start:end]) < 2
+    if has_one_word or not happens(purpose_keys(key, "swap"), 0.5)[0]:
         return sequence.end
-    start, end = (np.array([first + p]) for p in (sequence.start, sequence.end))
     middle = split_points(
-        start,
-        end,
+        np.array([start]),
+        np.array([end]),
         sentence_starts=pieces.sentence_starts,
         may_cut=pieces.may_cut,
         keys=key,
     )
-    rest = pieces.may_cut[middle[0] : first + sequence.end]
+    rest = pieces.may_cut[middle[0] : end]
     return int(middle[0]) - first if np.count_nonzero(rest) > 1 else sequence.end
 
 
