@@ -1,71 +1,116 @@
 """Books: one a file, without what Project Gutenberg puts around the text."""
 
-import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from pipeline.documents import Document, Dropped
-from pipeline.plain_text import read_prose
+from pipeline.lines import decode
+from pipeline.plain_text import NO_TEXT, divide_bytes, split_paragraphs
 
+# The header of a book is within its first so many characters, and so is what stands
+# between the header and the title.
+_HEADER_CHARACTERS = 30_000
+_CREDITS_PARAGRAPHS = 8
+
+# "*** START OF THIS PROJECT GUTENBERG EBOOK EMMA ***", possibly over two lines, and how
+# the licence ended before 2001: "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver..."
 _START = re.compile(
-    r"\*{3} ?START OF (THE|THIS) PROJECT GUTENBERG|"
-    r"\*END ?\*? ?THE SMALL PRINT",
-    re.IGNORECASE,
+    r"^[ \t]*\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG"
+    r"(?:[^\n]*\*{3}|[^\n]*\n[^\n]*\*{3}|[^\n]*)[ \t]*$|"
+    r"^[ \t]*\*?END ?\*? ?THE SMALL PRINT[^\n]*$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _END = re.compile(
-    r"\*{3} ?END OF (THE|THIS) PROJECT GUTENBERG|"
-    r"^End of (the |this )?Project Gutenberg",
+    r"^[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG",
+    re.IGNORECASE | re.MULTILINE,
+)
+# Who typed the text in, and where from; the first paragraphs of many books.
+_CREDITS = re.compile(
+    r"(?:This )?(?:E-?(?:text|book)|file|book) (?:was )?(?:prepared|produced|scanned|"
+    r"created|revised|transcribed) |"
+    r"(?:Produced|Prepared|Scanned|Transcribed|Proofed|Edited) (?:and proofed )?"
+    r"(?:by|from) |HTML version by |"
+    r"Note: (?:Images of the original|Project Gutenberg|There is an)|"
+    r"\[?Transcriber['’]s note|Project Gutenberg has |"
+    r"Updated editions will replace ",
     re.IGNORECASE,
 )
-# Who typed the text in; the first paragraph of many books.
-_CREDITS = re.compile(
-    r"(E-text|Etext|This etext was) prepared by|Produced by|Scanned by"
+_EMPHASIS = re.compile(r"\b_([^_]{1,200})_\b|(?<!\w)_([^_]{1,200})_(?!\w)")
+_PICTURE = re.compile(
+    r"\[(?:Illustration|Picture|Frontispiece|Decoration|Blank page)\b[^\[\]]{0,300}\]",
+    re.IGNORECASE,
 )
 
-# The header of a book is within this many lines.
-_HEADER_LINES = 400
 
-_EMPHASIS = re.compile(r"\b_([^_]{1,200})_\b|(?<!\w)_([^_]{1,200})_(?!\w)")
+def read_book(
+    blocks: Iterable[bytes], *, counts: Counter[str]
+) -> Iterator[Document | Dropped]:
+    r"""The book in a file, as one document; a very long one as several.
 
+    Args:
+        blocks: The file.
+        counts: See `pipeline.lines.decode`.
 
-def read_book(lines: Iterable[str]) -> Iterator[Document | Dropped]:
-    """The book in a file, as one document.
-
-    >>> book = ["*** START OF THE PROJECT GUTENBERG EBOOK X ***", "He _came_.",
-    ...         "*** END OF THE PROJECT GUTENBERG EBOOK X ***", "Licence"]
-    >>> list(read_book(book))
+    >>> book = (b"*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\nHe _came_.\n\n"
+    ...         b"*** END OF THE PROJECT GUTENBERG EBOOK X ***\nLicence")
+    >>> list(read_book([book], counts=Counter()))
     [Document(paragraphs=('He came.',), is_segmented=False)]
     """
-    for document in read_prose(body(lines)):
-        if isinstance(document, Dropped):
-            yield document
-            continue
-        paragraphs = document.paragraphs
-        if _CREDITS.match(paragraphs[0]):
-            paragraphs = paragraphs[1:]
-        if paragraphs:
-            yield Document(tuple(remove_emphasis(p) for p in paragraphs))
-
-
-def body(lines: Iterable[str]) -> Iterator[str]:
-    """The lines between Project Gutenberg's header and footer, or all lines."""
-    lines = iter(lines)
-    head = list(itertools.islice(lines, _HEADER_LINES))
-    starts = [number for number, line in enumerate(head) if _START.search(line)]
-    if starts:
-        head = head[starts[-1] + 1 :]
-    for line in itertools.chain(head, lines):
-        if _END.search(line):
+    for number, data in enumerate(divide_bytes(blocks)):
+        text = decode(data, counts=counts)
+        end = find_footer(text)
+        yield book_document(text[:end], has_header=number == 0)
+        if end < len(text):
             return
-        yield line
 
 
-def remove_emphasis(text: str) -> str:
-    """Leave out the underscores that stand for italics.
+def book_document(text: str, *, has_header: bool = True) -> Document | Dropped:
+    """The text of a book, or its first or a later part, as a document."""
+    text = text[: find_footer(text)]
+    if has_header:
+        text = text[find_body(text) :]
+    paragraphs = split_paragraphs(text)
+    if has_header:
+        paragraphs[:_CREDITS_PARAGRAPHS] = [
+            paragraph
+            for paragraph in paragraphs[:_CREDITS_PARAGRAPHS]
+            if not _CREDITS.match(paragraph)
+        ]
+    cleaned = filter(None, map(remove_marks, paragraphs))
+    return Document(kept) if (kept := tuple(cleaned)) else NO_TEXT
 
-    >>> remove_emphasis("in _St. Paul's Magazine_, snake_case_name")
+
+def find_body(text: str) -> int:
+    r"""Where the text begins behind Project Gutenberg's header, 0 without one.
+
+    >>> find_body("Title: X\n*** START OF THE PROJECT GUTENBERG EBOOK X ***\nIt was")
+    55
+    """
+    end = 0
+    for found in _START.finditer(text, 0, _HEADER_CHARACTERS):
+        end = found.end()
+    return end
+
+
+def find_footer(text: str) -> int:
+    r"""Where Project Gutenberg's footer begins, the end of the text without one.
+
+    >>> find_footer("It was.\nEnd of Project Gutenberg's Emma, by Jane Austen")
+    8
+    """
+    found = _END.search(text)
+    return found.start() if found else len(text)
+
+
+def remove_marks(paragraph: str) -> str:
+    """Leave out what stands for italics and for pictures.
+
+    >>> remove_marks("in _St. Paul's Magazine_, snake_case_name [Illustration: A cat]")
     "in St. Paul's Magazine, snake_case_name"
     """
-    if "_" not in text:
-        return text
-    return _EMPHASIS.sub(lambda match: match[1] or match[2], text)
+    if "_" in paragraph:
+        paragraph = _EMPHASIS.sub(lambda match: match[1] or match[2], paragraph)
+    if "[" in paragraph:
+        paragraph = " ".join(_PICTURE.sub(" ", paragraph).split())
+    return paragraph

@@ -1,22 +1,28 @@
-"""Compressed files as streams of bytes, recognised from their first bytes.
+"""Compressed data as blocks of bytes, recognised from its first bytes.
 
-Beam's own reader of bz2 fails when a stream ends where its buffer does, and copies the
-rest of the buffer for each of the streams of a multistream dump; this one does neither.
+Damaged or cut off data ends the blocks and is counted; what came before is kept. bz2
+has a reader of its own, since its streams can be read apart (`pipeline.bz2_streams`).
 """
 
-import bz2
-import gzip
-import io
 import lzma
 import zlib
-from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple
 
 import zstandard
 
-from schemas.errors import AlbertError
-
 Compression = Literal["none", "gz", "bz2", "xz", "zst"]
+
+# Counted once for each damaged stream.
+DAMAGED = "damaged or cut off compressed data"
+
+BLOCK_BYTES = 1 << 20
+
+# How much may come out of a stream at once, whatever it claims to hold.
+_MOST_OUTPUT = BLOCK_BYTES
+# Tools that compress long archives (zstd --long=31) ask for a window of 2 GB.
+_MOST_ZSTD_WINDOW = 1 << 31
 
 _MAGIC: tuple[tuple[bytes, Compression], ...] = (
     (b"\x1f\x8b", "gz"),
@@ -25,7 +31,6 @@ _MAGIC: tuple[tuple[bytes, Compression], ...] = (
     (b"\x28\xb5\x2f\xfd", "zst"),
 )
 
-# What the decompressors raise at damaged data; EOFError at truncated data.
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
@@ -41,66 +46,108 @@ def recognise_compression(head: bytes) -> Compression:
     return "none"
 
 
-class DecompressedFile(io.RawIOBase):
-    """What was compressed, as a stream of bytes.
-
-    Damaged data ends the stream instead of losing what was read before.
+class _Codec(NamedTuple):
+    """How to read one stream of a format.
 
     Attributes:
-        damage: How the data is damaged, once that has been met; else empty.
-        is_compressed: Whether it was.
+        new: Makes a decompressor for the next stream of a file.
+        piece_bytes: Fed at a time. Small, so that damage loses little of what came
+            before it and no bomb takes much memory.
+        is_bounded: Whether the decompressor can be told how much to put out.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.damage = ""
-        self._file = file
-        compression = recognise_compression(file.read(6))
-        file.seek(0)
-        self.is_compressed = compression != "none"
-        self._stream = _decompressor(file, compression)
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read up to the size of a buffer; 0 at the end or at damage."""
-        try:
-            data = self._stream.read(len(buffer))
-        except _DAMAGE as error:
-            self.damage = str(error)
-            return 0
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
+    new: Callable[[], Any]
+    piece_bytes: int
+    is_bounded: bool
 
 
-def _decompressor(file: BinaryIO, compression: Compression) -> BinaryIO:
-    if compression == "gz":
-        return cast(BinaryIO, gzip.open(file))
-    if compression == "bz2":
-        return cast(BinaryIO, bz2.open(file))
-    if compression == "xz":
-        return cast(BinaryIO, lzma.open(file))
-    if compression == "zst":
-        reader = zstandard.ZstdDecompressor().stream_reader(
-            file, read_across_frames=True
-        )
-        return cast(BinaryIO, reader)
-    return file
+_CODECS: dict[Compression, _Codec] = {
+    "gz": _Codec(lambda: zlib.decompressobj(wbits=31), 8 << 10, is_bounded=False),
+    "xz": _Codec(lzma.LZMADecompressor, 8 << 10, is_bounded=True),
+    "zst": _Codec(
+        lambda: zstandard.ZstdDecompressor(
+            max_window_size=_MOST_ZSTD_WINDOW
+        ).decompressobj(),
+        1 << 10,
+        is_bounded=False,
+    ),
+}
 
 
-def open_decompressed(path: str | Path) -> DecompressedFile:
-    """Open a file for reading what was compressed, or the file itself.
+def decompress(
+    blocks: Iterable[bytes], compression: Compression, *, counts: Counter[str]
+) -> Iterator[bytes]:
+    """Blocks of what was compressed, up to the first damage.
 
-    Raises:
-        AlbertError: The file cannot be opened.
+    Args:
+        blocks: The compressed file, which may be several streams one after the other.
+        compression: Any but bz2.
+        counts: Receives `DAMAGED`.
+
+    >>> import gzip
+    >>> counts = Counter()
+    >>> data = gzip.compress(b"one ") + gzip.compress(b"two")
+    >>> b"".join(decompress([data[:-3]], "gz", counts=counts)), counts[DAMAGED]
+    (b'one two', 1)
     """
+    if compression == "none":
+        yield from blocks
+        return
     try:
-        return DecompressedFile(Path(path).open("rb"))
-    except OSError as error:
-        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
+        yield from join_blocks(_decompress_streams(blocks, _CODECS[compression]))
+    except _DAMAGE:
+        counts[DAMAGED] += 1
+
+
+def _decompress_streams(blocks: Iterable[bytes], codec: _Codec) -> Iterator[bytes]:
+    decompressor = None
+    for piece in _pieces(blocks, codec.piece_bytes):
+        while piece:
+            if decompressor is None:
+                piece = piece.lstrip(b"\0")  # padding between streams
+                if not piece:
+                    break
+                decompressor = codec.new()
+            yield from _feed(decompressor, piece, codec)
+            if not decompressor.eof:
+                break
+            piece, decompressor = decompressor.unused_data, None
+    if decompressor is not None:
+        raise EOFError
+
+
+def _pieces(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    for block in blocks:
+        for start in range(0, len(block), size):
+            yield block[start : start + size]
+
+
+def _feed(decompressor: Any, piece: bytes, codec: _Codec) -> Iterator[bytes]:
+    if not codec.is_bounded:
+        yield decompressor.decompress(piece)
+        return
+    yield decompressor.decompress(piece, _MOST_OUTPUT)
+    while not decompressor.eof and not decompressor.needs_input:
+        yield decompressor.decompress(b"", _MOST_OUTPUT)
+
+
+def join_blocks(blocks: Iterable[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """Small blocks joined to larger ones; what was read before an error is not lost.
+
+    >>> list(join_blocks([b"a", b"bc", b"", b"d"], 2))
+    [b'abc', b'd']
+    """
+    held: list[bytes] = []
+    held_bytes = 0
+    try:
+        for block in blocks:
+            held.append(block)
+            held_bytes += len(block)
+            if held_bytes >= size:
+                yield b"".join(held)
+                held, held_bytes = [], 0
+    except _DAMAGE:
+        yield b"".join(held)
+        raise
+    if held_bytes:
+        yield b"".join(held)

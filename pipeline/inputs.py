@@ -1,111 +1,125 @@
-"""The files given on the command line: found, recognised and hashed."""
+"""The files given on the command line: found, recognised and described."""
 
-import glob
-import hashlib
-import io
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from pipeline.compression import open_decompressed
-from pipeline.lines import read_lines, refuse_utf16
-from pipeline.mediawiki import read_siteinfo
-from pipeline.plain_text import recognise_text
-from schemas.errors import AlbertError, SettingError
+from pipeline import files
+from pipeline.formats import (
+    FORMATS_OF,
+    MEANINGS,
+    DumpIndex,
+    Format,
+    Kind,
+    UnusableFile,
+)
+from pipeline.input_file import InputFile
+from pipeline.inspection import inspect
+from schemas.errors import SettingError
 
-Kind = Literal["wikipedia", "books", "text"]
-Format = Literal["mediawiki", "book", "prose", "sentences"]
+__all__ = ["InputFile", "describe_inputs", "find_inputs"]
 
-# What each format implies, for the line that is printed for each input.
-MEANINGS: dict[Format, str] = {
-    "mediawiki": "MediaWiki dump, one document a page, markup removed, segmented",
-    "book": "book, one document a file, segmented",
-    "prose": "running prose, one document a file, a blank line ends a paragraph, "
-    "segmented",
-    "sentences": "one sentence a line, a blank line between documents",
-}
-
-# Formats that may be forced for an input of each kind.
-FORMATS_OF: dict[Kind, tuple[Format, ...]] = {
-    "wikipedia": ("mediawiki",),
-    "books": ("book",),
-    "text": ("prose", "sentences"),
-}
-
-_HEAD_BYTES = 1 << 16
 _DEFAULT_LANGUAGE = "en"
-# Compressed text counts so many times its size where sizes are estimated.
-_COMPRESSION_RATIO = 4
-
-
-class InputFile(NamedTuple):
-    """One file to read.
-
-    Attributes:
-        kind: The flag it was given with.
-        path: Where it is.
-        format: How it is read.
-        language: Of its sentences, an ISO code.
-        bytes: Its size.
-        text_bytes: Its size when decompressed, estimated.
-        sha256: Hash of the file.
-    """
-
-    kind: Kind
-    path: str
-    format: Format
-    language: str
-    bytes: int
-    text_bytes: int
-    sha256: str
-
-    def describe(self) -> dict[str, str | int]:
-        """What the manifest says of it: nothing that depends on the machine."""
-        return {
-            "name": Path(self.path).name,
-            "kind": self.kind,
-            "format": self.format,
-            "language": self.language,
-            "bytes": self.bytes,
-            "sha256": self.sha256,
-        }
+# What stands beside texts in folders.
+_NO_TEXT_NAMES = ("readme", "license", "licence", "manifest", "sha256sums", "md5sums")
+_NO_TEXT_SUFFIXES = (
+    *(".csv", ".tsv", ".md", ".rst", ".html", ".htm", ".css", ".js", ".py", ".log"),
+    *(".yaml", ".yml", ".toml", ".ini", ".sha256", ".md5", ".png", ".jpg", ".jpeg"),
+    *(".gif", ".svg", ".pdf", ".epub", ".mobi", ".doc", ".docx", ".zip", ".7z"),
+)
+_SHOWN_NOTES = 5
 
 
 def find_inputs(
-    given: dict[Kind, tuple[str, ...]],
+    given: Mapping[Kind, tuple[str, ...]],
     *,
     language: str | None = None,
     input_format: Format | None = None,
+    text_key: str | None = None,
+    on_note: Callable[[str], None] = lambda _: None,
 ) -> list[InputFile]:
     """All files behind the given paths, in an order that does not depend on theirs.
+
+    A file named by its path or by a glob has to be of a known format. In a folder, what
+    is not is passed over and said.
 
     Args:
         given: Files, folders and globs for each kind of input.
         language: Of all files; by default what a dump says of itself, and for the rest
             what all dumps agree on, else English.
-        input_format: Forces how files of a kind that allows it are read.
+        input_format: Forces how files of the kinds that allow it are read.
+        text_key: Where rows of JSON lines and parquet have their text.
+        on_note: Is told what is passed over.
 
     Raises:
-        SettingError: A path is missing or matches nothing, or none was given.
+        SettingError: A path is missing or matches nothing, none was given, or no given
+            kind can have the forced format.
         AlbertError: A file is empty, unreadable or of no known format.
     """
     if not any(given.values()):
         raise SettingError("Give at least one input: --wikipedia, --books or --text.")
-    paths = {
-        (kind, path)
-        for kind, patterns in given.items()
-        for pattern in patterns
-        for path in expand(pattern, flag=f"--{kind}")
-    }
-    files = [
-        inspect(kind, path, input_format=input_format) for kind, path in sorted(paths)
-    ]
-    of_dumps = {file.language for file in files if file.language}
+    _check_format(given, input_format)
+    found: dict[tuple[Kind, str], InputFile] = {}
+    for kind, patterns in given.items():
+        for pattern in patterns:
+            for file in _inspect_all(
+                kind, pattern, input_format, text_key=text_key, on_note=on_note
+            ):
+                found[kind, file.path] = file
+    of_dumps = {file.language for file in found.values() if file.language}
     default = of_dumps.pop() if len(of_dumps) == 1 else _DEFAULT_LANGUAGE
-    files = [
-        file._replace(language=language or file.language or default) for file in files
+    inputs = [
+        file._replace(language=language or file.language or default)
+        for file in found.values()
     ]
-    return sorted(files, key=lambda file: (file.kind, file.sha256, file.path))
+    return sorted(inputs, key=lambda file: (file.kind, file.sha256, file.path))
+
+
+def _check_format(
+    given: Mapping[Kind, tuple[str, ...]], input_format: Format | None
+) -> None:
+    kinds = [kind for kind, patterns in given.items() if patterns]
+    if input_format and not any(input_format in FORMATS_OF[kind] for kind in kinds):
+        flags = " and ".join(f"--{kind}" for kind in kinds)
+        choices = sorted({name for kind in kinds for name in FORMATS_OF[kind]})
+        raise SettingError(
+            f"--input-format {input_format} is no format of {flags}, which can be "
+            f"{', '.join(choices)}."
+        )
+
+
+def _inspect_all(
+    kind: Kind,
+    pattern: str,
+    input_format: Format | None,
+    *,
+    text_key: str | None,
+    on_note: Callable[[str], None],
+) -> Iterator[InputFile]:
+    """The files behind one path that can be read."""
+    paths = expand(pattern, flag=f"--{kind}")
+    is_folder = files.is_folder(pattern)
+    notes: list[str] = []
+    for path in paths:
+        try:
+            if is_folder and _is_beside_text(path):
+                raise UnusableFile(f"{path} is named like no text.")
+            yield inspect(kind, path, input_format=input_format, text_key=text_key)
+        except UnusableFile as error:
+            is_index = isinstance(error, DumpIndex) and len(paths) > 1
+            if not is_folder and not is_index:
+                raise
+            notes.append(str(error))
+    if len(notes) == len(paths):
+        raise SettingError(f"--{kind}: nothing in {pattern} can be read: {notes[0]}")
+    for note in notes[:_SHOWN_NOTES]:
+        on_note(f"passed over: {note}")
+    if len(notes) > _SHOWN_NOTES:
+        more = len(notes) - _SHOWN_NOTES
+        on_note(f"passed over: {more} more files in {pattern}.")
+
+
+def _is_beside_text(path: str) -> bool:
+    name = files.file_name(path).lower()
+    return name.endswith(_NO_TEXT_SUFFIXES) or name.startswith(_NO_TEXT_NAMES)
 
 
 def expand(pattern: str, *, flag: str) -> list[str]:
@@ -114,83 +128,12 @@ def expand(pattern: str, *, flag: str) -> list[str]:
     Raises:
         SettingError: There is none.
     """
-    path = Path(pattern)
-    if path.is_dir():
-        found = [
-            str(p) for p in path.rglob("*") if p.is_file() and not _hidden(p, path)
-        ]
-        if not found:
-            raise SettingError(f"{flag}: the folder {pattern} has no files.")
-        return sorted(found)
-    if path.exists():
-        return [pattern]
-    found = sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    found = files.find_files(pattern)
+    if not found and files.is_folder(pattern):
+        raise SettingError(f"{flag}: the folder {pattern} has no files.")
     if not found:
         raise SettingError(f"{flag}: {pattern} does not exist.")
     return found
-
-
-def _hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)
-
-
-def inspect(kind: Kind, path: str, *, input_format: Format | None) -> InputFile:
-    """Recognise one file from its content; its language is empty if it names none.
-
-    Raises:
-        AlbertError: It is empty, unreadable or of no format that its kind allows.
-    """
-    size = Path(path).stat().st_size
-    with open_decompressed(path) as stream:
-        head = stream.read(_HEAD_BYTES) or b""
-        if not head:
-            what = f"is damaged: {stream.damage}" if stream.damage else "is empty"
-            raise AlbertError(f"{path} {what}.")
-        is_compressed = stream.is_compressed
-    refuse_utf16(head, path=path)
-    if input_format in FORMATS_OF[kind]:
-        found: Format = input_format
-    else:
-        found = recognise(kind, head, path=path)
-    return InputFile(
-        kind=kind,
-        path=path,
-        format=found,
-        language=_own_language(path) if found == "mediawiki" else "",
-        bytes=size,
-        text_bytes=size * (_COMPRESSION_RATIO if is_compressed else 1),
-        sha256=hash_file(path),
-    )
-
-
-def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
-    """The format of a file of this kind that begins with these bytes.
-
-    Raises:
-        AlbertError: A Wikipedia input is no dump.
-    """
-    if kind == "books":
-        return "book"
-    if kind == "wikipedia":
-        if b"<mediawiki" in head or b"<page>" in head:
-            return "mediawiki"
-        raise AlbertError(
-            f"--wikipedia: {path} is no MediaWiki dump; give plain text with --text."
-        )
-    # The last line is broken where the head ends, unless the file ends there.
-    end = len(head) if len(head) < _HEAD_BYTES else head.rfind(b"\n") + 1
-    return recognise_text(list(read_lines(io.BytesIO(head[: end or len(head)]))))
-
-
-def _own_language(path: str) -> str:
-    with open_decompressed(path) as stream:
-        return read_siteinfo(cast(BinaryIO, stream)).language or ""
-
-
-def hash_file(path: str) -> str:
-    """The sha256 of a file."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:

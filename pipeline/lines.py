@@ -1,16 +1,20 @@
 """Bytes become lines of text, whatever the encoding and however long the lines."""
 
 import codecs
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from schemas.errors import AlbertError
 
 # A longer line is divided at a space, so that no line takes memory without bound.
 MOST_LINE_BYTES = 1 << 20
 
-_READ_BYTES = 1 << 20
+# Counted; the text is kept.
+NOT_UTF8 = "line not UTF-8, read as Windows-1252"
+NUL_BYTES = "zero byte taken out"
+
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 def refuse_utf16(head: bytes, *, path: str) -> None:
@@ -27,45 +31,110 @@ def refuse_utf16(head: bytes, *, path: str) -> None:
         )
 
 
-def decode(data: bytes) -> str:
-    """UTF-8, or Windows-1252 where it is not; zero bytes are left out.
+def decode(data: bytes, *, counts: Counter[str]) -> str:
+    r"""Whole lines as text that ends its lines in LF.
 
-    >>> decode("café".encode()), decode("café".encode("latin-1"))
-    ('café', 'café')
+    A line that is not UTF-8 is read as Windows-1252. Zero bytes and byte-order marks
+    are left out. Lines may have ended in CR LF or CR.
+
+    Args:
+        data: Lines, so that no character is cut.
+        counts: Receives `NOT_UTF8` for each such line, and `NUL_BYTES`.
+
+    >>> counts = Counter()
+    >>> decode("é\r\n".encode() + "caf\0é".encode("latin-1"), counts=counts)
+    'é\ncafé'
+    >>> dict(counts)
+    {'zero byte taken out': 1, 'line not UTF-8, read as Windows-1252': 1}
     """
-    data = data.replace(b"\0", b"")
+    if b"\0" in data:
+        counts[NUL_BYTES] += data.count(b"\0")
+        data = data.replace(b"\0", b"")
     try:
-        return data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")
+        # Where lines end in CR alone, the whole would be one line.
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        text = "\n".join(decode_line(line, counts=counts) for line in data.split(b"\n"))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _BYTE_ORDER_MARK in text:
+        text = text.replace(_BYTE_ORDER_MARK, "")
+    return text
 
 
-def read_lines(stream: BinaryIO) -> Iterator[str]:
-    """The lines of a stream with single spaces and none at the ends.
+def decode_line(line: bytes, *, counts: Counter[str]) -> str:
+    """One line as text, UTF-8 or else Windows-1252."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        counts[NOT_UTF8] += 1
+        return line.decode("cp1252", errors="replace")
 
-    Lines end in LF, CR LF or CR. A byte-order mark is left out.
+
+def line_blocks(
+    blocks: Iterable[bytes], *, most: int = MOST_LINE_BYTES
+) -> Iterator[bytes]:
+    r"""Blocks cut anew at line feeds, so that each holds whole lines.
+
+    A line of more than `most` bytes is cut at its last space before that.
+
+    >>> list(line_blocks([b"a\nb", b"c\nd"]))
+    [b'a\n', b'bc\n', b'd']
+    >>> list(line_blocks([b"one two three"], most=6))
+    [b'one ', b'two ', b'three']
     """
-    first = True
-    for line in _raw_lines(stream):
-        text = decode(line.removeprefix(codecs.BOM_UTF8) if first else line)
-        yield " ".join(text.split())
-        first = False
+    held = b""
+    for block in blocks:
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield from _cut_lines(held + block[:end], most)
+            held = block[end:]
+        else:
+            held += block
+        while len(held) > most:
+            cut = cut_position(held, most)
+            yield held[:cut]
+            held = held[cut:]
+    if held:
+        yield held
 
 
-def _raw_lines(stream: BinaryIO) -> Iterator[bytes]:
-    rest = b""
-    while data := stream.read(_READ_BYTES):
-        # A CR at the end may have its LF in the next block.
-        held = b"\r" if data.endswith(b"\r") else b""
-        block = rest + data[: len(data) - len(held)]
-        *lines, rest = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        yield from lines
-        while len(rest) > MOST_LINE_BYTES:
-            cut = rest.rfind(b" ", 0, MOST_LINE_BYTES) + 1 or MOST_LINE_BYTES
-            while rest[cut] & 0xC0 == 0x80:  # not inside a character
-                cut -= 1
-            yield rest[:cut]
-            rest = rest[cut:]
-        rest += held
-    if rest:
-        yield from rest.replace(b"\r", b"\n").removesuffix(b"\n").split(b"\n")
+def _cut_lines(lines: bytes, most: int) -> Iterator[bytes]:
+    """Lines as one block, or in several where one is too long."""
+    start = line = 0
+    while len(lines) - line > most:
+        line_feed = lines.rfind(b"\n", line, line + most + 1)
+        if line_feed >= 0:
+            line = line_feed + 1
+            continue
+        line += cut_position(lines[line : line + most + 1], most)
+        yield lines[start:line]
+        start = line
+    if start < len(lines):
+        yield lines[start:]
+
+
+def cut_position(line: bytes, most: int) -> int:
+    """Where to cut a line of more than `most` bytes: behind a space if it has one.
+
+    >>> cut_position(b"one two three", 6), cut_position("éé".encode(), 3)
+    (4, 2)
+    """
+    cut = line.rfind(b" ", 0, most) + 1 or most
+    while cut > 1 and line[cut] & 0xC0 == 0x80:  # not inside a character
+        cut -= 1
+    return cut
+
+
+def read_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str]:
+    """The lines in some blocks, with single spaces and none at the ends.
+
+    Args:
+        blocks: Bytes cut anywhere.
+        counts: See `decode`.
+    """
+    for block in line_blocks(blocks):
+        text = decode(block, counts=counts)
+        lines = text.removesuffix("\n").split("\n")
+        yield from (" ".join(line.split()) for line in lines)

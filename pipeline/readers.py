@@ -1,54 +1,157 @@
-"""Every format's reader behind one function: a file becomes documents."""
+"""Every format's reader behind one function: a piece of a file becomes documents."""
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
+from pipeline import jsonl, wikiextractor
+from pipeline.bookcorpus import read_bookcorpus, starts_document
 from pipeline.books import read_book
-from pipeline.compression import open_decompressed
+from pipeline.byte_ranges import (
+    BlockReader,
+    ByteRange,
+    StartsDocument,
+    read_blocks,
+    read_documents,
+)
 from pipeline.documents import Document, Dropped
-from pipeline.inputs import InputFile
-from pipeline.lines import read_lines
+from pipeline.formats import Format
+from pipeline.input_file import InputFile
+from pipeline.lines import decode, read_lines
 from pipeline.mediawiki import read_pages, read_siteinfo
-from pipeline.plain_text import read_prose, read_sentences
+from pipeline.plain_text import read_prose, read_sentences, starts_after_blank
+from pipeline.rows import read_rows, read_sentence_rows
 from pipeline.sentences import divide, split_sentences
 from pipeline.shards import ShardDocument
-from pipeline.splits import Split
+from pipeline.splits import Piece, Split, divide_file
+
+Documents = Iterator[Document | Dropped]
 
 
-def read_file(file: InputFile) -> Iterator[Document | Dropped]:
-    """The documents of a file; what is damaged or left out has a reason."""
-    with open_decompressed(file.path) as source:
-        stream = cast(BinaryIO, source)
-        if file.format == "mediawiki":
-            with open_decompressed(file.path) as head:
-                siteinfo = read_siteinfo(cast(BinaryIO, head))
-            yield from read_pages(stream, siteinfo=siteinfo)
-        elif file.format == "book":
-            yield from read_book(read_lines(stream))
-        elif file.format == "prose":
-            yield from read_prose(read_lines(stream))
-        else:
-            yield from read_sentences(read_lines(stream))
-        if source.damage:
-            yield Dropped("rest of a damaged file")
+def read_file(file: InputFile, *, counts: Counter[str] | None = None) -> Documents:
+    """The documents of a whole file; what is damaged or left out has a reason."""
+    (piece,) = divide_file(file._replace(is_divisible=False), split_bytes=1 << 62)
+    return read_piece(piece, counts=Counter() if counts is None else counts)
+
+
+def read_piece(piece: Piece, *, counts: Counter[str]) -> Documents:
+    """The documents that belong to a piece of a file, or why there is none.
+
+    Args:
+        piece: See `pipeline.splits.divide_file`.
+        counts: Receives what was read otherwise than it stands there.
+    """
+    return _READERS[piece.file.format](piece, counts)
+
+
+def _read_mediawiki(piece: Piece, counts: Counter[str]) -> Documents:
+    head = BlockReader(read_blocks(ByteRange(piece.file.path), counts=Counter()))
+    siteinfo = read_siteinfo(cast(BinaryIO, head))
+    blocks = BlockReader(_blocks(piece, _starts_page, counts))
+    return read_pages(cast(BinaryIO, blocks), siteinfo=siteinfo)
+
+
+def _starts_page(line: bytes) -> bool:
+    return line.lstrip().startswith((b"<page>", b"<page "))
+
+
+def _read_wikiextractor(piece: Piece, counts: Counter[str]) -> Documents:
+    blocks = _blocks(piece, wikiextractor.starts_article, counts)
+    return wikiextractor.read_articles(read_lines(blocks, counts=counts))
+
+
+def _read_jsonl(piece: Piece, counts: Counter[str]) -> Documents:
+    file = piece.file
+    blocks = _blocks(piece, jsonl.starts_any, counts)
+    rows = jsonl.read_records(blocks, key=file.text_key, counts=counts)
+    return read_rows(rows, kind=file.kind)
+
+
+def _read_jsonl_sentences(piece: Piece, counts: Counter[str]) -> Documents:
+    key = piece.file.text_key
+    blocks = _blocks(piece, jsonl.sentence_starts(key), counts)
+    return read_sentence_rows(jsonl.read_records(blocks, key=key, counts=counts))
+
+
+def _read_parquet(piece: Piece, counts: Counter[str]) -> Documents:
+    # PyArrow takes a moment to import and is needed for nothing else.
+    from pipeline.parquet import read_groups
+
+    file, start, end, _ = piece
+    rows = read_groups(file.path, key=file.text_key, start=start, end=end)
+    return read_rows(rows, kind=file.kind)
+
+
+def _read_parquet_sentences(piece: Piece, counts: Counter[str]) -> Documents:
+    from pipeline.parquet import read_sentence_groups
+
+    file, start, end, _ = piece
+    rows = read_sentence_groups(file.path, key=file.text_key, start=start, end=end)
+    return read_sentence_rows(rows)
+
+
+def _read_book(piece: Piece, counts: Counter[str]) -> Documents:
+    return read_book(_whole_file(piece, counts), counts=counts)
+
+
+def _read_prose(piece: Piece, counts: Counter[str]) -> Documents:
+    return read_prose(_whole_file(piece, counts), counts=counts)
+
+
+def _read_sentences(piece: Piece, counts: Counter[str]) -> Documents:
+    blocks = _blocks(piece, starts_after_blank, counts)
+    return read_sentences(read_lines(blocks, counts=counts))
+
+
+def _read_bookcorpus(piece: Piece, counts: Counter[str]) -> Documents:
+    blocks = _blocks(piece, _starts_sentence, counts)
+    yield from read_bookcorpus(read_lines(blocks, counts=counts))
+
+
+def _starts_sentence(line: bytes) -> bool:
+    return starts_document(" ".join(decode(line, counts=Counter()).split()))
+
+
+_READERS: dict[Format, Callable[[Piece, Counter[str]], Documents]] = {
+    "mediawiki": _read_mediawiki,
+    "wikiextractor": _read_wikiextractor,
+    "jsonl": _read_jsonl,
+    "jsonl-sentences": _read_jsonl_sentences,
+    "parquet": _read_parquet,
+    "parquet-sentences": _read_parquet_sentences,
+    "book": _read_book,
+    "prose": _read_prose,
+    "sentences": _read_sentences,
+    "bookcorpus": _read_bookcorpus,
+}
+
+
+def _blocks(
+    piece: Piece, starts: StartsDocument, counts: Counter[str]
+) -> Iterator[bytes]:
+    part = ByteRange(piece.file.path, piece.start, piece.end)
+    return read_documents(part, starts, counts=counts)
+
+
+def _whole_file(piece: Piece, counts: Counter[str]) -> Iterator[bytes]:
+    return read_blocks(ByteRange(piece.file.path), counts=counts)
 
 
 def read_split(split: Split, *, counts: Counter[str]) -> Iterator[ShardDocument]:
     """The documents of a split with their sentences, long ones divided.
 
     Args:
-        split: The files to read.
+        split: The pieces of files to read.
         counts: Receives how many documents were read, and left out by reason.
     """
-    for file in split.files:
-        for document in read_file(file):
+    for piece in split.pieces:
+        for document in read_piece(piece, counts=counts):
             if isinstance(document, Dropped):
                 counts[document.reason] += 1
             else:
                 counts["read"] += 1
-                yield from shard_documents(document, language=file.language)
+                yield from shard_documents(document, language=piece.file.language)
 
 
 def shard_documents(document: Document, *, language: str) -> Iterator[ShardDocument]:

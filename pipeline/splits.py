@@ -1,35 +1,93 @@
 """The work of reading, divided into splits that do not depend on the workers."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipeline.inputs import InputFile
+from pipeline.input_file import InputFile
 
-# Small files are read together up to this much text.
+# Text that a worker reads at a time: large files are read in pieces of about this
+# size, small ones together.
 SPLIT_BYTES = 16 << 20
 
 
+class Piece(NamedTuple):
+    """A part of a file.
+
+    Attributes:
+        file: The file.
+        start: Its first byte, or row group of a parquet file.
+        end: The first one behind it; None for the end of the file.
+        text_bytes: Estimated size of the text in it.
+    """
+
+    file: InputFile
+    start: int
+    end: int | None
+    text_bytes: int
+
+
 class Split(NamedTuple):
-    """Files that one worker reads, one after the other."""
+    """Pieces of files that one worker reads, one after the other."""
 
     number: int
-    files: tuple[InputFile, ...]
+    pieces: tuple[Piece, ...]
 
     @property
     def text_bytes(self) -> int:
         """Estimated size of the text to read."""
-        return sum(file.text_bytes for file in self.files)
+        return sum(piece.text_bytes for piece in self.pieces)
 
 
 def plan_splits(
     files: list[InputFile], *, split_bytes: int = SPLIT_BYTES
 ) -> list[Split]:
-    """Group files into splits, the largest first so that workers end together."""
-    groups: list[list[InputFile]] = []
+    """Divide large files and group small ones, into splits with the largest first.
+
+    Runners give the splits to their workers in turn, so that workers then end together.
+    Neither the split size nor the order shows in the documents that are read.
+
+    Args:
+        files: In the order of `pipeline.inputs.find_inputs`.
+        split_bytes: Text in a split, about.
+    """
+    groups: list[list[Piece]] = []
     room = 0
-    for file in sorted(files, key=lambda file: -file.text_bytes):
-        if file.text_bytes > room:
+    pieces = [piece for file in files for piece in divide_file(file, split_bytes)]
+    for piece in sorted(pieces, key=lambda piece: -piece.text_bytes):
+        if piece.text_bytes > room:
             groups.append([])
             room = split_bytes
-        groups[-1].append(file)
-        room -= file.text_bytes
+        groups[-1].append(piece)
+        room -= piece.text_bytes
+    groups.sort(key=lambda group: -sum(piece.text_bytes for piece in group))
     return [Split(number, tuple(group)) for number, group in enumerate(groups)]
+
+
+def divide_file(file: InputFile, split_bytes: int) -> Iterator[Piece]:
+    """The pieces of a file, of about equal size."""
+    if file.group_bytes:
+        yield from _divide_groups(file, split_bytes)
+        return
+    count = 1
+    if file.is_divisible:
+        count = min(-(-file.text_bytes // split_bytes), file.bytes) or 1
+    for number in range(count):
+        is_last = number == count - 1
+        yield Piece(
+            file=file,
+            start=file.bytes * number // count,
+            end=None if is_last else file.bytes * (number + 1) // count,
+            text_bytes=file.text_bytes * (number + 1) // count
+            - file.text_bytes * number // count,
+        )
+
+
+def _divide_groups(file: InputFile, split_bytes: int) -> Iterator[Piece]:
+    """Row groups that follow each other, together up to the size of a split."""
+    start, text_bytes = 0, 0
+    for number, size in enumerate(file.group_bytes):
+        if number > start and text_bytes + size > split_bytes:
+            yield Piece(file, start, number, text_bytes)
+            start, text_bytes = number, 0
+        text_bytes += size
+    yield Piece(file, start, None, text_bytes)

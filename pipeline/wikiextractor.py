@@ -1,0 +1,50 @@
+"""wikiextractor's output: articles in ``<doc>`` blocks that look like XML and are none.
+
+Nothing inside a block is escaped, so that no XML parser may read it.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+
+from pipeline.documents import Document, Dropped
+from pipeline.extracted import article_document
+
+CUT_OFF = Dropped("page cut off")
+
+# A block that never ends does not fill the memory.
+_MOST_CHARACTERS = 32 << 20
+
+_OPENING = re.compile(r"<doc .*?\btitle=\"(.*)\"[^\"]*>$|<doc .*>$")
+
+
+def starts_article(line: bytes) -> bool:
+    """Whether an article begins with a line."""
+    return line.startswith(b"<doc ")
+
+
+def read_articles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+    """The articles of a file.
+
+    >>> list(read_articles(['<doc id="1" title="Ada &amp; I">', "Ada & I", "",
+    ...     "Ada wrote the first of all programs.", "</doc>", "<doc>"]))
+    [Document(paragraphs=('Ada wrote the first of all programs.',), is_segmented=False)]
+    """
+    title: str | None = None
+    body: list[str] = []
+    characters = 0
+    for line in lines:
+        if line.startswith("<doc ") and (opening := _OPENING.match(line)):
+            if title is not None:
+                yield CUT_OFF
+            title, body, characters = html.unescape(opening[1] or ""), [], 0
+        elif title is None:
+            continue
+        elif line == "</doc>":
+            yield article_document(body, title=title)
+            title = None
+        elif characters < _MOST_CHARACTERS:
+            body.append(line)
+            characters += len(line)
+    if title is not None:
+        yield CUT_OFF
