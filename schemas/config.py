@@ -223,7 +223,8 @@ class DataConfig:
         >>> config.max_predictions_per_seq, config.num_shards
         (77, 30)
         """
-        predictions = max(1, round(self.masked_lm_prob * self.max_seq_length))
+        wanted = round(self.masked_lm_prob * self.max_seq_length)
+        predictions = min(max(1, wanted), self.max_seq_length - 3)
         num_shards = min(1000, max(8, -(-input_bytes // (32 << 20))))
         return dataclasses.replace(
             self,
