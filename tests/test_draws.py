@@ -69,6 +69,8 @@ def test_the_numbers_of_the_purposes_never_change():
         "search": 7,
         "replace": 8,
         "piece": 9,
+        "other document": 10,
+        "other sentence": 11,
     }
 
 

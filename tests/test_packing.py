@@ -108,6 +108,18 @@ def test_a_predecessor_that_takes_the_last_word_becomes_the_end_of_the_document(
     ]
 
 
+def test_a_sequence_that_is_put_back_in_part_is_followed_by_what_was_put_back():
+    places = cutting_places([30], np.ones(30, bool))
+    sequences = pack(
+        places,
+        max_tokens=20,
+        short_seq_prob=0.0,
+        key=1,
+        next_start=lambda sequence: 12 if sequence.number == 0 else sequence.end,
+    )
+    assert [sequence[:2] for sequence in sequences] == [(0, 20), (12, 30)]
+
+
 def test_without_short_sequences_every_target_is_the_maximum():
     assert draw_target(123, max_tokens=509, short_seq_prob=0.0) == (509, False)
 

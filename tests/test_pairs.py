@@ -5,7 +5,15 @@ from hypothesis import strategies as st
 
 from pipeline.draws import draws
 from pipeline.packing import cuttable, pack
-from pipeline.pairs import Pairs, assemble, ranges, sentence_order_pairs, split_points
+from pipeline.pairs import (
+    Pairs,
+    assemble,
+    other_segments,
+    ranges,
+    sentence_order_pairs,
+    single_segments,
+    split_points,
+)
 from schemas.special_tokens import CLS_ID, SEP_ID
 from tests.random_documents import (
     documents,
@@ -116,6 +124,51 @@ def test_without_a_second_segment_there_is_one_separator():
         word_starts=np.ones(7, bool),
     )
     assert rows.ids.tolist() == [CLS_ID, 11, 12, SEP_ID]
+
+
+def test_a_single_segment_is_the_whole_range_with_label_0():
+    pairs = single_segments(np.array([3]), np.array([9]), keys=np.zeros(1, np.uint64))
+    assert (pairs.a_start[0], pairs.a_end[0], pairs.labels[0]) == (3, 9, 0)
+    assert pairs.b_start[0] == pairs.b_end[0]
+
+
+# Three documents: 0 to 10, 10 to 30 and 30 to 35, with sentences of five pieces.
+FIVES = np.arange(0, 35, 5)
+DOCUMENTS = np.array([0, 10, 30, 35])
+
+
+def other_places(document, length, *, may_cut=None, count=30_000):
+    """Where the text from elsewhere starts and ends, each with its share."""
+    starts, ends = other_segments(
+        np.full(count, document),
+        np.full(count, length),
+        sentence_starts=FIVES,
+        document_starts=DOCUMENTS,
+        may_cut=np.ones(35, bool) if may_cut is None else may_cut,
+        keys=many_keys(count),
+    )
+    places = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    return {place: places.count(place) / count for place in set(places)}
+
+
+def test_another_segment_comes_from_each_other_document_with_enough_text():
+    # Of the second document all sentences but the last have 8 pieces behind them.
+    assert other_places(0, 8) == {
+        (10, 18): pytest.approx(1 / 6, abs=0.01),
+        (15, 23): pytest.approx(1 / 6, abs=0.01),
+        (20, 28): pytest.approx(1 / 6, abs=0.01),
+        (30, 35): pytest.approx(1 / 2, abs=0.01),
+    }
+
+
+def test_another_segment_never_comes_from_the_own_document():
+    assert set(other_places(1, 5)) == {(0, 5), (5, 10), (30, 35)}
+
+
+def test_another_segment_ends_where_a_word_does():
+    may_cut = np.ones(35, bool)
+    may_cut[[33, 34]] = False
+    assert (30, 32) in other_places(0, 3, may_cut=may_cut)
 
 
 def test_a_word_starts_behind_a_special_piece_also_where_a_long_one_was_cut():

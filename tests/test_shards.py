@@ -1,5 +1,5 @@
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -30,9 +30,9 @@ words = st.sampled_from(
     ["the", "statement", "is", "evaluated", "(", "x", "1984", "привет", "日本語", "ก"]
 )
 nasty_words = words | st.sampled_from(["z" * 600, "x1" * 200, "☃", "\u0301"])
-text_sentences = st.lists(words | nasty_words, max_size=30).map(" ".join)
-texts = st.lists(text_sentences, min_size=1, max_size=12).map("\n".join)
-text_documents = st.lists(texts, min_size=1, max_size=5).map(
+text_sentences = st.lists(words | nasty_words, max_size=12).map(" ".join)
+texts = st.lists(text_sentences, min_size=1, max_size=6).map("\n".join)
+text_documents = st.lists(texts, min_size=1, max_size=3).map(
     lambda batch: [document(text) for text in batch]
 )
 
@@ -62,11 +62,16 @@ def parse(record):
     return row
 
 
-def segments_in_order(row):
-    """The text of both segments, un-swapped."""
+def segments(row):
+    """The two segments of a row as written."""
     ids = row["restored"]
     middle = ids.index(SEP_ID)
-    first, second = ids[1:middle], ids[middle + 1 : -1]
+    return ids[1:middle], ids[middle + 1 : -1]
+
+
+def segments_in_order(row):
+    """The text of both segments, un-swapped."""
+    first, second = segments(row)
     return second + first if row["next_sentence_labels"] == [1] else first + second
 
 
@@ -99,43 +104,144 @@ def masked_words(row, tokenizer):
     return words
 
 
-settings_of_shards = st.builds(
-    lambda length, short, seed: DataConfig(
-        max_seq_length=length, short_seq_prob=short, seed=seed
-    ).resolved(input_bytes=0),
-    max_seq_lengths,
-    shares,
-    st.integers(0, 5),
-)
+def settings_of(*tasks):
+    return st.builds(
+        lambda task, length, short, seed: DataConfig(
+            sentence_task=task, max_seq_length=length, short_seq_prob=short, seed=seed
+        ).resolved(input_bytes=0),
+        st.sampled_from(tasks),
+        max_seq_lengths,
+        shares,
+        st.integers(0, 5),
+    )
 
 
-@settings(max_examples=60)
-@given(documents=text_documents, config=settings_of_shards)
-def test_each_copy_holds_every_piece_of_every_document_once_and_in_order(
+any_settings = settings_of("sop", "nsp", "none")
+
+
+def documents_of_two_words(documents, config, tokenizer):
+    """The key of each document of two or more words, with its pieces."""
+    source = {}
+    for one in documents:
+        sentences = tokenizer.encode(one.text.split("\n"))
+        pieces = [piece for sentence in sentences for piece in sentence]
+        if np.count_nonzero(tokenizer.word_starts[pieces]) > 1:
+            source[hash_key(str(config.seed).encode(), one.id)] = pieces
+    return source
+
+
+def in_order(sequences, rows, pieces):
+    """The key of the document of each row, and the row, as they stand in the text."""
+    for place in np.argsort(sequences.start, kind="stable"):
+        yield pieces.document_keys[sequences.document[place]], rows[place]
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=settings_of("sop"))
+def test_unswapped_a_copy_is_every_document_piece_by_piece(
     documents, config, tokenizer
 ):
     pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
-    source = {
-        hash_key(str(config.seed).encode(), document.id): [
-            piece
-            for sentence in tokenizer.encode(document.text.split("\n"))
-            for piece in sentence
-        ]
-        for document in documents
+    source = documents_of_two_words(documents, config, tokenizer)
+    for sequences, rows, _ in copies:
+        found = defaultdict(list)
+        for key, row in in_order(sequences, rows, pieces):
+            found[key] += segments_in_order(row)
+        assert {key: found[key] for key in source} == source
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=settings_of("none"))
+def test_without_a_sentence_task_a_copy_is_every_document_piece_by_piece(
+    documents, config, tokenizer
+):
+    pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    source = documents_of_two_words(documents, config, tokenizer)
+    for sequences, rows, _ in copies:
+        found = defaultdict(list)
+        for key, row in in_order(sequences, rows, pieces):
+            found[key] += row["restored"][1:-1]
+            assert row["next_sentence_labels"] == [0]
+        assert {key: found[key] for key in source} == source
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=settings_of("nsp"))
+def test_what_follows_of_a_next_sentence_copy_is_every_document_piece_by_piece(
+    documents, config, tokenizer
+):
+    pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    source = documents_of_two_words(documents, config, tokenizer)
+    for sequences, rows, _ in copies:
+        found = defaultdict(list)
+        for key, row in in_order(sequences, rows, pieces):
+            first, second = segments(row)
+            found[key] += (
+                first if row["next_sentence_labels"] == [1] else first + second
+            )
+        assert {key: found[key] for key in source} == source
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=settings_of("nsp"))
+def test_what_does_not_follow_is_text_of_another_document(documents, config, tokenizer):
+    pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    encoded = {
+        key: "".join(map(chr, pieces.ids[start:end]))
+        for key, start, end in zip(
+            pieces.document_keys,
+            pieces.document_starts[:-1],
+            pieces.document_starts[1:],
+            strict=True,
+        )
     }
     for sequences, rows, _ in copies:
-        found = {key: [] for key in source}
-        for place in np.argsort(sequences.start):
-            key = pieces.document_keys[sequences.document[place]]
-            found[key] += segments_in_order(rows[place])
-        for key, ids in found.items():
-            is_one_word = np.count_nonzero(tokenizer.word_starts[source[key]]) < 2
-            assert ids == source[key] or (is_one_word and not ids)
+        for own, row in in_order(sequences, rows, pieces):
+            if row["next_sentence_labels"] == [1]:
+                text = "".join(map(chr, segments(row)[1]))
+                others = [encoded[key] for key in encoded if key != own]
+                assert any(text in other for other in others)
 
 
-@settings(max_examples=60)
-@given(documents=text_documents, config=settings_of_shards)
-def test_no_row_exceeds_the_maximum_and_both_segments_have_text(
+def test_of_next_sentence_pairs_half_do_not_follow(topics, tokenizer):
+    config = DataConfig(max_seq_length=64, sentence_task="nsp").resolved(input_bytes=0)
+    _, copies = copies_of(topics, tokenizer=tokenizer, config=config, copies=5)
+    labels = [row["next_sentence_labels"] for _, rows, _ in copies for row in rows]
+    assert np.mean(labels) == pytest.approx(0.5, abs=0.02)
+
+
+def test_where_there_is_no_other_document_every_pair_follows(topics, tokenizer):
+    config = DataConfig(max_seq_length=64, sentence_task="nsp").resolved(input_bytes=0)
+    _, ((_, rows, _),) = copies_of(
+        topics[:1], tokenizer=tokenizer, config=config, copies=1
+    )
+    assert {tuple(row["next_sentence_labels"]) for row in rows} == {(0,)}
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "sop",
+        pytest.param(
+            "nsp",
+            marks=pytest.mark.xfail(
+                strict=True, reason="a last sequence put back in part counts as an end"
+            ),
+        ),
+        "none",
+    ],
+)
+def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
+    config = DataConfig(max_seq_length=64, sentence_task=task).resolved(input_bytes=0)
+    documents = distinct(topics)[0]
+    pieces = tokenize(documents, tokenizer=tokenizer, config=config)
+    (sequences,) = pack_copies(pieces, copies=1, config=config)
+    assert sequences.is_end.sum() == len(documents)
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=any_settings)
+def test_no_row_exceeds_the_maximum_and_every_segment_has_text(
     documents, config, tokenizer
 ):
     _, copies = copies_of(documents, tokenizer=tokenizer, config=config)
@@ -144,14 +250,13 @@ def test_no_row_exceeds_the_maximum_and_both_segments_have_text(
             ids = row["restored"]
             special = [i for i, piece in enumerate(ids) if piece in (CLS_ID, SEP_ID)]
             assert len(ids) <= config.max_seq_length
-            assert special[0] == 0
-            assert special[1] > 1
-            assert special[2] > special[1] + 1
-            assert special[2:] == [len(ids) - 1]
+            assert len(special) == config.special_pieces
+            assert (special[0], special[-1]) == (0, len(ids) - 1)
+            assert min(np.diff(special)) > 1
 
 
-@settings(max_examples=60)
-@given(documents=text_documents, config=settings_of_shards)
+@settings(max_examples=25)
+@given(documents=text_documents, config=any_settings)
 def test_whole_words_are_masked_within_the_budget(documents, config, tokenizer):
     _, copies = copies_of(documents, tokenizer=tokenizer, config=config)
     for _, rows, _ in copies:
@@ -163,8 +268,8 @@ def test_whole_words_are_masked_within_the_budget(documents, config, tokenizer):
             assert all(len(set(word)) == 1 for word in masked_words(row, tokenizer))
 
 
-@settings(max_examples=60)
-@given(documents=text_documents, config=settings_of_shards)
+@settings(max_examples=25)
+@given(documents=text_documents, config=any_settings)
 def test_spans_recounted_from_the_records_are_those_counted(
     documents, config, tokenizer
 ):
@@ -178,7 +283,7 @@ def test_spans_recounted_from_the_records_are_those_counted(
         assert recounted == counts.spans
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents=text_documents, data=st.data())
 def test_neither_order_nor_duplicates_of_documents_show_in_the_files(
     documents, data, tokenizer, tmp_path
@@ -295,14 +400,16 @@ def test_a_shard_without_documents_has_empty_files(tokenizer, tmp_path):
     }
 
 
+CONFIG_512 = DataConfig(dupe_factor=60).resolved(input_bytes=0)
+
+
 @pytest.fixture(scope="module")
 def corpus(topics, tokenizer, tmp_path_factory):
     """60 copies of the language reference at 512 pieces: what a reader finds there."""
     output = tmp_path_factory.mktemp("corpus")
     shard = Shard(split="train", index=0, num_shards=1, copies=60)
-    config = DataConfig(dupe_factor=60).resolved(input_bytes=0)
     sidecar = write_shard(
-        topics, shard, tokenizer=tokenizer, config=config, output=output
+        topics, shard, tokenizer=tokenizer, config=CONFIG_512, output=output
     )
     counts = Counts()
     for copy in sidecar["copies"]:
@@ -376,12 +483,12 @@ def test_half_of_the_pairs_in_the_files_are_swapped(corpus):
 
 
 def test_10_percent_of_the_sequences_drew_a_short_target(corpus):
-    statistics = realised(corpus["counts"], max_seq_length=512)
+    statistics = realised(corpus["counts"], CONFIG_512)
     assert statistics["short_share"] == pytest.approx(0.1, abs=0.005)
 
 
 def test_full_sequences_are_97_percent_full_on_average(corpus):
-    assert realised(corpus["counts"], max_seq_length=512)["fill"] >= 0.97
+    assert realised(corpus["counts"], CONFIG_512)["fill"] >= 0.97
 
 
 def test_the_files_of_a_shard_are_shuffled(corpus):

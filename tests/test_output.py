@@ -1,0 +1,68 @@
+import pytest
+
+from pipeline.output import whole_file
+from schemas.errors import AlbertError
+
+
+def fail_while_writing(path, error):
+    """Write half of a file, then meet an error."""
+    with whole_file(path) as file:
+        file.write(b"half of it")
+        raise error
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_has_its_name_when_all_of_it_is_written(tmp_path):
+    path = tmp_path / "part"
+    with whole_file(path) as file:
+        file.write(b"albert")
+        assert not path.exists()
+    assert path.read_bytes() == b"albert"
+    assert names_in(tmp_path) == ["part"]
+
+
+def test_folders_are_made(tmp_path):
+    with whole_file(tmp_path / "train" / "copy-00" / "part") as file:
+        file.write(b"albert")
+    assert (tmp_path / "train" / "copy-00" / "part").read_bytes() == b"albert"
+
+
+def test_a_file_replaces_the_one_of_its_name(tmp_path):
+    path = tmp_path / "part"
+    path.write_bytes(b"old")
+    with whole_file(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        fail_while_writing(tmp_path / "part", ZeroDivisionError())
+    assert names_in(tmp_path) == []
+
+
+def test_a_failure_leaves_the_file_that_was_there(tmp_path):
+    path = tmp_path / "part"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        fail_while_writing(path, KeyboardInterrupt())
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["part"]
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "part"
+    expected = f"^{path} cannot be written: No space left on device.$"
+    with pytest.raises(AlbertError, match=expected):
+        fail_while_writing(path, OSError(28, "No space left on device"))
+    assert names_in(tmp_path) == []
+
+
+def test_a_file_in_the_place_of_a_folder_is_one_sentence(tmp_path):
+    (tmp_path / "train").write_bytes(b"")
+    path = tmp_path / "train" / "part"
+    with pytest.raises(AlbertError, match=f"^{path} cannot be written: "):
+        fail_while_writing(path, AssertionError("nothing can be written there"))
