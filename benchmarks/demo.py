@@ -18,8 +18,8 @@ import numpy as np
 from demo_corpus import write_corpus
 
 VOCAB_SIZE = 2000
-STEPS = 700
-BATCH_SIZE = 32
+STEPS = 1000
+BATCH_SIZE = 16
 # The training loss is averaged over so many last steps.
 LAST_STEPS = 50
 
@@ -168,12 +168,12 @@ def main() -> None:
     vocab, data, run_folder = folder / "vocab", folder / "data", folder / "run"
     run(f"albert vocab {inputs} --vocab-size {VOCAB_SIZE} --output {vocab}")
     run(
-        f"albert make-data {inputs} --vocab {vocab} --max-seq-length 128 "
+        f"albert make-data {inputs} --vocab {vocab} --max-seq-length 64 "
         f"--eval-fraction 0.2 --output {data}"
     )
     run(
         f"albert pretrain --data {data} --output {run_folder} --model tiny "
-        f"--batch-size {BATCH_SIZE} --steps {STEPS} --learning-rate 0.005"
+        f"--batch-size {BATCH_SIZE} --steps {STEPS} --warmup-steps 100 --learning-rate 0.003"
     )
     print(report(run_folder, data))
     print(f"\nThe demo took {time.monotonic() - start:.0f} s; it is all in {folder}/.")

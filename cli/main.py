@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
+from cli.inspect import inspect
 from cli.make_data import make_data
 from cli.pretrain import pretrain
 from cli.vocab import vocab
@@ -75,3 +76,4 @@ def cli() -> None:
 cli.add_command(vocab)
 cli.add_command(make_data)
 cli.add_command(pretrain)
+cli.add_command(inspect)

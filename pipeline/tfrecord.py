@@ -5,6 +5,7 @@ Beam's own writer needs an extra package and puts records into shards at random.
 
 import hashlib
 import struct
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import google_crc32c
@@ -31,6 +32,30 @@ def frame(record: bytes) -> bytes:
             struct.pack("<I", masked_crc(record)),
         )
     )
+
+
+def read_records(file: BinaryIO) -> Iterator[bytes]:
+    """The records of a TFRecord file.
+
+    Raises:
+        ValueError: A checksum is wrong or the file ends inside a record; says where.
+    """
+    place = 0
+    while header := file.read(12):
+        length = int.from_bytes(header[:8], "little")
+        if len(header) < 12 or not _is_intact(header[:8], header[8:]):
+            raise ValueError(f"the length of the record at byte {place} is damaged")
+        body = file.read(length + 4)
+        if len(body) < length + 4:
+            raise ValueError(f"the record at byte {place} is cut off")
+        if not _is_intact(body[:length], body[length:]):
+            raise ValueError(f"the record at byte {place} is damaged")
+        yield body[:length]
+        place += length + 16
+
+
+def _is_intact(data: bytes, checksum: bytes) -> bool:
+    return struct.pack("<I", masked_crc(data)) == checksum
 
 
 class RecordWriter:

@@ -11,6 +11,7 @@ from pipeline.sampling import KeyedSentence
 from pipeline.tokenizer import Tokenizer
 from pipeline.vocabulary import train_vocabulary
 from schemas.config import VocabConfig
+from tests.commands import VOCAB, make_data, run, write_topics
 
 settings.register_profile("ci", derandomize=True, deadline=None, database=None)
 settings.load_profile("ci")
@@ -42,3 +43,13 @@ def model(sentences):
 @pytest.fixture(scope="session")
 def tokenizer(model):
     return Tokenizer(model)
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """A folder with texts, a vocabulary and a data set, made by the commands."""
+    folder = tmp_path_factory.mktemp("small")
+    write_topics(folder / "text", count=24)
+    run("vocab", "--text", folder / "text", *VOCAB, "--output", folder / "vocab")
+    make_data(folder, "--eval-fraction", 0.3, output=folder / "data")
+    return folder

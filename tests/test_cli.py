@@ -1,76 +1,16 @@
 """The command line: what it refuses, in which words, and what it leaves behind."""
 
-import contextlib
 import fcntl
-import io
 import json
-import pydoc_data.topics
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import sentencepiece
 
-from cli.main import cli
+from tests.commands import VOCAB, attempt, contents, make_data, run
 
 SENTENCES = ("The old bridge crosses the river.", "Nobody knew why the clock stopped.")
-
-
-@pytest.fixture(scope="session")
-def small(tmp_path_factory):
-    """A folder with texts, a vocabulary and a data set, made by the commands."""
-    folder = tmp_path_factory.mktemp("small")
-    write_topics(folder / "text", count=24)
-    run("vocab", "--text", folder / "text", *VOCAB, "--output", folder / "vocab")
-    make_data(folder, "--eval-fraction", 0.3, output=folder / "data")
-    return folder
-
-
-VOCAB = ("--vocab-size", 400, "--workers", 1)
-
-
-def write_topics(folder: Path, *, count: int) -> None:
-    """The first topics of Python's language reference, one a file."""
-    folder.mkdir()
-    for name, text in sorted(pydoc_data.topics.topics.items())[:count]:
-        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
-
-
-def make_data(small: Path, *arguments, output: Path) -> tuple[int, str]:
-    """Make data from the texts of a folder with its vocabulary."""
-    return attempt(
-        *("make-data", "--text", small / "text", "--vocab", small / "vocab"),
-        *("--max-seq-length", 32, "--dupe-factor", 2, "--workers", 1),
-        *("--output", output),
-        *arguments,
-    )
-
-
-def run(*arguments) -> str:
-    """What a command says, once it has succeeded."""
-    code, said = attempt(*arguments)
-    assert code == 0, said
-    return said
-
-
-def attempt(*arguments) -> tuple[int, str]:
-    """The exit code of a command in this process, and what it says."""
-    said = io.StringIO()
-    argv = sys.argv
-    sys.argv = ["albert", *map(str, arguments)]
-    try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-            cli(sys.argv[1:])
-    except SystemExit as end:
-        return int(end.code or 0), said.getvalue()
-    finally:
-        sys.argv = argv
-    raise AssertionError("a command always exits")
-
-
-def contents(folder: Path) -> list[str]:
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
 # What is refused

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_demo import load
+
+from tests.test_demo import load
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,59 @@
+"""`albert inspect`: what a data set is, and whether it is whole."""
+
+from pathlib import Path
+
+import click
+
+from schemas import layout
+from schemas.errors import AlbertError
+from schemas.manifest import read_manifest
+
+
+@click.command(epilog="Example:  albert inspect data --examples 2 --verify")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "--examples",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Examples to show.",
+)
+@click.option(
+    "--split",
+    default="train",
+    show_default=True,
+    type=click.Choice(["train", "eval"]),
+    help="Where the examples are taken from.",
+)
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Hash every file again and hold every record against the feature table.",
+)
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def inspect(data: Path, examples: int, split: str, verify: bool, debug: bool) -> None:
+    """Show the card of a data set and some examples, masks made visible.
+
+    A masked piece stands in brackets, [MASK] or what replaced it; below it the text is
+    restored, with what was masked in guillemets.
+    """
+    from pipeline.dataset import data_card
+    from pipeline.example_view import show_example
+    from pipeline.tokenizer import load_tokenizer
+    from pipeline.verification import first_records
+    from pipeline.verification import verify as find_problems
+
+    manifest = read_manifest(data)
+    click.echo(data_card(manifest))
+    tokenizer = load_tokenizer((data / layout.SPM_MODEL).read_bytes())
+    records = first_records(data, manifest, split=split, count=examples)
+    for features in records:
+        task = manifest.config.sentence_task
+        click.echo(show_example(features, tokenizer.piece, task=task) + "\n")
+    if verify:
+        problems = list(find_problems(data, manifest))
+        for problem in problems:
+            click.echo(problem)
+        if problems:
+            raise AlbertError(f"{data} is damaged; make it again with --overwrite.")
+        click.echo(f"{data} is whole: {len(manifest.shards)} files verified.")
