@@ -22,9 +22,10 @@ _START = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _END = re.compile(
-    r"^[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG",
-    re.IGNORECASE | re.MULTILINE,
+    r"[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG",
+    re.IGNORECASE,
 )
+_GUTENBERG = ("Gutenberg", "GUTENBERG")
 # Who typed the text in, and where from; the first paragraphs of many books.
 _CREDITS = re.compile(
     r"(?:This )?(?:E-?(?:text|book)|file|book) (?:was )?(?:prepared|produced|scanned|"
@@ -60,14 +61,17 @@ def read_book(
     for number, data in enumerate(divide_bytes(blocks)):
         text = decode(data, counts=counts)
         end = find_footer(text)
-        yield book_document(text[:end], has_header=number == 0)
+        yield _document(text[:end], has_header=number == 0)
         if end < len(text):
             return
 
 
-def book_document(text: str, *, has_header: bool = True) -> Document | Dropped:
-    """The text of a book, or its first or a later part, as a document."""
-    text = text[: find_footer(text)]
+def book_document(text: str) -> Document | Dropped:
+    """The text of a whole book as a document."""
+    return _document(text[: find_footer(text)], has_header=True)
+
+
+def _document(text: str, *, has_header: bool) -> Document | Dropped:
     if has_header:
         text = text[find_body(text) :]
     paragraphs = split_paragraphs(text)
@@ -99,8 +103,20 @@ def find_footer(text: str) -> int:
     >>> find_footer("It was.\nEnd of Project Gutenberg's Emma, by Jane Austen")
     8
     """
-    found = _END.search(text)
-    return found.start() if found else len(text)
+    # A search for the pattern would take longer than all other cleaning.
+    lines = (
+        text.rfind("\n", 0, mention) + 1
+        for name in _GUTENBERG
+        for mention in _find_all(text, name)
+    )
+    return min((line for line in lines if _END.match(text, line)), default=len(text))
+
+
+def _find_all(text: str, word: str) -> Iterator[int]:
+    found = text.find(word)
+    while found >= 0:
+        yield found
+        found = text.find(word, found + len(word))
 
 
 def remove_marks(paragraph: str) -> str:

@@ -15,6 +15,7 @@ from pipeline.wiki_paragraphs import close_holes, is_apparatus
 # A line with fewer words is a heading ("Early life."), a caption or an item of a list.
 _MIN_SENTENCE_WORDS = 6
 _MIN_WORDS = 8
+_LONGEST_TITLE = 60
 # Behind "References" and the like only long paragraphs are part of the article.
 _MIN_WORDS_IN_APPARATUS = 40
 # Where "words" are longer than the first, the script has none; then count characters.
@@ -22,7 +23,7 @@ _LONGEST_WORDS = 12
 _CHARACTERS_PER_WORD = 2
 
 _SENTENCE_ENDS = tuple(".!?…。！？؟।։\"'”’»)")
-_CODE = ("{{", "}}", "{|", "|}", "#if")
+_CODE = re.compile(r"\{[{|]|[}|]\}")
 _CODE_STARTS = ("|", "!", "=", "#", "*")
 # "as of 2013[ [update]]", "Fresnel ( ; ]; 1788", "the ring [[of the king".
 _BRACKETS = re.compile(r"\[ ?\[update\]\]|(?<=[(\s])\][;,]?|\[\[|\]\]")
@@ -45,15 +46,15 @@ def article_document(lines: Iterable[str], *, title: str) -> Document | Dropped:
 def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
     """The lines of an article that are prose, without holes."""
     min_words = 0
-    title = " ".join(title.split())
     is_first = True
-    for raw in lines:
-        line = " ".join(raw.split())
-        if not line or (is_first and line == title):
+    for line in lines:
+        if not line or line.isspace() or (is_first and line.strip() == title):
             continue
         is_first = False
-        if len(line) < 60 and is_apparatus(line):
+        if len(line) < _LONGEST_TITLE and is_apparatus(line):
             min_words = _MIN_WORDS_IN_APPARATUS
+            continue
+        if line.count(" ") + 1 < _MIN_SENTENCE_WORDS and line.isascii():
             continue
         paragraph = close_holes(remove_residue(line))
         words = count_words(paragraph)
@@ -68,7 +69,9 @@ def remove_residue(line: str) -> str:
     >>> remove_residue("as of 2013[ [update]] there are<br> 9"), remove_residue("|x={{")
     ('as of 2013 there are 9', '')
     """
-    if line.startswith(_CODE_STARTS) or any(code in line for code in _CODE):
+    if line.lstrip().startswith(_CODE_STARTS):
+        return ""
+    if ("{" in line or "}" in line) and _CODE.search(line):
         return ""
     if "]" in line or "[[" in line:
         if _TEMPLATE in line:

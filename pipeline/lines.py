@@ -127,8 +127,8 @@ def cut_position(line: bytes, most: int) -> int:
     return cut
 
 
-def read_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str]:
-    """The lines in some blocks, with single spaces and none at the ends.
+def read_raw_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str]:
+    """The lines in some blocks, with the white space that they have.
 
     Args:
         blocks: Bytes cut anywhere.
@@ -136,5 +136,10 @@ def read_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str
     """
     for block in line_blocks(blocks):
         text = decode(block, counts=counts)
-        lines = text.removesuffix("\n").split("\n")
-        yield from (" ".join(line.split()) for line in lines)
+        yield from text.removesuffix("\n").split("\n")
+
+
+def read_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str]:
+    """The lines in some blocks, with single spaces and none at the ends."""
+    for line in read_raw_lines(blocks, counts=counts):
+        yield " ".join(line.split())

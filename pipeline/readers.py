@@ -18,7 +18,7 @@ from pipeline.byte_ranges import (
 from pipeline.documents import Document, Dropped
 from pipeline.formats import Format
 from pipeline.input_file import InputFile
-from pipeline.lines import decode, read_lines
+from pipeline.lines import decode, read_lines, read_raw_lines
 from pipeline.mediawiki import read_pages, read_siteinfo
 from pipeline.plain_text import read_prose, read_sentences, starts_after_blank
 from pipeline.rows import read_rows, read_sentence_rows
@@ -58,7 +58,7 @@ def _starts_page(line: bytes) -> bool:
 
 def _read_wikiextractor(piece: Piece, counts: Counter[str]) -> Documents:
     blocks = _blocks(piece, wikiextractor.starts_article, counts)
-    return wikiextractor.read_articles(read_lines(blocks, counts=counts))
+    return wikiextractor.read_articles(read_raw_lines(blocks, counts=counts))
 
 
 def _read_jsonl(piece: Piece, counts: Counter[str]) -> Documents:

@@ -15,7 +15,7 @@ CUT_OFF = Dropped("page cut off")
 # A block that never ends does not fill the memory.
 _MOST_CHARACTERS = 32 << 20
 
-_OPENING = re.compile(r"<doc .*?\btitle=\"(.*)\"[^\"]*>$|<doc .*>$")
+_OPENING = re.compile(r"<doc .*?\btitle=\"(.*)\"[^\"]*>\s*$|<doc .*>\s*$")
 
 
 def starts_article(line: bytes) -> bool:
@@ -40,7 +40,7 @@ def read_articles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
             title, body, characters = html.unescape(opening[1] or ""), [], 0
         elif title is None:
             continue
-        elif line == "</doc>":
+        elif line.startswith("</doc>"):
             yield article_document(body, title=title)
             title = None
         elif characters < _MOST_CHARACTERS:
