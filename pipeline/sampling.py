@@ -40,7 +40,8 @@ class Sample:
         """Take in sentences; the sample is cut back when it has doubled."""
         for key, text in sentences:
             if key < self.bound:
-                self._sentences[key] = text
+                # One text may come segmented in two ways; the order must not decide.
+                self._sentences[key] = min(text, self._sentences.get(key, text))
         if len(self._sentences) >= 2 * self.size:
             self._cut()
 
