@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.config import DataConfig, config_from_dict
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
 from schemas.layout import MANIFEST, copy_directory
 
@@ -102,5 +102,6 @@ def read_manifest(dataset: str | Path) -> DatasetManifest:
         for name in ("features", "inputs"):
             values[name] = tuple(values[name])
         return DatasetManifest(**values)
-    except (KeyError, TypeError) as error:
-        raise AlbertError(f"{path} is damaged: {error}.") from error
+    except (AttributeError, KeyError, TypeError, SettingError) as error:
+        reason = str(error).removesuffix(".")
+        raise AlbertError(f"{path} is damaged: {reason}.") from error
