@@ -15,12 +15,12 @@ from typing import Any
 import tensorflow as tf
 
 from albert_tf.corrupt_records import CorruptRecord, first_corrupt, read_checked
-from albert_tf.reading_order import shard_groups
+from albert_tf.reading_order import ShardGroup, shard_groups
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.example import feature_length, least_length, stored_features
 from schemas.manifest import DatasetManifest, ShardFile
-from schemas.special_tokens import SEP_ID
+from schemas.special_tokens import PAD_ID, SEP_ID
 
 Batch = dict[str, Any]
 
@@ -122,10 +122,17 @@ def training_batches(
             yield batch
             position += micro_batch_size * micro_batches
     except tf.errors.OpError as error:
-        # Reading is ahead of the position, by less than a group.
         groups = shard_groups(records.manifest, seed=seed, start=position)
-        ahead = itertools.islice(groups, 3)
-        raise records.explain(error, (f for g in ahead for f in g.files)) from error
+        ahead = SHUFFLE_WINDOW + 4 * micro_batch_size * micro_batches
+        raise records.explain(error, _shards_ahead(groups, ahead)) from error
+
+
+def _shards_ahead(groups: Iterator[ShardGroup], examples: int) -> Iterator[ShardFile]:
+    """The shards that may have been opened when reading is so many examples ahead."""
+    while examples > 0:
+        group = next(groups)
+        yield from group.files
+        examples -= sum(file.examples for file in group.files) - group.skip
 
 
 def training_records(records: Records, *, seed: int, start: int) -> tf.data.Dataset:
@@ -243,7 +250,7 @@ def derived_features(dense: Batch, num_predictions: tf.Tensor) -> Batch:
     The first [SEP] ends segment A; a masked sequence has no other but the last piece.
     """
     input_ids = dense["input_ids"]
-    input_mask = tf.cast(input_ids != 0, tf.int32)
+    input_mask = tf.cast(input_ids != PAD_ID, tf.int32)
     separators = tf.cast(input_ids == SEP_ID, tf.int32)
     is_after_first = tf.cumsum(separators, axis=1, exclusive=True) > 0
     return {

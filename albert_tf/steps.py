@@ -45,8 +45,8 @@ class TrainingSteps:
             for weight in model.trainable_variables
             for slot in "mv"
         }
-        self._accumulate = tf.function(self._accumulate_eagerly, autograph=False)
-        self._apply = tf.function(self._apply_eagerly, autograph=False)
+        self._accumulate = tf.function(self._add_gradients, autograph=False)
+        self._apply = tf.function(self._update_weights, autograph=False)
 
     def accumulate(
         self,
@@ -93,9 +93,10 @@ class TrainingSteps:
         for total in self._gradients:
             total.assign(tf.zeros_like(total))
 
-    def _accumulate_eagerly(
+    def _add_gradients(
         self, batch: Batch, mlm_count: Any, sentence_count: Any, key: Any
     ) -> tf.Tensor:
+        """What `accumulate` compiles."""
         weights = [weight.value for weight in self.model.trainable_variables]
         with tf.GradientTape() as tape:
             sums = pretraining_sums(self.model, batch, DropoutSeeds(key))
@@ -105,7 +106,8 @@ class TrainingSteps:
             total.assign_add(tf.convert_to_tensor(gradient))
         return tf.stack(sums)
 
-    def _apply_eagerly(self, learning_rate: tf.Tensor) -> tf.Tensor:
+    def _update_weights(self, learning_rate: tf.Tensor) -> tf.Tensor:
+        """What `apply` compiles."""
         norm = tf.linalg.global_norm(self._gradients)
         scale = MAX_GRADIENT_NORM / tf.maximum(norm, MAX_GRADIENT_NORM)
         weights = self.model.trainable_variables

@@ -211,4 +211,5 @@ def test_corrupt_record_left_out_keeps_the_place_of_all_others(tmp_path):
     rows = rows_of(batches, 10)
     different = [i for i in range(60) if rows[i] != whole[i]]
     assert [rows[i] for i in different] == [[0] * 24]
-    assert [record.number for record in found] == [0]
+    # Again and again, because reading is ahead and comes back to this copy.
+    assert {record.number for record in found} == {0}

@@ -193,6 +193,20 @@ def test_model_learns_and_evaluations_show_it(data, tmp_path):
     assert last["mlm_loss"] < first["mlm_loss"] - 0.5
 
 
+def test_a_run_can_start_from_the_weights_of_a_shallower_one(
+    undisturbed, data, tmp_path
+):
+    deeper = dataclasses.replace(DROPOUT, num_hidden_layers=2)
+    config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)  # its rate is 0
+    result = train(data, tmp_path, model=deeper, config=config, init_from=undisturbed)
+    assert result.step == 1
+    weights, _ = final(tmp_path)
+    source, _ = final(undisturbed)
+    for name, values in weights.items():
+        if not name.endswith(("/m", "/v")):
+            assert values == source[name]
+
+
 def test_adamw_in_bfloat16_trains(data, tmp_path):
     config = dataclasses.replace(
         CONFIG, learning_rate=1e-3, optimizer="adamw", precision="bfloat16"
