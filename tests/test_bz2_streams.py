@@ -1,5 +1,6 @@
 import bz2
 import io
+import random
 from collections import Counter
 
 import pytest
@@ -51,12 +52,12 @@ def test_a_damaged_stream_costs_no_other(number):
 
 
 def test_a_cut_off_file_keeps_its_whole_streams():
-    assert read(FILE[:-5]) == (b"".join(TEXTS[:-1]), 1)
+    assert read(FILE[:-40]) == (b"".join(TEXTS[:-1]), 1)
 
 
 def test_a_cut_off_stream_keeps_its_whole_blocks():
     # A stream is made of blocks of 900 kB, each of which decompresses alone.
-    text = bytes(33 + (i * i * 7919 >> 7) % 90 for i in range(2_500_000))
+    text = bytes(random.Random(1).choices(b"abcdefgh", k=2_500_000))
     kept, damaged = read(bz2.compress(text)[:-1000])
     assert damaged == 1
     assert text.startswith(kept)
@@ -68,9 +69,9 @@ def test_what_stands_behind_the_last_stream_is_ignored():
 
 
 def test_a_bomb_comes_out_in_small_blocks():
-    file = io.BytesIO(bz2.compress(bytes(100 << 20)))
+    file = io.BytesIO(bz2.compress(bytes(20 << 20)))
     sizes = [len(block) for block in read_streams(file, counts=Counter())]
-    assert sum(sizes) == 100 << 20
+    assert sum(sizes) == 20 << 20
     assert max(sizes) <= 3 * BLOCK_BYTES
 
 

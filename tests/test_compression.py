@@ -1,6 +1,7 @@
 import bz2
 import gzip
 import lzma
+import random
 from collections import Counter
 
 import pytest
@@ -76,7 +77,7 @@ def test_a_file_that_lacks_its_last_byte_is_damaged(compression):
 @each_compression
 def test_damage_keeps_what_was_before(compression):
     # Text that hardly compresses, so that there is much data to damage.
-    text = bytes(33 + (i * i * 7919 >> 7) % 90 for i in range(3_000_000))
+    text = bytes(random.Random(1).choices(b"abcdefghijklmnopqrstuvwxyz", k=1_000_000))
     data = bytearray(PACK[compression](text))
     middle = len(data) // 2
     data[middle : middle + 300] = bytes(255 - byte for byte in data[middle:][:300])
@@ -87,9 +88,9 @@ def test_damage_keeps_what_was_before(compression):
 
 @each_compression
 def test_a_bomb_comes_out_in_small_blocks(compression):
-    data = PACK[compression](bytes(200 << 20))
+    data = PACK[compression](bytes(50 << 20))
     sizes = [len(block) for block in decompress([data], compression, counts=Counter())]
-    assert sum(sizes) == 200 << 20
+    assert sum(sizes) == 50 << 20
     assert max(sizes) <= 40 * BLOCK_BYTES
 
 
