@@ -36,7 +36,14 @@ class Footprint(NamedTuple):
 
 VOCAB = Footprint(
     "vocab",
-    writes=(layout.SPM_MODEL, layout.SPM_VOCAB, layout.MANIFEST, layout.CONFIG),
+    writes=(
+        layout.SPM_MODEL,
+        layout.SPM_VOCAB,
+        layout.HF_TOKENIZER,
+        layout.HF_TOKENIZER_CONFIG,
+        layout.MANIFEST,
+        layout.CONFIG,
+    ),
     progress=(layout.MANIFEST,),
     result=layout.MANIFEST,
 )

@@ -18,9 +18,7 @@ from cli.options import (
     take_config,
     workers_option,
 )
-from schemas import layout
 from schemas.config import VocabConfig
-from schemas.json_file import write_json, write_text
 
 
 @click.command(
@@ -36,8 +34,9 @@ def vocab(
 ) -> None:
     """Train a SentencePiece vocabulary on raw text.
 
-    Writes spiece.model, which holds the text normalization too, spiece.vocab, and
-    manifest.json with the size of the sample and how held-out sentences fare.
+    Writes spiece.model, which holds the text normalization too, and files by which
+    the folder loads in Hugging Face's AutoTokenizer; manifest.json says how large the
+    sample was and how held-out sentences fare.
     """
     from pipeline.inputs import describe_inputs, find_inputs
 
@@ -84,12 +83,13 @@ def _make(
     console: Console,
 ) -> dict[str, Any]:
     """Sample, train and write; returns the card."""
+    from pipeline import accents
     from pipeline.splits import Split, plan_splits
     from pipeline.vocabulary import (
         sample_sentences,
         train_vocabulary,
-        vocabulary_listing,
         vocabulary_manifest,
+        write_vocabulary,
     )
 
     splits = plan_splits(files)
@@ -104,10 +104,12 @@ def _make(
         f"training on {len(text.train):,} of {text.counts['sentences']:,} sentences, "
         f"about {text.training_memory / 1e9:.1f} GB of memory"
     )
+    if not config.keep_accents:
+        share = accents.share_of_lost_marks(sentence.text for sentence in text.train)
+        if warning := accents.warning(share):
+            console.say(f"Warning: {warning}")
     model = train_vocabulary(text.train, config)
     manifest = vocabulary_manifest(model, text, config, files)
-    (output / layout.SPM_MODEL).write_bytes(model)
-    write_text(output / layout.SPM_VOCAB, vocabulary_listing(model))
-    write_json(output / layout.MANIFEST, manifest)
+    write_vocabulary(model, manifest, output=output)
     card: dict[str, Any] = manifest["card"]
     return card

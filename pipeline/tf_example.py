@@ -7,16 +7,18 @@ TensorFlow's deterministic serialization writes.
 """
 
 import functools
-import struct
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pipeline import protobuf
+from pipeline.protobuf import nested
 from schemas.example import DType
 
-_LENGTH_DELIMITED = 2
-_FLOAT_LIST = 2
+# Numbers of the fields of the messages.
+_KEY, _VALUE = 1, 2
+_FLOAT_LIST, _INT64_LIST = 2, 3
 
 
 class Column(NamedTuple):
@@ -133,7 +135,7 @@ def float_bytes(
 
 
 def decode_example(record: bytes) -> dict[str, list[int] | list[float]]:
-    r"""The features of a serialized `tf.train.Example`, packed or not.
+    r"""The features of a serialized `tf.train.Example` with packed values.
 
     Raises:
         ValueError: It is none.
@@ -142,51 +144,20 @@ def decode_example(record: bytes) -> dict[str, list[int] | list[float]]:
     {'ids': [2, 300]}
     """
     features: dict[str, list[int] | list[float]] = {}
-    try:
-        for _, example in _fields(record):
-            for _, entry in _fields(example):
-                parts = dict(_fields(entry))
-                features[parts[1].decode()] = _decode_values(parts[2])
-    except (KeyError, IndexError, TypeError, AttributeError, struct.error) as error:
-        raise ValueError("the record is no tf.train.Example") from error
+    for example in nested(record, 1):
+        for entry in nested(example, 1):
+            name = b"".join(nested(entry, _KEY)).decode()
+            for feature in nested(entry, _VALUE):
+                features[name] = _decode_values(feature)
     return features
 
 
 def _decode_values(feature: bytes) -> list[int] | list[float]:
-    """The values of a `Feature` message: a list of integers or of floats."""
-    ((kind, values),) = _fields(feature)
-    packed = dict(_fields(values)).get(1, b"")
-    if kind == _FLOAT_LIST:
-        return list(struct.unpack(f"<{len(packed) // 4}f", packed))
-    numbers, place = [], 0
-    while place < len(packed):
-        number, place = _read_varint(packed, place)
-        numbers.append(number)
-    return numbers
-
-
-def _fields(message: bytes) -> list[tuple[int, bytes]]:
-    """Number and content of the length-delimited fields of a message."""
-    fields, place = [], 0
-    while place < len(message):
-        tag, place = _read_varint(message, place)
-        if tag & 7 != _LENGTH_DELIMITED:
-            raise TypeError("a field of another wire type")
-        length, place = _read_varint(message, place)
-        if place + length > len(message):
-            raise IndexError("a field that is cut off")
-        fields.append((tag >> 3, message[place : place + length]))
-        place += length
-    return fields
-
-
-def _read_varint(data: bytes, place: int) -> tuple[int, int]:
-    """A varint and the place behind it."""
-    value = shift = 0
-    while True:
-        byte = data[place]
-        place += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, place
-        shift += 7
+    """The values of a `Feature` message, a list of floats or of integers."""
+    for kind, decode in (
+        (_FLOAT_LIST, protobuf.floats),
+        (_INT64_LIST, protobuf.varints),
+    ):
+        for value_list in nested(feature, kind):
+            return decode(b"".join(nested(value_list, 1)))
+    raise ValueError("a feature has neither floats nor integers")

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 
 import sentencepiece
 
+from pipeline.hf_tokenizer import tokenizer_config, tokenizer_json
 from pipeline.inputs import InputFile
 from pipeline.normalization import rules_tsv
+from pipeline.output import whole_file
 from pipeline.sampling import (
     MOST_HELD_OUT,
     KeyedSentence,
@@ -30,7 +32,14 @@ from pipeline.splits import Split
 from pipeline.tokenizer import SPACE, Tokenizer
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
-from schemas.layout import SPM_MODEL
+from schemas.json_file import write_json, write_text
+from schemas.layout import (
+    HF_TOKENIZER,
+    HF_TOKENIZER_CONFIG,
+    MANIFEST,
+    SPM_MODEL,
+    SPM_VOCAB,
+)
 from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, UNK_ID, USER_SYMBOLS
 
 # The number of threads decides the pieces, so it is the same everywhere; on few cores
@@ -252,3 +261,17 @@ def vocabulary_manifest(
         "card": vocabulary_card(tokenizer, text.held_out),
         "dropped": counts,
     }
+
+
+def write_vocabulary(model: bytes, manifest: dict[str, Any], *, output: Path) -> None:
+    """Write all files of a vocabulary, the manifest last.
+
+    Raises:
+        AlbertError: A file cannot be written.
+    """
+    with whole_file(output / SPM_MODEL) as file:
+        file.write(model)
+    write_text(output / SPM_VOCAB, vocabulary_listing(model))
+    write_json(output / HF_TOKENIZER, tokenizer_json(model))
+    write_json(output / HF_TOKENIZER_CONFIG, tokenizer_config())
+    write_json(output / MANIFEST, manifest)

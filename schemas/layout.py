@@ -7,6 +7,8 @@ SPM_MODEL = "spiece.model"
 
 # A vocabulary: SPM_MODEL, MANIFEST, CONFIG and
 SPM_VOCAB = "spiece.vocab"
+HF_TOKENIZER = "tokenizer.json"
+HF_TOKENIZER_CONFIG = "tokenizer_config.json"
 
 # A data set: MANIFEST, CONFIG, SPM_MODEL and
 DATA_CARD = "README.md"

@@ -265,6 +265,8 @@ def test_a_lock_left_by_a_dead_process_does_not_matter(small, tmp_path):
         "manifest.json",
         "spiece.model",
         "spiece.vocab",
+        "tokenizer.json",
+        "tokenizer_config.json",
     ]
 
 
