@@ -13,7 +13,9 @@ from pipeline.vocabulary import train_vocabulary
 from schemas.config import VocabConfig
 from tests.commands import VOCAB, make_data, run, write_topics
 
-settings.register_profile("ci", derandomize=True, deadline=None, database=None)
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, database=None, max_examples=50
+)
 settings.load_profile("ci")
 
 

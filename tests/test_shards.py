@@ -308,18 +308,18 @@ def test_of_two_segmentations_of_the_same_text_the_order_does_not_decide(
 def test_the_size_of_a_batch_does_not_show_in_the_files(
     batch_rows, tokenizer, topics, tmp_path, monkeypatch
 ):
-    expected = files_of(topics[:12], tmp_path, tokenizer=tokenizer)
+    expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
     monkeypatch.setattr(shards, "BATCH_ROWS", batch_rows)
-    assert files_of(topics[:12], tmp_path, tokenizer=tokenizer) == expected
+    assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
 
 
 @pytest.mark.parametrize("encode_sentences", [1, 7])
 def test_how_many_sentences_are_encoded_together_does_not_show_in_the_files(
     encode_sentences, tokenizer, topics, tmp_path, monkeypatch
 ):
-    expected = files_of(topics[:12], tmp_path, tokenizer=tokenizer)
+    expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
     monkeypatch.setattr(shards, "ENCODE_SENTENCES", encode_sentences)
-    assert files_of(topics[:12], tmp_path, tokenizer=tokenizer) == expected
+    assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
 
 
 def test_a_document_gives_the_same_rows_in_any_company(tokenizer, topics, tmp_path):
@@ -400,14 +400,14 @@ def test_a_shard_without_documents_has_empty_files(tokenizer, tmp_path):
     }
 
 
-CONFIG_512 = DataConfig(dupe_factor=60).resolved(input_bytes=0)
+CONFIG_512 = DataConfig(dupe_factor=40).resolved(input_bytes=0)
 
 
 @pytest.fixture(scope="module")
 def corpus(topics, tokenizer, tmp_path_factory):
-    """60 copies of the language reference at 512 pieces: what a reader finds there."""
+    """40 copies of the language reference at 512 pieces: what a reader finds there."""
     output = tmp_path_factory.mktemp("corpus")
-    shard = Shard(split="train", index=0, num_shards=1, copies=60)
+    shard = Shard(split="train", index=0, num_shards=1, copies=40)
     sidecar = write_shard(
         topics, shard, tokenizer=tokenizer, config=CONFIG_512, output=output
     )
