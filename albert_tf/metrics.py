@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from albert_tf.pretrainer import Sums
+from schemas.errors import AlbertError
 from schemas.json_file import write_text
 from schemas.layout import METRICS, TENSORBOARD
 
@@ -86,12 +87,22 @@ class MetricsLog:
             self._show(line)
 
     def write(self, line: Metrics) -> None:
-        """Append one line: `step`, `split` and what was measured."""
+        """Append one line: `step`, `split` and what was measured.
+
+        Raises:
+            AlbertError: It cannot be written, as when the disk is full.
+        """
         self.lines.append(line)
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        self._show(line)
-        self._writer.flush()
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            self._show(line)
+            self._writer.flush()
+        except (OSError, tf.errors.OpError) as error:
+            raise AlbertError(
+                f"{self._path.parent} cannot be written to: {error}; free some space "
+                "and run the same command again, it continues from its last checkpoint."
+            ) from error
 
     def evaluations(self) -> list[Metrics]:
         """The lines of the eval split, oldest first."""

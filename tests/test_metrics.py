@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from albert_tf.metrics import MetricsLog, means, metrics_text, read_metrics
 from albert_tf.pretrainer import Sums
+from schemas.errors import AlbertError
 
 
 def line(step, split="train", loss=1.0):
@@ -66,6 +67,15 @@ def test_a_line_cut_off_by_a_kill_is_dropped(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text(path.read_text()[:-10])
     assert read_metrics(tmp_path) == [line(1)]
+
+
+def test_a_line_that_cannot_be_written_ends_the_run_in_a_sentence(tmp_path):
+    log = MetricsLog(tmp_path, step=0)
+    (tmp_path / "metrics.jsonl").unlink()
+    (tmp_path / "metrics.jsonl").mkdir()
+    with pytest.raises(AlbertError, match=f"{tmp_path} cannot be written to: "):
+        log.write(line(1))
+    log.close()
 
 
 def test_evaluations_are_the_lines_of_the_eval_split(tmp_path):
