@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pipeline.draws import Keys, below, draws, purpose_keys
 from pipeline.pairs import Int, Rows, ranges
-from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
+from schemas.special_tokens import FIRST_ORDINARY_ID, MASK_ID
 
 Bool = npt.NDArray[np.bool_]
 
@@ -100,7 +100,8 @@ class SpanChooser:
         end = rows.offsets[-1]
         # Padding words of no pieces let every look-up of word + n stay inside.
         self.word_at = np.append(words, np.full(max_ngram + 1, end))
-        is_special = np.isin(rows.ids[words], (CLS_ID, SEP_ID))
+        # An unknown character starts a word too, and cannot be predicted.
+        is_special = rows.ids[words] < FIRST_ORDINARY_ID
         self.blocked = np.append(is_special, np.ones(max_ngram + 1, np.bool_))
         first = np.searchsorted(words, rows.offsets)
         # The words of a row without its first and last, [CLS] and [SEP].

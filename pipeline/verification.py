@@ -87,10 +87,10 @@ def _content_problem(features: Features, *, vocab_size: int) -> str:
     labels = features["masked_lm_ids"][: len(positions)]
     if ids[0] != CLS_ID or ids[-1] != SEP_ID:
         return "does not begin with [CLS] and end with [SEP]"
-    if max(ids) >= vocab_size or any(
-        not FIRST_ORDINARY_ID <= label < vocab_size and label != 1 for label in labels
-    ):
+    if max(ids) >= vocab_size:
         return "has a piece that the vocabulary has not"
+    if any(not FIRST_ORDINARY_ID <= label < vocab_size for label in labels):
+        return "has a masked piece that is special or that the vocabulary has not"
     if positions != sorted(set(positions)):
         return "has masked places that do not ascend"
     if positions and not 0 < positions[0] <= positions[-1] < len(ids) - 1:

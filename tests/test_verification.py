@@ -43,7 +43,10 @@ def test_a_good_record_has_no_problem():
         ),
         ({"input_ids": [7, 7, 3]}, "does not begin with [CLS] and end with [SEP]"),
         ({"input_ids": [2, 10, 4, 3, 9, 3]}, "has a piece that the vocabulary has not"),
-        ({"masked_lm_ids": [3]}, "has a piece that the vocabulary has not"),
+        (
+            {"masked_lm_ids": [3]},
+            "has a masked piece that is special or that the vocabulary has not",
+        ),
         (
             {"masked_lm_positions": [2, 1], "masked_lm_ids": [7, 7]},
             "has masked places that do not ascend",
