@@ -71,17 +71,26 @@ class Source:
     def find(self, pieces: list[int], copy: int) -> bool:
         """Whether pieces stand one after the other in a document; marks them used."""
         row = np.array(pieces)
+        places = [
+            place
+            for place in self._candidates(row)
+            if np.array_equal(self.ids[place : place + len(row)], row)
+        ]
+        if not places:
+            return False
+        # Text that occurs twice is used twice, so the least used place is meant.
+        used = [self.covered[copy, p : p + len(row)].sum() for p in places]
+        place = places[int(np.argmin(used))]
+        self.covered[copy, place : place + len(row)] = True
+        return True
+
+    def _candidates(self, row: np.ndarray) -> np.ndarray:
         if len(row) < KEY_PIECES:
-            return True
+            return np.flatnonzero(self.ids == row[0])
         key = self._keys(row[:KEY_PIECES])[0]
-        low, high = (np.searchsorted(self.keys, key, side=s) for s in ("left", "right"))
-        places = self.order[low:high]
-        # Text that occurs twice is used twice, so an unused place goes first.
-        for place in sorted(places, key=lambda p: bool(self.covered[copy, p])):
-            if np.array_equal(self.ids[place : place + len(row)], row):
-                self.covered[copy, place : place + len(row)] = True
-                return True
-        return False
+        low = np.searchsorted(self.keys, key, side="left")
+        high = np.searchsorted(self.keys, key, side="right")
+        return self.order[low:high]
 
 
 class Recount:

@@ -173,7 +173,8 @@ def main() -> None:
     )
     run(
         f"albert pretrain --data {data} --output {run_folder} --model tiny "
-        f"--batch-size {BATCH_SIZE} --steps {STEPS} --warmup-steps 100 --learning-rate 0.003"
+        f"--batch-size {BATCH_SIZE} --steps {STEPS} --warmup-steps 100 "
+        "--learning-rate 0.003"
     )
     print(report(run_folder, data))
     print(f"\nThe demo took {time.monotonic() - start:.0f} s; it is all in {folder}/.")
