@@ -17,6 +17,7 @@ import numpy as np
 from cli.options import INPUT_KINDS
 from pipeline.inputs import find_inputs
 from pipeline.readers import read_split
+from pipeline.shard_plan import TRAIN, plan_shards
 from pipeline.splits import plan_splits
 from pipeline.tf_example import decode_example
 from pipeline.tfrecord import read_records
@@ -33,9 +34,10 @@ MEASURED_WORDS = 20
 
 
 class Source:
-    """The pieces of all documents, and where any few of them stand."""
+    """The pieces of all training documents, and where any few of them stand."""
 
     def __init__(self, dataset: Path, tokenizer: Tokenizer, copies: int) -> None:
+        plan = plan_shards(read_manifest(dataset).config)
         config = read_json(dataset / "config.json")
         files = find_inputs(
             {kind: tuple(config[kind]) for kind in INPUT_KINDS},
@@ -44,7 +46,8 @@ class Source:
         documents = {}
         for split in plan_splits(files):
             for document in read_split(split, counts=collections.Counter()):
-                documents[document.id] = document.text
+                if plan.shard(plan.shard_of(document.id)).split == TRAIN:
+                    documents[document.id] = document.text
         ids, starts = [], [0]
         for text in documents.values():
             pieces = [i for ids in tokenizer.encode(text.split("\n")) for i in ids]
@@ -207,8 +210,6 @@ def use_of_text(source: Source) -> dict[str, float]:
     worst, used, total = 1.0, 0, 0
     for start, end in zip(source.starts, source.starts[1:] - 1, strict=False):
         covered = source.covered[:, start:end].mean(axis=1)
-        if not covered.any():
-            continue  # a held-out document
         used += int(source.covered[:, start:end].sum())
         total += len(source.covered) * (end - start)
         if source.word_starts[start:end].sum() >= MEASURED_WORDS:
