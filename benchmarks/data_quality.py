@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from cli.options import INPUT_KINDS
+from cli.options import INPUT_OPTIONS
+from pipeline.formats import KINDS
 from pipeline.inputs import find_inputs
 from pipeline.readers import read_split
 from pipeline.shard_plan import TRAIN, plan_shards
@@ -40,8 +41,8 @@ class Source:
         plan = plan_shards(read_manifest(dataset).config)
         config = read_json(dataset / "config.json")
         files = find_inputs(
-            {kind: tuple(config[kind]) for kind in INPUT_KINDS},
-            language=config["language"],
+            {kind: tuple(config[kind]) for kind in KINDS},
+            **{name: config[name] for name in INPUT_OPTIONS},
         )
         documents = {}
         for split in plan_splits(files):

@@ -12,9 +12,9 @@ import click
 from cli import output_folder
 from cli.console import Console, watching
 from cli.options import (
-    INPUT_KINDS,
     common_options,
     config_options,
+    find_given_inputs,
     input_options,
     input_settings,
     settings_line,
@@ -48,7 +48,6 @@ def make_data(
     Writes TFRecord files, a copy of the vocabulary, a data card and, as the last file,
     manifest.json. The same inputs and settings give the same bytes.
     """
-    from pipeline.inputs import describe_inputs, find_inputs
     from pipeline.tokenizer import load_tokenizer, read_model
 
     start = time.monotonic()
@@ -56,13 +55,7 @@ def make_data(
     values.pop("debug")
     config = take_config(DataConfig, values)
     model = read_model(vocab)
-    files = find_inputs(
-        {kind: values[kind] for kind in INPUT_KINDS},
-        language=values["language"],
-        input_format=values["input_format"],
-    )
-    for line in describe_inputs(files):
-        console.say(line)
+    files = find_given_inputs(values, console)
     resolved = config.resolved(input_bytes=sum(file.text_bytes for file in files))
     derived = {
         name: value

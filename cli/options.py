@@ -5,13 +5,18 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
+from cli.console import Console
+from pipeline.formats import FORMATS, KINDS
 from schemas.config import flag_name, plain_type
 from schemas.errors import SettingError
 from schemas.json_file import read_json
+
+if TYPE_CHECKING:
+    from pipeline.input_file import InputFile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Config = TypeVar("Config")
@@ -20,11 +25,8 @@ Config = TypeVar("Config")
 RECORD_KEYS = ("command", "albert_version", "identity", "environment")
 
 
-INPUT_KINDS: tuple[Literal["wikipedia", "books", "text"], ...] = (
-    "wikipedia",
-    "books",
-    "text",
-)
+# The flags for raw text that are no paths.
+INPUT_OPTIONS = ("language", "input_format", "text_key")
 
 
 def config_options(config_class: type) -> Callable[[Command], Command]:
@@ -70,16 +72,22 @@ def input_options(command: Command) -> Command:
     for option in reversed(
         (
             click.option(
-                "--wikipedia", **paths, help="MediaWiki dump: .xml, also .bz2."
+                "--wikipedia",
+                **paths,
+                help="MediaWiki dump as downloaded, wikiextractor output, or articles "
+                "as JSON lines or parquet. Files, folders, globs; repeatable.",
             ),
             click.option(
-                "--books", **paths, help="Books, one a file, plain or from Gutenberg."
+                "--books",
+                **paths,
+                help="Books, one a file, plain or from Gutenberg; BookCorpus' files; "
+                "JSON lines or parquet.",
             ),
             click.option(
                 "--text",
                 **paths,
                 help="Any other text: one sentence a line with a blank line between "
-                "documents, or running prose, one document a file.",
+                "documents, running prose, JSON lines or parquet.",
             ),
             click.option(
                 "--language",
@@ -88,8 +96,14 @@ def input_options(command: Command) -> Command:
             ),
             click.option(
                 "--input-format",
-                type=click.Choice(["prose", "sentences"]),
-                help="How --text is read  [default: recognised from content]",
+                type=click.Choice(FORMATS),
+                help="How the files are read  [default: recognised from content]",
+            ),
+            click.option(
+                "--text-key",
+                metavar="NAME",
+                help="Column or key of the text in parquet and JSON lines, as a.b if "
+                "nested  [default: text]",
             ),
         )
     ):
@@ -160,10 +174,22 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
 
 def input_settings(values: dict[str, Any]) -> dict[str, Any]:
     """The flags for raw text as config.json records them, good from any folder."""
-    paths = {
-        kind: [os.path.abspath(path) for path in values[kind]] for kind in INPUT_KINDS
-    }
-    return paths | {name: values[name] for name in ("language", "input_format")}
+    paths = {kind: [os.path.abspath(path) for path in values[kind]] for kind in KINDS}
+    return paths | {name: values[name] for name in INPUT_OPTIONS}
+
+
+def find_given_inputs(values: dict[str, Any], console: Console) -> "list[InputFile]":
+    """The files behind the flags for raw text; says how each is read."""
+    from pipeline.inputs import describe_inputs, find_inputs
+
+    files = find_inputs(
+        {kind: values[kind] for kind in KINDS},
+        **{name: values[name] for name in INPUT_OPTIONS},
+        on_note=console.say,
+    )
+    for line in describe_inputs(files):
+        console.say(line)
+    return files
 
 
 def settings_line(values: dict[str, Any]) -> str:

@@ -10,9 +10,9 @@ import click
 from cli import output_folder
 from cli.console import Console
 from cli.options import (
-    INPUT_KINDS,
     common_options,
     config_options,
+    find_given_inputs,
     input_options,
     input_settings,
     take_config,
@@ -38,19 +38,11 @@ def vocab(
     the folder loads in Hugging Face's AutoTokenizer; manifest.json says how large the
     sample was and how held-out sentences fare.
     """
-    from pipeline.inputs import describe_inputs, find_inputs
-
     start = time.monotonic()
     console = Console(quiet=quiet)
     values.pop("debug")
     config = take_config(VocabConfig, values)
-    files = find_inputs(
-        {kind: values[kind] for kind in INPUT_KINDS},
-        language=values["language"],
-        input_format=values["input_format"],
-    )
-    for line in describe_inputs(files):
-        console.say(line)
+    files = find_given_inputs(values, console)
     settings = {
         **input_settings(values),
         **dataclasses.asdict(config),

@@ -3,6 +3,7 @@
 import importlib.util
 from pathlib import Path
 
+import click
 import pytest
 
 from cli.main import cli
@@ -29,7 +30,8 @@ def test_every_flag_has_a_help_text_and_every_command_an_example(name):
     command = cli.commands[name]
     assert command.help
     assert "Example:  albert" in command.epilog
-    assert [p.name for p in command.params if not p.help] == []
+    flags = [p for p in command.params if isinstance(p, click.Option)]
+    assert [flag.name for flag in flags if not flag.help] == []
 
 
 def test_every_top_level_folder_is_described_in_the_readme():

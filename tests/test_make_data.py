@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from cli.options import INPUT_KINDS
+from pipeline.formats import KINDS
 from pipeline.inputs import find_inputs
 from pipeline.make_data import make_data
 from schemas.config import DataConfig
@@ -30,7 +30,7 @@ def texts(topics, tmp_path_factory):
 
 
 def run(texts, model, output, *, config=CONFIG, workers=1, split_bytes=1 << 20):
-    given = dict.fromkeys(INPUT_KINDS, ()) | {"books": tuple(texts)}
+    given = dict.fromkeys(KINDS, ()) | {"books": tuple(texts)}
     output.mkdir(parents=True)
     make_data(
         find_inputs(given),
@@ -122,7 +122,7 @@ def test_nothing_in_the_manifest_depends_on_the_machine(files, texts):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
-    given = dict.fromkeys(INPUT_KINDS, ()) | {"books": tuple(texts)}
+    given = dict.fromkeys(KINDS, ()) | {"books": tuple(texts)}
     found = find_inputs(given)
     missing = found[3]._replace(path=str(tmp_path / "gone.txt"))
     (tmp_path / "d").mkdir()
