@@ -87,15 +87,17 @@ def read_documents(
         counts: Receives what is damaged in the range.
     """
     unseen = Counter[str]()
-    first = 0
     following = part.following()
+    first = 0
     if part.start > 0:
+        scanned = Counter[str]()
         found = find_start(
-            read_blocks(part, counts=unseen),
+            read_blocks(part, counts=scanned),
             starts,
             following=read_blocks(following, counts=unseen),
         )
         if found is None:
+            counts.update(scanned)
             return
         first = found
     end = find_start(read_blocks(following, counts=unseen), starts)

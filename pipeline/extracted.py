@@ -48,9 +48,11 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
     min_words = 0
     is_first = True
     for line in lines:
-        if not line or line.isspace() or (is_first and line.strip() == title):
+        if not line or line.isspace():
             continue
-        is_first = False
+        is_title, is_first = is_first and line.strip() == title, False
+        if is_title:
+            continue
         if len(line) < _LONGEST_TITLE and is_apparatus(line):
             min_words = _MIN_WORDS_IN_APPARATUS
             continue

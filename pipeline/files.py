@@ -8,6 +8,7 @@ alone. Nothing else in the product opens an input.
 import glob
 import hashlib
 import io
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,12 +36,14 @@ def is_glob(path: str) -> bool:
     >>> is_glob("dumps/*.bz2"), is_glob("dumps")
     (True, False)
     """
-    return _GLOB.search(path) is not None and (is_remote(path) or not _exists(path))
+    return _GLOB.search(path) is not None and (
+        is_remote(path) or not os.path.exists(path)
+    )
 
 
 def is_folder(path: str) -> bool:
     """Whether all files below a path are meant."""
-    return path.endswith("/") if is_remote(path) else Path(path).is_dir()
+    return path.endswith("/") if is_remote(path) else os.path.isdir(path)
 
 
 def find_files(pattern: str) -> list[str]:
@@ -52,18 +55,11 @@ def find_files(pattern: str) -> list[str]:
     if is_remote(pattern):
         return _find_remote(pattern)
     path = Path(pattern)
-    if path.is_dir():
+    if is_folder(pattern):
         return sorted(str(p) for p in path.rglob("*") if _is_shown_file(p, path))
-    if _exists(pattern):
+    if os.path.exists(pattern):
         return [pattern]
     return sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
-
-
-def _exists(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:  # a pattern may be too long for a name
-        return False
 
 
 def _is_shown_file(path: Path, folder: Path) -> bool:
@@ -126,7 +122,10 @@ def _explained(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
+        details = getattr(error, "exception_details", None)
+        reason = error.strerror or str(
+            next(iter(details.values()), error) if details else error
+        )
         raise AlbertError(f"{path} cannot be read: {reason}.") from error
     except ValueError as error:
         # Beam has no better way to say that it knows no such file system.

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
 from pipeline.bookcorpus import is_tokenized
-from pipeline.lines import read_lines
+from pipeline.lines import read_lines, refuse_utf16
 from pipeline.plain_text import recognise_text
 from schemas.errors import AlbertError
 
@@ -109,12 +109,14 @@ def refuse_binary(head: bytes, *, path: str) -> None:
 
     Raises:
         UnusableFile: Names what it is and what to do.
+        AlbertError: It is UTF-16.
     """
     for magic, name in _ARCHIVES:
         if head.startswith(magic):
             raise UnusableFile(f"{path} is a {name}; give the text files inside it.")
     if head[257:262] == b"ustar":
         raise UnusableFile(f"{path} is a tar archive; unpack it and give the folder.")
+    refuse_utf16(head, path=path)
     if len(head) - len(head.translate(None, _CONTROL)) > len(head) // 20:
         raise UnusableFile(f"{path} is no text: it is full of control characters.")
 

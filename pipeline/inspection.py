@@ -22,7 +22,7 @@ from pipeline.formats import (
 )
 from pipeline.input_file import InputFile
 from pipeline.jsonl import MOST_RECORD_BYTES, parse
-from pipeline.lines import decode, refuse_utf16
+from pipeline.lines import decode
 from pipeline.mediawiki import read_siteinfo
 from pipeline.rows import TEXT_KEYS, Row, are_sentences, find_text, list_keys
 from schemas.errors import AlbertError
@@ -57,7 +57,6 @@ def inspect(
         UnusableFile: It is empty, or of no format that its kind allows.
     """
     head = read_head(path)
-    refuse_utf16(head, path=path)
     if not head.startswith(b"PAR1"):
         refuse_binary(head, path=path)
     is_forced = input_format in FORMATS_OF[kind]

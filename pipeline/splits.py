@@ -54,7 +54,7 @@ def plan_splits(
     room = 0
     pieces = [piece for file in files for piece in divide_file(file, split_bytes)]
     for piece in sorted(pieces, key=lambda piece: -piece.text_bytes):
-        if piece.text_bytes > room:
+        if not groups or piece.text_bytes > room:
             groups.append([])
             room = split_bytes
         groups[-1].append(piece)

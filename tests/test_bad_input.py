@@ -1,0 +1,340 @@
+"""The table of bad input: refused in one sentence, or counted and the rest kept.
+
+None hangs, none takes memory without bound, none loses a good document.
+"""
+
+import bz2
+import gzip
+import json
+import lzma
+import subprocess
+import sys
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from pipeline.inputs import find_inputs
+from pipeline.readers import read_split
+from pipeline.splits import plan_splits
+from schemas.errors import AlbertError
+
+CUT = "damaged or cut off compressed data"
+
+
+def read(kind, path, **settings):
+    """The texts of a file, and what was counted."""
+    counts = Counter()
+    files = find_inputs({kind: (str(path),)}, **settings)
+    texts = [
+        document.text
+        for split in plan_splits(files, split_bytes=1000)
+        for document in read_split(split, counts=counts)
+    ]
+    assert counts.pop("read") == len(texts)
+    return sorted(texts), counts
+
+
+def page(number, text="Ada wrote {number}."):
+    return (
+        f"<page>\n<title>{number}</title><ns>0</ns>\n<revision><text>"
+        f"{text.format(number=number)}</text></revision>\n</page>\n"
+    )
+
+
+def record(number):
+    return json.dumps({"text": f"Ada wrote {number}."}) + "\n"
+
+
+PAGES = "<mediawiki>\n" + "".join(map(page, range(100, 150))) + "</mediawiki>\n"
+RECORDS = "".join(map(record, range(100, 150)))
+MANY_RECORDS = "".join(record(n * 7919 % 100_003) for n in range(20_000)).encode()
+WROTE = [f"Ada wrote {number}." for number in range(100, 150)]
+
+
+# What is cut off, or damaged, costs no more than itself.
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+def test_a_truncated_file_keeps_what_it_has(tmp_path, pack):
+    data = pack(MANY_RECORDS)
+    (tmp_path / "rows").write_bytes(data[: len(data) * 3 // 4])
+    texts, counts = read("text", tmp_path / "rows")
+    assert len(texts) > 10_000
+    assert counts == {CUT: 1, "line is not a JSON record": 1}
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+def test_a_file_of_which_only_the_first_bytes_arrived_is_damaged(tmp_path, pack):
+    (tmp_path / "rows").write_bytes(pack(RECORDS.encode())[:12])
+    with pytest.raises(AlbertError, match=r"/rows is damaged\.$"):
+        read("text", tmp_path / "rows")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_damaged_file_keeps_what_was_before(tmp_path, pack):
+    data = bytearray(pack(MANY_RECORDS))
+    data[-1000:-700] = bytes(300)
+    (tmp_path / "rows").write_bytes(data)
+    texts, counts = read("text", tmp_path / "rows")
+    assert len(texts) > 10_000
+    assert counts[CUT] == 1
+
+
+def test_a_truncated_multistream_dump_loses_one_stream(tmp_path):
+    streams = [bz2.compress(page(n).encode()) for n in range(100, 150)]
+    (tmp_path / "dump.bz2").write_bytes(b"".join(streams)[:-30])
+    texts, counts = read("wikipedia", tmp_path / "dump.bz2")
+    assert texts == WROTE[:-1]
+    assert counts == {CUT: 1}
+
+
+def test_a_corrupt_stream_of_a_dump_loses_its_pages(tmp_path):
+    streams = [bytearray(bz2.compress(page(n).encode())) for n in range(100, 150)]
+    streams[20][20] ^= 255
+    (tmp_path / "dump.bz2").write_bytes(b"".join(streams))
+    texts, counts = read("wikipedia", tmp_path / "dump.bz2")
+    assert texts == WROTE[:20] + WROTE[21:]
+    assert counts == {CUT: 1}
+
+
+def test_a_dump_that_ends_in_a_page_keeps_those_before(tmp_path):
+    (tmp_path / "dump.xml").write_text(PAGES[:-60])
+    texts, counts = read("wikipedia", tmp_path / "dump.xml")
+    assert texts == WROTE[:-1]
+    assert counts == {"page cut off": 1}
+
+
+def test_wikiextractor_output_that_ends_in_an_article_keeps_those_before(tmp_path):
+    article = '<doc id="1" title="A">\nA\n\nAda wrote the first of all {}.\n\n</doc>\n'
+    text = article.format("programs") + article.format("books").removesuffix("</doc>\n")
+    (tmp_path / "wiki_00").write_text(text)
+    texts, counts = read("wikipedia", tmp_path / "wiki_00")
+    assert texts == ["Ada wrote the first of all programs."]
+    assert counts == {"page cut off": 1}
+
+
+def test_truncated_parquet_is_damaged(tmp_path):
+    pq.write_table(pa.table({"text": ["Ada wrote."]}), tmp_path / "table")
+    (tmp_path / "table").write_bytes((tmp_path / "table").read_bytes()[:-9])
+    with pytest.raises(AlbertError, match=r"/table is damaged: it has no end of a par"):
+        read("text", tmp_path / "table")
+
+
+def test_a_damaged_row_group_costs_no_other(tmp_path):
+    path = tmp_path / "table"
+    table = pa.table({"text": [f"Ada wrote {n}." for n in range(100, 150)]})
+    pq.write_table(table, path, row_group_size=10, compression="gzip")
+    column = pq.ParquetFile(path).metadata.row_group(2).column(0)
+    middle = column.dictionary_page_offset + column.total_compressed_size // 2
+    data = bytearray(path.read_bytes())
+    data[middle - 15 : middle + 15] = bytes(30)
+    path.write_bytes(data)
+    texts, counts = read("text", tmp_path / "table")
+    assert len(texts) == 40
+    assert counts == {"damaged row group": 1}
+
+
+# What is no text, or not what it is given for, is refused in one sentence.
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "message"),
+    [
+        ("books", b"", "FILE is empty."),
+        ("books", gzip.compress(b""), "FILE is empty."),
+        (
+            "books",
+            "A novel.".encode("utf-16"),
+            "FILE is UTF-16; convert it to UTF-8, for example with "
+            "iconv -f UTF-16 -t UTF-8.",
+        ),
+        (
+            "wikipedia",
+            PAGES.encode("utf-16-le"),
+            "FILE is UTF-16; convert it to UTF-8, for example with "
+            "iconv -f UTF-16 -t UTF-8.",
+        ),
+        (
+            "books",
+            b"PK\x03\x04 and so on",
+            "FILE is a zip archive; give the text files inside it.",
+        ),
+        (
+            "wikipedia",
+            b"7z\xbc\xaf\x27\x1c and so on",
+            "FILE is a 7z archive; give the text files inside it.",
+        ),
+        (
+            "text",
+            gzip.compress(b"a.txt".ljust(257, b"\0") + b"ustar"),
+            "FILE is a tar archive; unpack it and give the folder.",
+        ),
+        (
+            "text",
+            bytes(range(1, 256)) * 9,
+            "FILE is no text: it is full of control characters.",
+        ),
+        (
+            "wikipedia",
+            b"616:10:AccessibleComputing\n616:12:Anarchism\n",
+            "--wikipedia: FILE is the index of a dump and not needed; give the "
+            ".xml.bz2 file beside it.",
+        ),
+        (
+            "wikipedia",
+            b"Ada wrote.\n",
+            "--wikipedia: FILE is none of MediaWiki dump, wikiextractor output, JSON "
+            "lines and parquet; give plain text with --text.",
+        ),
+        (
+            "text",
+            PAGES.encode(),
+            "--text: FILE is a MediaWiki dump; give it with --wikipedia.",
+        ),
+        (
+            "books",
+            b'<doc id="1" title="A">\n',
+            "--books: FILE is wikiextractor output; give it with --wikipedia.",
+        ),
+        (
+            "text",
+            b'{\n  "text": "Ada wrote."\n}\n',
+            "FILE is JSON, but not one record a line.",
+        ),
+        (
+            "text",
+            b'{"id": 1, "body": {"text": "Ada."}, "title": "A"}\n',
+            '--text: FILE has no key "text", its keys of text are body.text, title; '
+            "say with --text-key where the text is.",
+        ),
+        (
+            "text",
+            b'{"id": 1}\n',
+            '--text: FILE has no key "text", nor any text; say with --text-key where '
+            "the text is.",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path, kind, data, message):
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    with pytest.raises(AlbertError) as error:
+        read(kind, path)
+    assert str(error.value).replace(str(path), "FILE") == message
+
+
+@pytest.mark.parametrize("text_key", [None, "body", "title.text"])
+def test_a_wrong_key_or_column_is_named_with_those_there_are(tmp_path, text_key):
+    table = pa.table({"id": [1], "title": ["A"], "body": [{"text": "Ada."}]})
+    pq.write_table(table, tmp_path / "table")
+    with pytest.raises(AlbertError) as error:
+        read("text", tmp_path / "table", text_key=text_key)
+    assert str(error.value) == (
+        f"--text: {tmp_path / 'table'} has no column "
+        f'"{text_key or "text"}", its columns of text are title, body.text; say with '
+        f"--text-key where the text is."
+    )
+    assert read("text", tmp_path / "table", text_key="body.text") == (["Ada."], {})
+
+
+def test_a_missing_path_is_named(tmp_path):
+    with pytest.raises(AlbertError, match=r"^--books: \S*/none\.txt does not exist\.$"):
+        read("books", tmp_path / "none.txt")
+    with pytest.raises(AlbertError, match=r"^--books: the folder \S* has no files\.$"):
+        read("books", tmp_path)
+
+
+def test_a_folder_without_text_is_named(tmp_path):
+    (tmp_path / "README").write_text("Read me.")
+    with pytest.raises(
+        AlbertError, match=r"^--books: nothing in \S* can be read: \S*/"
+    ):
+        read("books", tmp_path)
+
+
+def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "novel.txt"
+    path.write_text("Ada wrote.")
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(AlbertError) as error:
+        read("books", path)
+    assert str(error.value) == f"{path} cannot be read: Permission denied."
+
+
+# What is odd inside a text is counted, and the text kept.
+
+
+def test_lines_that_are_not_utf8_are_read_as_windows_1252(tmp_path):
+    text = "Émile came.\n\n".encode() + "Zoë said “no”.\n".encode("cp1252")
+    (tmp_path / "novel.txt").write_bytes(text)
+    texts, counts = read("books", tmp_path / "novel.txt")
+    assert texts == ["Émile came.\nZoë said “no”."]
+    assert counts == {"line not UTF-8, read as Windows-1252": 1}
+
+
+def test_zero_bytes_are_taken_out(tmp_path):
+    (tmp_path / "novel.txt").write_bytes(b"Ada\0 wrote\0.\n")
+    assert read("books", tmp_path / "novel.txt") == (
+        ["Ada wrote."],
+        {"zero byte taken out": 2},
+    )
+
+
+def test_broken_lines_of_json_are_counted(tmp_path):
+    bad = ['{"text": "Ada', "[1, 2]", "null", '{"text": 7}', '{"title": "x"}', "", " "]
+    bad += ["[" * 100_000, '{"text": ""}', '{"text": " * * * "}']
+    (tmp_path / "rows.jsonl").write_text(RECORDS + "\n".join(bad) + "\n" + record(7))
+    texts, counts = read("text", tmp_path / "rows.jsonl")
+    assert texts == [*WROTE, "Ada wrote 7."]
+    assert counts == {"line is not a JSON record": 4, "no text": 4}
+
+
+def test_half_characters_of_json_do_not_stop_the_work(tmp_path):
+    (tmp_path / "rows.jsonl").write_text(
+        '{"text": "Ada \\ud83d wrote\\u0000 \\u00e9."}'
+    )
+    assert read("text", tmp_path / "rows.jsonl") == (["Ada ? wrote é."], {})
+
+
+def test_an_xml_bomb_is_text_like_any_other(tmp_path):
+    bomb = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>\n'
+    (tmp_path / "dump.xml").write_text(
+        "<?xml version='1.0'?>\n"
+        + bomb
+        + page(1, "Ada wrote &b;&b; and &amp; {number}.")
+    )
+    texts, _ = read("wikipedia", tmp_path / "dump.xml")
+    assert texts == ["Ada wrote &b;&b; and & 1."]
+
+
+@pytest.mark.parametrize("kind", ["text", "books"])
+def test_a_line_without_end_takes_bounded_memory(tmp_path, kind):
+    path = tmp_path / "line.txt"
+    with path.open("wb") as file:
+        for _ in range(100):
+            file.write(b"he came and she left " * (1_000_000 // 21))
+    program = (
+        "import resource, sys\n"
+        "from tests.test_bad_input import read\n"
+        "from pipeline.inputs import find_inputs\n"
+        "from pipeline.readers import read_file\n"
+        "(file,) = find_inputs({sys.argv[1]: (sys.argv[2],)})\n"
+        "print(sum(len(p) for d in read_file(file) for p in d.paragraphs))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, kind, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    characters, megabytes = map(int, result.stdout.split())
+    assert characters > 99_000_000
+    assert megabytes < 300

@@ -1,0 +1,62 @@
+import pytest
+
+from pipeline import files
+from pipeline.inputs import find_inputs
+from pipeline.readers import read_file
+from schemas.errors import AlbertError
+
+
+@pytest.fixture(scope="module")
+def remote():
+    """Beam is imported, and knows what begins with memory://."""
+    return pytest.importorskip("tests.memory_files")
+
+
+def test_a_remote_folder_is_found_and_read(remote):
+    found = find_inputs({"books": ("memory://shelf/",)})
+    assert [(file.path, file.bytes, file.sha256) for file in found] == [
+        ("memory://shelf/low/b.txt", 13, "checksum:crc-13"),
+        ("memory://shelf/a.txt", 39, "checksum:crc-39"),
+    ]
+    assert found[0].describe()["name"] == "b.txt"
+    (document,) = read_file(found[1])
+    assert document.paragraphs == ("It was late when the miller came home.",)
+
+
+def test_a_remote_glob_is_found(remote):
+    assert files.find_files("memory://shelf/*.txt") == ["memory://shelf/a.txt"]
+    assert files.find_files("memory://shelf/low/b.txt") == ["memory://shelf/low/b.txt"]
+    assert files.find_files("memory://shelf/none") == []
+
+
+def test_a_remote_file_that_is_gone_is_said_in_one_sentence(remote):
+    with pytest.raises(AlbertError, match=r"^memory://x cannot be read: .* is gone\.$"):
+        files.open_binary("memory://x")
+
+
+def test_an_unknown_file_system_is_named():
+    with pytest.raises(AlbertError, match=r"^nowhere://x cannot be read: .*\[gcp\]\.$"):
+        files.find_files("nowhere://x")
+
+
+def test_a_local_glob_may_go_into_folders(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for name in ("1.txt", "a/2.txt", "a/b/3.txt"):
+        (tmp_path / name).write_text("x")
+    found = files.find_files(f"{tmp_path}/**/*.txt")
+    assert [path.removeprefix(f"{tmp_path}/") for path in found] == [
+        "1.txt",
+        "a/2.txt",
+        "a/b/3.txt",
+    ]
+
+
+def test_a_file_may_be_called_like_a_glob(tmp_path):
+    (tmp_path / "what?[1].txt").write_text("x")
+    path = str(tmp_path / "what?[1].txt")
+    assert files.find_files(path) == [path]
+    assert not files.is_glob(path)
+
+
+def test_a_very_long_name_is_no_file():
+    assert files.find_files("x" * 10_000) == []

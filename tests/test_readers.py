@@ -1,0 +1,213 @@
+import bz2
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.documents import Dropped
+from pipeline.inputs import find_inputs
+from pipeline.readers import read_file, read_piece, read_split
+from pipeline.splits import plan_splits
+
+GOLDEN = Path(__file__).parent / "golden" / "inputs"
+INPUTS = sorted(set(GOLDEN.iterdir()) - set(GOLDEN.glob("*.documents")))
+TEXT_KEYS = {"text-records.jsonl": "body.text"}
+
+
+def written(documents):
+    """Documents as the golden files have them: a paragraph a line, ---- between."""
+    lines = []
+    for number, document in enumerate(documents):
+        if isinstance(document, Dropped):
+            lines.append(f"---- {document.reason}")
+        else:
+            lines += [*(["----"] if number else []), *document.paragraphs]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
+def test_a_file_is_read_as_written_beside_it(path):
+    kind = path.name.partition("-")[0]
+    (file,) = find_inputs({kind: (str(path),)}, text_key=TEXT_KEYS.get(path.name))
+    expected = path.with_name(path.name + ".documents").read_text()
+    assert written(read_file(file)) == expected
+
+
+def page(number):
+    return (
+        f"  <page>\n    <title>Page {number}</title>\n    <ns>{number % 7 // 6}</ns>\n"
+        f"    <revision><text>Page {number} was written by ''Ada'' herself."
+        f"</text></revision>\n  </page>\n"
+    )
+
+
+def article(number):
+    return (
+        f'<doc id="{number}" url="http://en.wikipedia.org" title="Page {number}">\n'
+        f"Page {number}\n\nPage {number} was written by Ada herself.\n\n</doc>\n"
+    )
+
+
+def record(number):
+    text = f"Page {number} was written by Ada.\nShe wrote it herself, alone."
+    return json.dumps({"title": f"Page {number}", "text": text}) + "\n"
+
+
+def sentence(number):
+    cue = "all rights reserved .\n" if number % 13 == 12 else ""
+    return f"{cue}the miller counted {number} sacks of flour before he slept .\n"
+
+
+def sentence_record(number):
+    return "".join(
+        json.dumps({"id": number, "text": line}) + "\n"
+        for line in sentence(number).splitlines()
+    )
+
+
+def block(number):
+    return f"Ada wrote page {number}.\nShe wrote it herself.\n" + "\n" * (number % 3)
+
+
+SOURCES = {
+    "mediawiki": ("wikipedia", page, "<mediawiki xml:lang='en'>\n"),
+    "wikiextractor": ("wikipedia", article, ""),
+    "jsonl": ("wikipedia", record, ""),
+    "bookcorpus": ("books", sentence, ""),
+    "jsonl-sentences": ("books", sentence_record, ""),
+    "sentences": ("text", block, ""),
+}
+
+
+def write(path, source, *, count, compression):
+    """A file of so many records, some of them not quite right."""
+    _, make, head = SOURCES[source]
+    # 3 bytes that no line of UTF-8 has, and a zero byte.
+    parts = [make(n).encode().replace(b"page 5", b"p\xe9g\0 5") for n in range(count)]
+    parts[0] = head.encode() + parts[0]
+    if compression == "bz2":
+        streams = [b"".join(parts[i : i + 10]) for i in range(0, count, 10)]
+        path.write_bytes(b"".join(map(bz2.compress, streams)))
+    else:
+        text = b"".join(parts)
+        path.write_bytes(gzip.compress(text) if compression == "gz" else text)
+
+
+def read(files, *, split_bytes):
+    """All that reading gives: the documents, and what it counted."""
+    counts = Counter()
+    splits = plan_splits(files, split_bytes=split_bytes)
+    documents = Counter(
+        tuple(document)
+        for split in splits
+        for document in read_split(split, counts=counts)
+    )
+    return documents, counts
+
+
+@pytest.mark.parametrize("compression", ["none", "bz2", "gz"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_size_of_the_splits_never_shows(tmp_path, source, compression):
+    path = tmp_path / "file"
+    write(path, source, count=90, compression=compression)
+    kind = SOURCES[source][0]
+    files = find_inputs({kind: (str(path),)}, input_format=source)
+    assert [file.format for file in files] == [source]
+    whole = read(files, split_bytes=1 << 30)
+    assert whole[1]["read"] > 5
+    for split_bytes in (1, 37, 400, 5000):
+        assert read(files, split_bytes=split_bytes) == whole
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 5000), st.sampled_from(sorted(SOURCES)))
+def test_no_size_of_the_splits_shows(tmp_path_factory, split_bytes, source):
+    path = tmp_path_factory.mktemp("split") / "file"
+    write(path, source, count=40, compression="none")
+    kind = SOURCES[source][0]
+    files = find_inputs({kind: (str(path),)}, input_format=source)
+    assert read(files, split_bytes=split_bytes) == read(files, split_bytes=1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("wikipedia", {"read": 90, "no text": 7}),
+        ("books", {"read": 7, "no text": 1}),
+    ],
+)
+def test_row_groups_never_show(tmp_path, kind, expected):
+    texts = [line for n in range(90) for line in sentence(n).splitlines()]
+    if kind == "wikipedia":
+        texts = [f"{text}\n{text}" for text in texts]
+    table = pa.table({"text": [*texts, None], "id": range(len(texts) + 1)})
+    results = []
+    for rows in (7, 1000):
+        path = tmp_path / f"{rows}.parquet"
+        pq.write_table(table, path, row_group_size=rows)
+        files = find_inputs({kind: (str(path),)})
+        results += [read(files, split_bytes=size) for size in (1, 600, 1 << 30)]
+    assert all(result == results[0] for result in results)
+    assert results[0][1] == expected
+
+
+def test_the_order_of_the_files_never_shows(tmp_path):
+    paths = []
+    for source in ("mediawiki", "jsonl", "wikiextractor"):
+        paths.append(str(tmp_path / source))
+        write(tmp_path / source, source, count=20, compression="none")
+    files = find_inputs({"wikipedia": tuple(paths)})
+    again = find_inputs({"wikipedia": (*reversed(paths), str(tmp_path))})
+    assert files == again
+    assert plan_splits(files) == plan_splits(again)
+
+
+def test_a_damaged_stream_of_a_dump_costs_its_pages_only(tmp_path):
+    path = tmp_path / "dump.bz2"
+    write(path, "mediawiki", count=60, compression="bz2")
+    data = bytearray(path.read_bytes())
+    data[data.index(b"BZh9", len(data) // 2) + 20] ^= 255
+    path.write_bytes(data)
+    files = find_inputs({"wikipedia": (str(path),)})
+    documents, counts = read(files, split_bytes=1 << 30)
+    assert counts["damaged or cut off compressed data"] == 1
+    assert counts["read"] == 43
+    assert read(files, split_bytes=500) == (documents, counts)
+
+
+def test_a_dump_without_line_feeds_is_read_whole(tmp_path):
+    path = tmp_path / "dump.xml"
+    path.write_text(
+        "<mediawiki>" + "".join(page(n).replace("\n", "") for n in range(9))
+    )
+    files = find_inputs({"wikipedia": (str(path),)})
+    assert read(files, split_bytes=100)[1]["read"] == 8
+
+
+def test_pieces_of_a_document_go_with_the_whole(tmp_path):
+    path = tmp_path / "long.txt"
+    sentences = [f"He counted {n} sacks." for n in range(4500)]
+    path.write_text("\n\n".join(sentences))
+    files = find_inputs({"books": (str(path),)})
+    (split,) = plan_splits(files)
+    parts = list(read_split(split, counts=Counter()))
+    assert "\n".join(part.text for part in parts).split("\n") == sentences
+    assert [len(part.text.split("\n")) for part in parts] == [1500, 1500, 1500]
+    assert len({part.id[:8] for part in parts}) == 1
+    assert len({part.id for part in parts}) == 3
+
+
+def test_every_piece_of_a_split_is_read(tmp_path):
+    for number in range(5):
+        (tmp_path / f"{number}.txt").write_text(f"This is the book number {number}.")
+    (split,) = plan_splits(find_inputs({"books": (str(tmp_path),)}))
+    counts = Counter()
+    assert len(list(read_split(split, counts=counts))) == 5
+    assert counts == {"read": 5}
+    assert len(list(read_piece(split.pieces[0], counts=counts))) == 1

@@ -1,0 +1,93 @@
+import pytest
+
+from pipeline.documents import Dropped
+from pipeline.extracted import article_document
+from pipeline.wikiextractor import read_articles
+
+SENTENCE = "Ada wrote the first of all programs."
+
+
+def article(title, *body):
+    return [f'<doc id="1" url="u" title="{title}">', title, "", *body, "", "</doc>"]
+
+
+@pytest.mark.parametrize("title", ["Ada", 'The "Countess" of L.', "A > B", "1815"])
+def test_the_title_is_no_text(title):
+    (document,) = read_articles(article(title, SENTENCE))
+    assert document.paragraphs == (SENTENCE,)
+
+
+def test_a_title_further_down_is_text():
+    (document,) = read_articles(article(SENTENCE, "", SENTENCE))
+    assert document.paragraphs == (SENTENCE,)
+
+
+def test_what_looks_like_markup_in_an_article_is_not_the_end():
+    lines = article("Ada", SENTENCE, "<doc of a kind", "She met </doc> and he met her.")
+    (document,) = read_articles(lines)
+    assert document.paragraphs == (SENTENCE, "She met and he met her.")
+
+
+def test_an_article_without_end_is_dropped_and_the_next_one_read():
+    lines = [*article("A", SENTENCE)[:-1], *article("B", SENTENCE)]
+    cut_off, document = read_articles(lines)
+    assert cut_off == Dropped("page cut off")
+    assert document.paragraphs == (SENTENCE,)
+
+
+def test_what_stands_between_articles_is_not_read():
+    assert list(read_articles(["<docs>", SENTENCE, "</docs>"])) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Ada ( ; born 1815) was the first programmer.", "Ada (born 1815) was the"),
+        ("Ada () was the first programmer of all.", "Ada was the first programmer"),
+        ("Ada , the first programmer of all , wrote.", "Ada, the first programmer"),
+        ("As of 2013[ [update]], five letters are known.", "As of 2013, five"),
+        ("Fresnel ( ; ]; 1788–1827) was a French engineer.", "Fresnel (1788–1827) was"),
+        ("She [[wrote]] it <br/>all by herself in 1843.", "She wrote it all by"),
+    ],
+)
+def test_holes_and_residue_are_mended(line, expected):
+    (paragraph,) = article_document([line], title="").paragraphs
+    assert paragraph.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Early life and education.",
+        "Early life",
+        "Kingdom of Hungary:",
+        "|laydate = {{#if: a b c d e f g h",
+        " #if: a b c d e f g h i j",
+        "}}{{ #if: some words behind it that are many.",
+        "* a list item of very many words is here",
+        "",
+    ],
+)
+def test_what_is_no_prose_is_left_out(line):
+    assert article_document([line, SENTENCE], title="").paragraphs == (SENTENCE,)
+
+
+def test_references_are_left_out_and_prose_behind_them_is_not():
+    prose = "She was taught by Augustus De Morgan, who wrote of her letters. " * 5
+    lines = [
+        SENTENCE,
+        "References",
+        "Woolley, B. (1999). The Bride of Science. London: Macmillan.",
+        prose,
+    ]
+    assert article_document(lines, title="").paragraphs == (SENTENCE, prose.strip())
+
+
+def test_text_without_spaces_is_prose_by_its_length():
+    lines = ["エイダ", "エイダは最初のプログラムを書いたと言われている。"]
+    assert article_document(lines, title="エイダ").paragraphs == (lines[1],)
+
+
+def test_a_list_of_meanings_has_no_text():
+    (dropped,) = read_articles(article("Ada", "Ada may refer to:"))
+    assert dropped == Dropped("no text")
