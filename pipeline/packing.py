@@ -119,9 +119,9 @@ def pack(
             draw(key, number), max_tokens=max_tokens, short_seq_prob=short_seq_prob
         )
         end = sequence_end(document, start, target=target, max_tokens=max_tokens)
-        sequence = Sequence(start, end, number, is_short, end == length)
-        sequences.append(sequence)
+        sequence = Sequence(start, end, number, is_short, is_document_end=False)
         start, number = next_start(sequence), number + 1
+        sequences.append(sequence._replace(is_document_end=start == length))
     return mend_last(sequences, document, max_tokens=max_tokens)
 
 

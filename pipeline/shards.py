@@ -247,7 +247,8 @@ def put_back(sequence: Sequence, *, pieces: Pieces, first: int, copy_key: int) -
     """Where the next sequence starts when B comes from another document.
 
     That is so with probability 1/2; then the second half of the sequence is not used
-    and opens the next one, provided that it has the two words which that needs.
+    and opens the next one. A single word at the end of a document stays where it was,
+    see `pipeline.packing.mend_last`.
 
     Args:
         sequence: As packed.
@@ -267,8 +268,7 @@ def put_back(sequence: Sequence, *, pieces: Pieces, first: int, copy_key: int) -
         may_cut=pieces.may_cut,
         keys=key,
     )
-    rest = pieces.may_cut[middle[0] : end]
-    return int(middle[0]) - first if np.count_nonzero(rest) > 1 else sequence.end
+    return int(middle[0]) - first
 
 
 def in_written_order(
