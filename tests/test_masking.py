@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline import masking
 from pipeline.draws import PURPOSES, draw, draws, hash_key
 from pipeline.masking import (
-    ROUNDS,
-    TRIES,
     SpanChooser,
     budgets,
     mask,
@@ -106,9 +104,9 @@ class OneRow:
     def choose(self):
         """The spans, as (first word, number of words)."""
         while self.left:
-            for _ in range(ROUNDS):
+            for _ in range(masking.ROUNDS):
                 self.try_place()
-            if self.left and self.failures >= TRIES:
+            if self.left and self.failures >= masking.TRIES:
                 self.search()
         return self.spans
 
@@ -158,8 +156,14 @@ class OneRow:
             self.left = 0
 
 
-@given(batches, shares, max_ngrams)
-def test_spans_of_a_batch_are_those_chosen_row_by_row(batch, share, max_ngram):
+@pytest.mark.parametrize(("rounds", "tries"), [(8, 24), (1, 1)])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batch=batches, share=shares, max_ngram=max_ngrams)
+def test_spans_of_a_batch_are_those_chosen_row_by_row(
+    batch, share, max_ngram, rounds, tries, monkeypatch
+):
+    monkeypatch.setattr(masking, "ROUNDS", rounds)
+    monkeypatch.setattr(masking, "TRIES", tries)
     rows, keys = rows_of(batch), keys_of(batch)
     budget = budgets_of(rows, share=share)
     chooser = SpanChooser(rows, budget, keys=keys, max_ngram=max_ngram)

@@ -207,7 +207,7 @@ def test_of_next_sentence_pairs_half_do_not_follow(topics, tokenizer):
     config = DataConfig(max_seq_length=64, sentence_task="nsp").resolved(input_bytes=0)
     _, copies = copies_of(topics, tokenizer=tokenizer, config=config, copies=5)
     labels = [row["next_sentence_labels"] for _, rows, _ in copies for row in rows]
-    assert np.mean(labels) == pytest.approx(0.5, abs=0.02)
+    assert np.mean(labels) == pytest.approx(0.5, abs=0.01)
 
 
 def test_where_there_is_no_other_document_every_pair_follows(topics, tokenizer):
@@ -218,22 +218,10 @@ def test_where_there_is_no_other_document_every_pair_follows(topics, tokenizer):
     assert {tuple(row["next_sentence_labels"]) for row in rows} == {(0,)}
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        "sop",
-        pytest.param(
-            "nsp",
-            marks=pytest.mark.xfail(
-                strict=True, reason="a last sequence put back in part counts as an end"
-            ),
-        ),
-        "none",
-    ],
-)
+@pytest.mark.parametrize("task", ["sop", "nsp", "none"])
 def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
     config = DataConfig(max_seq_length=64, sentence_task=task).resolved(input_bytes=0)
-    documents = distinct(topics)[0]
+    documents, _ = distinct(topics)
     pieces = tokenize(documents, tokenizer=tokenizer, config=config)
     (sequences,) = pack_copies(pieces, copies=1, config=config)
     assert sequences.is_end.sum() == len(documents)
