@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
+from cli.evaluate import evaluate
 from cli.inspect import inspect
 from cli.make_data import make_data
 from cli.pretrain import pretrain
@@ -77,3 +78,4 @@ cli.add_command(vocab)
 cli.add_command(make_data)
 cli.add_command(pretrain)
 cli.add_command(inspect)
+cli.add_command(evaluate)

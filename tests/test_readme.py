@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
 
 
 def test_the_readme_shows_all_three_commands():
-    assert {command[1] for command in commands()} == {"vocab", "make-data", "pretrain"}
+    assert {"vocab", "make-data", "pretrain"} <= {command[1] for command in commands()}
 
 
 def test_every_target_of_make_that_the_readme_names_exists():
@@ -54,20 +54,17 @@ def test_every_target_of_make_that_the_readme_names_exists():
 
 
 def test_the_commands_run_in_the_order_of_the_readme(folder):
-    runs = set()
+    outputs = set()
     for number, command in enumerate(commands()):
-        name = command[1]
-        output = command[command.index("--output") + 1]
-        # A second pretrain in the README has settings of its own.
-        fresh = [] if output not in runs else ["--output", f"{output}-{number}"]
-        runs.add(output)
+        arguments = [*command[1:], *SMALLER.get(command[1], [])]
+        if "--output" in command:
+            output = command[command.index("--output") + 1]
+            # A second pretrain in the README has settings of its own.
+            if output in outputs:
+                arguments += ["--output", f"{output}-{number}"]
+            outputs.add(output)
         done = subprocess.run(
-            [
-                *(sys.executable, "-c", "from cli.main import cli; cli()"),
-                *command[1:],
-                *SMALLER[name],
-                *fresh,
-            ],
+            [sys.executable, "-c", "from cli.main import cli; cli()", *arguments],
             cwd=folder,
             capture_output=True,
             text=True,
