@@ -13,7 +13,7 @@ from pipeline.masking import (
     replacements,
 )
 from pipeline.pairs import Rows
-from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
+from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID, UNK_ID
 
 VOCAB_SIZE = 2000
 
@@ -212,6 +212,20 @@ def test_special_pieces_are_never_masked(batch, share, max_ngram):
     special = rows.ids < 5
     assert masked.ids[special].tolist() == rows.ids[special].tolist()
     assert masked.labels.min(initial=5) >= 5
+
+
+def test_unknown_pieces_are_never_masked():
+    rows = rows_of([([1] * 20, [1] * 20)])
+    rows.ids[5:15] = UNK_ID
+    masked = mask(
+        rows,
+        keys=np.ones(1, np.uint64),
+        vocab_size=VOCAB_SIZE,
+        budget=np.array([25]),
+        max_ngram=3,
+    )
+    assert len(masked.labels) > 10
+    assert UNK_ID not in masked.labels
 
 
 @given(batches, shares, max_ngrams)

@@ -1,9 +1,16 @@
 import numpy as np
+import pytest
 import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.tf_example import Column, encode_examples, float_bytes, varints
+from pipeline.tf_example import (
+    Column,
+    decode_example,
+    encode_examples,
+    float_bytes,
+    varints,
+)
 from schemas.example import FEATURES
 
 FEATURE_NAMES = [feature.name for feature in FEATURES]
@@ -109,3 +116,27 @@ def test_floats_take_four_bytes_each():
         b"\x00\x00\x80\x3f\x00\x00\x00\x00",
         [0, 4, 8],
     )
+
+
+numbers = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=300)
+
+
+@given(st.dictionaries(st.sampled_from(FEATURE_NAMES), integers | numbers))
+def test_an_example_of_tensorflow_is_decoded_to_its_values(features):
+    assert decode_example(tensorflow_example(features)) == features
+
+
+@given(st.binary(max_size=60))
+def test_bytes_are_decoded_or_refused(record):
+    try:
+        features = decode_example(record)
+    except ValueError:
+        return
+    assert isinstance(features, dict)
+
+
+@given(st.integers(1, 30))
+def test_an_example_that_is_cut_off_is_refused(missing):
+    record = tensorflow_example({"input_ids": [2, 300, 3], "masked_lm_ids": [7]})
+    with pytest.raises(ValueError, match="cut off"):
+        decode_example(record[:-missing])

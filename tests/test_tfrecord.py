@@ -1,11 +1,12 @@
 import hashlib
 import io
 
+import pytest
 import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.tfrecord import RecordWriter, frame, masked_crc
+from pipeline.tfrecord import RecordWriter, frame, masked_crc, read_records
 
 records = st.lists(st.binary(max_size=300), max_size=20)
 
@@ -59,3 +60,27 @@ def test_a_writer_knows_what_it_wrote(batches):
     assert writer.records == sum(map(len, batches))
     assert writer.bytes == len(content)
     assert writer.sha256() == hashlib.sha256(content).hexdigest()
+
+
+def test_the_records_of_a_file_of_tensorflow_are_read(tmp_path):
+    batch = [b"", b"albert", bytes(range(256)) * 100]
+    with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
+        for record in batch:
+            writer.write(record)
+    with (tmp_path / "theirs").open("rb") as file:
+        assert list(read_records(file)) == batch
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data[:-1], "the record at byte 17 is cut off"),
+        (lambda data: data[:25], "the length of the record at byte 17 is damaged"),
+        (lambda data: data[:-5] + b"X" + data[-4:], "the record at byte 17 is damaged"),
+        (lambda data: b"X" + data[1:], "the length of the record at byte 0 is damaged"),
+    ],
+)
+def test_damage_is_found_and_its_place_said(damage, message):
+    content = damage(frame(b"a") + frame(b"albert"))
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        list(read_records(io.BytesIO(content)))
