@@ -9,7 +9,7 @@ A range of a multistream bz2 file holds the text of the streams that begin in it
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 from typing import NamedTuple
@@ -46,7 +46,9 @@ class ByteRange(NamedTuple):
 _NOTHING = ByteRange("", 0, 0)
 
 
-def read_blocks(part: ByteRange, *, counts: Counter[str]) -> Iterator[bytes]:
+def read_blocks(
+    part: ByteRange, *, counts: Counter[str]
+) -> Generator[bytes, None, None]:
     """The bytes of a range, decompressed.
 
     Args:

@@ -90,7 +90,7 @@ def read_head(path: str) -> bytes:
         UnusableFile: There are none.
     """
     counts = Counter[str]()
-    with closing(read_blocks(ByteRange(path), counts=counts)) as blocks:  # type: ignore[type-var]
+    with closing(read_blocks(ByteRange(path), counts=counts)) as blocks:
         reader = BlockReader(blocks)
         head = b""
         while len(head) < HEAD_BYTES and (data := reader.read(HEAD_BYTES - len(head))):

@@ -53,7 +53,7 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     blocks = sum(1 for a, b in zip(["", *lines], lines, strict=False) if b and not a)
     is_blocks = blocks == 1 or len(full) >= 1.5 * blocks
     if complete >= 0.75 * len(full) and several <= 0.3 * len(full) and is_blocks:
-        return "sentences" if is_whole or blocks > 1 else "bookcorpus"
+        return "sentences" if is_whole or "" in lines else "bookcorpus"
     return "prose"
 
 

@@ -2,15 +2,14 @@
 
 import statistics
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pipeline.bookcorpus import read_bookcorpus
 from pipeline.books import book_document
 from pipeline.documents import Document, Dropped
 from pipeline.extracted import article_document
+from pipeline.formats import Kind
 from pipeline.plain_text import NO_TEXT, prose_document
-
-RowKind = Literal["wikipedia", "books", "text"]
 
 # Where the text is unless --text-key says; the second is json-wikipedia's.
 TEXT_KEYS = ("text", "paragraphs")
@@ -65,7 +64,7 @@ def are_sentences(texts: list[str]) -> bool:
     return statistics.median(map(len, texts)) < _MOST_SENTENCE_CHARACTERS
 
 
-def row_document(row: Row, *, kind: RowKind) -> Document | Dropped:
+def row_document(row: Row, *, kind: Kind) -> Document | Dropped:
     """A row as a document of its kind."""
     if kind == "wikipedia":
         return article_document(row.text.split("\n"), title=row.title)
@@ -73,7 +72,7 @@ def row_document(row: Row, *, kind: RowKind) -> Document | Dropped:
 
 
 def read_rows(
-    rows: Iterable[Row | Dropped], *, kind: RowKind
+    rows: Iterable[Row | Dropped], *, kind: Kind
 ) -> Iterator[Document | Dropped]:
     """A document from each row."""
     for row in rows:

@@ -51,3 +51,8 @@ def test_one_line_again_and_again_makes_bounded_documents():
         10_000,
         5000,
     ]
+
+
+def test_lines_without_end_make_bounded_documents():
+    documents = list(read_bookcorpus(["he nodded " * 100_000] * 20))
+    assert [len(document.paragraphs) for document in documents] == [9, 9, 2]

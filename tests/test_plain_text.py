@@ -29,6 +29,12 @@ def test_sentences_are_told_from_prose(text, expected):
     assert recognise_text(text.splitlines()) == expected
 
 
+def test_sentences_without_a_blank_line_have_no_documents():
+    lines = ["He came.", "She left.", "It rained."]
+    assert recognise_text(lines, is_whole=False) == "bookcorpus"
+    assert recognise_text([*lines, ""], is_whole=False) == "sentences"
+
+
 def test_a_paragraph_has_single_spaces():
     assert split_paragraphs(" He\tcame \n  late.\n\u00a0\n\n\nWhy? ") == [
         "He came late.",

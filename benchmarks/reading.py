@@ -1,0 +1,97 @@
+"""Measure how fast text is read, by stage, in one process.
+
+    python -m benchmarks.reading --books DIR
+    python -m benchmarks.reading --wikipedia DUMP... --repeat 5
+
+A table of MB of decompressed text per second of processor time, and a JSON line. The
+stages are measured one inside the other: `open` decompresses, `read` also finds the
+documents and cleans them, `segment` also divides them into sentences.
+"""
+
+import argparse
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import get_args
+
+from pipeline.byte_ranges import ByteRange, read_blocks
+from pipeline.formats import FORMATS, KINDS, Kind
+from pipeline.input_file import InputFile
+from pipeline.inputs import describe_inputs, find_inputs
+from pipeline.readers import read_piece, read_split
+from pipeline.splits import Split, plan_splits
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    given: dict[Kind, tuple[str, ...]] = {
+        kind: tuple(getattr(arguments, kind)) for kind in get_args(Kind)
+    }
+    files = find_inputs(
+        given,
+        input_format=arguments.input_format,
+        text_key=arguments.text_key,
+        on_note=print,
+    )
+    for line in describe_inputs(files):
+        print(line)
+    splits = plan_splits(files)
+    stages: dict[str, Callable[[], int]] = {
+        "open": lambda: open_all(files),
+        "read": lambda: read_all(splits),
+        "segment": lambda: segment_all(splits),
+    }
+    megabytes = open_all(files) / 1e6
+    result: dict[str, float] = {"megabytes": round(megabytes, 1)}
+    print(f"{'stage':<10}{'seconds':>10}{'MB/s':>10}")
+    for name, run in stages.items():
+        seconds = min(processor_seconds(run) for _ in range(arguments.repeat))
+        result[name] = round(megabytes / seconds, 1)
+        print(f"{name:<10}{seconds:>10.2f}{megabytes / seconds:>10.1f}")
+    print(json.dumps(result))
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for kind in KINDS:
+        parser.add_argument(f"--{kind}", nargs="*", default=[], metavar="PATH")
+    parser.add_argument("--input-format", choices=FORMATS)
+    parser.add_argument("--text-key")
+    parser.add_argument("--repeat", type=int, default=3)
+    return parser.parse_args()
+
+
+def processor_seconds(run: Callable[[], int]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def open_all(files: list[InputFile]) -> int:
+    """Decompress all files; returns their bytes. Parquet counts as it is said to."""
+    total = 0
+    for file in files:
+        if file.group_bytes:
+            total += file.text_bytes
+            continue
+        blocks = read_blocks(ByteRange(file.path), counts=Counter())
+        total += sum(map(len, blocks))
+    return total
+
+
+def read_all(splits: list[Split]) -> int:
+    """Read and clean all documents; returns how many."""
+    counts = Counter[str]()
+    pieces = (piece for split in splits for piece in split.pieces)
+    return sum(1 for piece in pieces for _ in read_piece(piece, counts=counts))
+
+
+def segment_all(splits: list[Split]) -> int:
+    """Divide all documents into sentences too; returns how many parts there are."""
+    counts = Counter[str]()
+    return sum(1 for split in splits for _ in read_split(split, counts=counts))
+
+
+if __name__ == "__main__":
+    main()
