@@ -18,7 +18,6 @@ from typing import Any, BinaryIO, cast
 from schemas.errors import AlbertError
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
-_GLOB = re.compile(r"[*?\[]")
 
 
 def is_remote(path: str) -> bool:
@@ -28,17 +27,6 @@ def is_remote(path: str) -> bool:
     (True, False)
     """
     return _SCHEME.match(path) is not None
-
-
-def is_glob(path: str) -> bool:
-    """Whether a path is a pattern, unless a local file has just that name.
-
-    >>> is_glob("dumps/*.bz2"), is_glob("dumps")
-    (True, False)
-    """
-    return _GLOB.search(path) is not None and (
-        is_remote(path) or not os.path.exists(path)
-    )
 
 
 def is_folder(path: str) -> bool:

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from pipeline import files
@@ -55,8 +58,22 @@ def test_a_file_may_be_called_like_a_glob(tmp_path):
     (tmp_path / "what?[1].txt").write_text("x")
     path = str(tmp_path / "what?[1].txt")
     assert files.find_files(path) == [path]
-    assert not files.is_glob(path)
 
 
 def test_a_very_long_name_is_no_file():
     assert files.find_files("x" * 10_000) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("pipeline.readers", {"apache_beam", "pyarrow"}),
+        ("pipeline.formats", {"apache_beam", "pyarrow", "numpy", "zstandard"}),
+    ],
+)
+def test_local_text_is_read_without_beam(module, unwanted):
+    program = f"import sys, {module}; print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert unwanted.isdisjoint(result.stdout.split())
