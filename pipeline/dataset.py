@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.inputs import InputFile
 from pipeline.shard_plan import EVAL, TRAIN
-from pipeline.statistics import Counts, realised
+from pipeline.statistics import Counts, drops_and_changes, realised
 from schemas import __version__
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
@@ -105,7 +105,8 @@ def make_manifest(
         read_counts: Documents read, and left out by reason, while reading.
     """
     sidecars = sorted(sidecars, key=lambda s: (s["split"], s["shard"]))
-    dropped = Counter({k: n for k, n in read_counts.items() if k != "read"})
+    drops, changed = drops_and_changes(read_counts)
+    dropped = Counter(drops)
     for sidecar in sidecars:
         dropped.update(sidecar["dropped"])
     train = copy_counts(sidecars, TRAIN)
@@ -131,6 +132,7 @@ def make_manifest(
         },
         statistics=realised(total, plan.config),
         dropped=dict(sorted(dropped.items())),
+        changed=changed,
         shards=tuple(sorted(shards, key=lambda shard: shard.name)),
     )
 
@@ -209,6 +211,7 @@ def data_card(manifest: DatasetManifest) -> str:
         ),
         "",
         *_dropped_table(manifest.dropped),
+        *_table("read otherwise than it stands", manifest.changed),
         "Settings: "
         + ", ".join(
             f"{name} {value}"
@@ -234,5 +237,11 @@ def _split_row(name: str, values: dict[str, Any]) -> str:
 def _dropped_table(dropped: dict[str, int]) -> list[str]:
     if not dropped:
         return ["Nothing was left out.", ""]
-    rows = [f"| {reason} | {n:,} |" for reason, n in dropped.items()]
-    return ["| left out | count |", "|---|--:|", *rows, ""]
+    return _table("left out", dropped)
+
+
+def _table(title: str, counts: dict[str, int]) -> list[str]:
+    if not counts:
+        return []
+    rows = [f"| {reason} | {n:,} |" for reason, n in counts.items()]
+    return [f"| {title} | count |", "|---|--:|", *rows, ""]

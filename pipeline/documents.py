@@ -19,3 +19,15 @@ class Dropped(NamedTuple):
     """Something that was read and left out; the reason is counted."""
 
     reason: str
+
+
+class ShardDocument(NamedTuple):
+    """A document, or a part of a long one, as it crosses the shuffle.
+
+    Attributes:
+        id: Hash of its text, 16 bytes.
+        text: Its sentences, one a line.
+    """
+
+    id: bytes
+    text: str

@@ -12,6 +12,8 @@ MOST_LINE_BYTES = 1 << 20
 # Counted; the text is kept.
 NOT_UTF8 = "line not UTF-8, read as Windows-1252"
 NUL_BYTES = "zero byte taken out"
+# Both leave something as it was not, and nothing out.
+CHANGES = (NOT_UTF8, NUL_BYTES)
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BYTE_ORDER_MARK = "\ufeff"

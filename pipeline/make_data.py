@@ -13,7 +13,6 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipeline.dataset import DatasetPlan, plan_dataset
 from pipeline.inputs import InputFile
-from pipeline.output import whole_file
 from pipeline.progress import WORK
 from pipeline.shard_plan import EVAL, TRAIN, ShardPlan, plan_shards
 from pipeline.splits import SPLIT_BYTES, Split, plan_splits
@@ -22,6 +21,7 @@ from pipeline.transforms import ReadSplit, WriteManifest, WriteShard
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.layout import SIDECARS, SPM_MODEL
+from schemas.whole_file import whole_file
 
 
 def make_data(

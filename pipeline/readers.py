@@ -15,7 +15,7 @@ from pipeline.byte_ranges import (
     read_blocks,
     read_documents,
 )
-from pipeline.documents import Document, Dropped
+from pipeline.documents import Document, Dropped, ShardDocument
 from pipeline.formats import Format
 from pipeline.input_file import InputFile
 from pipeline.lines import decode, read_lines, read_raw_lines
@@ -23,7 +23,6 @@ from pipeline.mediawiki import read_pages, read_siteinfo
 from pipeline.plain_text import read_prose, read_sentences, starts_after_blank
 from pipeline.rows import read_rows, read_sentence_rows
 from pipeline.sentences import divide, split_sentences
-from pipeline.shards import ShardDocument
 from pipeline.splits import Piece, Split, divide_file
 
 Documents = Iterator[Document | Dropped]

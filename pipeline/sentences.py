@@ -17,7 +17,10 @@ LONG_SENTENCE_CHARACTERS = 500
 # A book is divided so that no shard has to hold the whole of a long one.
 MOST_SENTENCES = 2000
 
-_INNER_END = re.compile(r"(?<=[.!?;…。！？；])([\"'”’»)\]]?)\s+")
+# Behind a mark and a closing quote: white space, or nothing where none is written.
+_INNER_END = re.compile(
+    r"(?<=[.!?;…])([\"'”’»)\]]?)\s+|(?<=[。！？；])([」』”’）]?)\s*(?=.)"
+)
 
 
 def split_sentences(document: Document, *, language: str) -> list[list[str]]:
@@ -46,7 +49,7 @@ def split_long(sentence: str) -> list[str]:
     >>> split_long('"Come in. Sit down!" he said; so I did.')
     ['"Come in.', 'Sit down!"', 'he said;', 'so I did.']
     """
-    return _INNER_END.sub(r"\1\n", sentence.strip()).split("\n")
+    return _INNER_END.sub(r"\1\2\n", sentence.strip()).split("\n")
 
 
 def divide(

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.lines import CHANGES
 from pipeline.masking import Masked
 from pipeline.pairs import Int, Pairs, Rows
 from schemas.config import DataConfig
 from schemas.special_tokens import UNK_ID
+
+# What reading counts beside its reasons.
+_READ = ("read", "sentences")
 
 # Width of the bars of the length histogram, in pieces.
 LENGTH_BAR = 32
@@ -110,6 +114,7 @@ def realised(counts: Counts, config: DataConfig) -> dict[str, Any]:
         "kept_share": share(totals["masked_kept"], masked),
         "random_share": share(totals["masked_random"], masked),
         "unmasked_examples": totals["unmasked_examples"],
+        "pairs_without_other_document": totals["without_other_document"],
         "label_1_share": share(totals["swapped"], examples),
         "unknown_share": share(totals["unknown"], tokens),
         "mean_length": share(tokens, examples),
@@ -121,6 +126,18 @@ def realised(counts: Counts, config: DataConfig) -> dict[str, Any]:
             for low, n in sorted(counts.lengths.items())
         },
     }
+
+
+def drops_and_changes(counts: Counter[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """What reading left out, and what it read otherwise than it stands, by reason.
+
+    >>> drops_and_changes(Counter({"read": 5, "redirect": 2, "sentences": 9}))
+    ({'redirect': 2}, {})
+    """
+    ordered = sorted((name, n) for name, n in counts.items() if n)
+    changed = {name: n for name, n in ordered if name in CHANGES}
+    dropped = {name: n for name, n in ordered if name not in (*CHANGES, *_READ)}
+    return dropped, changed
 
 
 def share(part: int, whole: int) -> float:

@@ -12,10 +12,11 @@ from typing import Any
 import apache_beam as beam
 
 from pipeline.dataset import DatasetPlan, write_dataset
+from pipeline.documents import ShardDocument
 from pipeline.progress import mark_split
 from pipeline.readers import read_split
 from pipeline.shard_plan import ShardPlan
-from pipeline.shards import ShardDocument, write_shard
+from pipeline.shards import write_shard
 from pipeline.splits import Split
 from pipeline.tokenizer import load_tokenizer
 from schemas.config import DataConfig

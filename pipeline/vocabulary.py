@@ -20,7 +20,6 @@ import sentencepiece
 from pipeline.hf_tokenizer import tokenizer_config, tokenizer_json
 from pipeline.inputs import InputFile
 from pipeline.normalization import rules_tsv
-from pipeline.output import whole_file
 from pipeline.sampling import (
     MOST_HELD_OUT,
     KeyedSentence,
@@ -29,6 +28,7 @@ from pipeline.sampling import (
     sample_split,
 )
 from pipeline.splits import Split
+from pipeline.statistics import drops_and_changes
 from pipeline.tokenizer import SPACE, Tokenizer
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
@@ -41,6 +41,7 @@ from schemas.layout import (
     SPM_VOCAB,
 )
 from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, UNK_ID, USER_SYMBOLS
+from schemas.whole_file import whole_file
 
 # The number of threads decides the pieces, so it is the same everywhere; on few cores
 # sixteen cost almost nothing.
@@ -153,7 +154,7 @@ def train_vocabulary(sentences: list[KeyedSentence], config: VocabConfig) -> byt
     with tempfile.TemporaryDirectory(prefix="albert-vocab-") as folder:
         rules = rules_tsv(cased=config.cased, keep_accents=config.keep_accents)
         Path(folder, _RULES).write_text(rules, encoding="utf-8")
-        with Path(folder, _SENTENCES).open("w", encoding="utf-8") as file:
+        with Path(folder, _SENTENCES).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{sentence.text}\n" for sentence in sentences)
         with _processes(1) as pool:
             model: bytes = _result(pool.submit(_train, folder, config))
@@ -166,7 +167,7 @@ def _train(folder: str, config: VocabConfig) -> bytes:
     os.dup2(os.open("log.txt", os.O_WRONLY | os.O_CREAT), 2)
     model = io.BytesIO()
     try:
-        with Path(_SENTENCES).open(encoding="utf-8") as sentences:
+        with Path(_SENTENCES).open(encoding="utf-8", newline="\n") as sentences:
             sentencepiece.SentencePieceTrainer.Train(
                 sentence_iterator=(line.rstrip("\n") for line in sentences),
                 model_writer=model,
@@ -244,7 +245,7 @@ def vocabulary_manifest(
 ) -> dict[str, Any]:
     """What the vocabulary is: settings, inputs, sample and card."""
     tokenizer = Tokenizer(model)
-    counts = {reason: n for reason, n in sorted(text.counts.items())}
+    dropped, changed = drops_and_changes(text.counts)
     return {
         "format": "albert-vocabulary",
         "format_version": 1,
@@ -255,11 +256,12 @@ def vocabulary_manifest(
             "size": tokenizer.vocab_size,
         },
         "inputs": [file.describe() for file in files],
-        "documents": counts.pop("read", 0),
-        "sentences": counts.pop("sentences", 0),
+        "documents": text.counts["read"],
+        "sentences": text.counts["sentences"],
         "trained_on": len(text.train),
         "card": vocabulary_card(tokenizer, text.held_out),
-        "dropped": counts,
+        "dropped": dropped,
+        "changed": changed,
     }
 
 

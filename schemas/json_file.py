@@ -1,11 +1,11 @@
 """JSON files that are whole or absent: written beside, flushed, then renamed."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from schemas.errors import AlbertError
+from schemas.whole_file import whole_file
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
@@ -45,10 +45,10 @@ def write_json(path: str | Path, value: object) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file that no reader ever sees half-written."""
-    temporary = Path(f"{path}.tmp")
-    with temporary.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    """Write a text file that no reader ever sees half-written.
+
+    Raises:
+        AlbertError: The file cannot be written.
+    """
+    with whole_file(Path(path)) as file:
+        file.write(text.encode("utf-8"))

@@ -41,6 +41,7 @@ class DatasetManifest:
         splits: Documents, and per copy examples, tokens and masked tokens.
         statistics: What was realised, of the training split.
         dropped: Counts of what was left out, by reason.
+        changed: Counts of what was read otherwise than it stands, by reason.
         shards: Every TFRecord file, by name.
     """
 
@@ -53,6 +54,7 @@ class DatasetManifest:
     splits: dict[str, dict[str, Any]]
     statistics: dict[str, Any]
     dropped: dict[str, int]
+    changed: dict[str, int]
     shards: tuple[ShardFile, ...]
 
     def shard_files(self, split: str, copy: int) -> tuple[ShardFile, ...]:

@@ -65,6 +65,7 @@ def write(batch, folder: Path) -> DatasetManifest:
         splits={EVAL: {"documents": 1, "copies": [{}]}},
         statistics={},
         dropped={},
+        changed={},
         shards=(ShardFile(name=name, **file),),
     )
 

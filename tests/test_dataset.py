@@ -212,7 +212,7 @@ def test_a_data_set_is_its_card_and_its_manifest(tmp_path, manifest):
 
 def test_the_manifest_is_written_last(tmp_path):
     (tmp_path / "README.md").mkdir()
-    with pytest.raises(OSError, match="README"):
+    with pytest.raises(AlbertError, match="README"):
         write_dataset(plan(WIKI, BOOK), SIDECARS, READ, output=tmp_path)
     assert not (tmp_path / "manifest.json").exists()
 

@@ -33,6 +33,7 @@ MANIFEST = DatasetManifest(
     },
     statistics={"short_share": 0.1},
     dropped={"document of one word": 1},
+    changed={},
     shards=(
         ShardFile(
             name="train/copy-00/part-00000-of-00002.tfrecord",

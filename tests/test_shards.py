@@ -7,17 +7,13 @@ import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline import shards
+from pipeline import examples, pieces
+from pipeline.documents import ShardDocument
 from pipeline.draws import hash_key
-from pipeline.shards import (
-    Shard,
-    ShardDocument,
-    distinct,
-    make_records,
-    pack_copies,
-    tokenize,
-    write_shard,
-)
+from pipeline.examples import make_records
+from pipeline.pieces import tokenize
+from pipeline.sequences import pack_copies
+from pipeline.shards import Shard, distinct, write_shard
 from pipeline.statistics import Counts, realised
 from schemas.config import DataConfig
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
@@ -297,7 +293,7 @@ def test_the_size_of_a_batch_does_not_show_in_the_files(
     batch_rows, tokenizer, topics, tmp_path, monkeypatch
 ):
     expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
-    monkeypatch.setattr(shards, "BATCH_ROWS", batch_rows)
+    monkeypatch.setattr(examples, "BATCH_ROWS", batch_rows)
     assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
 
 
@@ -306,7 +302,7 @@ def test_how_many_sentences_are_encoded_together_does_not_show_in_the_files(
     encode_sentences, tokenizer, topics, tmp_path, monkeypatch
 ):
     expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
-    monkeypatch.setattr(shards, "ENCODE_SENTENCES", encode_sentences)
+    monkeypatch.setattr(pieces, "ENCODE_SENTENCES", encode_sentences)
     assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
 
 

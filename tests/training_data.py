@@ -163,6 +163,7 @@ def make_manifest(files, *, layout="compact", sentence_task="sop"):
         splits=splits,
         statistics={},
         dropped={},
+        changed={},
         shards=tuple(files),
     )
 

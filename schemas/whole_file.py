@@ -25,7 +25,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        raise AlbertError(f"{path} cannot be written: {error.strerror}.") from error
+        reason = error.strerror or error
+        raise AlbertError(f"{path} cannot be written: {reason}.") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()

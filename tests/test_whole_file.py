@@ -1,7 +1,7 @@
 import pytest
 
-from pipeline.output import whole_file
 from schemas.errors import AlbertError
+from schemas.whole_file import whole_file
 
 
 def fail_while_writing(path, error):
