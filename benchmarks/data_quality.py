@@ -20,10 +20,8 @@ from pipeline.inputs import find_inputs
 from pipeline.readers import read_split
 from pipeline.shard_plan import TRAIN, plan_shards
 from pipeline.splits import plan_splits
-from pipeline.tf_example import decode_example
-from pipeline.tfrecord import read_records
 from pipeline.tokenizer import Tokenizer
-from pipeline.verification import unpadded
+from pipeline.verification import read_examples, unpadded
 from schemas.json_file import read_json
 from schemas.manifest import read_manifest
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
@@ -167,11 +165,8 @@ def measure(dataset: Path) -> dict[str, float]:
     recount = Recount(tokenizer)
     lost = 0
     for copy in range(copies):
-        for shard in manifest.shard_files("train", copy):
-            with (dataset / shard.name).open("rb") as file:
-                for record in read_records(file):
-                    text = recount.add(decode_example(record))
-                    lost += not source.find(text, copy)
+        for features in read_examples(dataset, manifest, split=TRAIN, copy=copy):
+            lost += not source.find(recount.add(features), copy)
     return (
         figures(recount, lost)
         | use_of_text(source)

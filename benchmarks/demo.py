@@ -6,19 +6,22 @@ says what the model has learned. The same commands work on any text.
 
 import json
 import math
-import os
 import shlex
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from demo_corpus import write_corpus
 
+from cli.console import silent_stderr
+from schemas.special_tokens import MASK, MASK_ID
+
 VOCAB_SIZE = 2000
-STEPS = 1000
+STEPS = 1200
 BATCH_SIZE = 16
 # The training loss is averaged over so many last steps.
 LAST_STEPS = 50
@@ -33,14 +36,18 @@ def run(command: str) -> None:
         sys.exit(done.returncode)
 
 
-def entropy(labels: Counter[int]) -> float:
-    """The entropy of pieces drawn by their frequency, in nats.
+def guessing_loss(labels: Counter[int], known: Counter[int]) -> float:
+    """The loss in nats of guessing pieces by how often they were seen.
 
-    >>> round(entropy(Counter({1: 5, 2: 5})), 3)
+    Where both are the same this is their unigram entropy, but for half a sighting that
+    every piece is given so that none is impossible.
+
+    >>> round(guessing_loss(Counter({1: 5, 2: 5}), Counter({1: 50, 2: 50})), 3)
     0.693
     """
-    total = sum(labels.values())
-    return -sum(n / total * math.log(n / total) for n in labels.values())
+    total = sum(known.values()) + 0.5 * len(known | labels)
+    losses = (n * math.log((known[i] + 0.5) / total) for i, n in labels.items())
+    return -sum(losses) / sum(labels.values())
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
@@ -57,18 +64,15 @@ def interval(share: float, count: int) -> tuple[float, float]:
 
 
 def masked_labels(data: Path, split: str) -> Counter[int]:
-    """How often each piece stands at a masked place of the first copy of a split."""
-    from albert_tf.input_pipeline import Records, parse_batch
+    """How often each piece stands at a masked place, over all copies of a split."""
+    from pipeline.verification import read_examples
     from schemas.manifest import read_manifest
 
     manifest = read_manifest(data)
-    records = Records(data, manifest)
     counts: Counter[int] = Counter()
-    for shard in manifest.shard_files(split, 0):
-        for batch in records.of_shard(shard.name).batch(256):
-            parsed = parse_batch(batch, manifest.config, allow_empty=False)
-            real = parsed["masked_lm_weights"].numpy() > 0
-            counts.update(parsed["masked_lm_ids"].numpy()[real].tolist())
+    for copy in range(manifest.num_copies(split)):
+        for features in read_examples(data, manifest, split=split, copy=copy):
+            counts.update(features["masked_lm_ids"])
     return counts
 
 
@@ -84,13 +88,13 @@ def filled_masks(run_folder: Path, data: Path, *, rows: int = 3) -> list[str]:
     """Held-out text with what the model puts at some masked places."""
     import sentencepiece
 
-    from albert_tf.evaluation import load_weights
-    from albert_tf.input_pipeline import Records, evaluation_batches
-    from albert_tf.pretrainer import AlbertPretrainer
+    with silent_stderr():
+        from albert_tf.evaluation import load_weights
+        from albert_tf.input_pipeline import Records, evaluation_batches
+        from albert_tf.pretrainer import AlbertPretrainer
     from schemas.config import ModelConfig, config_from_dict
     from schemas.json_file import read_json
     from schemas.manifest import read_manifest
-    from schemas.special_tokens import MASK_ID
 
     model = AlbertPretrainer(
         config_from_dict(ModelConfig, read_json(run_folder / "model.json"))
@@ -101,47 +105,64 @@ def filled_masks(run_folder: Path, data: Path, *, rows: int = 3) -> list[str]:
     )
     records = Records(data, read_manifest(data))
     batch = next(iter(evaluation_batches(records, batch_size=rows, examples=rows)))
-    guesses = np.argmax(model(batch)[0], axis=-1).reshape(rows, -1)
+    logits = np.array(model(batch)[0]).reshape(rows, -1, pieces.GetPieceSize())
     lines = []
     for row in range(rows):
         ids = batch["input_ids"].numpy()[row]
         places = batch["masked_lm_positions"].numpy()[row]
-        masked = [p for p in places if ids[p] == MASK_ID]
-        place = masked[len(masked) // 2]
-        number = places.tolist().index(place)
+        masked = [number for number, p in enumerate(places) if ids[p] == MASK_ID]
+        number = masked[len(masked) // 2]
         truth = pieces.IdToPiece(int(batch["masked_lm_ids"].numpy()[row][number]))
-        guess = pieces.IdToPiece(int(guesses[row][number]))
-        around = ids[max(1, place - 12) : place + 12].tolist()
-        shown = [pieces.IdToPiece(i) if i != MASK_ID else " [MASK]" for i in around]
-        shown[min(12, place - 1)] = f" [{guess.lstrip('▁')}?]"
-        text = "".join(shown).replace("▁", " ").replace("[SEP]", " [SEP] ")
-        lines.append(f"  ...{text}...   (was: {truth.lstrip('▁')})")
+        lines.append(f"  ... {around(ids, places[number], pieces)} ...")
+        guesses = best_guesses(logits[row][number], pieces)
+        lines.append(f"      [____] was {truth.strip('▁')}; guesses: {guesses}")
     return lines
 
 
-def comparison(name: str, loss: float, unigram: float) -> str:
-    """A loss beside what guessing by frequency alone would give."""
-    more = unigram - loss
-    return f"  {name}  {loss:9.2f} nats  {unigram:9.2f} nats ({more:.2f} more)"
+def around(ids: np.ndarray, place: int, pieces: Any) -> str:
+    """The text near a masked place, which is shown as a gap."""
+    shown = [
+        "▁[____]" if p == place else "▁" + MASK if i == MASK_ID else pieces.IdToPiece(i)
+        for p, i in enumerate(ids.tolist())
+    ]
+    text = "".join(shown[max(1, place - 12) : place + 12]).replace("[SEP]", "▁[SEP]")
+    return text.replace("<pad>", "").replace("▁", " ").strip()
+
+
+def best_guesses(logits: np.ndarray, pieces: Any) -> str:
+    """The three likeliest pieces with their probabilities."""
+    shares = np.exp(logits - logits.max())
+    shares /= shares.sum()
+    best = np.argsort(-shares)[:3].tolist()
+    return ", ".join(
+        f"{pieces.IdToPiece(i).strip('▁') or 'a space'} {shares[i]:.0%}" for i in best
+    )
+
+
+def comparison(name: str, loss: float, guessing: float) -> str:
+    """A loss beside what guessing by frequency alone gives on the same pieces."""
+    better = "better" if loss < guessing else "worse"
+    margin = abs(guessing - loss)
+    return f"  {name}  {loss:9.2f} nats  {guessing:9.2f} nats: {margin:.2f} {better}"
 
 
 def report(run_folder: Path, data: Path) -> str:
     """What the model has learned."""
-    from albert_tf.evaluation import evaluate
+    with silent_stderr():
+        from albert_tf.evaluation import evaluate
 
     result = evaluate(run_folder, data=data, quiet=True)
     training = mean_training_loss(run_folder)
-    train_entropy = entropy(masked_labels(data, "train"))
-    eval_entropy = entropy(masked_labels(data, "eval"))
+    seen, held_out = masked_labels(data, "train"), masked_labels(data, "eval")
     accuracy, pairs = result["sentence_accuracy"], result["sentence_count"]
     low, high = interval(accuracy, pairs)
     return "\n".join(
         [
             "",
             "What was learned",
-            "            masked-LM loss   unigram entropy of the same pieces",
-            comparison("training", training, train_entropy),
-            comparison("held out", result["mlm_loss"], eval_entropy),
+            "            masked-LM loss   guessing by frequency (unigram entropy)",
+            comparison("training", training, guessing_loss(seen, seen)),
+            comparison("held out", result["mlm_loss"], guessing_loss(held_out, seen)),
             f"  held-out masked pieces guessed right: {result['mlm_accuracy']:.1%}",
             f"  sentence order right: {accuracy:.1%} of {pairs} held-out pairs "
             f"(95 % interval {low:.1%} to {high:.1%})",
@@ -161,7 +182,6 @@ def report(run_folder: Path, data: Path) -> str:
 def main() -> None:
     """Run the demo in the folder given."""
     folder = Path(sys.argv[1])
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     start = time.monotonic()
     dump, books = write_corpus(folder / "text")
     inputs = f"--wikipedia {dump} --books {books}"
@@ -174,7 +194,7 @@ def main() -> None:
     run(
         f"albert pretrain --data {data} --output {run_folder} --model tiny "
         f"--batch-size {BATCH_SIZE} --steps {STEPS} --warmup-steps 100 "
-        "--learning-rate 0.003"
+        "--learning-rate 0.003 --eval-every 400"
     )
     print(report(run_folder, data))
     print(f"\nThe demo took {time.monotonic() - start:.0f} s; it is all in {folder}/.")

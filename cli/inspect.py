@@ -1,5 +1,6 @@
 """`albert inspect`: what a data set is, and whether it is whole."""
 
+import itertools
 from pathlib import Path
 
 import click
@@ -40,14 +41,14 @@ def inspect(data: Path, examples: int, split: str, verify: bool, debug: bool) ->
     from pipeline.dataset import data_card
     from pipeline.example_view import show_example
     from pipeline.tokenizer import load_tokenizer
-    from pipeline.verification import first_records
+    from pipeline.verification import read_examples
     from pipeline.verification import verify as find_problems
 
     manifest = read_manifest(data)
     click.echo(data_card(manifest))
     tokenizer = load_tokenizer((data / layout.SPM_MODEL).read_bytes())
-    records = first_records(data, manifest, split=split, count=examples)
-    for features in records:
+    records = read_examples(data, manifest, split=split, copy=0)
+    for features in itertools.islice(records, examples):
         task = manifest.config.sentence_task
         click.echo(show_example(features, tokenizer.piece, task=task) + "\n")
     if verify:

@@ -109,22 +109,18 @@ def unpadded(features: Features) -> tuple[list[int], list[int]]:
     return list(ids), list(positions)
 
 
-def first_records(
-    dataset: Path, manifest: DatasetManifest, *, split: str, count: int
+def read_examples(
+    dataset: Path, manifest: DatasetManifest, *, split: str, copy: int
 ) -> Iterator[Features]:
-    """The features of the first records of a split.
+    """The features of all records of a copy, in the order of the files.
 
     Raises:
         AlbertError: A file is missing or damaged.
     """
-    for shard in manifest.shard_files(split, 0):
+    for shard in manifest.shard_files(split, copy):
         try:
             with (dataset / shard.name).open("rb") as file:
-                for record in read_records(file):
-                    if not count:
-                        return
-                    yield decode_example(record)
-                    count -= 1
+                yield from map(decode_example, read_records(file))
         except FileNotFoundError:
             raise AlbertError(f"{dataset / shard.name} is missing.") from None
         except ValueError as error:

@@ -219,4 +219,5 @@ def test_the_manifest_describes_the_vocabulary(model, tokenizer):
             "pieces_per_word": 1.0,
         },
         "dropped": {"not UTF-8": 1},
+        "changed": {},
     }
