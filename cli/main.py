@@ -38,9 +38,9 @@ class AlbertGroup(click.Group):
         except AlbertError as error:
             code = _fail(str(error), code=error.exit_code)
         except (KeyboardInterrupt, click.Abort):
-            code = _fail("Interrupted; the same command continues.", code=INTERRUPTED)
+            code = _fail("Interrupted; run the same command again.", code=INTERRUPTED)
         except Terminated:
-            code = _fail("Terminated; the same command continues.", code=TERMINATED)
+            code = _fail("Terminated; run the same command again.", code=TERMINATED)
         except Exception as error:
             kind = type(error).__name__
             code = _fail(

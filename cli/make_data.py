@@ -24,6 +24,9 @@ from cli.options import (
 from schemas.config import DataConfig
 from schemas.manifest import DatasetManifest, read_manifest
 
+# With fewer held-out examples, accuracies are uncertain by more than 7 points.
+ENOUGH_HELD_OUT = 200
+
 
 @click.command(
     "make-data",
@@ -85,7 +88,10 @@ def make_data(
             console.say(f"{output} is finished already; nothing to do.")
             return
         _make(files, resolved, model, output=output, workers=workers, console=console)
-    console.say(summary(read_manifest(output), output, time.monotonic() - start))
+    manifest = read_manifest(output)
+    console.say(summary(manifest, output, time.monotonic() - start))
+    if advice := eval_advice(manifest):
+        console.say(advice)
 
 
 def _make(
@@ -136,4 +142,18 @@ def summary(manifest: DatasetManifest, output: Path, seconds: float) -> str:
         f"{output}: {train['documents']:,} documents in {len(train['copies'])} copies, "
         f"{examples:,} examples, {tokens:,} tokens; {held_out:,} held-out examples of "
         f"{eval_split['documents']:,} documents; {seconds:.0f} s"
+    )
+
+
+def eval_advice(manifest: DatasetManifest) -> str:
+    """What to say of a held-out split too small to measure on; empty if it is not."""
+    fraction = manifest.config.eval_fraction
+    train, held_out = (manifest.splits[split]["copies"] for split in ("train", "eval"))
+    count = sum(copy["examples"] for copy in held_out)
+    if not fraction or count >= ENOUGH_HELD_OUT:
+        return ""
+    enough = min(0.9, ENOUGH_HELD_OUT / (train[0]["examples"] + count))
+    return (
+        f"Only {count} held-out examples, few to measure on; --eval-fraction "
+        f"{enough:.2g} would give about {ENOUGH_HELD_OUT}."
     )

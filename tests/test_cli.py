@@ -278,6 +278,18 @@ def test_derived_settings_are_printed(small, tmp_path):
     assert "derived: --max-predictions-per-seq 10 --num-shards 8\n" in said
 
 
+def test_a_small_held_out_split_is_said_with_the_fraction_that_would_do(
+    small, tmp_path
+):
+    _, said = make_data(small, "--eval-fraction", 0.01, output=tmp_path / "d")
+    assert said.splitlines()[-1] == (
+        "Only 0 held-out examples, few to measure on; --eval-fraction 0.12 would give "
+        "about 200."
+    )
+    _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "e")
+    assert "held-out examples, few" not in said
+
+
 def test_quiet_says_nothing(small, tmp_path):
     assert make_data(small, "--quiet", output=tmp_path / "d") == (0, "")
 
