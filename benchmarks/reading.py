@@ -19,7 +19,7 @@ from pipeline.byte_ranges import ByteRange, read_blocks
 from pipeline.formats import FORMATS, KINDS, Kind
 from pipeline.input_file import InputFile
 from pipeline.inputs import describe_inputs, find_inputs
-from pipeline.readers import read_piece, read_split
+from pipeline.readers import read_part, read_split
 from pipeline.splits import Split, plan_splits
 
 
@@ -83,8 +83,8 @@ def open_all(files: list[InputFile]) -> int:
 def read_all(splits: list[Split]) -> int:
     """Read and clean all documents; returns how many."""
     counts = Counter[str]()
-    pieces = (piece for split in splits for piece in split.pieces)
-    return sum(1 for piece in pieces for _ in read_piece(piece, counts=counts))
+    parts = (part for split in splits for part in split.parts)
+    return sum(1 for part in parts for _ in read_part(part, counts=counts))
 
 
 def segment_all(splits: list[Split]) -> int:

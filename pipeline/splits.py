@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from pipeline.input_file import InputFile
 
-# Text that a worker reads at a time: large files are read in pieces of about this
+# Text that a worker reads at a time: large files are read in parts of about this
 # size, small ones together.
 SPLIT_BYTES = 16 << 20
 
 
-class Piece(NamedTuple):
+class FilePart(NamedTuple):
     """A part of a file.
 
     Attributes:
@@ -30,12 +30,12 @@ class Split(NamedTuple):
     """Pieces of files that one worker reads, one after the other."""
 
     number: int
-    pieces: tuple[Piece, ...]
+    parts: tuple[FilePart, ...]
 
     @property
     def text_bytes(self) -> int:
         """Estimated size of the text to read."""
-        return sum(piece.text_bytes for piece in self.pieces)
+        return sum(part.text_bytes for part in self.parts)
 
 
 def plan_splits(
@@ -50,21 +50,21 @@ def plan_splits(
         files: In the order of `pipeline.inputs.find_inputs`.
         split_bytes: Text in a split, about.
     """
-    groups: list[list[Piece]] = []
+    groups: list[list[FilePart]] = []
     room = 0
-    pieces = [piece for file in files for piece in divide_file(file, split_bytes)]
-    for piece in sorted(pieces, key=lambda piece: -piece.text_bytes):
-        if not groups or piece.text_bytes > room:
+    parts = [part for file in files for part in divide_file(file, split_bytes)]
+    for part in sorted(parts, key=lambda part: -part.text_bytes):
+        if not groups or part.text_bytes > room:
             groups.append([])
             room = split_bytes
-        groups[-1].append(piece)
-        room -= piece.text_bytes
-    groups.sort(key=lambda group: -sum(piece.text_bytes for piece in group))
+        groups[-1].append(part)
+        room -= part.text_bytes
+    groups.sort(key=lambda group: -sum(part.text_bytes for part in group))
     return [Split(number, tuple(group)) for number, group in enumerate(groups)]
 
 
-def divide_file(file: InputFile, split_bytes: int) -> Iterator[Piece]:
-    """The pieces of a file, of about equal size."""
+def divide_file(file: InputFile, split_bytes: int) -> Iterator[FilePart]:
+    """The parts of a file, of about equal size."""
     if file.group_bytes:
         yield from _divide_groups(file, split_bytes)
         return
@@ -73,7 +73,7 @@ def divide_file(file: InputFile, split_bytes: int) -> Iterator[Piece]:
         count = min(-(-file.text_bytes // split_bytes), file.bytes) or 1
     for number in range(count):
         is_last = number == count - 1
-        yield Piece(
+        yield FilePart(
             file=file,
             start=file.bytes * number // count,
             end=None if is_last else file.bytes * (number + 1) // count,
@@ -82,12 +82,12 @@ def divide_file(file: InputFile, split_bytes: int) -> Iterator[Piece]:
         )
 
 
-def _divide_groups(file: InputFile, split_bytes: int) -> Iterator[Piece]:
+def _divide_groups(file: InputFile, split_bytes: int) -> Iterator[FilePart]:
     """Row groups that follow each other, together up to the size of a split."""
     start, text_bytes = 0, 0
     for number, size in enumerate(file.group_bytes):
         if number > start and text_bytes + size > split_bytes:
-            yield Piece(file, start, number, text_bytes)
+            yield FilePart(file, start, number, text_bytes)
             start, text_bytes = number, 0
         text_bytes += size
-    yield Piece(file, start, None, text_bytes)
+    yield FilePart(file, start, None, text_bytes)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.documents import Dropped
 from pipeline.inputs import find_inputs
-from pipeline.readers import read_file, read_piece, read_split
+from pipeline.readers import read_file, read_part, read_split
 from pipeline.splits import plan_splits
 
 GOLDEN = Path(__file__).parent / "golden" / "inputs"
@@ -210,4 +210,4 @@ def test_every_piece_of_a_split_is_read(tmp_path):
     counts = Counter()
     assert len(list(read_split(split, counts=counts))) == 5
     assert counts == {"read": 5}
-    assert len(list(read_piece(split.pieces[0], counts=counts))) == 1
+    assert len(list(read_part(split.parts[0], counts=counts))) == 1

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.input_file import InputFile
-from pipeline.splits import Piece, divide_file, plan_splits
+from pipeline.splits import FilePart, divide_file, plan_splits
 
 
 def file(name, size, *, is_divisible=False, group_bytes=()):
@@ -31,30 +31,30 @@ files = st.builds(
 def test_a_large_file_is_divided_evenly():
     large = file("large", 100, is_divisible=True)
     assert list(divide_file(large, split_bytes=40)) == [
-        Piece(large, 0, 33, 33),
-        Piece(large, 33, 66, 33),
-        Piece(large, 66, None, 34),
+        FilePart(large, 0, 33, 33),
+        FilePart(large, 33, 66, 33),
+        FilePart(large, 66, None, 34),
     ]
 
 
 def test_a_file_that_cannot_be_divided_stays_whole():
     whole = file("whole", 100)
-    assert list(divide_file(whole, split_bytes=40)) == [Piece(whole, 0, None, 100)]
+    assert list(divide_file(whole, split_bytes=40)) == [FilePart(whole, 0, None, 100)]
 
 
 def test_row_groups_stay_whole_and_together():
     table = file("table", 9, group_bytes=[10, 10, 50, 5, 10])
     assert list(divide_file(table, split_bytes=30)) == [
-        Piece(table, 0, 2, 20),
-        Piece(table, 2, 3, 50),
-        Piece(table, 3, None, 15),
+        FilePart(table, 0, 2, 20),
+        FilePart(table, 2, 3, 50),
+        FilePart(table, 3, None, 15),
     ]
 
 
 def test_small_files_are_read_together_and_large_splits_come_first():
     given = [file(name, size) for name, size in [("a", 6), ("b", 30), ("c", 5)]]
     splits = plan_splits(given, split_bytes=12)
-    assert [(s.number, [p.file.path for p in s.pieces]) for s in splits] == [
+    assert [(s.number, [p.file.path for p in s.parts]) for s in splits] == [
         (0, ["b"]),
         (1, ["a", "c"]),
     ]
@@ -64,17 +64,17 @@ def test_small_files_are_read_together_and_large_splits_come_first():
 def test_splits_hold_every_part_of_every_file_once(given_files, split_bytes):
     named = [f._replace(path=f"{i}") for i, f in enumerate(given_files)]
     splits = plan_splits(named, split_bytes=split_bytes)
-    pieces = sorted(
-        (piece for split in splits for piece in split.pieces),
-        key=lambda piece: (int(piece.file.path), piece.start),
+    parts = sorted(
+        (part for split in splits for part in split.parts),
+        key=lambda part: (int(part.file.path), part.start),
     )
     assert [split.number for split in splits] == list(range(len(splits)))
     for f in named:
-        own = [piece for piece in pieces if piece.file == f]
+        own = [part for part in parts if part.file == f]
         assert own[0].start == 0
         assert own[-1].end is None
-        assert [piece.end for piece in own[:-1]] == [piece.start for piece in own[1:]]
-        assert sum(piece.text_bytes for piece in own) == f.text_bytes
+        assert [part.end for part in own[:-1]] == [part.start for part in own[1:]]
+        assert sum(part.text_bytes for part in own) == f.text_bytes
 
 
 @given(
