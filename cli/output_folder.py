@@ -59,7 +59,7 @@ MAKE_DATA = Footprint(
         "eval",
         ".work",
     ),
-    progress=(layout.MANIFEST,),
+    progress=(layout.MANIFEST, f"{layout.SIDECARS}/*.json", ".work/split-*.json"),
     result=layout.MANIFEST,
 )
 PRETRAIN = Footprint(

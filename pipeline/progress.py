@@ -4,15 +4,12 @@ Workers may run anywhere and say nothing to the process that started them, but e
 finished split and shard leaves a small file in the data set.
 """
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.splits import Split
-from schemas.json_file import write_json
+from pipeline.spill import WORK
+from schemas.json_file import read_json
 from schemas.layout import SIDECARS
-
-WORK = ".work"
 
 
 class Progress(NamedTuple):
@@ -22,16 +19,6 @@ class Progress(NamedTuple):
     documents: int = 0
     shards: int = 0
     examples: int = 0
-
-
-def mark_split(split: Split, *, documents: int, output: Path) -> None:
-    """Note that a split has been read."""
-    folder = output / WORK
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(
-        folder / f"split-{split.number:05d}.json",
-        {"read_bytes": split.text_bytes, "documents": documents},
-    )
 
 
 class ProgressReader:
@@ -47,12 +34,14 @@ class ProgressReader:
         shards = self._output.glob(f"{SIDECARS}/*.json")
         for path in (*splits, *shards):
             if path not in self._seen:
-                self._seen[path] = _read_mark(json.loads(path.read_bytes()))
+                self._seen[path] = _read_mark(read_json(path))
         done = zip(*self._seen.values(), strict=True)
         return Progress(*map(sum, done)) if self._seen else Progress()
 
 
 def _read_mark(mark: dict[str, Any]) -> Progress:
     if "files" not in mark:
-        return Progress(read_bytes=mark["read_bytes"], documents=mark["documents"])
+        return Progress(
+            read_bytes=mark["text_bytes"], documents=mark["counts"].get("read", 0)
+        )
     return Progress(shards=1, examples=sum(f["examples"] for f in mark["files"]))

@@ -1,5 +1,6 @@
 """The work of reading, divided into splits that do not depend on the workers."""
 
+import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -36,6 +37,11 @@ class Split(NamedTuple):
     def text_bytes(self) -> int:
         """Estimated size of the text to read."""
         return sum(part.text_bytes for part in self.parts)
+
+    def fingerprint(self) -> str:
+        """Hash of what is read, whatever the paths."""
+        parts = [(p.file.describe(), p.start, p.end) for p in self.parts]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def plan_splits(

@@ -1,14 +1,22 @@
 """The whole job: the same bytes however it is run."""
 
+import dataclasses
 import hashlib
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
+from pipeline import transforms
 from pipeline.formats import KINDS
 from pipeline.inputs import find_inputs
 from pipeline.make_data import make_data
+from pipeline.spill import WORK
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
@@ -29,16 +37,16 @@ def texts(topics, tmp_path_factory):
     return [str(path) for path in paths]
 
 
-def run(texts, model, output, *, config=CONFIG, workers=1, split_bytes=1 << 20):
+def run(texts, model, output, *, config=CONFIG, workers=1, **settings):
     given = dict.fromkeys(KINDS, ()) | {"books": tuple(texts)}
-    output.mkdir(parents=True)
+    output.mkdir(parents=True, exist_ok=True)
     make_data(
         find_inputs(given),
         config,
         model=model,
         output=output,
         workers=workers,
-        split_bytes=split_bytes,
+        **settings,
     )
     return {
         str(path.relative_to(output)): path.read_bytes()
@@ -84,13 +92,54 @@ def test_the_size_of_the_splits_does_not_show(files, texts, model, tmp_path):
     assert run(texts, model, tmp_path / "d", split_bytes=3000) == files
 
 
+def test_the_engines_own_shuffle_gives_the_same_bytes(files, texts, model, tmp_path):
+    assert run(texts, model, tmp_path / "d", shuffle="engine") == files
+
+
+def test_an_interrupted_job_is_finished_from_what_is_there(
+    files, texts, model, tmp_path, monkeypatch
+):
+    built = []
+
+    def stop_at_the_second(documents, number, job):
+        if len(built) == 1:
+            raise AlbertError("no more")
+        built.append(number)
+        return build_shard(documents, number, job)
+
+    build_shard = transforms.build_shard
+    monkeypatch.setattr(transforms, "build_shard", stop_at_the_second)
+    with pytest.raises(AlbertError, match="no more"):
+        run(texts, model, tmp_path / "d")
+    assert not (tmp_path / "d/manifest.json").exists()
+
+    def note(documents, number, job):
+        rebuilt.append(number)
+        return build_shard(documents, number, job)
+
+    def never(*_, **__):
+        raise AssertionError("all splits were read before")
+
+    rebuilt = []
+    monkeypatch.setattr(transforms, "build_shard", note)
+    monkeypatch.setattr(transforms, "read_split", never)
+    assert run(texts, model, tmp_path / "d") == files
+    assert sorted([*built, *rebuilt]) == [0, 1, 2, 3]
+
+
+def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_path):
+    other = dataclasses.replace(CONFIG, seed=7)
+    run(texts, model, tmp_path / "d", config=other)
+    (tmp_path / "d/manifest.json").unlink()
+    assert run(texts, model, tmp_path / "d") == files
+
+
 def test_another_seed_gives_other_records_of_the_same_text(
     files, texts, model, tmp_path
 ):
-    config = DataConfig(
-        max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3, seed=7
-    ).resolved(input_bytes=0)
-    other = run(texts, model, tmp_path / "d", config=config)
+    other = run(
+        texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7)
+    )
     shard = "train/copy-00/part-00000-of-00003.tfrecord"
     assert other[shard] != files[shard]
     before, after = (json.loads(f["manifest.json"]) for f in (files, other))
@@ -135,3 +184,95 @@ def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
             workers=workers,
         )
     assert not (tmp_path / "d/manifest.json").exists()
+
+
+# Killed from outside
+
+PROGRAM = (
+    "import json, sys\n"
+    "from pathlib import Path\n"
+    "from pipeline.formats import KINDS\n"
+    "from pipeline.inputs import find_inputs\n"
+    "from pipeline.make_data import make_data\n"
+    "from schemas.config import DataConfig\n"
+    "from schemas.errors import AlbertError\n"
+    "output, model, texts = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])\n"
+    "given = dict.fromkeys(KINDS, ()) | {'books': tuple(texts)}\n"
+    "config = DataConfig(max_seq_length=48, dupe_factor=2, num_shards=3,\n"
+    "    eval_fraction=0.3).resolved(input_bytes=0)\n"
+    "try:\n"
+    "    make_data(find_inputs(given), config, model=Path(model).read_bytes(),\n"
+    "        output=Path(output), workers=2, split_bytes=20000)\n"
+    "except AlbertError as error:\n"
+    "    sys.exit(str(error))\n"
+)
+
+
+def start(texts, model, output):
+    output.mkdir(exist_ok=True)
+    (output.parent / "m.model").write_bytes(model)
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-W", "ignore", "-c", PROGRAM),
+            *(str(output), str(output.parent / "m.model"), json.dumps(texts)),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def workers_of(output):
+    marks = (output / WORK).glob("worker-*")
+    return [int(mark.name.removeprefix("worker-")) for mark in marks]
+
+
+def wait_for_workers(output):
+    end = time.monotonic() + 60
+    while len(workers := workers_of(output)) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return workers
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
+    files, texts, model, tmp_path
+):
+    job = start(texts, model, tmp_path / "d")
+    victim, _ = wait_for_workers(tmp_path / "d")
+    os.kill(victim, signal.SIGKILL)
+    _, said = job.communicate(timeout=30)
+    assert job.returncode == 1
+    assert said.splitlines()[-1].startswith("A worker process was killed, ")
+    assert run(texts, model, tmp_path / "d", split_bytes=20000) == files
+
+
+def test_the_workers_of_a_killed_job_end_with_it(texts, model, tmp_path):
+    job = start(texts, model, tmp_path / "d")
+    workers = wait_for_workers(tmp_path / "d")
+    job.kill()
+    job.communicate(timeout=30)
+    end = time.monotonic() + 10
+    while any(map(is_running, workers)):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_a_job_killed_at_twenty_random_moments_gives_the_same_bytes(
+    files, texts, model, tmp_path
+):
+    moments = random.Random(0)
+    for _ in range(20):
+        job = start(texts, model, tmp_path / "d")
+        time.sleep(moments.uniform(0.3, 6.0))
+        job.kill()
+        job.communicate(timeout=30)
+    assert run(texts, model, tmp_path / "d", split_bytes=20000) == files
