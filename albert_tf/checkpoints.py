@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import safetensors
@@ -32,6 +32,9 @@ from schemas.layout import (
 )
 
 Arrays = dict[str, np.ndarray[Any, Any]]
+Shapes = dict[str, tuple[int, ...]]
+
+T = TypeVar("T")
 
 # Checkpoints kept besides the best one.
 NUM_KEPT = 3
@@ -147,10 +150,26 @@ def load_newest(run: Path, say: Callable[[str], None]) -> Checkpoint | None:
     Raises:
         AlbertError: There are checkpoints and all are damaged.
     """
+    return _newest(run, say, read_checkpoint)
+
+
+def newest_shapes(run: Path, say: Callable[[str], None]) -> Shapes | None:
+    """The shapes of the weights that `load_newest` would load.
+
+    Raises:
+        AlbertError: There are checkpoints and all are damaged.
+    """
+    return _newest(run, say, _read_shapes)
+
+
+def _newest(
+    run: Path, say: Callable[[str], None], read: Callable[[Path], T]
+) -> T | None:
+    """What `read` makes of the newest checkpoint that is whole."""
     candidates = _newest_first(run / CHECKPOINTS)
     for path in candidates:
         try:
-            return read_checkpoint(path)
+            return read(path)
         except DamagedCheckpointError as error:
             say(f"{path} is damaged ({error}); going back to the checkpoint before it.")
     if candidates:
@@ -167,18 +186,36 @@ def read_checkpoint(path: Path) -> Checkpoint:
     Raises:
         DamagedCheckpointError: A file is absent, cut off or changed.
     """
+    state = _checked_state(path)
+    weights = safetensors.numpy.load_file(path / MODEL_WEIGHTS)
+    slots = safetensors.numpy.load_file(path / OPTIMIZER_SLOTS)
+    return Checkpoint(weights, slots, state)
+
+
+def _checked_state(path: Path) -> dict[str, Any]:
+    """The state of a checkpoint whose files are all as they were written.
+
+    Raises:
+        DamagedCheckpointError: A file is absent, cut off or changed.
+    """
     try:
-        state = json.loads((path / STATE).read_text(encoding="utf-8"))
+        state: dict[str, Any] = json.loads((path / STATE).read_text(encoding="utf-8"))
         for name, expected in state.pop("sha256").items():
             if _sha256(path / name) != expected:
                 raise DamagedCheckpointError(f"{name} is not what was written")
-        weights = safetensors.numpy.load_file(path / MODEL_WEIGHTS)
-        slots = safetensors.numpy.load_file(path / OPTIMIZER_SLOTS)
     except OSError as error:
         raise DamagedCheckpointError(f"{error.filename}: {error.strerror}") from error
     except (ValueError, KeyError, AttributeError) as error:
         raise DamagedCheckpointError(f"{STATE} is not whole: {error}") from error
-    return Checkpoint(weights, slots, state)
+    return state
+
+
+def _read_shapes(path: Path) -> Shapes:
+    """The shapes of the weights in a checkpoint that is whole."""
+    _checked_state(path)
+    with safetensors.safe_open(path / MODEL_WEIGHTS, framework="numpy") as file:
+        names = list(file.keys())
+        return {name: tuple(file.get_slice(name).get_shape()) for name in names}
 
 
 def arrays_of(variables: Mapping[str, Any]) -> Arrays:
@@ -192,13 +229,26 @@ def assign_arrays(variables: Mapping[str, Any], arrays: Arrays) -> None:
     Raises:
         AlbertError: Names or shapes differ; names the first tensor that does.
     """
-    for name in sorted(variables.keys() | arrays.keys()):
-        ours = tuple(variables[name].shape) if name in variables else "no such tensor"
-        theirs = arrays[name].shape if name in arrays else "no such tensor"
+    check_shapes(_shapes(variables), _shapes(arrays))
+    for name, variable in variables.items():
+        variable.assign(arrays[name])
+
+
+def _shapes(tensors: Mapping[str, Any]) -> Shapes:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def check_shapes(model: Shapes, checkpoint: Shapes) -> None:
+    """Refuse a checkpoint with other tensors than a model.
+
+    Raises:
+        AlbertError: Names or shapes differ; names the first tensor that does.
+    """
+    for name in sorted(model.keys() | checkpoint.keys()):
+        ours = model.get(name, "no such tensor")
+        theirs = checkpoint.get(name, "no such tensor")
         if ours != theirs:
             raise AlbertError(
                 f"{name} has shape {theirs} in the checkpoint and {ours} in the model; "
                 "continue with the architecture the run was started with."
             )
-    for name, variable in variables.items():
-        variable.assign(arrays[name])

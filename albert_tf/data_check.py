@@ -83,6 +83,16 @@ def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
             )
 
 
+def check_has_vocabulary(data: Path) -> None:
+    """Refuse a data set without the vocabulary that a run keeps beside its weights.
+
+    Raises:
+        AlbertError: It is absent.
+    """
+    if not (data / SPM_MODEL).is_file():
+        raise AlbertError(f"{data / SPM_MODEL} is missing; make the data again.")
+
+
 def check_same_data(run: Path, *, data: Path) -> None:
     """Refuse to continue a run on other data than it was started with.
 

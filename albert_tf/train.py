@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 from albert_tf.bfloat16 import warn_if_slow
-from albert_tf.checkpoints import assign_arrays, load_newest
+from albert_tf.checkpoints import assign_arrays, has_checkpoint, load_newest
 from albert_tf.corrupt_records import SkippedRecords
 from albert_tf.data_check import (
     check_has_training_examples,
+    check_has_vocabulary,
     check_model_fits,
     check_same_data,
     check_shards_are_whole,
@@ -26,8 +27,9 @@ from albert_tf.pretrainer import AlbertPretrainer
 from albert_tf.progress import Progress
 from albert_tf.steps import TrainingSteps
 from albert_tf.training_loop import RunState, TrainingLoop
-from albert_tf.warm_start import start_from
+from albert_tf.warm_start import check_can_start_from, start_from
 from schemas.config import ModelConfig, TrainConfig
+from schemas.errors import SettingError
 from schemas.json_file import write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL
 from schemas.manifest import DatasetManifest, read_manifest
@@ -78,10 +80,13 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     Raises:
         AlbertError: Something does not fit or failed; one sentence with the remedy.
     """
+    if has_checkpoint(output):
+        check_same_data(output, data=data)
+        init_from = None  # The run has these weights; their source may be gone.
+    check_run(model_config, train_config, data=data, output=output, init_from=init_from)
     manifest = read_manifest(data)
     config = train_config.resolved()
     job = Job(model_config, config, manifest, data, output, init_from)
-    check(job)
     with Progress(quiet=quiet) as progress, stop_requests(max_seconds) as stop:
         model = AlbertPretrainer(model_config, precision=config.precision)
         steps = TrainingSteps(model, optimizer=config.optimizer, seed=config.seed)
@@ -115,18 +120,42 @@ class Job:
     init_from: Path | None
 
 
-def check(job: Job) -> None:
-    """Refuse what cannot work before anything is written.
+def check_run(
+    model_config: ModelConfig,
+    train_config: TrainConfig,
+    *,
+    data: Path,
+    output: Path,
+    init_from: Path | None,
+) -> None:
+    """Refuse a run that cannot work before anything is written or removed.
+
+    Nothing in `output` is read: it may be about to be overwritten.
+
+    Args:
+        model_config: As for `pretrain`, as are all arguments.
+        train_config: The settings.
+        data: A finished data set.
+        output: The run directory.
+        init_from: A run whose weights to start from.
 
     Raises:
         AlbertError: Names what does not fit and the remedy.
     """
-    check_model_fits(job.model_config, job.manifest, data=job.data)
-    check_task_fits(job.model_config, job.manifest, data=job.data)
-    check_has_training_examples(job.manifest, data=job.data)
-    if not job.config.skip_corrupt:
-        check_shards_are_whole(job.manifest, data=job.data)
-    check_same_data(job.run, data=job.data)
+    manifest = read_manifest(data)
+    check_model_fits(model_config, manifest, data=data)
+    check_task_fits(model_config, manifest, data=data)
+    check_has_training_examples(manifest, data=data)
+    check_has_vocabulary(data)
+    if not train_config.skip_corrupt:
+        check_shards_are_whole(manifest, data=data)
+    if init_from is None:
+        return
+    if init_from.resolve() == output.resolve():
+        raise SettingError("--init-from must be another run than --output.")
+    check_can_start_from(
+        init_from, model_config, manifest=manifest, data=data, say=lambda line: None
+    )
 
 
 def resume(steps: TrainingSteps, run: Path, say: Say) -> RunState | None:

@@ -6,17 +6,26 @@ of layer k * l // L of the l there are, so that neighbours start alike.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
-from albert_tf.checkpoints import assign_arrays, load_newest
+from albert_tf.checkpoints import (
+    assign_arrays,
+    check_shapes,
+    load_newest,
+    newest_shapes,
+)
 from albert_tf.data_check import check_same_vocabulary
+from albert_tf.parameters import weight_shapes
 from albert_tf.pretrainer import AlbertPretrainer
 from schemas.config import ModelConfig, config_from_dict
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
 from schemas.layout import DATA_MANIFEST, MODEL_CONFIG
 from schemas.manifest import DatasetManifest
+
+T = TypeVar("T")
 
 _OWNER = re.compile(r"(group|layer)_(\d+)_inner")
 
@@ -55,20 +64,58 @@ def start_from(
         AlbertError: The run has no checkpoint, another vocabulary, or a tensor that
             does not fit; names the tensor.
     """
-    source = config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG))
-    vocabulary = read_json(run / DATA_MANIFEST)["vocabulary"]
-    check_same_vocabulary(vocabulary, manifest, run=run, data=data)
+    source = _source_config(run, manifest=manifest, data=data)
     checkpoint = load_newest(run, say)
     if checkpoint is None:
         raise AlbertError(f"{run} holds no checkpoint to start from.")
-    weights = model.weights_by_path
-    if source.sentence_task == "none":
-        weights = {p: w for p, w in weights.items() if not _is_of_sentence_task(p)}
-    wanted = {path: source_path(path, model.config, source) for path in weights}
-    available = checkpoint.weights
-    arrays = {p: available[s] for p, s in wanted.items() if s in available}
-    assign_arrays(weights, arrays)
+    sources = _sources(model.weights_by_path, model.config, source)
+    weights = {path: model.weights_by_path[path] for path in sources}
+    assign_arrays(weights, _taken(sources, checkpoint.weights))
     say(f"Starting from the weights of {run}, step {checkpoint.state['step']}.")
+
+
+def check_can_start_from(
+    run: Path,
+    config: ModelConfig,
+    *,
+    manifest: DatasetManifest,
+    data: Path,
+    say: Callable[[str], None],
+) -> None:
+    """Refuse what `start_from` would refuse, without building a model.
+
+    Raises:
+        AlbertError: As `start_from`.
+    """
+    source = _source_config(run, manifest=manifest, data=data)
+    available = newest_shapes(run, say)
+    if available is None:
+        raise AlbertError(f"{run} holds no checkpoint to start from.")
+    ours = weight_shapes(config)
+    sources = _sources(ours, config, source)
+    check_shapes({path: ours[path] for path in sources}, _taken(sources, available))
+
+
+def _source_config(run: Path, *, manifest: DatasetManifest, data: Path) -> ModelConfig:
+    """The architecture of a run whose weights fit the vocabulary of a data set."""
+    source = config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG))
+    vocabulary = read_json(run / DATA_MANIFEST)["vocabulary"]
+    check_same_vocabulary(vocabulary, manifest, run=run, data=data)
+    return source
+
+
+def _sources(
+    paths: Iterable[str], config: ModelConfig, source: ModelConfig
+) -> dict[str, str]:
+    """Which weight of the source each weight of a model starts from, if any."""
+    if source.sentence_task == "none":
+        paths = [path for path in paths if not _is_of_sentence_task(path)]
+    return {path: source_path(path, config, source) for path in paths}
+
+
+def _taken(sources: dict[str, str], available: Mapping[str, T]) -> dict[str, T]:
+    """What there is of the source, under the names of the model."""
+    return {p: available[s] for p, s in sources.items() if s in available}
 
 
 def _is_of_sentence_task(path: str) -> bool:

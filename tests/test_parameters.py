@@ -4,7 +4,11 @@ import dataclasses
 
 import pytest
 
-from albert_tf.parameters import count_encoder_parameters, count_parameters
+from albert_tf.parameters import (
+    count_encoder_parameters,
+    count_parameters,
+    weight_shapes,
+)
 from albert_tf.pretrainer import AlbertPretrainer
 from schemas.config import ModelConfig
 from schemas.presets import PRESETS
@@ -75,3 +79,4 @@ def test_counts_are_those_of_the_model_that_is_built(config):
         part = next(part for marker, part in markers.items() if marker in path)
         built[part] += int(weight.value.shape.num_elements())
     assert count_parameters(config) == built
+    assert weight_shapes(config) == {p: tuple(w.shape) for p, w in weights.items()}

@@ -15,7 +15,7 @@ import safetensors.numpy
 
 from albert_tf.metrics import read_metrics
 from albert_tf.steps import TrainingSteps
-from albert_tf.train import pretrain
+from albert_tf.train import check_run, pretrain
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
 from tests.training_data import TINY, write_dataset
@@ -234,9 +234,14 @@ def test_it_says_beforehand_how_long_it_will_take(data, tmp_path, capfd):
     assert said[-1].startswith("Held out, step 12: masked LM ")
 
 
-def refused(data, run, **kwargs):
+def refused(data, run, *, model=TINY, config=CONFIG):
+    """The error of a run that is refused beforehand and by the run itself."""
+    with pytest.raises(AlbertError) as before:
+        check_run(model, config, data=data, output=run, init_from=None)
+    assert not run.exists()
     with pytest.raises(AlbertError) as caught:
-        train(data, run, **kwargs)
+        train(data, run, model=model, config=config)
+    assert str(caught.value) == str(before.value)
     assert not run.exists() or not list(run.glob("checkpoints/*"))
     return caught.value
 
@@ -296,6 +301,48 @@ def test_a_shard_of_another_size_is_refused(data, tmp_path):
     assert str(refused(tmp_path / "data", tmp_path / "run")).startswith(f"{path} has ")
 
 
+def test_data_without_its_vocabulary_is_refused(data, tmp_path):
+    shutil.copytree(data, tmp_path / "data")
+    (tmp_path / "data/spiece.model").unlink()
+    assert str(refused(tmp_path / "data", tmp_path / "run")) == (
+        f"{tmp_path}/data/spiece.model is missing; make the data again."
+    )
+
+
+def test_a_run_cannot_start_from_itself(undisturbed, data, tmp_path):
+    same = tmp_path / "same"
+    same.symlink_to(undisturbed)
+    with pytest.raises(SettingError) as caught:
+        check_run(DROPOUT, CONFIG, data=data, output=same, init_from=undisturbed)
+    assert str(caught.value) == "--init-from must be another run than --output."
+
+
+def test_weights_that_do_not_fit_are_refused_before_anything_is_written(
+    undisturbed, data, tmp_path
+):
+    model = dataclasses.replace(TINY, hidden_size=32)
+    for act in (check_run, pretrain):
+        with pytest.raises(AlbertError, match="has shape"):
+            act(
+                model,
+                CONFIG,
+                data=data,
+                output=tmp_path / "run",
+                init_from=undisturbed,
+            )
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_goes_on_without_the_run_it_started_from(undisturbed, data, tmp_path):
+    run, source = tmp_path / "run", tmp_path / "source"
+    shutil.copytree(undisturbed, source)
+    config = dataclasses.replace(CONFIG, steps=1)
+    train(data, run, config=config, model=DROPOUT, init_from=source)
+    shutil.rmtree(source)
+    result = train(data, run, config=config, model=DROPOUT, init_from=source)
+    assert result.finished
+
+
 def spoil(root):
     """Damage the data of the first record of a training shard."""
     path = root / "train/copy-00/part-00000-of-00003.tfrecord"
@@ -309,7 +356,8 @@ def test_a_corrupt_record_ends_a_run_and_skip_corrupt_goes_on(data, tmp_path, ca
     shutil.copytree(data, tmp_path / "data")
     path = spoil(tmp_path / "data")
     place = f"{path}: record 0, at byte 0, does not match its checksum"
-    assert str(refused(tmp_path / "data", tmp_path / "run")).startswith(place)
+    with pytest.raises(AlbertError, match=place):
+        train(tmp_path / "data", tmp_path / "run")
     # Training reads ahead, so the run ends before its first step here.
     config = dataclasses.replace(CONFIG, skip_corrupt=True)
     result = pretrain(TINY, config, data=tmp_path / "data", output=tmp_path / "run")

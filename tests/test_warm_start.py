@@ -8,7 +8,7 @@ import pytest
 from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.initial_weights import initialize_weights
 from albert_tf.pretrainer import AlbertPretrainer
-from albert_tf.warm_start import source_path, start_from
+from albert_tf.warm_start import check_can_start_from, source_path, start_from
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from schemas.layout import DATA_MANIFEST, MODEL_CONFIG
@@ -28,6 +28,11 @@ def save_run(run, config):
     slots = {"unused": np.zeros(1, "float32")}
     save_checkpoint(run, Checkpoint(weights, slots, {"step": 9}), is_best=False)
     return weights
+
+
+def check(run, config):
+    """What is refused without a model."""
+    check_can_start_from(run, config, manifest=MANIFEST, data=run / "data", say=print)
 
 
 def started(run, config):
@@ -52,6 +57,7 @@ def started(run, config):
 def test_every_weight_is_that_of_the_source(tmp_path, source, target):
     source, target = (dataclasses.replace(TINY, **x) for x in (source, target))
     weights = save_run(tmp_path, source)
+    check(tmp_path, target)
     ours, said = started(tmp_path, target)
     assert said == [f"Starting from the weights of {tmp_path}, step 9."]
     for path, array in ours.items():
@@ -71,6 +77,7 @@ def test_layers_of_a_deeper_model_start_as_their_neighbours():
 
 def test_a_sentence_task_the_source_lacked_starts_fresh(tmp_path):
     save_run(tmp_path, dataclasses.replace(TINY, sentence_task="none"))
+    check(tmp_path, TINY)
     ours, _ = started(tmp_path, TINY)
     assert not ours["albert/encoder/pooler/kernel"].any()
     assert ours["albert/encoder/embeddings/word_embeddings"].any()
@@ -84,10 +91,11 @@ def test_a_sentence_task_the_source_lacked_starts_fresh(tmp_path):
         ({"intermediate_size": 8}, "intermediate/bias has shape (32,)"),
     ],
 )
-def test_other_shapes_are_refused_by_name(tmp_path, changes, tensor):
+@pytest.mark.parametrize("refuse", [started, check])
+def test_other_shapes_are_refused_by_name(tmp_path, changes, tensor, refuse):
     save_run(tmp_path, TINY)
     with pytest.raises(AlbertError) as caught:
-        started(tmp_path, dataclasses.replace(TINY, **changes))
+        refuse(tmp_path, dataclasses.replace(TINY, **changes))
     assert tensor in str(caught.value)
 
 
@@ -99,10 +107,20 @@ def test_another_vocabulary_is_refused(tmp_path):
         start_from(model, tmp_path, manifest=other, data=tmp_path, say=print)
 
 
-def test_a_run_without_checkpoint_is_refused(tmp_path):
+@pytest.mark.parametrize("refuse", [started, check])
+def test_a_run_without_checkpoint_is_refused(tmp_path, refuse):
     save_run(tmp_path, TINY)
     for path in (tmp_path / "checkpoints/step-00000009").iterdir():
         path.unlink()
     (tmp_path / "checkpoints/step-00000009").rmdir()
     with pytest.raises(AlbertError, match="holds no checkpoint to start from"):
-        started(tmp_path, TINY)
+        refuse(tmp_path, TINY)
+
+
+@pytest.mark.parametrize("refuse", [started, check])
+def test_a_run_whose_weights_cannot_be_read_is_refused(tmp_path, refuse):
+    save_run(tmp_path, TINY)
+    path = tmp_path / "checkpoints/step-00000009/model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(AlbertError, match="has no checkpoint that can be read"):
+        refuse(tmp_path, TINY)
