@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from schemas import layout
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
 
@@ -40,21 +39,22 @@ def inspect(data: Path, examples: int, split: str, verify: bool, debug: bool) ->
     """
     from pipeline.dataset import data_card
     from pipeline.example_view import show_example
-    from pipeline.tokenizer import load_tokenizer
+    from pipeline.tokenizer import load_tokenizer, read_model
     from pipeline.verification import read_examples
     from pipeline.verification import verify as find_problems
 
     manifest = read_manifest(data)
-    click.echo(data_card(manifest))
-    tokenizer = load_tokenizer((data / layout.SPM_MODEL).read_bytes())
-    records = read_examples(data, manifest, split=split, copy=0)
-    for features in itertools.islice(records, examples):
-        task = manifest.config.sentence_task
-        click.echo(show_example(features, tokenizer.piece, task=task) + "\n")
     if verify:
         problems = list(find_problems(data, manifest))
         for problem in problems:
             click.echo(problem)
         if problems:
             raise AlbertError(f"{data} is damaged; make it again with --overwrite.")
+    click.echo(data_card(manifest))
+    tokenizer = load_tokenizer(read_model(data))
+    records = read_examples(data, manifest, split=split, copy=0)
+    for features in itertools.islice(records, examples):
+        task = manifest.config.sentence_task
+        click.echo(show_example(features, tokenizer.piece, task=task) + "\n")
+    if verify:
         click.echo(f"{data} is whole: {len(manifest.shards)} files verified.")

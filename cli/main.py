@@ -1,5 +1,6 @@
 """The command `albert` and how each of its commands ends."""
 
+import os
 import signal
 import sys
 from typing import Any, NoReturn
@@ -41,6 +42,10 @@ class AlbertGroup(click.Group):
             code = _fail("Interrupted; run the same command again.", code=INTERRUPTED)
         except Terminated:
             code = _fail("Terminated; run the same command again.", code=TERMINATED)
+        except BrokenPipeError:
+            # Whoever reads the output has seen enough.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            code = 0
         except Exception as error:
             kind = type(error).__name__
             code = _fail(

@@ -51,7 +51,7 @@ def _field_option(field: "dataclasses.Field[Any]") -> Callable[[Command], Comman
         "hidden": len(choices) == 1,
     }
     if kind is bool:
-        return click.option(name, is_flag=True, **arguments)
+        return click.option(f"{name}/--no-{name.removeprefix('--')}", **arguments)
     arguments["type"] = click.Choice(choices) if choices else kind
     return click.option(name, **arguments)
 
@@ -97,7 +97,9 @@ def input_options(command: Command) -> Command:
             click.option(
                 "--input-format",
                 type=click.Choice(FORMATS),
-                help="How the files are read  [default: recognised from content]",
+                metavar="FORMAT",
+                help=f"How the files are read: {', '.join(FORMATS)}  [default: "
+                "recognised from content]",
             ),
             click.option(
                 "--text-key",
@@ -128,7 +130,7 @@ def common_options(command: Command) -> Command:
                 expose_value=False,
                 callback=_load_config,
                 help="JSON file of settings, such as the config.json of an earlier "
-                "run; flags go before it.",
+                "run; flags win over it.",
             ),
             click.option(
                 "--overwrite",
@@ -150,7 +152,7 @@ def workers_option(command: Command) -> Command:
         type=click.IntRange(min=1),
         default=lambda: os.cpu_count() or 1,
         show_default="all cores",
-        help="Processes.",
+        help="Worker processes; never changes the result.",
     )(command)
 
 
@@ -161,7 +163,10 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
     values = read_json(path)
     command = context.command.name
     if values.get("command", command) != command:
-        raise SettingError(f"{path} was written by albert {values['command']}.")
+        raise SettingError(
+            f"--config: {path} was written by albert {values['command']}; give one "
+            f"of albert {command}."
+        )
     known = {parameter.name for parameter in context.command.params}
     for name in values:
         if name not in known and name not in RECORD_KEYS:
@@ -169,7 +174,12 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
                 f"{path}: {name!r} is no setting of albert {command}; "
                 f"albert {command} --help lists them."
             )
-    context.default_map = {k: v for k, v in values.items() if k not in RECORD_KEYS}
+    repeatable = {p.name for p in context.command.params if getattr(p, "multiple", 0)}
+    context.default_map = {
+        name: [value] if name in repeatable and isinstance(value, str) else value
+        for name, value in values.items()
+        if name not in RECORD_KEYS
+    }
 
 
 def input_settings(values: dict[str, Any]) -> dict[str, Any]:

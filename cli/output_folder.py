@@ -8,12 +8,13 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from schemas import __version__, layout
 from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json, write_json
+from schemas.whole_file import TEMPORARY
 
 LOCK = ".lock"
 
@@ -111,23 +112,40 @@ def claim(
                 remove(folder, footprint)
             finished = compare(folder, footprint, identity=identity)
             if not finished:
-                record = {
-                    "command": footprint.command,
-                    "albert_version": __version__,
-                    **settings,
-                    "identity": identity,
-                    "environment": {
-                        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                        "host": platform.node(),
-                        "python": platform.python_version(),
-                    },
-                }
-                write_json(folder / layout.CONFIG, record)
-            yield finished
-    except BaseException:
-        if not any(any(folder.glob(pattern)) for pattern in footprint.progress):
-            _tidy(folder, footprint, is_new=is_new)
-        raise
+                _prepare(folder, footprint, settings | {"identity": identity})
+            try:
+                yield finished
+            except BaseException:
+                if not has_progress(folder, footprint):
+                    remove(folder, footprint)
+                raise
+    finally:
+        if is_new:
+            # Nothing was left in it, or this fails.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def _prepare(folder: Path, footprint: Footprint, settings: dict[str, Any]) -> None:
+    """Leave only what can be continued, and say whose folder it is."""
+    if not has_progress(folder, footprint):
+        remove(folder, footprint)
+    record = {
+        "command": footprint.command,
+        "albert_version": __version__,
+        **settings,
+        "environment": {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "host": platform.node(),
+            "python": platform.python_version(),
+        },
+    }
+    write_json(folder / layout.CONFIG, record)
+
+
+def has_progress(folder: Path, footprint: Footprint) -> bool:
+    """Whether there is anything to continue."""
+    return any(any(folder.glob(pattern)) for pattern in footprint.progress)
 
 
 def check_recognised(folder: Path, footprint: Footprint) -> None:
@@ -151,7 +169,7 @@ def compare(folder: Path, footprint: Footprint, *, identity: dict[str, Any]) -> 
     Raises:
         SettingError: It has a run of other settings.
     """
-    if not any(any(folder.glob(pattern)) for pattern in footprint.progress):
+    if not has_progress(folder, footprint):
         return False
     before = read_json(folder / layout.CONFIG).get("identity", {})
     differing = [
@@ -194,20 +212,16 @@ def remove(folder: Path, footprint: Footprint) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-
-
-def _tidy(folder: Path, footprint: Footprint, *, is_new: bool) -> None:
-    """Leave nothing behind of a run that has nothing to continue from."""
-    config = folder / layout.CONFIG
-    if config.exists():
-        remove(folder, footprint)
-    if is_new:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+        for unfinished in folder.glob(f"{name}{TEMPORARY}*"):
+            unfinished.unlink()
 
 
 def _contents(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.iterdir() if path.name != LOCK)
+    return (
+        path
+        for path in folder.iterdir()
+        if path.name != LOCK and TEMPORARY not in path.name
+    )
 
 
 def _make(folder: Path) -> None:
@@ -223,21 +237,7 @@ def _make(folder: Path) -> None:
 def _lock(folder: Path) -> Iterator[None]:
     """Hold the folder; the system releases the lock of a process that has died."""
     path = folder / LOCK
-    try:
-        file = path.open("a+")
-    except OSError as error:
-        raise SettingError(
-            f"--output: {folder} cannot be written: {error.strerror}."
-        ) from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            owner = file.read().strip() or "unknown"
-            raise AlbertError(
-                f"{folder} is being written by process {owner}; wait for it to end."
-            ) from None
+    with _open_lock(path) as file:
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -245,3 +245,28 @@ def _lock(folder: Path) -> Iterator[None]:
             yield
         finally:
             path.unlink(missing_ok=True)
+
+
+def _open_lock(path: Path) -> TextIO:
+    """The lock file, held by this process and still the one in the folder."""
+    while True:
+        try:
+            file = path.open("a+")
+        except OSError as error:
+            raise SettingError(
+                f"--output: {path.parent} cannot be written: {error.strerror}."
+            ) from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            with file:
+                file.seek(0)
+                owner = file.read().strip() or "unknown"
+            raise AlbertError(
+                f"{path.parent} is being written by process {owner}; "
+                "wait for it to end."
+            ) from None
+        # Its last holder may have removed it between the two calls.
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            return file
+        file.close()

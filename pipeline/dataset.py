@@ -20,6 +20,8 @@ from schemas.json_file import write_json, write_text
 from schemas.layout import DATA_CARD, MANIFEST, SPM_MODEL
 from schemas.manifest import DatasetManifest, ShardFile
 
+NOTHING_TO_TRAIN_ON = "The inputs give no document to train on"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DatasetPlan:
@@ -87,8 +89,7 @@ def write_dataset(
     if not manifest.splits[TRAIN]["copies"][0]["examples"]:
         reasons = "; ".join(f"{n} x {reason}" for reason, n in manifest.dropped.items())
         raise AlbertError(
-            "The inputs give no document to train on"
-            + (f" (left out: {reasons})." if reasons else ".")
+            NOTHING_TO_TRAIN_ON + (f" (left out: {reasons})." if reasons else ".")
         )
     write_text(output / DATA_CARD, data_card(manifest))
     write_json(output / MANIFEST, manifest.to_dict())

@@ -12,9 +12,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from pipeline.dataset import plan_dataset
+from pipeline.dataset import NOTHING_TO_TRAIN_ON, plan_dataset
 from pipeline.inputs import InputFile
-from pipeline.shard_plan import plan_shards
+from pipeline.shard_plan import EVAL, TRAIN, plan_shards
 from pipeline.spill import WORK
 from pipeline.splits import SPLIT_BYTES, Split, plan_splits
 from pipeline.tokenizer import load_tokenizer
@@ -31,7 +31,7 @@ from pipeline.transforms import (
 from pipeline.worker_watch import WORKER_KILLED, WorkerWatch
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
-from schemas.layout import SPM_MODEL
+from schemas.layout import SIDECARS, SPM_MODEL
 from schemas.whole_file import whole_file
 
 
@@ -76,7 +76,13 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
     )
     with whole_file(output / SPM_MODEL) as file:
         file.write(model)
-    run(chain(splits, job, shuffle=shuffle), job, workers=workers)
+    try:
+        run(chain(splits, job, shuffle=shuffle), job, workers=workers)
+    except AlbertError as error:
+        if str(error).startswith(NOTHING_TO_TRAIN_ON):
+            for name in (TRAIN, EVAL, SIDECARS, WORK):
+                shutil.rmtree(output / name, ignore_errors=True)
+        raise
     shutil.rmtree(output / WORK, ignore_errors=True)
 
 
@@ -131,8 +137,10 @@ def local_runner(workers: int, *, watch: Path) -> FnApiRunner:
     """
     if workers == 1:
         return FnApiRunner()
-    arguments = shlex.join([str(watch.resolve()), str(os.getpid())])
-    command = f"exec {sys.executable} -m pipeline.local_worker {arguments}"
+    # -P: what lies in the current folder must not stand in for our modules.
+    worker = [sys.executable, "-P", "-m", "pipeline.local_worker"]
+    arguments = [str(watch.resolve()), str(os.getpid())]
+    command = f"exec {shlex.join([*worker, *arguments])}"
     return FnApiRunner(
         default_environment=SubprocessSDKEnvironment.from_command_string(command)
     )

@@ -4,10 +4,12 @@ Workers may run anywhere and say nothing to the process that started them, but e
 finished split and shard leaves a small file in the data set.
 """
 
+import contextlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.spill import WORK
+from schemas.errors import AlbertError
 from schemas.json_file import read_json
 from schemas.layout import SIDECARS
 
@@ -33,8 +35,10 @@ class ProgressReader:
         splits = self._output.glob(f"{WORK}/split-*.json")
         shards = self._output.glob(f"{SIDECARS}/*.json")
         for path in (*splits, *shards):
-            if path not in self._seen:
-                self._seen[path] = _read_mark(read_json(path))
+            # A mark may go while the job ends.
+            if path not in self._seen and path.exists():
+                with contextlib.suppress(AlbertError):
+                    self._seen[path] = _read_mark(read_json(path))
         done = zip(*self._seen.values(), strict=True)
         return Progress(*map(sum, done)) if self._seen else Progress()
 

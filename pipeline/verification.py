@@ -24,15 +24,17 @@ def verify(dataset: Path, manifest: DatasetManifest) -> Iterator[str]:
     The vocabulary and every shard are hashed again, and every record is decoded and
     held against the feature table. Nothing is yielded for a data set that is whole.
     """
-    found = _hash(dataset / SPM_MODEL)
-    if found != manifest.vocabulary["sha256"]:
+    model = dataset / SPM_MODEL
+    if not model.exists():
+        yield f"{SPM_MODEL} is missing."
+    elif _hash(model) != manifest.vocabulary["sha256"]:
         yield f"{SPM_MODEL} is not the vocabulary that the data was made with."
     for shard in manifest.shards:
         yield from _verify_shard(dataset, shard, manifest)
 
 
 def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _verify_shard(
@@ -84,19 +86,35 @@ def record_problem(record: bytes, config: DataConfig, *, vocab_size: int) -> str
 
 def _content_problem(features: Features, *, vocab_size: int) -> str:
     ids, positions = unpadded(features)
-    labels = features["masked_lm_ids"][: len(positions)]
-    if ids[0] != CLS_ID or ids[-1] != SEP_ID:
+    labels = features["masked_lm_ids"]
+    if "input_mask" in features:
+        labels = labels[: len(positions)]
+    if features["next_sentence_labels"][0] not in (0, 1):
+        return "has a label that is neither 0 nor 1"
+    return _text_problem(ids, vocab_size=vocab_size) or _masks_problem(
+        positions, labels, length=len(ids), vocab_size=vocab_size
+    )
+
+
+def _text_problem(ids: list[int], *, vocab_size: int) -> str:
+    if not ids or ids[0] != CLS_ID or ids[-1] != SEP_ID:
         return "does not begin with [CLS] and end with [SEP]"
     if max(ids) >= vocab_size:
         return "has a piece that the vocabulary has not"
+    return ""
+
+
+def _masks_problem(
+    positions: list[int], labels: list[int], *, length: int, vocab_size: int
+) -> str:
+    if len(labels) != len(positions):
+        return f"has {len(positions)} masked places and {len(labels)} labels"
     if any(not FIRST_ORDINARY_ID <= label < vocab_size for label in labels):
         return "has a masked piece that is special or that the vocabulary has not"
     if positions != sorted(set(positions)):
         return "has masked places that do not ascend"
-    if positions and not 0 < positions[0] <= positions[-1] < len(ids) - 1:
+    if positions and not 0 < positions[0] <= positions[-1] < length - 1:
         return "has a masked place outside its text"
-    if features["next_sentence_labels"][0] not in (0, 1):
-        return "has a label that is neither 0 nor 1"
     return ""
 
 

@@ -8,6 +8,9 @@ from typing import BinaryIO
 
 from schemas.errors import AlbertError
 
+# Behind the name of a file that is not whole yet; the process follows.
+TEMPORARY = ".tmp-"
+
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
@@ -16,7 +19,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         AlbertError: The file cannot be written, for want of space or permission.
     """
-    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
+    temporary = path.with_name(f"{path.name}{TEMPORARY}{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:

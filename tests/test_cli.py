@@ -207,7 +207,8 @@ def test_the_config_of_another_command_is_refused(small, tmp_path):
     )
     assert (code, said) == (
         2,
-        f"Error: {small}/data/config.json was written by albert make-data.\n",
+        f"Error: --config: {small}/data/config.json was written by albert make-data; "
+        "give one of albert vocab.\n",
     )
 
 
@@ -244,12 +245,19 @@ def test_overwrite_replaces_what_the_command_wrote(small, tmp_path):
 
 
 def test_a_folder_that_is_being_written_is_refused(small, tmp_path):
-    (tmp_path / "d").mkdir()
+    (tmp_path / "d/train").mkdir(parents=True)
+    (tmp_path / "d/config.json").write_text('{"command": "make-data"}', "utf-8")
     with open(tmp_path / "d/.lock", "w") as file:
         file.write("4711\n")
         file.flush()
         fcntl.flock(file, fcntl.LOCK_EX)
         code, said = make_data(small, output=tmp_path / "d")
+        # What the other process has written so far is left alone.
+        assert sorted(p.name for p in (tmp_path / "d").iterdir()) == [
+            ".lock",
+            "config.json",
+            "train",
+        ]
     assert code == 1
     assert said.endswith(
         f"Error: {tmp_path}/d is being written by process 4711; wait for it to end.\n"

@@ -51,6 +51,7 @@ def test_a_good_record_has_no_problem():
             {"masked_lm_positions": [2, 1], "masked_lm_ids": [7, 7]},
             "has masked places that do not ascend",
         ),
+        ({"masked_lm_ids": []}, "has 1 masked places and 0 labels"),
         ({"masked_lm_positions": [5]}, "has a masked place outside its text"),
         ({"next_sentence_labels": [2]}, "has a label that is neither 0 nor 1"),
     ],
@@ -112,7 +113,7 @@ def test_inspect_of_a_damaged_data_set_fails(small, tmp_path):
     make_data(small, output=tmp_path / "d")
     name = read_manifest(tmp_path / "d").shards[-1].name
     (tmp_path / "d" / name).unlink()
-    code, said = attempt("inspect", tmp_path / "d", "--examples", 0, "--verify")
+    code, said = attempt("inspect", tmp_path / "d", "--verify")
     assert code == 1
     assert said.endswith(
         f"{name} is missing.\nError: {tmp_path}/d is damaged; make it again with "
