@@ -29,9 +29,16 @@ from albert_tf.steps import TrainingSteps
 from albert_tf.training_loop import RunState, TrainingLoop
 from albert_tf.warm_start import check_can_start_from, start_from
 from schemas.config import ModelConfig, TrainConfig
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 from schemas.json_file import write_json
-from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL
+from schemas.layout import (
+    DATA_MANIFEST,
+    MANIFEST,
+    METRICS,
+    MODEL_CONFIG,
+    SPM_MODEL,
+    TENSORBOARD,
+)
 from schemas.manifest import DatasetManifest, read_manifest
 
 Say = Callable[[str], None]
@@ -180,7 +187,7 @@ def start(steps: TrainingSteps, job: Job, say: Say) -> RunState:
         start_from(
             steps.model, job.init_from, manifest=job.manifest, data=job.data, say=say
         )
-    job.run.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(job.run)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     for source, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
         shutil.copyfile(job.data / source, job.run / target)
@@ -192,6 +199,27 @@ def start(steps: TrainingSteps, job: Job, say: Say) -> RunState:
         free_bytes=free_memory_bytes(),
     )
     return RunState(micro_batch_size)
+
+
+def remove_leftovers(run: Path) -> None:
+    """Remove what a run wrote that was stopped before its first checkpoint.
+
+    Its settings may have been others, and its evaluation before the first step would
+    pass for one of the new run.
+
+    Raises:
+        AlbertError: The directory is not writable.
+    """
+    try:
+        for name in (METRICS, MODEL_CONFIG, DATA_MANIFEST, SPM_MODEL):
+            (run / name).unlink(missing_ok=True)
+        for events in (run / TENSORBOARD).glob("events.out.tfevents.*"):
+            events.unlink()
+    except OSError as error:
+        raise AlbertError(
+            f"{error.filename} cannot be removed: {error.strerror}; make the "
+            "directory writable, or give another --output."
+        ) from error
 
 
 def make_loop(

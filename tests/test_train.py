@@ -155,6 +155,23 @@ def test_time_allowed_ends_a_run_before_its_next_step(data, tmp_path):
     assert (result.step, result.finished, result.reason) == (0, False, "max-time")
 
 
+def test_a_run_stopped_before_its_first_checkpoint_leaves_nothing_to_the_next(
+    data, tmp_path, monkeypatch
+):
+    write_dataset(tmp_path / "other", seed=1)
+    run, alone = tmp_path / "run", tmp_path / "alone"
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, 0)
+        assert train(tmp_path / "other", run, model=DROPOUT).step == 0
+    assert len(read_metrics(run)) == 1
+    config = dataclasses.replace(CONFIG, seed=7, steps=1)
+    for output in (run, alone):
+        assert train(data, output, config=config).finished
+    assert final(run) == final(alone)
+    for name in ("data_manifest.json", "model.json", "spiece.model"):
+        assert (run / name).read_bytes() == (alone / name).read_bytes()
+
+
 def test_the_damaged_last_checkpoint_is_made_again(undisturbed, data, tmp_path, capfd):
     run = tmp_path / "run"
     shutil.copytree(undisturbed, run)
