@@ -1,7 +1,6 @@
 """Training from end to end: checks, a new or a resumed run, the loop."""
 
 import dataclasses
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -40,6 +39,7 @@ from schemas.layout import (
     TENSORBOARD,
 )
 from schemas.manifest import DatasetManifest, read_manifest
+from schemas.whole_file import whole_file
 
 Say = Callable[[str], None]
 
@@ -190,7 +190,7 @@ def start(steps: TrainingSteps, job: Job, say: Say) -> RunState:
     remove_leftovers(job.run)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     for source, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
-        shutil.copyfile(job.data / source, job.run / target)
+        copy_whole(job.data / source, job.run / target)
     micro_batch_size = job.config.micro_batch_size or derive_micro_batch_size(
         job.config.batch_size,
         job.model_config,
@@ -220,6 +220,20 @@ def remove_leftovers(run: Path) -> None:
             f"{error.filename} cannot be removed: {error.strerror}; make the "
             "directory writable, or give another --output."
         ) from error
+
+
+def copy_whole(source: Path, target: Path) -> None:
+    """Copy a small file so that no reader ever sees half of it.
+
+    Raises:
+        AlbertError: The source cannot be read or the target cannot be written.
+    """
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise AlbertError(f"{source} cannot be read: {error.strerror}.") from error
+    with whole_file(target) as file:
+        file.write(content)
 
 
 def make_loop(
