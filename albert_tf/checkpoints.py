@@ -192,6 +192,15 @@ def read_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(weights, slots, state)
 
 
+def newest_state(run: Path) -> dict[str, Any] | None:
+    """The state of a run's newest checkpoint; None if that is absent or damaged."""
+    newest = _newest_first(run / CHECKPOINTS)[:1]
+    try:
+        return _checked_state(newest[0]) if newest else None
+    except DamagedCheckpointError:
+        return None
+
+
 def _checked_state(path: Path) -> dict[str, Any]:
     """The state of a checkpoint whose files are all as they were written.
 

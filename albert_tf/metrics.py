@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from albert_tf.finished import read_metrics
 from albert_tf.pretrainer import Sums
 from schemas.errors import AlbertError
 from schemas.json_file import write_text
@@ -56,16 +57,6 @@ def metrics_text(metrics: Metrics) -> str:
     if metrics.get("gradient_norm") is not None:
         parts.append(f"gradient {metrics['gradient_norm']:.2f}")
     return ", ".join(parts)
-
-
-def read_metrics(run: Path) -> list[Metrics]:
-    """The whole lines of a run's metrics; a last one cut off by a kill is left out."""
-    path = run / METRICS
-    if not path.exists():
-        return []
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    return [json.loads(line) for line in whole.splitlines()]
 
 
 class MetricsLog:

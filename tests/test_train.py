@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from albert_tf.metrics import read_metrics
+from albert_tf.finished import finished_step, read_metrics
 from albert_tf.steps import TrainingSteps
 from albert_tf.train import check_run, copy_whole, pretrain
 from schemas.config import TrainConfig
@@ -147,6 +147,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(
     # A step is two micro-batches; the one begun is given up.
     assert (result.step, result.finished) == (micro_batch // 2, False)
     assert result.reason == reason
+    assert finished_step(tmp_path) is None
     assert train(data, tmp_path, model=DROPOUT).finished
     assert final(tmp_path) == final(undisturbed)
 
@@ -203,6 +204,7 @@ def test_the_damaged_last_checkpoint_is_made_again(undisturbed, data, tmp_path, 
     shutil.copytree(undisturbed, run)
     weights = run / "checkpoints/step-00000012/model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
+    assert finished_step(run) is None
     assert pretrain(DROPOUT, CONFIG, data=data, output=run).finished
     said = capfd.readouterr().err
     assert f"{weights.parent} is damaged (model.safetensors is not what was" in said
@@ -213,6 +215,7 @@ def test_a_finished_run_is_left_as_it_is(undisturbed, data):
     files = {p: p.read_bytes() for p in (undisturbed / "checkpoints").rglob("*.json")}
     result = train(data, undisturbed, model=DROPOUT)
     assert (result.step, result.reason) == (12, "finished")
+    assert finished_step(undisturbed) == 12
     assert result.first_evaluation["step"] == 0
     assert result.last_evaluation["step"] == 12
     assert {path: path.read_bytes() for path in files} == files
@@ -262,6 +265,7 @@ def test_without_an_eval_split_it_says_so_and_goes_on(tmp_path, capfd):
     result = pretrain(TINY, CONFIG, data=tmp_path / "data", output=tmp_path / "run")
     assert result.finished
     assert result.last_evaluation is None
+    assert finished_step(tmp_path / "run") == 12
     assert (
         f"{tmp_path}/data has no eval split: training goes on without held-out losses."
         in capfd.readouterr().err
