@@ -52,9 +52,8 @@ def evaluate(
         model = AlbertPretrainer(config)
         step = load_weights(model, run, progress.say)
         progress.start(total=examples, done=0)
-        sums = HeldOut(model, Records(data, manifest), examples=examples).sums(
-            progress=progress
-        )
+        records = Records(data, manifest, remedy="make the data again")
+        sums = HeldOut(model, records, examples=examples).sums(progress=progress)
     assert sums is not None, "only a stop request makes it so"
     return {"step": step, "examples": examples, **_report(sums)}
 

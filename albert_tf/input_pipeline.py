@@ -45,11 +45,13 @@ class Records:
         on_corrupt: Told about each corrupt record, which then is a row without weight.
             Without it the first one ends the reading, and records need not be checked
             one by one in Python.
+        remedy: What to do about a corrupt record that ended the reading.
     """
 
     dataset: Path
     manifest: DatasetManifest
     on_corrupt: Callable[[CorruptRecord], None] | None = None
+    remedy: str = "make the data again, or leave such records out with --skip-corrupt"
 
     def of_shard(self, name: tf.Tensor) -> tf.data.Dataset:
         """The records of one shard, as bytes, as many as the manifest says."""
@@ -84,10 +86,7 @@ class Records:
         """A reading error as one sentence that names the record at fault."""
         corrupt = first_corrupt(self.dataset, shards, self.manifest.config)
         what = corrupt or f"{self.dataset} cannot be read: {error}"
-        return AlbertError(
-            f"{what}; make the data again, or leave such records out with "
-            "--skip-corrupt."
-        )
+        return AlbertError(f"{what}; {self.remedy}.")
 
 
 def training_batches(

@@ -85,8 +85,12 @@ def test_a_corrupt_record_is_named(run, tmp_path):
     content = bytearray(path.read_bytes())
     content[30] ^= 1
     path.write_bytes(content)
-    with pytest.raises(AlbertError, match="record 0, at byte 0, does not match"):
+    with pytest.raises(AlbertError) as caught:
         evaluate(run, data=tmp_path, quiet=True)
+    assert str(caught.value) == (
+        f"{path}: record 0, at byte 0, does not match its checksum; make the data "
+        "again."
+    )
 
 
 def test_a_directory_that_is_no_run_is_refused(data, tmp_path):
