@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -26,13 +26,29 @@ class Footprint(NamedTuple):
         command: The name of the command.
         writes: Everything it may have written, the only things --overwrite removes.
         progress: Globs of what would be lost if another setting were used.
-        result: The file whose presence means that it finished, if there is one.
+        is_finished: Whether a folder has a finished run of this identity.
     """
 
     command: str
     writes: tuple[str, ...]
     progress: tuple[str, ...]
-    result: str | None
+    is_finished: Callable[[Path, dict[str, Any]], bool]
+
+
+def has_manifest(folder: Path, identity: dict[str, Any]) -> bool:
+    """The manifest is written last."""
+    return (folder / layout.MANIFEST).exists()
+
+
+def has_all_steps(folder: Path, identity: dict[str, Any]) -> bool:
+    """Whether the newest checkpoint of a run is its last."""
+    checkpoints = folder / layout.CHECKPOINTS
+    try:
+        newest = (checkpoints / layout.LATEST).read_text(encoding="utf-8").strip()
+        step: int = read_json(checkpoints / newest / layout.STATE)["step"]
+    except (OSError, AlbertError, KeyError):
+        return False
+    return step >= identity["steps"]
 
 
 VOCAB = Footprint(
@@ -46,7 +62,7 @@ VOCAB = Footprint(
         layout.CONFIG,
     ),
     progress=(layout.MANIFEST,),
-    result=layout.MANIFEST,
+    is_finished=has_manifest,
 )
 MAKE_DATA = Footprint(
     "make-data",
@@ -61,7 +77,7 @@ MAKE_DATA = Footprint(
         ".work",
     ),
     progress=(layout.MANIFEST, f"{layout.SIDECARS}/*.json", ".work/split-*.json"),
-    result=layout.MANIFEST,
+    is_finished=has_manifest,
 )
 PRETRAIN = Footprint(
     "pretrain",
@@ -75,7 +91,7 @@ PRETRAIN = Footprint(
         layout.CONFIG,
     ),
     progress=(f"{layout.CHECKPOINTS}/step-*",),
-    result=None,
+    is_finished=has_all_steps,
 )
 
 
@@ -179,7 +195,7 @@ def compare(folder: Path, footprint: Footprint, *, identity: dict[str, Any]) -> 
     ]
     if differing:
         raise SettingError(_difference(folder, footprint, differing, before, identity))
-    return footprint.result is not None and (folder / footprint.result).exists()
+    return footprint.is_finished(folder, identity)
 
 
 def _difference(

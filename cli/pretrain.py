@@ -1,8 +1,10 @@
 """`albert pretrain`: TFRecords to a trained ALBERT."""
 
 import dataclasses
+import math
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,14 +98,13 @@ def pretrain(
     config = take_config(TrainConfig, values)
     manifest = read_manifest(data)
     architecture = resolve_model(model, overrides, manifest)
-    resolved = config.resolved()
-    derived = {
-        field.name: getattr(resolved, field.name)
-        for field in dataclasses.fields(resolved)
-        if getattr(config, field.name) is None
-        and getattr(resolved, field.name) is not None
-    }
-    console.say(f"derived: {settings_line(derived)}")
+    paths: dict[str, Any] = {"data": data, "output": output, "init_from": init_from}
+    with silent_stderr():
+        from albert_tf.train import check_run
+        from albert_tf.train import pretrain as train
+    check_run(architecture, config, **paths)
+    for line in notes(config):
+        console.say(line)
     settings = {
         "data": os.path.abspath(data),
         "model": model if model in PRESETS else os.path.abspath(model),
@@ -116,22 +117,38 @@ def pretrain(
         output,
         output_folder.PRETRAIN,
         settings=settings,
-        identity=identity(architecture, resolved, manifest),
+        identity=identity(architecture, config.resolved(), manifest)
+        | {"init_from": settings["init_from"]},
         overwrite=overwrite,
-    ):
-        with silent_stderr():
-            from albert_tf.train import pretrain as train
-
-        result = train(
-            architecture,
-            config,
-            data=data,
-            output=output,
-            init_from=init_from,
-            max_seconds=max_time,
-            quiet=quiet,
-        )
+    ) as finished:
+        if finished:
+            console.say(f"{output} is finished already; nothing to do.")
+            return
+        result = train(architecture, config, **paths, max_seconds=max_time, quiet=quiet)
     say_end(result, output, console, steps=config.steps)
+
+
+def notes(config: TrainConfig) -> Iterator[str]:
+    """What to say before training: derived settings, and an untypical batch."""
+    resolved = config.resolved()
+    derived = {
+        field.name: getattr(resolved, field.name)
+        for field in dataclasses.fields(resolved)
+        if getattr(config, field.name) is None
+        and getattr(resolved, field.name) is not None
+    }
+    if derived:
+        yield f"derived: {settings_line(derived)}"
+    paper = TrainConfig()
+    is_given = config.scale_lr_to_batch or config.learning_rate != paper.learning_rate
+    if config.batch_size != paper.batch_size and not is_given:
+        ratio = config.batch_size / paper.batch_size
+        yield (
+            f"The learning rate {paper.learning_rate} is meant for batches of "
+            f"{paper.batch_size}; the square-root rule gives "
+            f"{paper.learning_rate * math.sqrt(ratio):.2g} for {config.batch_size} "
+            "(--scale-lr-to-batch)."
+        )
 
 
 def resolve_model(
@@ -144,13 +161,14 @@ def resolve_model(
     """
     if model in PRESETS:
         values = dataclasses.asdict(PRESETS[model])
+        values["sentence_task"] = manifest.config.sentence_task
     elif Path(model).is_file():
         values = read_json(model)
     else:
         raise SettingError(
             f"--model must be one of {', '.join(PRESETS)} or a JSON file, not {model}."
         )
-    values["sentence_task"] = manifest.config.sentence_task
+    values.setdefault("sentence_task", manifest.config.sentence_task)
     values |= dict(parse_override(override) for override in overrides)
     values["vocab_size"] = manifest.vocabulary["size"]
     return config_from_dict(ModelConfig, values)

@@ -278,6 +278,24 @@ def test_a_lock_left_by_a_dead_process_does_not_matter(small, tmp_path):
     ]
 
 
+def test_a_finished_training_run_does_nothing_when_run_again(small, tmp_path):
+    command = (
+        *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
+        *("--model", "tiny", "--steps", 2, "--batch-size", 2, "--eval-examples", 2),
+    )
+    said = run(*command)
+    assert "the square-root rule gives 3.9e-05 for 2 (--scale-lr-to-batch)." in said
+    config = (tmp_path / "run/config.json").read_bytes()
+    said = run(*command)
+    assert (
+        said.splitlines()[-1] == f"{tmp_path}/run is finished already; nothing to do."
+    )
+    assert (tmp_path / "run/config.json").read_bytes() == config
+    code, said = attempt(*command, "--seed", 7)
+    assert code == 2
+    assert "--seed was 12345 and is 7; give another --output (--init-from takes" in said
+
+
 # What is said
 
 
