@@ -1,6 +1,7 @@
 """How many sequences to compute at a time, when nobody says."""
 
 import os
+from pathlib import Path
 
 from schemas.config import ModelConfig
 
@@ -9,6 +10,9 @@ MAX_PIECES = 4096
 
 # The share of the free memory that activations may take.
 MEMORY_SHARE = 0.5
+
+# Where Linux shows a container the limits it runs under.
+CGROUP = Path("/sys/fs/cgroup")
 
 
 def derive_micro_batch_size(
@@ -51,7 +55,30 @@ def activation_bytes(config: ModelConfig, *, length: int, predictions: int) -> i
     return 4 * (layers * (rows + attention) + 3 * predictions * config.vocab_size)
 
 
-def free_memory_bytes() -> int:
-    """Memory the machine could give now."""
-    pages = os.sysconf("SC_AVPHYS_PAGES")
-    return pages * os.sysconf("SC_PAGE_SIZE")
+def free_memory_bytes(cgroup: Path = CGROUP) -> int:
+    """Memory the machine could give now, or the container where that is less.
+
+    macOS does not count free pages; there it is half of what the machine has.
+    """
+    page_size = os.sysconf("SC_PAGE_SIZE")
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * page_size
+    except (ValueError, OSError):
+        free = os.sysconf("SC_PHYS_PAGES") * page_size // 2
+    left = _left_in_cgroup(cgroup)
+    return free if left is None else min(free, left)
+
+
+def _left_in_cgroup(cgroup: Path) -> int | None:
+    """The limit of a control group less what it uses; None without a limit.
+
+    What it caches of files is given back on demand, so it counts as free.
+    """
+    try:
+        limit = int((cgroup / "memory.max").read_text())
+        used = int((cgroup / "memory.current").read_text())
+        lines = (cgroup / "memory.stat").read_text().splitlines()
+        cached = dict(line.split(maxsplit=1) for line in lines)["inactive_file"]
+        return max(0, limit - used + int(cached))
+    except (OSError, ValueError, KeyError):  # No such file, or the limit is "max".
+        return None

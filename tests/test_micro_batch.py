@@ -1,5 +1,7 @@
 """The micro-batch divides the batch and fits into memory."""
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,3 +55,33 @@ def test_estimate_for_base_is_near_what_was_measured():
 
 def test_machine_has_free_memory():
     assert free_memory_bytes() > 1 << 20
+
+
+def test_where_free_pages_are_not_counted_half_of_all_is_taken(tmp_path, monkeypatch):
+    def absent(name):
+        if name == "SC_AVPHYS_PAGES":
+            raise ValueError("unrecognized configuration name")
+        return {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2000}[name]
+
+    monkeypatch.setattr(os, "sysconf", absent)
+    assert free_memory_bytes(tmp_path) == 1000 * 4096
+
+
+@pytest.mark.parametrize(
+    ("limit", "current", "expected"),
+    [
+        ("10000000", 6_000_000, 5_000_000),
+        ("10000000", 12_000_000, 0),
+        ("max", 6_000_000, 1 << 30),
+        (str(1 << 40), 6_000_000, 1 << 30),
+    ],
+)
+def test_a_container_has_what_its_limit_leaves(
+    tmp_path, monkeypatch, limit, current, expected
+):
+    pages = {"SC_PAGE_SIZE": 4096, "SC_AVPHYS_PAGES": (1 << 30) // 4096}
+    monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+    (tmp_path / "memory.max").write_text(f"{limit}\n")
+    (tmp_path / "memory.current").write_text(f"{current}\n")
+    (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 1000000\n")
+    assert free_memory_bytes(tmp_path) == expected
