@@ -26,6 +26,8 @@ _END = re.compile(
     re.IGNORECASE,
 )
 _GUTENBERG = ("Gutenberg", "GUTENBERG")
+# In a line that begins the footer the name is not further in.
+_FOOTER_CHARACTERS = 100
 # Who typed the text in, and where from; the first paragraphs of many books.
 _CREDITS = re.compile(
     r"(?:This )?(?:E-?(?:text|book)|file|book) (?:was )?(?:prepared|produced|scanned|"
@@ -105,11 +107,21 @@ def find_footer(text: str) -> int:
     """
     # A search for the pattern would take longer than all other cleaning.
     lines = (
-        text.rfind("\n", 0, mention) + 1
+        _start_of_line(text, mention)
         for name in _GUTENBERG
         for mention in _find_all(text, name)
     )
-    return min((line for line in lines if _END.match(text, line)), default=len(text))
+    return min(
+        (line for line in lines if line is not None and _END.match(text, line)),
+        default=len(text),
+    )
+
+
+def _start_of_line(text: str, position: int) -> int | None:
+    """Where the line of a position begins, None if that is far before it."""
+    nearest = max(0, position - _FOOTER_CHARACTERS)
+    line_feed = text.rfind("\n", nearest, position)
+    return line_feed + 1 if line_feed >= 0 or nearest == 0 else None
 
 
 def _find_all(text: str, word: str) -> Iterator[int]:

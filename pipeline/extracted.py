@@ -30,6 +30,7 @@ _BRACKETS = re.compile(r"\[ ?\[update\]\]|(?<=[(\s])\][;,]?|\[\[|\]\]")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 # json-wikipedia's name for a template it could not render.
 _TEMPLATE = "TEMPLATE["
+_EITHER_BRACKET = re.compile(r"[\[\]]")
 
 
 def article_document(lines: Iterable[str], *, title: str) -> Document | Dropped:
@@ -90,19 +91,18 @@ def remove_templates(line: str) -> str:
     >>> remove_templates("It is TEMPLATE[cn, [[a, b]] c] so.")
     'It is  so.'
     """
-    kept, rest = "", line
-    while _TEMPLATE in rest:
-        before, _, rest = rest.partition(_TEMPLATE)
+    kept = []
+    position = 0
+    while (start := line.find(_TEMPLATE, position)) >= 0:
+        kept.append(line[position:start])
         depth = 1
-        for position, character in enumerate(rest):
-            depth += (character == "[") - (character == "]")
+        position = len(line)
+        for bracket in _EITHER_BRACKET.finditer(line, start + len(_TEMPLATE)):
+            depth += 1 if bracket[0] == "[" else -1
             if depth == 0:
-                rest = rest[position + 1 :]
+                position = bracket.end()
                 break
-        else:
-            rest = ""
-        kept += before
-    return kept + rest
+    return "".join(kept) + line[position:]
 
 
 def count_words(text: str) -> int:

@@ -42,6 +42,9 @@ _MAX_REPLACED_SHARE = 0.001
 
 _PAGE_START = re.compile(rb"<page[\s>]")
 _PAGE_END = b"</page>"
+_NAMESPACE_NAME = re.compile(
+    r"<namespace\s(?>[^<>]*?key=\"(-?\d{1,9})\")[^<>/]*+>([^<]+)<"
+)
 _UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
 
 
@@ -94,7 +97,7 @@ def read_siteinfo(stream: BinaryIO) -> SiteInfo:
     first_page = _PAGE_START.search(head)
     text = head[: first_page.start() if first_page else None].decode("utf-8", "replace")
     language = re.search(r"<mediawiki\b[^<>]*?\sxml:lang=[\"']([\w-]+)", text)
-    names = re.findall(r"<namespace\s[^<>]*?key=\"(-?\d+)\"[^<>/]*>([^<]+)<", text)
+    names = _NAMESPACE_NAME.findall(text)
     return SiteInfo(
         language=language[1] if language else None,
         namespaces={int(number): _unescape(name) for number, name in names},
@@ -180,7 +183,7 @@ def _stretches(stream: BinaryIO) -> Iterator[tuple[bytes | None, bool]]:
 
 
 _TEXT_START = re.compile(rb"<text\b[^<>]*?(/?)>")
-_MODEL = re.compile(rb"<model>\s*([^<]*?)\s*</model>")
+_MODEL = re.compile(rb"<model>([^<]*+)</model>")
 _NAMESPACE = re.compile(rb"<ns>\s*(-?\d{1,9})\s*</ns>")
 _TITLE = re.compile(rb"<title>([^<]*)</title>")
 _TITLE_IN_PARENTHESES = re.compile(r"\(([^()]+)\)$")
@@ -202,7 +205,7 @@ def _read_page(page: bytes, *, siteinfo: SiteInfo) -> Document | Dropped:
     if not opening or opening[1]:
         return NO_TEXT
     model = _MODEL.search(revision)
-    if model and model[1] != b"wikitext":
+    if model and model[1].strip() != b"wikitext":
         return OTHER_MODEL
     end = revision.find(b"</text>", opening.end())
     if end < 0:

@@ -15,7 +15,7 @@ CUT_OFF = Dropped("page cut off")
 # A block that never ends does not fill the memory.
 _MOST_CHARACTERS = 32 << 20
 
-_OPENING = re.compile(r"<doc .*?\btitle=\"(.*)\"[^\"]*>\s*$|<doc .*>\s*$")
+_TITLE_START = re.compile(r"\btitle=\"")
 
 
 def starts_article(line: bytes) -> bool:
@@ -34,10 +34,10 @@ def read_articles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
     body: list[str] = []
     characters = 0
     for line in lines:
-        if line.startswith("<doc ") and (opening := _OPENING.match(line)):
+        if (opened := _opened_title(line)) is not None:
             if title is not None:
                 yield CUT_OFF
-            title, body, characters = html.unescape(opening[1] or ""), [], 0
+            title, body, characters = opened, [], 0
         elif title is None:
             continue
         elif line.startswith("</doc>"):
@@ -48,3 +48,17 @@ def read_articles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
             characters += len(line)
     if title is not None:
         yield CUT_OFF
+
+
+def _opened_title(line: str) -> str | None:
+    """The title of the article that a line opens, None if it opens none.
+
+    >>> _opened_title('<doc id="1" title="A "B" C">'), _opened_title("<doc of a kind")
+    ('A "B" C', None)
+    """
+    tag = line.rstrip()
+    if not tag.startswith("<doc ") or not tag.endswith(">"):
+        return None
+    start = _TITLE_START.search(tag)
+    # Quotation marks in a title are not escaped: it goes on to the last of them.
+    return html.unescape(tag[start.end() : tag.rfind('"')]) if start else ""

@@ -1,3 +1,4 @@
+import time
 from collections import Counter
 
 import pytest
@@ -74,3 +75,11 @@ def test_a_file_that_is_all_licence_has_no_text():
 )
 def test_marks_of_italics_and_pictures_are_left_out(marked, clean):
     assert remove_marks(marked) == clean
+
+
+@pytest.mark.parametrize("unit", ["Gutenberg ", "End of Project Gutenberg ", "End, "])
+def test_megabytes_of_one_hostile_line_take_seconds_at_most(unit):
+    start = time.process_time()
+    hostile = "x" + unit * (8_000_000 // len(unit))
+    assert find_footer(hostile) == len(hostile)
+    assert time.process_time() - start < 10

@@ -1,5 +1,6 @@
 """The dump reader: what a page becomes, and every way a dump can be bad."""
 
+import time
 from collections.abc import Iterator
 from io import BytesIO
 
@@ -228,3 +229,31 @@ def test_no_bytes_raise_and_whole_pages_survive(pieces: list[bytes]) -> None:
 def test_any_bytes_as_text_give_a_document_or_a_reason(content: bytes) -> None:
     dump = page("@").replace(b"@", content.replace(b"<", b"&lt;"))
     assert len(read(dump)) == 1
+
+
+def test_white_space_around_the_model_is_none_of_it() -> None:
+    assert read(page().replace(b"wikitext", b" wikitext\n")) == [GOOD]
+
+
+@pytest.mark.parametrize(
+    "unit", ["<model>", "<model> ", " ", "\t\n", "<ns>", "<title>"]
+)
+def test_a_megabyte_of_hostile_head_takes_seconds_at_most(unit: str) -> None:
+    hostile = unit * (1_000_000 // len(unit))
+    start = time.process_time()
+    read(page().replace(b"<model>", b"<model>" + hostile.encode()))
+    read(page(head=hostile))
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("unit", ['key="1" ', '<namespace key="1"', "key="])
+def test_a_megabyte_of_hostile_namespaces_takes_seconds_at_most(unit: str) -> None:
+    hostile = unit * (1_000_000 // len(unit))
+    start = time.process_time()
+    read_siteinfo(BytesIO(f"<mediawiki><namespace {hostile}".encode()))
+    assert time.process_time() - start < 10
+
+
+def test_the_number_of_a_namespace_may_be_absurd() -> None:
+    head = f'<mediawiki><namespace key="{"9" * 5000}">A</namespace>'
+    assert read_siteinfo(BytesIO(head.encode())) == SiteInfo()

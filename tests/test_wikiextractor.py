@@ -1,7 +1,9 @@
+import time
+
 import pytest
 
 from pipeline.documents import Dropped
-from pipeline.extracted import article_document
+from pipeline.extracted import article_document, remove_templates
 from pipeline.wikiextractor import read_articles
 
 SENTENCE = "Ada wrote the first of all programs."
@@ -91,3 +93,22 @@ def test_text_without_spaces_is_prose_by_its_length():
 def test_a_list_of_meanings_has_no_text():
     (dropped,) = read_articles(article("Ada", "Ada may refer to:"))
     assert dropped == Dropped("no text")
+
+
+@pytest.mark.parametrize("unit", ['title="', 'title="" ', "> ", " ", ">", '"'])
+def test_a_megabyte_of_hostile_opening_takes_seconds_at_most(unit):
+    start = time.process_time()
+    hostile = unit * (1_000_000 // len(unit))
+    list(read_articles([f"<doc {hostile}", f'<doc {hostile}">x']))
+    assert time.process_time() - start < 10
+
+
+def test_what_is_behind_a_template_that_never_ends_is_left_out():
+    assert remove_templates("It TEMPLATE[a, [b]] is TEMPLATE[c, [d] so.") == "It  is "
+
+
+@pytest.mark.parametrize("unit", ["TEMPLATE[]", "TEMPLATE[", "[", "] TEMPLATE["])
+def test_megabytes_of_hostile_templates_take_seconds_at_most(unit):
+    start = time.process_time()
+    remove_templates(unit * (8_000_000 // len(unit)))
+    assert time.process_time() - start < 20
