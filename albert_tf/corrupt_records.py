@@ -100,12 +100,16 @@ def unusable(data: bytes, config: DataConfig) -> str | None:
     except DecodeError:
         return "is no tf.train.Example"
     for feature in stored_features(config.record_layout):
+        kind = {"int64": "int64_list", "float32": "float_list"}[feature.dtype]
+        if feature.name not in features:
+            return f"has no {feature.name}"
+        if features[feature.name].WhichOneof("kind") != kind:
+            return f"has something else than {feature.dtype} in {feature.name}"
         most = feature_length(
             feature,
             max_seq_length=config.max_seq_length,
             max_predictions_per_seq=config.max_predictions_per_seq or 0,
         )
-        kind = {"int64": "int64_list", "float32": "float_list"}[feature.dtype]
         count = len(getattr(features[feature.name], kind).value)
         least = least_length(feature)
         if not least <= count <= most:

@@ -3,7 +3,13 @@
 import pytest
 import tensorflow as tf
 
-from albert_tf.corrupt_records import CorruptRecord, SkippedRecords, read_checked
+from albert_tf.corrupt_records import (
+    CorruptRecord,
+    SkippedRecords,
+    read_checked,
+    unusable,
+)
+from pipeline.verification import record_problem
 from schemas.manifest import ShardFile
 from tests.training_data import encode, make_manifest
 
@@ -75,13 +81,62 @@ def test_a_file_cut_off_in_a_record(tmp_path):
     ("record", "reason"),
     [
         (b"\xff\xff", "is no tf.train.Example"),
-        (b"", "has 0 values of input_ids, which takes 1 to 24"),
+        (b"", "has no input_ids"),
     ],
 )
 def test_a_well_framed_record_that_is_no_example(tmp_path, record, reason):
     path = tmp_path / "shard"
     write(path, [RECORDS[0], record, RECORDS[2], RECORDS[3]])
     assert read(path) == [0, reason, 2, 3]
+
+
+FEATURES = sorted(tf.train.Example.FromString(RECORDS[0]).features.feature)
+
+
+def with_feature(name, feature):
+    """The first record with one feature replaced, or left out where it is None."""
+    example = tf.train.Example.FromString(RECORDS[0])
+    del example.features.feature[name]
+    if feature is not None:
+        example.features.feature[name].CopyFrom(feature)
+    return example.SerializeToString()
+
+
+def integers(values):
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        *RECORDS,
+        b"",
+        b"\xff\xff",
+        RECORDS[0][:-1],
+        RECORDS[0][:-3],
+        *(with_feature(name, None) for name in FEATURES),
+        *(with_feature(name, integers([2] * 25)) for name in FEATURES),
+        with_feature("input_ids", integers([])),
+        with_feature("next_sentence_labels", integers([])),
+    ],
+)
+def test_training_and_verification_say_the_same_of_a_record(record):
+    expected = record_problem(record, CONFIG, vocab_size=64)
+    assert (unusable(record, CONFIG) or "") == expected
+
+
+@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize(
+    "other",
+    [
+        tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"7"])),
+        tf.train.Feature(float_list=tf.train.FloatList(value=[7.0])),
+    ],
+)
+def test_a_feature_of_another_type_is_corrupt(name, other):
+    """TensorFlow would refuse the whole batch it is in."""
+    reason = f"has something else than int64 in {name}"
+    assert unusable(with_feature(name, other), CONFIG) == reason
 
 
 def test_each_record_left_out_is_said_once(tmp_path):
