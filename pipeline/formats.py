@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
 from pipeline.bookcorpus import is_tokenized
-from pipeline.lines import read_lines, refuse_utf16
+from pipeline.lines import is_binary, read_lines, refuse_utf16
 from pipeline.plain_text import recognise_text
 from schemas.errors import AlbertError
 
@@ -92,8 +92,6 @@ _ARCHIVES = (
     (b"%PDF-", "PDF"),
     (b"SQLite format 3", "SQLite database"),
 )
-# Bytes that no text has: control characters but for white space, zero and escape.
-_CONTROL = bytes({*range(1, 8), *range(14, 27), *range(28, 32), 127})
 
 
 class UnusableFile(AlbertError):
@@ -117,7 +115,7 @@ def refuse_binary(head: bytes, *, path: str) -> None:
     if head[257:262] == b"ustar":
         raise UnusableFile(f"{path} is a tar archive; unpack it and give the folder.")
     refuse_utf16(head, path=path)
-    if len(head) - len(head.translate(None, _CONTROL)) > len(head) // 20:
+    if is_binary(head):
         raise UnusableFile(f"{path} is no text: it is full of control characters.")
 
 

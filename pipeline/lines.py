@@ -17,6 +17,13 @@ CHANGES = (NOT_UTF8, NUL_BYTES)
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BYTE_ORDER_MARK = "\ufeff"
+# Bytes that no text has: control characters but for white space, zero and escape.
+_CONTROL = bytes({*range(1, 8), *range(14, 27), *range(28, 32), 127})
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether bytes are no text in any encoding: many are control characters."""
+    return len(data) - len(data.translate(None, _CONTROL)) > len(data) // 20
 
 
 def refuse_utf16(head: bytes, *, path: str) -> None:

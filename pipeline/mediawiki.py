@@ -5,17 +5,19 @@ stream may begin anywhere (a piece of a multistream dump has no root), entities 
 never expanded, any export version reads alike and memory is bounded by one page.
 
 A page that is no article is not lost silently: it is yielded as ``Dropped`` with one of
-the reasons below. A byte that is not UTF-8 is left out of its page; a page where more
-than one character in a thousand is such is dropped, for its text cannot be trusted.
+the reasons below. A line that is not UTF-8 is read as Windows-1252, as in every other
+format; a page that is no text in any encoding is dropped.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import BinaryIO
 
 from pipeline.documents import Document, Dropped
+from pipeline.lines import decode, is_binary
 from pipeline.wiki_names import (
     DISAMBIGUATION_TEMPLATES,
     DISAMBIGUATION_WORDS,
@@ -38,7 +40,6 @@ NO_TEXT = Dropped("no text")
 _MAX_PAGE_BYTES = 32 << 20
 _MAX_HEAD_BYTES = 4 << 20
 _CHUNK_BYTES = 1 << 20
-_MAX_REPLACED_SHARE = 0.001
 
 _PAGE_START = re.compile(rb"<page[\s>]")
 _PAGE_END = b"</page>"
@@ -104,12 +105,15 @@ def read_siteinfo(stream: BinaryIO) -> SiteInfo:
     )
 
 
-def read_pages(stream: BinaryIO, *, siteinfo: SiteInfo) -> Iterator[Document | Dropped]:
+def read_pages(
+    stream: BinaryIO, *, siteinfo: SiteInfo, counts: Counter[str] | None = None
+) -> Iterator[Document | Dropped]:
     """Yield each page of a dump, as a document or with the reason why it is none.
 
     Args:
         stream: Decompressed bytes from the root or from anywhere before a ``<page>``.
         siteinfo: From the head of the same dump.
+        counts: See `pipeline.lines.decode`.
 
     Raises:
         AlbertError: If the dump is UTF-16.
@@ -122,11 +126,12 @@ def read_pages(stream: BinaryIO, *, siteinfo: SiteInfo) -> Iterator[Document | D
         [Document(paragraphs=('Ada wrote programs.',), is_segmented=False),
          Dropped(reason='page cut off')]
     """
+    changes = Counter[str]() if counts is None else counts
     for page in _cut_pages(stream):
         if isinstance(page, Dropped):
             yield page
         else:
-            yield _read_page(page, siteinfo=siteinfo)
+            yield _read_page(page, siteinfo=siteinfo, counts=changes)
 
 
 def _refuse_utf16(head: bytes) -> None:
@@ -194,7 +199,9 @@ _ENGLISH_NAMESPACES = frozenset(
 ) | {"talk", "image", "category", "category talk", "portal", "media", "special"}
 
 
-def _read_page(page: bytes, *, siteinfo: SiteInfo) -> Document | Dropped:
+def _read_page(
+    page: bytes, *, siteinfo: SiteInfo, counts: Counter[str]
+) -> Document | Dropped:
     """Return one page as a document, or the reason why it is none."""
     # The last revision, should the dump have the history.
     head, _, revision = page.rpartition(b"<revision")
@@ -210,8 +217,10 @@ def _read_page(page: bytes, *, siteinfo: SiteInfo) -> Document | Dropped:
     end = revision.find(b"</text>", opening.end())
     if end < 0:
         return CUT_OFF
-    text = _decode(revision[opening.end() : end])
-    return NOT_UTF8 if text is None else _read_text(text, siteinfo=siteinfo)
+    content = revision[opening.end() : end]
+    if is_binary(content):
+        return NOT_UTF8
+    return _read_text(_decode(content, counts=counts), siteinfo=siteinfo)
 
 
 def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
@@ -241,19 +250,14 @@ def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
     return None
 
 
-def _decode(raw: bytes) -> str | None:
-    r"""Return the content of a text element; None if it is not UTF-8.
+def _decode(raw: bytes, *, counts: Counter[str]) -> str:
+    r"""Return the content of a text element.
 
     Example:
-        >>> _decode(b"a &lt;b&gt; &amp;nbsp;"), _decode(b"caf\xe9")
-        ('a <b> &nbsp;', None)
+        >>> _decode(b"a &lt;b&gt; &amp;nbsp; caf\xe9", counts=Counter())
+        'a <b> &nbsp; café'
     """
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        text = raw.decode("utf-8", "replace")
-        if text.count("\ufffd") > _MAX_REPLACED_SHARE * len(text):
-            return None
+    text = decode(raw, counts=counts)
     if text.startswith("<![CDATA["):
         return text.removeprefix("<![CDATA[").removesuffix("]]>")
     return _unescape(text)

@@ -48,7 +48,7 @@ def _read_mediawiki(part: FilePart, counts: Counter[str]) -> Documents:
     head = BlockReader(read_blocks(ByteRange(part.file.path), counts=Counter()))
     siteinfo = read_siteinfo(cast(BinaryIO, head))
     blocks = BlockReader(_blocks(part, _starts_page, counts))
-    return read_pages(cast(BinaryIO, blocks), siteinfo=siteinfo)
+    return read_pages(cast(BinaryIO, blocks), siteinfo=siteinfo, counts=counts)
 
 
 def _starts_page(line: bytes) -> bool:

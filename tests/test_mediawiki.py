@@ -1,6 +1,7 @@
 """The dump reader: what a page becomes, and every way a dump can be bad."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline import mediawiki
 from pipeline.documents import Document, Dropped
+from pipeline.lines import NOT_UTF8, NUL_BYTES
 from pipeline.mediawiki import SiteInfo, read_pages, read_siteinfo
 from schemas.errors import AlbertError
 
@@ -112,8 +114,8 @@ REASONS = {
         b'"preserve">', b'"preserve" deleted="deleted" />'), mediawiki.NO_TEXT),
     "no text element": (b"<page><title>A</title><ns>0</ns></page>", mediawiki.NO_TEXT),
     "other model": (page().replace(b"wikitext", b"json"), mediawiki.OTHER_MODEL),
-    "Latin-1": (page("Größe ".encode("latin-1").decode("latin-1") * 9).replace(
-        "ö".encode(), b"\xf6"), mediawiki.NOT_UTF8),
+    "binary": (page("@").replace(b"@", bytes(
+        byte for byte in range(1, 256) if byte != ord("<"))), mediawiki.NOT_UTF8),
     "text cut off": (page().replace(b"</text>", b""), mediawiki.CUT_OFF),
 }  # fmt: skip
 
@@ -134,7 +136,11 @@ BAD_INPUT = {
     "NUL bytes": (page("Ada\x00 Lovelace wrote\x00 the first program."), [GOOD]),
     "a few bad bytes": (
         page(f"{PROSE} " * 60).replace(b"first", b"first\xff", 1),
-        [Document((" ".join([PROSE] * 60),))],
+        [Document(((f"{PROSE} " * 60).strip().replace("first", "firstÿ", 1),))],
+    ),
+    "Latin-1": (
+        page("Die Größe ist groß.").decode().encode("latin-1"),
+        [Document(("Die Größe ist groß.",))],
     ),
     "XML bomb": (
         b'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]><mediawiki>'
@@ -241,7 +247,7 @@ def test_white_space_around_the_model_is_none_of_it() -> None:
 def test_a_megabyte_of_hostile_head_takes_seconds_at_most(unit: str) -> None:
     hostile = unit * (1_000_000 // len(unit))
     start = time.process_time()
-    read(page().replace(b"<model>", b"<model>" + hostile.encode()))
+    read(page().replace(b"wikitext</model>", b"<model>" + hostile.encode()))
     read(page(head=hostile))
     assert time.process_time() - start < 10
 
@@ -257,3 +263,13 @@ def test_a_megabyte_of_hostile_namespaces_takes_seconds_at_most(unit: str) -> No
 def test_the_number_of_a_namespace_may_be_absurd() -> None:
     head = f'<mediawiki><namespace key="{"9" * 5000}">A</namespace>'
     assert read_siteinfo(BytesIO(head.encode())) == SiteInfo()
+
+
+def test_what_is_read_otherwise_than_it_stands_there_is_counted() -> None:
+    counts = Counter[str]()
+    dump = page(f"Zo\0é: {PROSE}\n\n\0{PROSE}\n\nZoé: {PROSE}").replace(
+        "é".encode(), b"\xe9"
+    )
+    found = list(read_pages(BytesIO(dump), siteinfo=SiteInfo(), counts=counts))
+    assert found == [Document((f"Zoé: {PROSE}", PROSE, f"Zoé: {PROSE}"))]
+    assert counts == {NOT_UTF8: 2, NUL_BYTES: 2}
