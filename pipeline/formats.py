@@ -84,6 +84,12 @@ FORMATS_OF: dict[Kind, tuple[Format, ...]] = {
 }
 
 _PAGE = re.compile(rb"<page[\s>]")
+_HTML = re.compile(
+    rb"(?:<\?xml[^<>]*+>\s*+)?<(?:!doctype\s++html|html)\b", re.IGNORECASE
+)
+_JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
+# What other markup begins with is within so many bytes.
+_MARKUP_BYTES = 1000
 _WIKI_URL = re.compile(rb"https?://([a-z][a-z-]*)(?:\.m)?\.wiki(?:pedia|source|news)\.")
 _ARCHIVES = (
     (b"PK\x03\x04", "zip archive"),
@@ -132,6 +138,7 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
     Raises:
         UnusableFile: It is of no format that its flag allows.
     """
+    _refuse_other_markup(head, path=path)
     found = _recognise_markup(head)
     if found:
         if found not in FORMATS_OF[kind]:
@@ -154,6 +161,22 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
         is_endless = not is_whole and "" not in lines
         return "bookcorpus" if is_endless and is_tokenized(lines) else "book"
     return recognise_text(lines, is_whole=is_whole)
+
+
+def _refuse_other_markup(head: bytes, *, path: str) -> None:
+    """Refuse what would be read as text with its markup.
+
+    Raises:
+        UnusableFile: Names what it is and what to do.
+    """
+    start = head[:_MARKUP_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if _HTML.match(start):
+        raise UnusableFile(f"{path} is HTML; give the text in it without tags.")
+    if _JSON_ARRAY.match(start):
+        raise UnusableFile(
+            f"{path} is a JSON array; write one object a line, "
+            f"for example with jq -c '.[]'."
+        )
 
 
 def _recognise_markup(head: bytes) -> Format | None:

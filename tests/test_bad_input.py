@@ -205,6 +205,28 @@ def test_a_damaged_row_group_costs_no_other(tmp_path):
             "FILE is JSON, but not one record a line.",
         ),
         (
+            "books",
+            b'[{"text": "Ada wrote."}]\n',
+            "FILE is a JSON array; write one object a line, for example with "
+            "jq -c '.[]'.",
+        ),
+        (
+            "wikipedia",
+            b'\xef\xbb\xbf[\n  {\n    "text": "Ada wrote."\n  }\n]\n',
+            "FILE is a JSON array; write one object a line, for example with "
+            "jq -c '.[]'.",
+        ),
+        (
+            "text",
+            b"\n<!DOCTYPE html>\n<html><body>Ada wrote.</body></html>\n",
+            "FILE is HTML; give the text in it without tags.",
+        ),
+        (
+            "books",
+            b'<?xml version="1.0"?>\n<HTML lang="en"><body>Ada wrote.</body></HTML>\n',
+            "FILE is HTML; give the text in it without tags.",
+        ),
+        (
             "text",
             b'{"id": 1, "body": {"text": "Ada."}, "title": "A"}\n',
             '--text: FILE has no key "text", its keys of text are body.text, title; '
