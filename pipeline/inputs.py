@@ -1,5 +1,6 @@
 """The files given on the command line: found, recognised and described."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pipeline import files
@@ -18,6 +19,9 @@ from schemas.errors import SettingError
 __all__ = ["InputFile", "describe_inputs", "find_inputs"]
 
 _DEFAULT_LANGUAGE = "en"
+# As Wikipedia has them: de, zh-min-nan, be-x-old, pt-BR. Which of them it knows, the
+# segmenter does not say; with any other it goes on as with English.
+_LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(?:-[a-zA-Z0-9]{1,9})*")
 # What stands beside texts in folders.
 _NO_TEXT_NAMES = ("readme", "license", "licence", "manifest", "sha256sums", "md5sums")
 _NO_TEXT_SUFFIXES = (
@@ -50,13 +54,15 @@ def find_inputs(
         on_note: Is told what is passed over.
 
     Raises:
-        SettingError: A path is missing or matches nothing, none was given, or no given
-            kind can have the forced format.
+        SettingError: A path is missing or matches nothing, none was given, no given
+            kind can have the forced format, or the language is no code.
         AlbertError: A file is empty, unreadable or of no known format.
     """
     if not any(given.values()):
         raise SettingError("Give at least one input: --wikipedia, --books or --text.")
     _check_format(given, input_format)
+    if language is not None and not _LANGUAGE_CODE.fullmatch(language):
+        raise SettingError(f"--language takes a code such as en, not {language!r}.")
     found: dict[tuple[Kind, str], InputFile] = {}
     for kind, patterns in given.items():
         for pattern in patterns:

@@ -210,3 +210,19 @@ def test_files_that_can_be_read_in_ranges_are_marked(tmp_path):
     assert find("wikipedia", tmp_path / "many.bz2")[0].is_divisible
     assert not find("books", tmp_path / "novel.txt")[0].is_divisible
     assert len(plan_splits(find("wikipedia", tmp_path / "many.bz2"), split_bytes=1)) > 9
+
+
+@pytest.mark.parametrize("language", ["english", "EN", "", "en_US", "d", "en-", "e n"])
+def test_a_language_that_is_no_code_is_refused(tmp_path, language):
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    with pytest.raises(SettingError) as error:
+        find("books", tmp_path / "novel.txt", language=language)
+    expected = f"--language takes a code such as en, not {language!r}."
+    assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("language", ["en", "ltg", "zh-min-nan", "be-x-old", "pt-BR"])
+def test_a_language_code_is_taken(tmp_path, language):
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    (file,) = find("books", tmp_path / "novel.txt", language=language)
+    assert file.language == language
