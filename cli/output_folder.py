@@ -42,13 +42,10 @@ def has_manifest(folder: Path, identity: dict[str, Any]) -> bool:
 
 def has_all_steps(folder: Path, identity: dict[str, Any]) -> bool:
     """Whether the newest checkpoint of a run is its last."""
-    checkpoints = folder / layout.CHECKPOINTS
-    try:
-        newest = (checkpoints / layout.LATEST).read_text(encoding="utf-8").strip()
-        step: int = read_json(checkpoints / newest / layout.STATE)["step"]
-    except (OSError, AlbertError, KeyError):
-        return False
-    return step >= identity["steps"]
+    from albert_tf.finished import finished_step
+
+    step = finished_step(folder)
+    return step is not None and step >= int(identity["steps"])
 
 
 VOCAB = Footprint(
