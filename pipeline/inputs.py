@@ -1,5 +1,6 @@
 """The files given on the command line: found, recognised and described."""
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -69,7 +70,9 @@ def find_inputs(
             for file in _inspect_all(
                 kind, pattern, input_format, text_key=text_key, on_note=on_note
             ):
-                found[kind, file.path] = file
+                same = found.setdefault((kind, _real_path(file.path)), file)
+                if file.path < same.path:
+                    found[kind, _real_path(file.path)] = file
     of_dumps = {file.language for file in found.values() if file.language}
     default = of_dumps.pop() if len(of_dumps) == 1 else _DEFAULT_LANGUAGE
     inputs = [
@@ -77,6 +80,11 @@ def find_inputs(
         for file in found.values()
     ]
     return sorted(inputs, key=lambda file: (file.kind, file.sha256, file.path))
+
+
+def _real_path(path: str) -> str:
+    """One path for a file, however it is spelled."""
+    return path if files.is_remote(path) else os.path.realpath(path)
 
 
 def _check_format(

@@ -135,6 +135,18 @@ def test_the_same_file_is_read_once_for_each_flag(tmp_path):
     assert len(find("books", tmp_path, tmp_path / "novel.txt")) == 1
 
 
+def test_a_file_with_two_spellings_is_read_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    (tmp_path / "link.txt").symlink_to("novel.txt")
+    spellings = ["novel.txt", "./novel.txt", str(tmp_path / "novel.txt"), "link.txt"]
+    files = find("books", *spellings)
+    assert len(files) == 1
+    assert find("books", *reversed(spellings)) == files
+    given = {"books": ("novel.txt",), "text": ("./novel.txt",)}
+    assert len(find_inputs(given)) == 2
+
+
 def test_a_format_can_be_forced(tmp_path):
     (tmp_path / "novel.txt").write_text(WRAPPED)
     (file,) = find("text", tmp_path / "novel.txt", input_format="sentences")
