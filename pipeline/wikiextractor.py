@@ -11,6 +11,7 @@ from pipeline.documents import Document, Dropped
 from pipeline.extracted import article_document
 
 CUT_OFF = Dropped("page cut off")
+REST_TOO_LARGE = Dropped("rest of a page too large")
 
 # A block that never ends does not fill the memory.
 _MOST_CHARACTERS = 32 << 20
@@ -42,10 +43,12 @@ def read_articles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
             continue
         elif line.startswith("</doc>"):
             yield article_document(body, title=title)
+            yield from [REST_TOO_LARGE] * (characters > _MOST_CHARACTERS)
             title = None
-        elif characters < _MOST_CHARACTERS:
-            body.append(line)
+        else:
             characters += len(line)
+            if characters <= _MOST_CHARACTERS:
+                body.append(line)
     if title is not None:
         yield CUT_OFF
 

@@ -2,6 +2,7 @@ import time
 
 import pytest
 
+from pipeline import wikiextractor
 from pipeline.documents import Dropped
 from pipeline.extracted import article_document, remove_templates
 from pipeline.wikiextractor import read_articles
@@ -35,6 +36,15 @@ def test_an_article_without_end_is_dropped_and_the_next_one_read():
     cut_off, document = read_articles(lines)
     assert cut_off == Dropped("page cut off")
     assert document.paragraphs == (SENTENCE,)
+
+
+def test_what_an_article_has_beyond_all_measure_is_counted(monkeypatch):
+    monkeypatch.setattr(wikiextractor, "_MOST_CHARACTERS", 3 * len(SENTENCE))
+    lines = [*article("A", *[SENTENCE] * 9), *article("B", SENTENCE)]
+    cut, rest, whole = read_articles(lines)
+    assert cut.paragraphs == (SENTENCE,) * 2
+    assert rest == Dropped("rest of a page too large")
+    assert whole.paragraphs == (SENTENCE,)
 
 
 def test_what_stands_between_articles_is_not_read():
