@@ -2,6 +2,7 @@ import bz2
 import gzip
 import json
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.documents import Dropped
+from pipeline.formats import FORMATS, FORMATS_OF, KINDS
+from pipeline.input_file import InputFile
 from pipeline.inputs import find_inputs
 from pipeline.readers import read_file, read_part, read_split
 from pipeline.splits import plan_splits
+from schemas.errors import AlbertError
 
 GOLDEN = Path(__file__).parent / "golden" / "inputs"
 INPUTS = sorted(set(GOLDEN.iterdir()) - set(GOLDEN.glob("*.documents")))
@@ -211,3 +215,43 @@ def test_every_piece_of_a_split_is_read(tmp_path):
     assert len(list(read_split(split, counts=counts))) == 5
     assert counts == {"read": 5}
     assert len(list(read_part(split.parts[0], counts=counts))) == 1
+
+
+PIECES = [
+    *(make(0).encode() for _, make, _ in SOURCES.values()),
+    *(b"<page>", b"</page>", b"<text>", b"</text>", b'<doc title="', b">\n", b"</doc>"),
+    *(b"TEMPLATE[", b"{{", b"[[", b"]]", b'{"text": "', b'"}\n', b"\\ud83d", b"&#0;"),
+    *(b"Gutenberg", b"\n\n", b"\r", b"\0", b"\xe9", b"\xef\xbb\xbf", b"PAR1", b"BZh9"),
+    *(bz2.compress(page(0).encode()), gzip.compress(block(0).encode())),
+]
+HOSTILE_FILES = st.binary(max_size=300) | st.lists(
+    st.binary(max_size=9) | st.sampled_from(PIECES), max_size=20
+).map(b"".join)
+
+
+@pytest.mark.parametrize("input_format", FORMATS)
+@settings(max_examples=60, deadline=5000)
+@given(data=HOSTILE_FILES, split_bytes=st.integers(1, 500), is_divisible=st.booleans())
+def test_any_bytes_are_read_to_their_end_or_refused(
+    tmp_path_factory, input_format, data, split_bytes, is_divisible
+):
+    path = tmp_path_factory.mktemp("bytes") / "file"
+    path.write_bytes(data)
+    kind = next(kind for kind in KINDS if input_format in FORMATS_OF[kind])
+    described = InputFile(
+        kind=kind,
+        path=str(path),
+        format=input_format,
+        language="en",
+        bytes=len(data),
+        text_bytes=len(data),
+        sha256="",
+        text_key="text",
+        # What was written with whole streams is read in parts in any case.
+        is_divisible=is_divisible and not input_format.startswith("parquet"),
+    )
+    with suppress(AlbertError):
+        read([described], split_bytes=split_bytes)
+    with suppress(AlbertError):
+        files = find_inputs({kind: (str(path),)}, input_format=input_format)
+        read(files, split_bytes=split_bytes)
