@@ -39,15 +39,16 @@ format: $(READY)  ## rewrite the code in the one style
 test: check  ## checks and the fast tests
 	$(BIN)/python -m pytest -n 2
 
-test-all: $(READY)  ## the slow tests: live parity, kills, clusters
+test-all: $(READY)  ## the slow tests: live parity, kills
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,slow]"
 	$(BIN)/python -m pytest -m slow
 
 docs: $(READY)  ## rewrite the generated pages in docs/
 	$(BIN)/python docs/generate.py
 
-bench: $(READY)  ## speed and memory of make-data and vocab; TEXT=... names the text
-	$(BIN)/python benchmarks/make_data.py $(TEXT)
+bench: $(READY)  ## speed of reading and what data realises; TEXT="--books DIR" DATA=DIR
+	$(BIN)/python -m benchmarks.reading $(TEXT)
+	$(BIN)/python benchmarks/data_quality.py $(DATA)
 
 build: $(READY)  ## a wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

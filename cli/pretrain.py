@@ -100,9 +100,12 @@ def pretrain(
     architecture = resolve_model(model, overrides, manifest)
     paths: dict[str, Any] = {"data": data, "output": output, "init_from": init_from}
     with silent_stderr():
+        from albert_tf.checkpoints import has_checkpoint
         from albert_tf.train import check_run
         from albert_tf.train import pretrain as train
-    check_run(architecture, config, **paths)
+    # A run that goes on has its weights; where they once came from may be gone.
+    goes_on = has_checkpoint(output) and not overwrite
+    check_run(architecture, config, **paths | ({"init_from": None} if goes_on else {}))
     for line in notes(config):
         console.say(line)
     settings = {

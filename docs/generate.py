@@ -3,6 +3,7 @@
 A test compares what this writes with the files in the repository.
 """
 
+import ast
 from pathlib import Path
 
 import click
@@ -12,6 +13,13 @@ from schemas.example import FEATURES
 from schemas.special_tokens import SPECIAL_TOKENS, USER_SYMBOLS
 
 DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+README = ROOT / "README.md"
+PACKAGES = ("cli", "pipeline", "albert_tf", "schemas")
+
+# The README's tree stands between the line before it and the line behind it.
+_TREE_START = "## The tree\n\n"
+_TREE_END = "\n\n    tests/ "
 
 _FORMAT = """\
 # The data format
@@ -22,14 +30,14 @@ Written by `docs/generate.py` from `schemas/`; do not edit.
 
 | file | what it is |
 |---|---|
-| `manifest.json` | settings, inputs, counts, statistics and the sha256 of every shard; \
-written last, so without it there is no data set |
+| `manifest.json` | settings, inputs, counts, statistics and the sha256 of every \
+shard; written last, so without it there is no data set |
 | `README.md` | the same for people |
 | `config.json` | the command's settings, accepted back by `--config`; alone in naming \
 paths and times |
 | `spiece.model` | the vocabulary, with the text normalization inside |
-| `train/copy-00/part-00000-of-00064.tfrecord` | one shard of one copy; the copies have \
-the same text, masked and divided differently |
+| `train/copy-00/part-00000-of-00064.tfrecord` | one shard of one copy; the copies \
+have the same text, masked and divided differently |
 | `eval/copy-00/part-...` | documents held out, one copy |
 | `shards/train-00000.json` | what one finished shard holds |
 
@@ -50,7 +58,11 @@ Every vocabulary begins with {special}, then {symbols}.
 
 def cli_page() -> str:
     """`docs/cli.md`: the help of every command."""
-    parts = ["# Commands", "", "Written by `docs/generate.py` from `--help`; do not edit."]
+    parts = [
+        "# Commands",
+        "",
+        "Written by `docs/generate.py` from `--help`; do not edit.",
+    ]
     for name, command in (("", cli), *sorted(cli.commands.items())):
         path = f"albert {name}".strip()
         with click.Context(command, info_name=path, max_content_width=88) as context:
@@ -75,8 +87,37 @@ def format_page() -> str:
     )
 
 
-PAGES = {"cli.md": cli_page, "data_format.md": format_page}
+def tree() -> str:
+    """The tree of the README: each module with the first line of its docstring."""
+    lines = []
+    for package in PACKAGES:
+        about = first_line(ROOT / package / "__init__.py")
+        lines += ["", f"    {package + '/':24} {about}"]
+        for module in sorted((ROOT / package).glob("*.py")):
+            if module.name != "__init__.py":
+                lines.append(f"      {module.name:22} {first_line(module)}")
+    return "\n".join(lines[1:])
+
+
+def first_line(module: Path) -> str:
+    """The first line of a module's docstring."""
+    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+    return docstring.split("\n", maxsplit=1)[0]
+
+
+def readme_page() -> str:
+    """`README.md` with its tree brought up to date."""
+    before, start, rest = README.read_text(encoding="utf-8").partition(_TREE_START)
+    _, end, after = rest.partition(_TREE_END)
+    return f"{before}{start}{tree()}{end}{after}"
+
+
+PAGES = {
+    DOCS / "cli.md": cli_page,
+    DOCS / "data_format.md": format_page,
+    README: readme_page,
+}
 
 if __name__ == "__main__":
-    for name, page in PAGES.items():
-        (DOCS / name).write_text(page(), encoding="utf-8")
+    for path, page in PAGES.items():
+        path.write_text(page(), encoding="utf-8")

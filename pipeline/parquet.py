@@ -16,7 +16,7 @@ from schemas.errors import AlbertError
 DAMAGED = Dropped("damaged row group")
 
 _BATCH_ROWS = 256
-_DAMAGE = (OSError, pa.ArrowException)
+_DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError)
 
 
 class Table:

@@ -1,6 +1,7 @@
 """The documentation says what the program does."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import pytest
 from cli.main import cli
 
 ROOT = Path(__file__).parent.parent
+PACKAGES = ("cli", "pipeline", "albert_tf", "schemas")
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +21,10 @@ def pages():
     return module.PAGES
 
 
-@pytest.mark.parametrize("name", ["cli.md", "data_format.md"])
+@pytest.mark.parametrize("name", ["docs/cli.md", "docs/data_format.md", "README.md"])
 def test_generated_pages_are_up_to_date(pages, name):
-    written = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    assert written == pages[name](), "run make docs"
+    written = (ROOT / name).read_text(encoding="utf-8")
+    assert written == pages[ROOT / name](), "run make docs"
 
 
 @pytest.mark.parametrize("name", sorted(cli.commands))
@@ -36,5 +38,18 @@ def test_every_flag_has_a_help_text_and_every_command_an_example(name):
 
 def test_every_top_level_folder_is_described_in_the_readme():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for folder in ("cli", "pipeline", "albert_tf", "schemas", "tests", "benchmarks"):
+    for folder in (*PACKAGES, "tests", "benchmarks", "docs"):
         assert f"    {folder}/ " in readme
+
+
+def test_every_page_that_the_readme_links_exists():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^):]+)\)", readme)
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_every_program_that_the_makefile_runs_exists():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    programs = re.findall(r"python (\S+\.py)", makefile)
+    assert programs
+    assert [name for name in programs if not (ROOT / name).exists()] == []
