@@ -21,7 +21,7 @@ from cli.console import silent_stderr
 from schemas.special_tokens import MASK, MASK_ID
 
 VOCAB_SIZE = 2000
-STEPS = 1200
+STEPS = 1300
 BATCH_SIZE = 16
 # The training loss is averaged over so many last steps.
 LAST_STEPS = 50
