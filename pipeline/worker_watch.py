@@ -4,8 +4,8 @@ A worker signs on with a file named after its process and removes it when it end
 own time. A file whose process is gone tells of one that did not.
 """
 
-import _thread
 import os
+import signal
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -61,7 +61,9 @@ class WorkerWatch:
         while not self._stop.wait(_SECONDS):
             if killed_workers(self._folder):
                 self.killed = True
-                _thread.interrupt_main()
+                # A real signal, for the main thread waits in a system call.
+                main = threading.main_thread().ident or 0
+                signal.pthread_kill(main, signal.SIGINT)
                 return
 
     def __enter__(self) -> Self:

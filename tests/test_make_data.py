@@ -221,6 +221,15 @@ def start(texts, model, output):
     )
 
 
+def ended(job):
+    """What a job said, once it has ended; it does not outlive the test."""
+    try:
+        return job.communicate(timeout=30)[1]
+    finally:
+        job.kill()
+        job.wait()
+
+
 def workers_of(output):
     marks = (output / WORK).glob("worker-*")
     return [int(mark.name.removeprefix("worker-")) for mark in marks]
@@ -248,7 +257,7 @@ def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
     job = start(texts, model, tmp_path / "d")
     victim, _ = wait_for_workers(tmp_path / "d")
     os.kill(victim, signal.SIGKILL)
-    _, said = job.communicate(timeout=30)
+    said = ended(job)
     assert job.returncode == 1
     assert said.splitlines()[-1].startswith("A worker process was killed, ")
     assert run(texts, model, tmp_path / "d", split_bytes=20000) == files
@@ -258,7 +267,7 @@ def test_the_workers_of_a_killed_job_end_with_it(texts, model, tmp_path):
     job = start(texts, model, tmp_path / "d")
     workers = wait_for_workers(tmp_path / "d")
     job.kill()
-    job.communicate(timeout=30)
+    ended(job)
     end = time.monotonic() + 10
     while any(map(is_running, workers)):
         assert time.monotonic() < end
@@ -274,5 +283,5 @@ def test_a_job_killed_at_twenty_random_moments_gives_the_same_bytes(
         job = start(texts, model, tmp_path / "d")
         time.sleep(moments.uniform(0.3, 6.0))
         job.kill()
-        job.communicate(timeout=30)
+        ended(job)
     assert run(texts, model, tmp_path / "d", split_bytes=20000) == files

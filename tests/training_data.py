@@ -94,7 +94,7 @@ def encode(instance, layout="compact"):
                 float_list=tf.train.FloatList(value=value)
             )
     example = tf.train.Example(features=tf.train.Features(feature=features))
-    return example.SerializeToString()
+    return example.SerializeToString(deterministic=True)
 
 
 def write_dataset(
