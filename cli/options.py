@@ -42,13 +42,12 @@ def config_options(config_class: type) -> Callable[[Command], Command]:
 
 def _field_option(field: "dataclasses.Field[Any]") -> Callable[[Command], Command]:
     kind = plain_type(field.type)
-    choices = field.metadata["choices_now"] or get_args(kind)
+    choices = get_args(kind)
     name = flag_name(field.name)
     arguments: dict[str, Any] = {
         "default": field.default,
         "help": field.metadata["help"],
         "show_default": field.default is not None,
-        "hidden": len(choices) == 1,
     }
     if kind is bool:
         return click.option(f"{name}/--no-{name.removeprefix('--')}", **arguments)

@@ -20,6 +20,19 @@ from schemas.json_file import write_json, write_text
 from schemas.layout import DATA_CARD, MANIFEST, SPM_MODEL
 from schemas.manifest import DatasetManifest, ShardFile
 
+# What the card calls the shares of the manifest.
+_WORDS = {
+    "short_share": "sequences with a short target",
+    "document_end_share": "sequences that end a document",
+    "fill": "fill of the other sequences",
+    "masked_share": "pieces masked",
+    "mask_token_share": "masked pieces shown as [MASK]",
+    "kept_share": "masked pieces left as they are",
+    "random_share": "masked pieces replaced by another",
+    "label_1_share": "pairs with label 1 (swapped, or from elsewhere)",
+    "unknown_share": "unknown pieces",
+}
+
 NOTHING_TO_TRAIN_ON = "The inputs give no document to train on"
 
 
@@ -193,11 +206,7 @@ def data_card(manifest: DatasetManifest) -> str:
         "",
         "| realised in the training split | share |",
         "|---|--:|",
-        *(
-            f"| {name.replace('_', ' ')} | {value:.2%} |"
-            for name, value in statistics.items()
-            if isinstance(value, float) and name != "mean_length"
-        ),
+        *(f"| {words} | {statistics[name]:.2%} |" for name, words in _WORDS.items()),
         *(
             f"| spans of {n} word{'s' if n != '1' else ''} | {value:.2%} |"
             for n, value in statistics["ngram_shares"].items()

@@ -49,9 +49,9 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
         "padding": None,
         "added_tokens": [_added_token(i) for i in range(len(SPECIAL_TOKENS))],
         "normalizer": _normalizer(compiled_normalization(model)),
-        "pre_tokenizer": _metaspace("Metaspace"),
+        "pre_tokenizer": _metaspace(),
         "post_processor": _post_processor(),
-        "decoder": _metaspace("Metaspace"),
+        "decoder": _metaspace(),
         "model": {
             "type": "Unigram",
             "unk_id": UNK_ID,
@@ -108,9 +108,9 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
     }
 
 
-def _metaspace(kind: str) -> dict[str, Any]:
+def _metaspace() -> dict[str, Any]:
     return {
-        "type": kind,
+        "type": "Metaspace",
         "replacement": SPACE,
         "prepend_scheme": "always",
         "split": True,

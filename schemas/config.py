@@ -24,7 +24,6 @@ def option(
     *,
     minimum: float | None = None,
     maximum: float | None = None,
-    choices_now: tuple[str, ...] | None = None,
     changes_result: bool = True,
 ) -> Any:
     """A field with its default, its help text and its bounds (both inclusive).
@@ -34,14 +33,12 @@ def option(
         help: One sentence for `--help`.
         minimum: The least value allowed.
         maximum: The greatest value allowed.
-        choices_now: The values of a `Literal` that are offered so far.
         changes_result: False for what may differ when a run is continued.
     """
     metadata = {
         "help": help,
         "minimum": minimum,
         "maximum": maximum,
-        "choices_now": choices_now,
         "changes_result": changes_result,
     }
     return dataclasses.field(default=default, metadata=metadata)
