@@ -13,6 +13,12 @@ from pipeline.vocabulary import train_vocabulary
 from schemas.config import VocabConfig
 from tests.commands import VOCAB, make_data, run, write_topics
 
+
+def pytest_make_parametrize_id(val, argname):
+    """Bytes go by their argument's name: some differ each time they are made."""
+    return argname if isinstance(val, bytes) else None
+
+
 settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, max_examples=50
 )
