@@ -135,6 +135,26 @@ def test_the_padded_layout_parses_with_the_published_trainers_specification(rows
     }
 
 
+def test_the_padded_layout_parses_with_the_model_gardens_specification(rows):
+    config = DataConfig(
+        max_seq_length=10, max_predictions_per_seq=3, record_layout="padded"
+    )
+    # tensorflow/models, official/nlp/data/pretrain_dataloader.py, first feature names.
+    specification = {
+        "input_ids": tf.io.FixedLenFeature([10], tf.int64),
+        "input_mask": tf.io.FixedLenFeature([10], tf.int64),
+        "segment_ids": tf.io.FixedLenFeature([10], tf.int64),
+        "masked_lm_positions": tf.io.FixedLenFeature([3], tf.int64),
+        "masked_lm_ids": tf.io.FixedLenFeature([3], tf.int64),
+        "masked_lm_weights": tf.io.FixedLenFeature([3], tf.float32),
+        "next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64),
+    }
+    record = encode_rows(*rows, config=config)[0]
+    parsed = tf.io.parse_single_example(record, specification)
+    assert sorted(parsed) == sorted(specification)
+    assert parsed["input_ids"].numpy().tolist()[6:] == [0] * 4
+
+
 def test_the_padded_layout_stores_every_feature_of_the_table(rows):
     config = DataConfig(
         max_seq_length=10, max_predictions_per_seq=3, record_layout="padded"
