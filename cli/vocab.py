@@ -94,7 +94,8 @@ def _make(
         text = sample_sentences(splits, config, workers=workers, on_split=on_split)
     console.say(
         f"training on {len(text.train):,} of {text.counts['sentences']:,} sentences, "
-        f"about {text.training_memory / 1e9:.1f} GB of memory"
+        f"about {text.training_seconds:.0f} s and "
+        f"{text.training_memory / 1e9:.1f} GB of memory"
     )
     if not config.keep_accents:
         share = accents.share_of_lost_marks(sentence.text for sentence in text.train)
