@@ -70,6 +70,9 @@ def record_problem(record: bytes, config: DataConfig, *, vocab_size: int) -> str
     for feature in stored_features(config.record_layout):
         if feature.name not in features:
             return f"has no {feature.name}"
+        kind = float if feature.dtype == "float32" else int
+        if not all(isinstance(value, kind) for value in features[feature.name]):
+            return f"has something else than {feature.dtype} in {feature.name}"
         most = feature_length(
             feature,
             max_seq_length=config.max_seq_length,

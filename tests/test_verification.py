@@ -66,6 +66,17 @@ def test_a_record_without_a_feature_has_that_named():
     assert problem == "has no masked_lm_ids"
 
 
+def test_a_feature_of_another_type_is_named():
+    column = Column(np.array([0.5], np.float32), np.array([0, 1]))
+    others = {
+        name: Column(np.array(values, np.int64), np.array([0, len(values)]))
+        for name, values in GOOD.items()
+    }
+    (record,) = encode_examples(others | {"masked_lm_ids": column})
+    problem = record_problem(record, CONFIG, vocab_size=10)
+    assert problem == "has something else than int64 in masked_lm_ids"
+
+
 def test_bytes_that_are_no_example_are_named():
     problem = record_problem(b"\x99\x01", CONFIG, vocab_size=10)
     assert problem == "is no tf.train.Example"
