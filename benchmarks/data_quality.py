@@ -18,11 +18,12 @@ from cli.options import INPUT_OPTIONS
 from pipeline.formats import KINDS
 from pipeline.inputs import find_inputs
 from pipeline.readers import read_split
-from pipeline.shard_plan import TRAIN, plan_shards
+from pipeline.shard_plan import plan_shards
 from pipeline.splits import plan_splits
 from pipeline.tokenizer import Tokenizer
 from pipeline.verification import read_examples, unpadded
 from schemas.json_file import read_json
+from schemas.layout import TRAIN
 from schemas.manifest import read_manifest
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 

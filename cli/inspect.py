@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from schemas.errors import AlbertError
+from schemas.layout import EVAL, TRAIN
 from schemas.manifest import read_manifest
 
 
@@ -20,9 +21,9 @@ from schemas.manifest import read_manifest
 )
 @click.option(
     "--split",
-    default="train",
+    default=TRAIN,
     show_default=True,
-    type=click.Choice(["train", "eval"]),
+    type=click.Choice([TRAIN, EVAL]),
     help="Where the examples are taken from.",
 )
 @click.option(

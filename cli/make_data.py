@@ -22,6 +22,7 @@ from cli.options import (
     workers_option,
 )
 from schemas.config import DataConfig
+from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
@@ -133,8 +134,8 @@ def _make(
 
 def summary(manifest: DatasetManifest, output: Path, seconds: float) -> str:
     """The line at the end of the job."""
-    train = manifest.splits["train"]
-    eval_split = manifest.splits["eval"]
+    train = manifest.splits[TRAIN]
+    eval_split = manifest.splits[EVAL]
     examples = sum(copy["examples"] for copy in train["copies"])
     tokens = sum(copy["tokens"] for copy in train["copies"])
     held_out = sum(copy["examples"] for copy in eval_split["copies"])
@@ -148,7 +149,7 @@ def summary(manifest: DatasetManifest, output: Path, seconds: float) -> str:
 def eval_advice(manifest: DatasetManifest) -> str:
     """What to say of a held-out split too small to measure on; empty if it is not."""
     fraction = manifest.config.eval_fraction
-    train, held_out = (manifest.splits[split]["copies"] for split in ("train", "eval"))
+    train, held_out = (manifest.splits[split]["copies"] for split in (TRAIN, EVAL))
     count = sum(copy["examples"] for copy in held_out)
     if not fraction or count >= ENOUGH_HELD_OUT:
         return ""

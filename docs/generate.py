@@ -65,7 +65,12 @@ def cli_page() -> str:
     ]
     for name, command in (("", cli), *sorted(cli.commands.items())):
         path = f"albert {name}".strip()
-        with click.Context(command, info_name=path, max_content_width=88) as context:
+        # As under the group, whose names for --help its commands inherit; click keeps
+        # the first ones it sees.
+        names = cli.context_settings["help_option_names"]
+        with click.Context(
+            command, info_name=path, max_content_width=88, help_option_names=names
+        ) as context:
             context.terminal_width = 88
             text = command.get_help(context)
         parts += ["", f"## {path}", "", "```", text.rstrip(), "```"]

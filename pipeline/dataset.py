@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.inputs import InputFile
-from pipeline.shard_plan import EVAL, TRAIN
 from pipeline.statistics import Counts, drops_and_changes, realised
 from schemas import __version__
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.example import feature_length, stored_features
 from schemas.json_file import write_json, write_text
-from schemas.layout import DATA_CARD, MANIFEST, SPM_MODEL
+from schemas.layout import DATA_CARD, EVAL, MANIFEST, SPM_MODEL, TRAIN
 from schemas.manifest import DatasetManifest, ShardFile
 
 # What the card calls the shares of the manifest.

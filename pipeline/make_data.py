@@ -14,7 +14,7 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipeline.dataset import NOTHING_TO_TRAIN_ON, plan_dataset
 from pipeline.inputs import InputFile
-from pipeline.shard_plan import EVAL, TRAIN, plan_shards
+from pipeline.shard_plan import plan_shards
 from pipeline.spill import WORK
 from pipeline.splits import SPLIT_BYTES, Split, plan_splits
 from pipeline.tokenizer import load_tokenizer
@@ -31,7 +31,7 @@ from pipeline.transforms import (
 from pipeline.worker_watch import WORKER_KILLED, WorkerWatch
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
-from schemas.layout import SIDECARS, SPM_MODEL
+from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
 from schemas.whole_file import whole_file
 
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from pipeline.shards import Shard
 from schemas.config import DataConfig
-
-TRAIN, EVAL = "train", "eval"
+from schemas.layout import EVAL, TRAIN
 
 
 class ShardPlan(NamedTuple):

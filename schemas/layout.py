@@ -10,7 +10,8 @@ SPM_VOCAB = "spiece.vocab"
 HF_TOKENIZER = "tokenizer.json"
 HF_TOKENIZER_CONFIG = "tokenizer_config.json"
 
-# A data set: MANIFEST, CONFIG, SPM_MODEL and
+# A data set: MANIFEST, CONFIG, SPM_MODEL, a folder for each split and
+TRAIN, EVAL = "train", "eval"
 DATA_CARD = "README.md"
 SIDECARS = "shards"
 

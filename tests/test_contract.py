@@ -12,11 +12,10 @@ from albert_tf.input_pipeline import Records, evaluation_batches
 from pipeline.masking import Masked
 from pipeline.pairs import Rows
 from pipeline.records import encode_rows
-from pipeline.shard_plan import EVAL
 from pipeline.shards import write_records
 from pipeline.statistics import Counts
 from schemas.config import DataConfig
-from schemas.layout import shard_file
+from schemas.layout import EVAL, shard_file
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
 
