@@ -192,6 +192,26 @@ def read_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(weights, slots, state)
 
 
+def read_best(run: Path) -> Checkpoint:
+    """The checkpoint with the least held-out loss.
+
+    Raises:
+        AlbertError: The run evaluated nothing, or the checkpoint is damaged.
+    """
+    pointer = run / CHECKPOINTS / BEST
+    if not pointer.exists():
+        raise AlbertError(
+            f"{run} has no best checkpoint, for nothing was evaluated; use its latest."
+        )
+    path = pointer.with_name(pointer.read_text(encoding="utf-8").strip())
+    try:
+        return read_checkpoint(path)
+    except DamagedCheckpointError as error:
+        raise AlbertError(
+            f"{path} is damaged ({error}); use the run's latest."
+        ) from error
+
+
 def newest_state(run: Path) -> dict[str, Any] | None:
     """The state of a run's newest checkpoint; None if that is absent or damaged."""
     newest = _newest_first(run / CHECKPOINTS)[:1]

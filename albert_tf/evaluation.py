@@ -1,12 +1,11 @@
 """Held-out losses and accuracies, always over the same examples and masks."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.checkpoints import assign_arrays, load_newest
+from albert_tf.checkpoints import assign_arrays
 from albert_tf.data_check import check_model_fits, check_same_vocabulary
 from albert_tf.input_pipeline import Records, evaluation_batches
 from albert_tf.interruption import StopRequest
@@ -14,10 +13,10 @@ from albert_tf.metrics import Metrics, means, perplexity
 from albert_tf.micro_batch import MAX_PIECES
 from albert_tf.pretrainer import AlbertPretrainer, Sums, pretraining_sums
 from albert_tf.progress import Progress
-from schemas.config import ModelConfig, config_from_dict
+from albert_tf.trained_model import run_checkpoint, run_config
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
-from schemas.layout import DATA_MANIFEST, MODEL_CONFIG
+from schemas.layout import DATA_MANIFEST
 from schemas.manifest import DatasetManifest, read_manifest
 
 
@@ -39,7 +38,7 @@ def evaluate(
         AlbertError: The run or the eval split is absent, or they do not fit.
     """
     manifest = read_manifest(data)
-    config = config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG))
+    config = run_config(run)
     check_model_fits(config, manifest, data=data)
     vocabulary = read_json(run / DATA_MANIFEST)["vocabulary"]
     check_same_vocabulary(vocabulary, manifest, run=run, data=data)
@@ -49,13 +48,14 @@ def evaluate(
             f"{data} has no eval split; make data with an --eval-fraction above 0."
         )
     with Progress(quiet=quiet) as progress:
+        checkpoint = run_checkpoint(run, say=progress.say)
         model = AlbertPretrainer(config)
-        step = load_weights(model, run, progress.say)
+        assign_arrays(model.weights_by_path, checkpoint.weights)
         progress.start(total=examples, done=0)
         records = Records(data, manifest, remedy="make the data again")
         sums = HeldOut(model, records, examples=examples).sums(progress=progress)
     assert sums is not None, "only a stop request makes it so"
-    return {"step": step, "examples": examples, **_report(sums)}
+    return {"step": checkpoint.state["step"], "examples": examples, **_report(sums)}
 
 
 def _report(sums: Sums) -> Metrics:
@@ -68,22 +68,6 @@ def _report(sums: Sums) -> Metrics:
         "mlm_count": int(sums.mlm_count),
         "sentence_count": int(sums.sentence_count),
     }
-
-
-def load_weights(model: AlbertPretrainer, run: Path, say: Callable[[str], None]) -> int:
-    """Give a model the weights of a run's newest checkpoint; the step of it.
-
-    Raises:
-        AlbertError: There is none, or it belongs to another architecture.
-    """
-    checkpoint = load_newest(run, say)
-    if checkpoint is None:
-        raise AlbertError(
-            f"{run} holds no checkpoint yet; let albert pretrain save one first."
-        )
-    assign_arrays(model.weights_by_path, checkpoint.weights)
-    step: int = checkpoint.state["step"]
-    return step
 
 
 def num_evaluation_examples(manifest: DatasetManifest, *, most: int | None) -> int:

@@ -89,17 +89,11 @@ def filled_masks(run_folder: Path, data: Path, *, rows: int = 3) -> list[str]:
     import sentencepiece
 
     with silent_stderr():
-        from albert_tf.evaluation import load_weights
         from albert_tf.input_pipeline import Records, evaluation_batches
-        from albert_tf.pretrainer import AlbertPretrainer
-    from schemas.config import ModelConfig, config_from_dict
-    from schemas.json_file import read_json
+        from albert_tf.trained_model import load_trained_model
     from schemas.manifest import read_manifest
 
-    model = AlbertPretrainer(
-        config_from_dict(ModelConfig, read_json(run_folder / "model.json"))
-    )
-    load_weights(model, run_folder, print)
+    model = load_trained_model(run_folder)
     pieces = sentencepiece.SentencePieceProcessor(
         model_file=str(run_folder / "spiece.model")
     )

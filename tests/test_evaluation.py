@@ -94,7 +94,7 @@ def test_a_corrupt_record_is_named(run, tmp_path):
 
 
 def test_a_directory_that_is_no_run_is_refused(data, tmp_path):
-    with pytest.raises(AlbertError, match=r"model\.json does not exist"):
+    with pytest.raises(AlbertError, match=r"has no model\.json, so it is no run"):
         evaluate(tmp_path, data=data, quiet=True)
 
 

@@ -2,32 +2,15 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 
-from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
-from albert_tf.initial_weights import initialize_weights
+from albert_tf.checkpoints import arrays_of
 from albert_tf.pretrainer import AlbertPretrainer
 from albert_tf.warm_start import check_can_start_from, source_path, start_from
 from schemas.errors import AlbertError
-from schemas.json_file import write_json
-from schemas.layout import DATA_MANIFEST, MODEL_CONFIG
-from tests.training_data import TINY, make_manifest
+from tests.training_data import TINY, make_manifest, save_run
 
 MANIFEST = make_manifest([])
-
-
-def save_run(run, config):
-    """A run of one checkpoint with random weights; these weights."""
-    model = AlbertPretrainer(config)
-    initialize_weights(model, standard_deviation=1.0, seed=1)
-    run.mkdir(exist_ok=True)
-    write_json(run / MODEL_CONFIG, dataclasses.asdict(config))
-    write_json(run / DATA_MANIFEST, MANIFEST.to_dict())
-    weights = arrays_of(model.weights_by_path)
-    slots = {"unused": np.zeros(1, "float32")}
-    save_checkpoint(run, Checkpoint(weights, slots, {"step": 9}), is_best=False)
-    return weights
 
 
 def check(run, config):

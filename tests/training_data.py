@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.initial_weights import initialize_weights
+from albert_tf.pretrainer import AlbertPretrainer
 from schemas.config import DataConfig, ModelConfig
 from schemas.example import stored_features
 from schemas.json_file import write_json
-from schemas.layout import MANIFEST, SPM_MODEL, shard_file
+from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL, shard_file
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 
@@ -166,6 +169,18 @@ def make_manifest(files, *, layout="compact", sentence_task="sop"):
         changed={},
         shards=tuple(files),
     )
+
+
+def save_run(run, config):
+    """A run of one checkpoint with random weights; these weights."""
+    model = AlbertPretrainer(config)
+    initialize_weights(model, standard_deviation=1.0, seed=1)
+    run.mkdir(exist_ok=True)
+    write_json(run / MODEL_CONFIG, dataclasses.asdict(config))
+    write_json(run / DATA_MANIFEST, make_manifest([]).to_dict())
+    weights = arrays_of(model.weights_by_path)
+    save_checkpoint(run, Checkpoint(weights, {}, {"step": 9}), is_best=False)
+    return weights
 
 
 def with_changes(config, **changes):

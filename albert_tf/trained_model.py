@@ -1,0 +1,71 @@
+"""A trained model for use: the weights of a run's checkpoint in the model they fit."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from albert_tf.checkpoints import (
+    Checkpoint,
+    assign_arrays,
+    load_newest,
+    read_best,
+)
+from albert_tf.pretrainer import AlbertPretrainer
+from schemas.config import ModelConfig, config_from_dict
+from schemas.errors import AlbertError
+from schemas.json_file import read_json
+from schemas.layout import MODEL_CONFIG
+
+# Which checkpoint of a run: the newest, or the one with the least held-out loss.
+Which = Literal["latest", "best"]
+
+
+def load_trained_model(path: Path) -> AlbertPretrainer:
+    """The model of a run, in float32, with the weights of its newest checkpoint.
+
+    Raises:
+        AlbertError: It is no run, or has no checkpoint that can be read.
+    """
+    model = AlbertPretrainer(run_config(path))
+    assign_arrays(model.weights_by_path, run_checkpoint(path).weights)
+    return model
+
+
+def run_config(run: Path) -> ModelConfig:
+    """The architecture of a run.
+
+    Raises:
+        AlbertError: It is no run.
+    """
+    if not (run / MODEL_CONFIG).exists():
+        raise AlbertError(
+            f"{run} has no {MODEL_CONFIG}, so it is no run; give a folder that "
+            "albert pretrain has written."
+        )
+    return config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG))
+
+
+def run_checkpoint(
+    run: Path,
+    *,
+    which: Which = "latest",
+    say: Callable[[str], None] = lambda line: None,
+) -> Checkpoint:
+    """A checkpoint of a run.
+
+    Args:
+        run: The run directory.
+        which: The newest one, or the one with the least held-out loss.
+        say: Told about every damaged checkpoint passed over.
+
+    Raises:
+        AlbertError: There is none, or none that can be read.
+    """
+    if which == "best":
+        return read_best(run)
+    checkpoint = load_newest(run, say)
+    if checkpoint is None:
+        raise AlbertError(
+            f"{run} holds no checkpoint yet; let albert pretrain save one first."
+        )
+    return checkpoint
