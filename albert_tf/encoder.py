@@ -49,7 +49,8 @@ class Encoder(keras.layers.Layer):
         input_mask: Tensor,
         segment_ids: Tensor,
         seeds: DropoutSeeds | None = None,
-    ) -> Tensor:
+        every_layer: bool = False,
+    ) -> Tensor | list[Tensor]:
         """Encode `[B, S]` pieces as rows `[B*S, H]`.
 
         Args:
@@ -57,15 +58,19 @@ class Encoder(keras.layers.Layer):
             input_mask: 1 at pieces, 0 at padding.
             segment_ids: 0 in the first segment and at padding, 1 in the second.
             seeds: Where dropout draws from; without, there is no dropout.
+            every_layer: Return the rows of all layers, the last layer's last.
         """
+        layers = []
         rows = self.embeddings(input_ids, segment_ids, seeds=seeds)
+        inner = self.config.inner_group_num
         for part, name in sublayers(self.config):
             sublayer = self.sublayers[name]
             if part == "attention":
                 rows = sublayer(rows, input_mask, seeds=seeds)
             else:
                 rows = sublayer(rows, seeds=seeds)
-        return rows
+                layers.append(rows)
+        return layers[inner - 1 :: inner] if every_layer else rows
 
     def pool(self, rows: Tensor, length: int) -> Tensor:
         """A summary `[B, H]` of each sequence, from its first piece, [CLS]."""

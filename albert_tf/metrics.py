@@ -52,6 +52,8 @@ def metrics_text(metrics: Metrics) -> str:
             parts.append(f"{name} {loss:.3f} ({accuracy:.1%} right)")
     if metrics.get("split") == "eval" and metrics.get("mlm_loss") is not None:
         parts.append(f"perplexity {perplexity(metrics['mlm_loss']):.1f}")
+    if metrics.get("layer_consistency") is not None:
+        parts.append(f"layer consistency {metrics['layer_consistency']:.4f}")
     if metrics.get("learning_rate") is not None:
         parts.append(f"learning rate {metrics['learning_rate']:.2e}")
     if metrics.get("gradient_norm") is not None:

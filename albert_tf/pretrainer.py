@@ -12,6 +12,7 @@ from keras import ops
 from albert_tf.dropout import DropoutSeeds
 from albert_tf.encoder import Encoder
 from albert_tf.heads import MaskedLmHead, SentenceHead, gather_rows
+from albert_tf.layer_consistency import layer_consistency_sum
 from schemas.config import ModelConfig
 
 Tensor = Any
@@ -76,13 +77,29 @@ class AlbertPretrainer(keras.layers.Layer):
         return {weight.path: weight for weight in self.trainable_variables}
 
     def call(
-        self, batch: Batch, seeds: DropoutSeeds | None = None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Logits `[B*P, V]` of the masked pieces and `[B, 2]` of the sentence task."""
-        length = batch["input_ids"].shape[1]
-        rows = self.encoder(
-            batch["input_ids"], batch["input_mask"], batch["segment_ids"], seeds=seeds
+        self,
+        batch: Batch,
+        seeds: DropoutSeeds | None = None,
+        every_layer: bool = False,
+    ) -> tuple[Any, ...]:
+        """Logits `[B*P, V]` of the masked pieces and `[B, 2]` of the sentence task.
+
+        The latter are None without such a task. With `every_layer` the rows `[B*S, H]`
+        of all layers come third.
+        """
+        layers = self.encoder(
+            batch["input_ids"],
+            batch["input_mask"],
+            batch["segment_ids"],
+            seeds=seeds,
+            every_layer=every_layer,
         )
+        if every_layer:
+            return *self._logits(layers[-1], batch), layers
+        return self._logits(layers, batch)
+
+    def _logits(self, rows: Tensor, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        length = batch["input_ids"].shape[1]
         masked = gather_rows(rows, batch["masked_lm_positions"], length)
         mlm_logits = self.masked_lm_head(
             masked, self.encoder.embeddings.word_embeddings
@@ -97,6 +114,12 @@ def pretraining_sums(
 ) -> Sums:
     """Run the model and add up losses and hits, in float32 whatever the precision."""
     mlm_logits, sentence_logits = model(batch, seeds=seeds)
+    return _task_sums(mlm_logits, sentence_logits, batch)
+
+
+def _task_sums(
+    mlm_logits: Tensor, sentence_logits: Tensor | None, batch: Batch
+) -> Sums:
     labels = ops.reshape(batch["masked_lm_ids"], (-1,))
     weights = ops.reshape(batch["masked_lm_weights"], (-1,))
     mlm = _weighted_sums(mlm_logits, labels, ops.cast(weights, "float32"))
@@ -135,3 +158,37 @@ def step_loss(sums: Sums, *, mlm_count: Tensor, sentence_count: Tensor) -> Tenso
     return sums.mlm_loss / ops.maximum(mlm_count, 1.0) + (
         sums.sentence_loss / ops.maximum(sentence_count, 1.0)
     )
+
+
+def micro_batch_loss(
+    model: AlbertPretrainer,
+    batch: Batch,
+    *,
+    mlm_count: Tensor,
+    sentence_count: Tensor,
+    piece_count: Tensor,
+    seeds: DropoutSeeds | None = None,
+) -> tuple[Tensor, Tensor]:
+    """A micro-batch's share of the loss of a step, and what adds up over its shares.
+
+    Args:
+        model: Run on the batch.
+        batch: One micro-batch.
+        mlm_count: Masked pieces in the whole step.
+        sentence_count: Pairs in the whole step.
+        piece_count: Pieces in the whole step, those that are no padding.
+        seeds: Where dropout draws from.
+
+    Returns:
+        The loss, and the `Sums` as one tensor `[6]`; if the model has a
+        `layer_consistency_weight`, `[7]` with the share of that loss's mean.
+    """
+    counts = {"mlm_count": mlm_count, "sentence_count": sentence_count}
+    weight = model.config.layer_consistency_weight
+    if not weight:
+        sums = pretraining_sums(model, batch, seeds)
+        return step_loss(sums, **counts), ops.stack(sums)
+    mlm_logits, sentence_logits, layers = model(batch, seeds=seeds, every_layer=True)
+    sums = _task_sums(mlm_logits, sentence_logits, batch)
+    mean = layer_consistency_sum(layers, batch["input_mask"]) / piece_count
+    return step_loss(sums, **counts) + weight * mean, ops.stack([*sums, mean])

@@ -17,7 +17,7 @@ from keras import ops
 from albert_tf.adamw import adamw_update, is_excluded
 from albert_tf.dropout import DropoutSeeds
 from albert_tf.lamb import lamb_update
-from albert_tf.pretrainer import AlbertPretrainer, Batch, pretraining_sums, step_loss
+from albert_tf.pretrainer import AlbertPretrainer, Batch, micro_batch_loss
 
 Update = Callable[..., tuple[Any, Any, Any]]
 
@@ -54,20 +54,24 @@ class TrainingSteps:
         *,
         mlm_count: tf.Tensor,
         sentence_count: tf.Tensor,
+        piece_count: tf.Tensor,
         step: int,
         micro: int,
     ) -> tf.Tensor:
-        """Add the gradients of a micro-batch; its `Sums` as one tensor `[6]`.
+        """Add the gradients of a micro-batch; its sums as one tensor.
+
+        They are those of `micro_batch_loss`.
 
         Args:
             batch: One micro-batch, `[M, ...]`.
             mlm_count: Masked pieces in the whole step.
             sentence_count: Pairs in the whole step.
+            piece_count: Pieces in the whole step, those that are no padding.
             step: With `micro` and the seed the key of dropout.
             micro: Which micro-batch of the step.
         """
         key = tf.constant(dropout_key(self._seed, step, micro), tf.int64)
-        return self._accumulate(batch, mlm_count, sentence_count, key)
+        return self._accumulate(batch, mlm_count, sentence_count, piece_count, key)
 
     def compile(self, batch: Batch) -> float:
         """Compile both pieces for micro-batches like this one, changing nothing.
@@ -79,7 +83,14 @@ class TrainingSteps:
         one = tf.ones([])
         for _ in range(2):  # the first call compiles
             start = time.perf_counter()
-            self.accumulate(batch, mlm_count=one, sentence_count=one, step=0, micro=0)
+            self.accumulate(
+                batch,
+                mlm_count=one,
+                sentence_count=one,
+                piece_count=one,
+                step=0,
+                micro=0,
+            )
         seconds = time.perf_counter() - start
         self.discard()
         return seconds
@@ -94,17 +105,28 @@ class TrainingSteps:
             total.assign(tf.zeros_like(total))
 
     def _add_gradients(
-        self, batch: Batch, mlm_count: Any, sentence_count: Any, key: Any
+        self,
+        batch: Batch,
+        mlm_count: Any,
+        sentence_count: Any,
+        piece_count: Any,
+        key: Any,
     ) -> tf.Tensor:
         """What `accumulate` compiles."""
         weights = [weight.value for weight in self.model.trainable_variables]
         with tf.GradientTape() as tape:
-            sums = pretraining_sums(self.model, batch, DropoutSeeds(key))
-            loss = step_loss(sums, mlm_count=mlm_count, sentence_count=sentence_count)
+            loss, sums = micro_batch_loss(
+                self.model,
+                batch,
+                mlm_count=mlm_count,
+                sentence_count=sentence_count,
+                piece_count=piece_count,
+                seeds=DropoutSeeds(key),
+            )
         gradients = tape.gradient(loss, weights)
         for total, gradient in zip(self._gradients, gradients, strict=True):
             total.assign_add(tf.convert_to_tensor(gradient))
-        return tf.stack(sums)
+        return sums
 
     def _update_weights(self, learning_rate: tf.Tensor) -> tf.Tensor:
         """What `apply` compiles."""

@@ -199,22 +199,25 @@ class TrainingLoop:
             raise
 
     def _accumulate(self, batch: Batch) -> Array | None:
-        """The gradients of a step, added up; its `Sums`, None when asked to stop."""
-        sums = np.zeros(len(Sums._fields))
+        """The gradients of a step, added up; its sums, None when asked to stop."""
+        sums = np.zeros(())
         mlm_count = tf.reduce_sum(batch["masked_lm_weights"])
         has_label = batch["sentence_order_labels"] >= 0
         sentence_count = tf.reduce_sum(tf.cast(has_label, tf.float32))
+        piece_count = tf.cast(tf.reduce_sum(batch["input_mask"]), tf.float32)
         for micro in range(batch["input_ids"].shape[0]):
             if self.stop.reason:
                 return None
             part = {name: values[micro] for name, values in batch.items()}
-            sums += self.steps.accumulate(
+            values = self.steps.accumulate(
                 part,
                 mlm_count=mlm_count,
                 sentence_count=sentence_count,
+                piece_count=piece_count,
                 step=self.state.step,
                 micro=micro,
-            ).numpy()
+            )
+            sums = sums + values.numpy()
             self.progress.advance(self.state.micro_batch_size)
         return sums
 
@@ -232,7 +235,11 @@ class TrainingLoop:
         of_all = self._pace.text(
             batch_size=config.batch_size, steps_left=config.steps - state.step
         )
-        text = metrics_text({**means(Sums(*sums.tolist())), **of_step})
+        sums, consistency = np.split(sums, [len(Sums._fields)])
+        shown = {**means(Sums(*sums.tolist())), **of_step}
+        for mean in consistency:  # none unless its loss is trained
+            shown["layer_consistency"] = mean
+        text = metrics_text(shown)
         self.progress.show(
             f"step {state.step}/{config.steps}: {text}, {of_all}",
             is_last=self._is_finished,

@@ -338,6 +338,11 @@ class ModelConfig:
     )
     layer_norm_eps: float = option(1e-12, "Epsilon of layer normalization.", minimum=0)
     sentence_task: SentenceTask = option("sop", "The sentence task that is trained.")
+    layer_consistency_weight: float = option(
+        0.0,
+        "Weight of a loss for neighbouring layers that agree; the paper has none.",
+        minimum=0.0,
+    )
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -350,4 +355,9 @@ class ModelConfig:
             raise SettingError(
                 f"num_hidden_groups must be at most num_hidden_layers "
                 f"{self.num_hidden_layers}, not {self.num_hidden_groups}."
+            )
+        if self.layer_consistency_weight and self.num_hidden_layers == 1:
+            raise SettingError(
+                "layer_consistency_weight compares neighbouring layers and there is "
+                "only one; leave it 0, or give num_hidden_layers of 2 or more."
             )

@@ -131,6 +131,12 @@ def test_the_defaults_of_vocab_are_those_of_the_release():
             {"num_hidden_layers": 2, "num_hidden_groups": 3},
             "num_hidden_groups must be at most num_hidden_layers 2, not 3.",
         ),
+        (
+            ModelConfig,
+            {"num_hidden_layers": 1, "layer_consistency_weight": 0.1},
+            "layer_consistency_weight compares neighbouring layers and there is only "
+            "one; leave it 0, or give num_hidden_layers of 2 or more.",
+        ),
     ],
 )
 def test_a_value_out_of_bounds_is_one_sentence(config_class, values, message):
