@@ -1,5 +1,7 @@
 """Which layers share which weights (paper, section 3.1 and Table 4)."""
 
+import dataclasses
+import re
 from typing import Literal
 
 from schemas.config import ModelConfig
@@ -35,3 +37,37 @@ def sublayers(config: ModelConfig) -> list[tuple[Part, str]]:
         for inner in range(config.inner_group_num)
         for part in PARTS
     ]
+
+
+def whole_layers(config: ModelConfig) -> ModelConfig:
+    """The same function as groups that share all, the only sharing others can express.
+
+    What is shared in part becomes a group for each layer, with equal weights in them.
+
+    >>> whole_layers(ModelConfig(sharing="attention")).num_hidden_groups
+    12
+    """
+    if config.sharing == "all":
+        return config
+    return dataclasses.replace(
+        config, sharing="all", num_hidden_groups=config.num_hidden_layers
+    )
+
+
+def whole_layers_source(path: str, config: ModelConfig) -> str:
+    """Which weight of a model stands at a path of its `whole_layers`.
+
+    >>> config = ModelConfig(sharing="attention")
+    >>> whole_layers_source("encoder/group_7_inner_0_attention/key/bias", config)
+    'encoder/group_0_inner_0_attention/key/bias'
+    >>> whole_layers_source("encoder/group_7_inner_0_ffn/output/bias", config)
+    'encoder/layer_7_inner_0_ffn/output/bias'
+    """
+    if config.sharing == "all":
+        return path
+
+    def owner(match: re.Match[str]) -> str:
+        part: Part = "attention" if match[3] == "attention" else "ffn"
+        return weight_owner(part, int(match[1]), config) + match[2]
+
+    return re.sub(r"group_(\d+)(_inner_\d+_(attention|ffn))", owner, path)

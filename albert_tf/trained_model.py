@@ -1,4 +1,4 @@
-"""A trained model for use: the weights of a run's checkpoint in the model they fit."""
+"""A trained model for use, from a run or from what another program reads."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,7 @@ from albert_tf.checkpoints import (
     load_newest,
     read_best,
 )
+from albert_tf.huggingface import is_huggingface, read_huggingface
 from albert_tf.pretrainer import AlbertPretrainer
 from schemas.config import ModelConfig, config_from_dict
 from schemas.errors import AlbertError
@@ -21,13 +22,20 @@ Which = Literal["latest", "best"]
 
 
 def load_trained_model(path: Path) -> AlbertPretrainer:
-    """The model of a run, in float32, with the weights of its newest checkpoint.
+    """The model of a run or of an export to Hugging Face, in float32.
+
+    Of a run it is the newest checkpoint.
 
     Raises:
-        AlbertError: It is no run, or has no checkpoint that can be read.
+        AlbertError: It is neither, or its weights cannot be read.
     """
-    model = AlbertPretrainer(run_config(path))
-    assign_arrays(model.weights_by_path, run_checkpoint(path).weights)
+    if is_huggingface(path):
+        config, weights, _ = read_huggingface(path)
+    else:
+        config = run_config(path)
+        weights = run_checkpoint(path).weights
+    model = AlbertPretrainer(config)
+    assign_arrays(model.weights_by_path, weights)
     return model
 
 

@@ -1,11 +1,13 @@
-"""Loading a trained model from a run."""
+"""Loading a trained model from a run or an export."""
 
 import numpy as np
 import pytest
 
 from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.huggingface import huggingface_config, write_huggingface
 from albert_tf.trained_model import load_trained_model, run_checkpoint
 from schemas.errors import AlbertError
+from schemas.json_file import write_json
 from tests.training_data import TINY, save_run
 
 
@@ -23,6 +25,15 @@ def test_a_run_is_loaded_with_its_newest_weights(tmp_path):
     model = load_trained_model(tmp_path)
     assert model.config == TINY
     assert_equal(model, newer)
+
+
+def test_an_export_is_loaded_with_its_weights(tmp_path):
+    weights = save_run(tmp_path, TINY)
+    write_huggingface(weights, TINY, tmp_path / "model.safetensors")
+    write_json(tmp_path / "config.json", huggingface_config(TINY))
+    model = load_trained_model(tmp_path)
+    assert model.config == TINY
+    assert_equal(model, weights)
 
 
 def test_the_best_checkpoint_may_be_an_older_one(tmp_path):

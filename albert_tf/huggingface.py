@@ -1,0 +1,229 @@
+"""An ALBERT as Hugging Face keeps it, both ways: config.json and model.safetensors."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from albert_tf.checkpoints import Arrays
+from albert_tf.foreign_model import (
+    ForeignModel,
+    architecture,
+    check_activation,
+    take_over,
+)
+from albert_tf.name_maps import HUGGINGFACE, renamed
+from albert_tf.parameters import weight_shapes
+from albert_tf.sharing import whole_layers, whole_layers_source
+from schemas.config import ModelConfig
+from schemas.errors import AlbertError
+from schemas.json_file import read_json
+from schemas.layout import CONFIG, MODEL_WEIGHTS
+from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
+
+# Fields that AlbertConfig has under the same names.
+_FIELDS = (
+    "vocab_size",
+    "embedding_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_hidden_groups",
+    "inner_group_num",
+    "num_attention_heads",
+    "intermediate_size",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "initializer_range",
+    "layer_norm_eps",
+)
+# Which task the sentence head was trained on; a field of ours in their file.
+_SENTENCE_TASK = "sentence_task"
+
+_PREFIX = "albert."
+_PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
+_POOLER = "albert.pooler"
+_SENTENCE_HEAD = "sop_classifier.classifier"
+_WORD_EMBEDDINGS = "albert.embeddings.word_embeddings.weight"
+_OUTPUT_BIAS = "predictions.bias"
+# The output layer of the masked-LM head, tied to the table and the bias above.
+_DECODER = "predictions.decoder.weight"
+_DECODER_BIAS = "predictions.decoder.bias"
+
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+def huggingface_config(config: ModelConfig) -> dict[str, Any]:
+    """`config.json` for AlbertForPreTraining."""
+    whole = whole_layers(config)
+    return {
+        "architectures": ["AlbertForPreTraining"],
+        "model_type": "albert",
+        **{name: getattr(whole, name) for name in _FIELDS},
+        "hidden_act": "gelu_new",
+        "classifier_dropout_prob": 0.1,
+        "pad_token_id": PAD_ID,
+        "bos_token_id": CLS_ID,
+        "eos_token_id": SEP_ID,
+        "tie_word_embeddings": True,
+        "dtype": "float32",
+        _SENTENCE_TASK: config.sentence_task,
+    }
+
+
+def huggingface_tensors(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
+    """The tensors of an AlbertForPreTraining that computes the same.
+
+    That model knows no sharing in part, which becomes groups of equal weights; it
+    always has a projection, here the identity where E = H; and it always has pooler and
+    sentence head, here zero where there is no sentence task, so that both labels are
+    equally likely.
+    """
+    paths = weight_shapes(whole_layers(config))
+    tensors = renamed(
+        {path: weights[whole_layers_source(path, config)] for path in paths},
+        HUGGINGFACE,
+    )
+    width = config.hidden_size
+    if config.embedding_size == width:
+        tensors |= _dense(_PROJECTION, np.eye(width))
+    if config.sentence_task == "none":
+        tensors |= _dense(_POOLER, np.zeros((width, width)))
+        tensors |= _dense(_SENTENCE_HEAD, np.zeros((2, width)))
+    tensors[_DECODER_BIAS] = tensors[_OUTPUT_BIAS]
+    return dict(sorted(tensors.items()))
+
+
+def _dense(name: str, kernel: Any) -> Arrays:
+    return {
+        f"{name}.weight": kernel.astype(np.float32),
+        f"{name}.bias": np.zeros(len(kernel), np.float32),
+    }
+
+
+def write_huggingface(
+    weights: Mapping[str, Any], config: ModelConfig, path: Path
+) -> None:
+    """Write `model.safetensors`."""
+    safetensors.numpy.save_file(
+        huggingface_tensors(weights, config), path, metadata={"format": "pt"}
+    )
+
+
+def is_huggingface(folder: Path) -> bool:
+    """Whether a folder has a `config.json` of transformers."""
+    path = folder / CONFIG
+    return path.is_file() and "model_type" in read_json(path)
+
+
+def read_huggingface(folder: Path) -> ForeignModel:
+    """Read a model that transformers, or `albert export --to hf`, saved.
+
+    Raises:
+        AlbertError: It is of another architecture, pickled, or not whole.
+    """
+    source = folder / CONFIG
+    values = read_json(source)
+    _check_kind(values, source=source)
+    notes = check_activation(values, source=source)
+    config = architecture(values, source=source)
+    tensors = _read_tensors(folder)
+    task = values.get(_SENTENCE_TASK, "sop")
+    if task == "none":
+        for name in (_POOLER, _SENTENCE_HEAD):
+            tensors.pop(f"{name}.weight", None)
+            tensors.pop(f"{name}.bias", None)
+    _drop_tied(tensors, source=folder / MODEL_WEIGHTS)
+    if config.embedding_size == config.hidden_size:
+        _drop_identity(tensors, source=folder / MODEL_WEIGHTS)
+    model = take_over(
+        tensors,
+        config,
+        HUGGINGFACE,
+        source=folder / MODEL_WEIGHTS,
+        sentence_task="nsp" if task == "nsp" else "sop",
+    )
+    return model._replace(notes=notes + model.notes)
+
+
+def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
+    """Refuse what is no ALBERT, or one that computes something else."""
+    kind = values.get("model_type")
+    if kind != "albert":
+        raise AlbertError(
+            f"{source} describes a model of type {kind}, and only albert can be read."
+        )
+    positions = values.get("position_embedding_type", "absolute")
+    if positions != "absolute":
+        raise AlbertError(
+            f"{source}: position_embedding_type is {positions}; only ALBERTs with "
+            "absolute positions can be read."
+        )
+
+
+def _read_tensors(folder: Path) -> Arrays:
+    """All tensors, under the names they have in AlbertForPreTraining."""
+    path = folder / MODEL_WEIGHTS
+    if not path.exists():
+        raise AlbertError(_no_tensors(folder))
+    try:
+        tensors: Arrays = safetensors.numpy.load_file(path)
+    except (OSError, safetensors.SafetensorError) as error:
+        raise AlbertError(f"{path} is not whole: {error}; copy it again.") from error
+    if any(name.startswith(_PREFIX) for name in tensors):
+        return tensors
+    # An AlbertModel alone is saved without the prefix.
+    return {_PREFIX + name: array for name, array in tensors.items()}
+
+
+def _no_tensors(folder: Path) -> str:
+    """Why there is nothing to read."""
+    pickles = sorted(path for glob in _PICKLES for path in folder.glob(glob))
+    if pickles:
+        return (
+            f"{pickles[0]} is a pickle, which can run any program when it is read; "
+            "convert the model to safetensors first (in transformers "
+            'AlbertForPreTraining.from_pretrained("FOLDER").save_pretrained("NEW")).'
+        )
+    return f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model."
+
+
+def _drop_tied(tensors: Arrays, *, source: Path) -> None:
+    """Drop the second names of the tensors that the output layer shares.
+
+    Raises:
+        AlbertError: They are other tensors.
+    """
+    decoder_bias = tensors.pop(_DECODER_BIAS, None)
+    if decoder_bias is not None:
+        tensors.setdefault(_OUTPUT_BIAS, decoder_bias)
+    decoder = tensors.pop(_DECODER, None)
+    table = tensors.get(_WORD_EMBEDDINGS)
+    if decoder is None or table is None:
+        return
+    if not np.array_equal(decoder, table):
+        raise AlbertError(
+            f"{source}: {_DECODER} differs from {_WORD_EMBEDDINGS}; only ALBERTs whose "
+            "output layer is the embedding table can be read."
+        )
+
+
+def _drop_identity(tensors: Arrays, *, source: Path) -> None:
+    """Drop the projection from E to H where both are the same and it does nothing.
+
+    Raises:
+        AlbertError: It does something.
+    """
+    kernel = tensors.pop(f"{_PROJECTION}.weight", None)
+    bias = tensors.pop(f"{_PROJECTION}.bias", None)
+    if kernel is None or bias is None:
+        return
+    if bias.any() or not np.array_equal(kernel, np.eye(len(bias))):
+        raise AlbertError(
+            f"{source}: {_PROJECTION} is no identity although the embedding size is "
+            "the hidden size; such a model cannot be read."
+        )
