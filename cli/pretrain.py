@@ -11,11 +11,10 @@ from typing import Any
 import click
 
 from cli import output_folder
+from cli.architecture import model_options, resolve_model
 from cli.console import Console, silent_stderr
 from cli.options import common_options, config_options, settings_line, take_config
-from schemas.config import ModelConfig, TrainConfig, config_from_dict, plain_type
-from schemas.errors import SettingError
-from schemas.json_file import read_json
+from schemas.config import ModelConfig, TrainConfig
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import PRESETS
 
@@ -50,20 +49,7 @@ class Duration(click.ParamType[float]):
     type=click.Path(file_okay=False, path_type=Path),
     help="Data set made by albert make-data.",
 )
-@click.option(
-    "--model",
-    default="base",
-    show_default=True,
-    metavar="|".join(PRESETS) + "|FILE.json",
-    help="Architecture.",
-)
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Another value for a field of the architecture.",
-)
+@model_options
 @config_options(TrainConfig)
 @click.option(
     "--init-from",
@@ -152,56 +138,6 @@ def notes(config: TrainConfig) -> Iterator[str]:
             f"{paper.learning_rate * math.sqrt(ratio):.2g} for {config.batch_size} "
             "(--scale-lr-to-batch)."
         )
-
-
-def resolve_model(
-    model: str, overrides: tuple[str, ...], manifest: DatasetManifest
-) -> ModelConfig:
-    """The architecture asked for, with what follows from the data.
-
-    Raises:
-        SettingError: A preset, a field or a value is unknown.
-    """
-    if model in PRESETS:
-        values = dataclasses.asdict(PRESETS[model])
-        values["sentence_task"] = manifest.config.sentence_task
-    elif Path(model).is_file():
-        values = read_json(model)
-    else:
-        raise SettingError(
-            f"--model must be one of {', '.join(PRESETS)} or a JSON file, not {model}."
-        )
-    values.setdefault("sentence_task", manifest.config.sentence_task)
-    values |= dict(parse_override(override) for override in overrides)
-    values["vocab_size"] = manifest.vocabulary["size"]
-    return config_from_dict(ModelConfig, values)
-
-
-def parse_override(override: str) -> tuple[str, Any]:
-    """One FIELD=VALUE.
-
-    >>> parse_override("hidden_size=256")
-    ('hidden_size', 256)
-
-    Raises:
-        SettingError: It has no such form, or names no field of the architecture.
-    """
-    name, equals, text = override.partition("=")
-    fields = {field.name: field for field in dataclasses.fields(ModelConfig)}
-    if not equals or name not in fields:
-        raise SettingError(
-            f"--set takes FIELD=VALUE with a field of {', '.join(fields)}; "
-            f"{override!r} is none."
-        )
-    if name == "vocab_size":
-        raise SettingError("--set: vocab_size follows from the data; leave it out.")
-    kind = plain_type(fields[name].type)
-    try:
-        return name, kind(text) if kind in (int, float) else text
-    except ValueError:
-        raise SettingError(
-            f"--set {name} must be of type {kind.__name__}, not {text!r}."
-        ) from None
 
 
 def identity(
