@@ -197,6 +197,7 @@ def start(steps: TrainingSteps, job: Job, say: Say) -> RunState:
         length=job.manifest.config.max_seq_length,
         predictions=job.manifest.config.max_predictions_per_seq or 0,
         free_bytes=free_memory_bytes(),
+        precision=job.config.precision,
     )
     return RunState(micro_batch_size)
 

@@ -15,6 +15,7 @@ from schemas.example import RecordLayout
 
 SentenceTask = Literal["sop", "nsp", "none"]
 Sharing = Literal["all", "attention", "ffn", "none"]
+Precision = Literal["float32", "bfloat16"]
 Config = TypeVar("Config")
 
 
@@ -255,7 +256,7 @@ class TrainConfig:
     optimizer: Literal["lamb", "adamw"] = option(
         "lamb", "LAMB as ALBERT was trained with, or AdamW."
     )
-    precision: Literal["float32", "bfloat16"] = option(
+    precision: Precision = option(
         "float32", "Number format of the computation; weights stay float32."
     )
     eval_every: int | None = option(
