@@ -4,6 +4,7 @@ Makes a vocabulary, data and a model from the language reference inside Python, 
 says what the model has learned. The same commands work on any text.
 """
 
+import itertools
 import json
 import math
 import shlex
@@ -11,13 +12,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from demo_corpus import write_corpus
 
 from cli.console import silent_stderr
+from pipeline.tokenizer import SPACE
+from schemas.layout import EVAL
 from schemas.special_tokens import MASK, MASK_ID
 
 VOCAB_SIZE = 2000
@@ -86,51 +89,43 @@ def mean_training_loss(run_folder: Path) -> float:
 
 def filled_masks(run_folder: Path, data: Path, *, rows: int = 3) -> list[str]:
     """Held-out text with what the model puts at some masked places."""
-    import sentencepiece
-
     with silent_stderr():
-        from albert_tf.input_pipeline import Records, evaluation_batches
+        from albert_tf.predictions import likeliest, mask_probabilities
         from albert_tf.trained_model import load_trained_model
+    from pipeline.tokenizer import load_tokenizer, read_model
+    from pipeline.verification import read_examples
     from schemas.manifest import read_manifest
 
     model = load_trained_model(run_folder)
-    pieces = sentencepiece.SentencePieceProcessor(
-        model_file=str(run_folder / "spiece.model")
-    )
-    records = Records(data, read_manifest(data))
-    batch = next(iter(evaluation_batches(records, batch_size=rows, examples=rows)))
-    logits = np.array(model(batch)[0]).reshape(rows, -1, pieces.GetPieceSize())
+    tokenizer = load_tokenizer(read_model(run_folder))
+    records = read_examples(data, read_manifest(data), split=EVAL, copy=0)
     lines = []
-    for row in range(rows):
-        ids = batch["input_ids"].numpy()[row]
-        places = batch["masked_lm_positions"].numpy()[row]
-        masked = [number for number, p in enumerate(places) if ids[p] == MASK_ID]
-        number = masked[len(masked) // 2]
-        truth = pieces.IdToPiece(int(batch["masked_lm_ids"].numpy()[row][number]))
-        lines.append(f"  ... {around(ids, places[number], pieces)} ...")
-        guesses = best_guesses(logits[row][number], pieces)
-        lines.append(f"      [____] was {truth.strip('▁')}; guesses: {guesses}")
+    for features in itertools.islice(records, rows):
+        ids = features["input_ids"]
+        truths = zip(
+            features["masked_lm_positions"], features["masked_lm_ids"], strict=True
+        )
+        masks = [(place, truth) for place, truth in truths if ids[place] == MASK_ID]
+        number = len(masks) // 2
+        place, truth = masks[number]
+        best = likeliest(mask_probabilities(model, ids)[number], top=3)
+        guesses = ", ".join(
+            f"{tokenizer.piece(i).strip(SPACE) or 'a space'} {p:.0%}" for i, p in best
+        )
+        lines.append(f"  ... {around(ids, place, tokenizer.piece)} ...")
+        was = tokenizer.piece(truth).strip(SPACE)
+        lines.append(f"      [____] was {was}; guesses: {guesses}")
     return lines
 
 
-def around(ids: np.ndarray, place: int, pieces: Any) -> str:
+def around(ids: list[int], place: int, piece: Callable[[int], str]) -> str:
     """The text near a masked place, which is shown as a gap."""
     shown = [
-        "▁[____]" if p == place else "▁" + MASK if i == MASK_ID else pieces.IdToPiece(i)
-        for p, i in enumerate(ids.tolist())
+        "▁[____]" if p == place else SPACE + MASK if i == MASK_ID else piece(i)
+        for p, i in enumerate(ids)
     ]
     text = "".join(shown[max(1, place - 12) : place + 12]).replace("[SEP]", "▁[SEP]")
-    return text.replace("<pad>", "").replace("▁", " ").strip()
-
-
-def best_guesses(logits: np.ndarray, pieces: Any) -> str:
-    """The three likeliest pieces with their probabilities."""
-    shares = np.exp(logits - logits.max())
-    shares /= shares.sum()
-    best = np.argsort(-shares)[:3].tolist()
-    return ", ".join(
-        f"{pieces.IdToPiece(i).strip('▁') or 'a space'} {shares[i]:.0%}" for i in best
-    )
+    return text.replace(SPACE, " ").strip()
 
 
 def comparison(name: str, loss: float, guessing: float) -> str:

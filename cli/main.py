@@ -8,8 +8,10 @@ from typing import Any, NoReturn
 import click
 
 from cli.evaluate import evaluate
+from cli.fill_mask import fill_mask
 from cli.inspect import inspect
 from cli.make_data import make_data
+from cli.order import order
 from cli.pretrain import pretrain
 from cli.vocab import vocab
 from schemas import __version__
@@ -84,3 +86,5 @@ cli.add_command(make_data)
 cli.add_command(pretrain)
 cli.add_command(inspect)
 cli.add_command(evaluate)
+cli.add_command(fill_mask)
+cli.add_command(order)

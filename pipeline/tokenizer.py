@@ -15,6 +15,10 @@ from schemas.special_tokens import SPECIAL_TOKENS
 
 SPACE = "▁"
 
+# Behind a model file: its normalizer_spec (field 3) once more, with add_dummy_prefix
+# (3) false. A field that comes twice is merged, and the last value holds.
+_NO_SPACE_BEFORE = b"\x1a\x02\x18\x00"
+
 # Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Myanmar.
 _UNSPACED = (
     (0x0E00, 0x0EFF),
@@ -89,6 +93,30 @@ class Tokenizer:
             texts, out_type=int, num_threads=1
         )
         return ids
+
+    def encode_after(self, text: str) -> list[int]:
+        """The piece ids of a text that stands behind another piece.
+
+        Without a space at its beginning it continues the word of that piece.
+        """
+        # A letter before it shows whether the model reads a space there.
+        begins_word = self.normalize(f"a{text}").startswith(f"{SPACE}a{SPACE}")
+        processor = self._processor if begins_word else self._inside_word
+        ids: list[int] = processor.Encode(text, out_type=int)
+        return ids
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of piece ids, as normalized; special pieces have none."""
+        text: str = self._processor.Decode(ids)
+        return text
+
+    @functools.cached_property
+    def _inside_word(self) -> sentencepiece.SentencePieceProcessor:
+        """The same model, but that no space is put before a text."""
+        processor = sentencepiece.SentencePieceProcessor()
+        model = self._processor.serialized_model_proto()
+        processor.LoadFromSerializedProto(model + _NO_SPACE_BEFORE)
+        return processor
 
     def normalize(self, text: str) -> str:
         """A text as the model sees it."""

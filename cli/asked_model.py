@@ -1,0 +1,73 @@
+"""The model that a command asks: its vocabulary, its weights, how much it reads."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from cli.console import silent_stderr
+from schemas.errors import AlbertError
+from schemas.json_file import read_json
+from schemas.layout import DATA_MANIFEST, SPM_MODEL
+
+if TYPE_CHECKING:
+    from albert_tf.pretrainer import AlbertPretrainer
+    from pipeline.tokenizer import Tokenizer
+
+
+class AskedModel(NamedTuple):
+    """A model ready to be asked.
+
+    Attributes:
+        model: With its trained weights.
+        max_seq_length: Pieces in the longest sequences it was trained on or, where that
+            is not known, in the longest that it takes.
+    """
+
+    model: "AlbertPretrainer"
+    max_seq_length: int
+
+
+def read_vocabulary(path: Path) -> "Tokenizer":
+    """The vocabulary of a run or an export.
+
+    Raises:
+        AlbertError: There is none, or it is not the one the model was trained with.
+    """
+    from pipeline.tokenizer import load_tokenizer, read_model
+
+    if not (path / SPM_MODEL).is_file():
+        raise AlbertError(
+            f"{path} has no {SPM_MODEL}, so it is neither a run nor an export; give a "
+            "folder that albert pretrain or albert export has written."
+        )
+    tokenizer = load_tokenizer(read_model(path))
+    if (path / DATA_MANIFEST).exists():
+        expected = read_json(path / DATA_MANIFEST)["vocabulary"]["sha256"]
+        if tokenizer.sha256 != expected:
+            raise AlbertError(
+                f"{path / SPM_MODEL} is not the vocabulary that the run was trained "
+                f"with (its sha256 is {tokenizer.sha256[:12]} and not {expected[:12]}, "
+                f"as {DATA_MANIFEST} has it); put that one back."
+            )
+    return tokenizer
+
+
+def open_model(path: Path, tokenizer: "Tokenizer") -> AskedModel:
+    """The model of a run or an export, once it fits its vocabulary.
+
+    Raises:
+        AlbertError: It cannot be loaded, or has another number of pieces.
+    """
+    with silent_stderr():
+        from albert_tf.trained_model import load_trained_model
+    model = load_trained_model(path)
+    longest = model.config.max_position_embeddings
+    if model.config.vocab_size != tokenizer.vocab_size:
+        raise AlbertError(
+            f"{path / SPM_MODEL} has {tokenizer.vocab_size} pieces and the model "
+            f"{model.config.vocab_size}; put the vocabulary there that the model was "
+            "trained with."
+        )
+    if (path / DATA_MANIFEST).exists():
+        data = read_json(path / DATA_MANIFEST)["config"]
+        longest = min(longest, data["max_seq_length"])
+    return AskedModel(model, longest)
