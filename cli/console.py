@@ -88,6 +88,10 @@ class Bar:
         left = f", {(now - self._start) * (1 / share - 1):.0f} s left" if share else ""
         return f"{self._label}: {share:.0%}{left}" + (f", {note}" if note else "")
 
+    def close(self) -> None:
+        """Leave it as it is."""
+        self._bar.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -97,7 +101,7 @@ class Bar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.close()
+        self.close()
 
 
 @contextmanager

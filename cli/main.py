@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from cli.evaluate import evaluate
+from cli.export import export
 from cli.fill_mask import fill_mask
 from cli.inspect import inspect
 from cli.make_data import make_data
@@ -40,8 +41,11 @@ class AlbertGroup(click.Group):
             code = error.exit_code
         except AlbertError as error:
             code = _fail(str(error), code=error.exit_code)
-        except (KeyboardInterrupt, click.Abort):
-            code = _fail("Interrupted; run the same command again.", code=INTERRUPTED)
+        except (KeyboardInterrupt, click.Abort) as error:
+            # click hides what the interrupt may have said.
+            said = str(error.__cause__ or error)
+            sentence = said or "Interrupted; run the same command again."
+            code = _fail(sentence, code=INTERRUPTED)
         except Terminated:
             code = _fail("Terminated; run the same command again.", code=TERMINATED)
         except BrokenPipeError:
@@ -86,5 +90,6 @@ cli.add_command(make_data)
 cli.add_command(pretrain)
 cli.add_command(inspect)
 cli.add_command(evaluate)
+cli.add_command(export)
 cli.add_command(fill_mask)
 cli.add_command(order)

@@ -1,17 +1,22 @@
 """`albert make-data`: raw text and a vocabulary to TFRecords."""
 
+import contextlib
 import dataclasses
+import functools
 import logging
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import click
+from click.core import ParameterSource
 
-from cli import output_folder
-from cli.console import Console, watching
+from cli import output_folder, remote_output
+from cli.console import Bar, Console, watching
 from cli.options import (
+    Folder,
     common_options,
     config_options,
     find_given_inputs,
@@ -21,9 +26,16 @@ from cli.options import (
     take_config,
     workers_option,
 )
+from pipeline import files
+from pipeline.formats import KINDS
 from schemas.config import DataConfig
-from schemas.layout import EVAL, TRAIN
-from schemas.manifest import DatasetManifest, read_manifest
+from schemas.errors import SettingError
+from schemas.layout import EVAL, MANIFEST, TRAIN
+from schemas.manifest import DatasetManifest, parse_manifest
+
+if TYPE_CHECKING:
+    from pipeline.input_file import InputFile
+    from pipeline.runners import Runner
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
 ENOUGH_HELD_OUT = 200
@@ -43,96 +55,225 @@ ENOUGH_HELD_OUT = 200
 )
 @config_options(DataConfig)
 @workers_option
-@common_options
+@click.option(
+    "--runner",
+    default="FnApiRunner",
+    show_default=True,
+    metavar="NAME",
+    help="Where the job runs: FnApiRunner here; DataflowRunner, FlinkRunner, "
+    "SparkRunner and PortableRunner take Beam's own options behind --.",
+)
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="Print what would be made, how large and how long, and make nothing.",
+)
+@click.argument("beam_options", nargs=-1, metavar="[-- BEAM OPTIONS]")
+@functools.partial(
+    common_options,
+    output=click.option(
+        "--output",
+        type=Folder(may_be_remote=True),
+        help="Folder to write, here or on storage such as gs://bucket/folder.",
+    ),
+)
 def make_data(
-    vocab: str, output: Path, workers: int, overwrite: bool, quiet: bool, **values: Any
+    output: Path | str | None, plan: bool, overwrite: bool, quiet: bool, **values: Any
 ) -> None:
     """Make masked sentence pairs from raw text, as an Apache Beam job.
 
     Writes TFRecord files, a copy of the vocabulary, a data card and, as the last file,
-    manifest.json. The same inputs and settings give the same bytes.
+    manifest.json. The same inputs and settings give the same bytes, wherever it runs.
     """
-    from pipeline.tokenizer import load_tokenizer, read_model
-
     start = time.monotonic()
     console = Console(quiet=quiet)
-    values.pop("debug")
+    if not values.pop("debug"):
+        # Beam tells of parts that are not installed and not used, and its servers of
+        # every worker that goes; what matters comes as an exception.
+        logging.disable(logging.CRITICAL)
+    workers = values.pop("workers")
     config = take_config(DataConfig, values)
-    model = read_model(vocab)
-    files = find_given_inputs(values, console)
-    resolved = config.resolved(input_bytes=sum(file.text_bytes for file in files))
-    derived = {
-        name: value
-        for name, value in dataclasses.asdict(resolved).items()
-        if getattr(config, name) is None
-    }
-    if derived:
-        console.say(f"derived: {settings_line(derived)}")
-    settings = {
-        **input_settings(values),
-        "vocab": os.path.abspath(vocab),
-        **dataclasses.asdict(resolved),
-    }
-    identity = {
-        **dataclasses.asdict(resolved),
-        "vocab": load_tokenizer(model).sha256,
-        "inputs": [file.describe() for file in files],
-    }
-    with output_folder.claim(
-        output,
-        output_folder.MAKE_DATA,
-        settings=settings,
-        identity=identity,
-        overwrite=overwrite,
-    ) as finished:
+    if plan:
+        task = gather(values, config, console)
+        for line in plan_lines(task, workers=workers):
+            console.say(line)
+        return
+    if output is None:
+        raise SettingError("--output: name the folder to write.")
+    runner = take_runner(values, output=str(output), workers=workers)
+    task = gather(values, config, console)
+    with claim(task, output, runner=runner, overwrite=overwrite) as finished:
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        _make(files, resolved, model, output=output, workers=workers, console=console)
-    manifest = read_manifest(output)
+        run_job(task, output, workers=workers, runner=runner, console=console)
+    if runner.is_dry:
+        console.say("Beam has checked the job; nothing was submitted (--dry_run).")
+        return
+    manifest = parse_manifest(files.read_json(files.join(output, MANIFEST)), output)
     console.say(summary(manifest, output, time.monotonic() - start))
     if advice := eval_advice(manifest):
         console.say(advice)
 
 
-def _make(
-    files: list[Any],
-    config: DataConfig,
-    model: bytes,
+class Task(NamedTuple):
+    """All that decides what is made.
+
+    Attributes:
+        inputs: The recognised files.
+        config: Settings as resolved.
+        model: The SentencePiece model.
+        given: The settings as config.json records them.
+    """
+
+    inputs: "list[InputFile]"
+    config: DataConfig
+    model: bytes
+    given: dict[str, Any]
+
+
+def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task:
+    """Read the vocabulary, find the inputs, derive what was left to be derived."""
+    from pipeline.tokenizer import read_model
+
+    model = read_model(values["vocab"])
+    inputs = find_given_inputs(values, console)
+    resolved = config.resolved(input_bytes=sum(file.text_bytes for file in inputs))
+    settings = dataclasses.asdict(resolved)
+    derived = {n: v for n, v in settings.items() if getattr(config, n) is None}
+    if derived:
+        console.say(f"derived: {settings_line(derived)}")
+    vocab = os.path.abspath(values["vocab"])
+    given = {**input_settings(values), "vocab": vocab, **settings}
+    return Task(inputs, resolved, model, given)
+
+
+def take_runner(values: dict[str, Any], *, output: str, workers: int) -> "Runner":
+    """Where the job runs, refused at once where it could not end well."""
+    from pipeline.runners import check_places, choose_runner
+
+    runner = choose_runner(values["runner"], values["beam_options"])
+    source = click.get_current_context().get_parameter_source("workers")
+    check_places(
+        runner,
+        output=output,
+        inputs=[path for kind in KINDS for path in values[kind]],
+        workers=None if source is ParameterSource.DEFAULT else workers,
+    )
+    return runner
+
+
+@contextlib.contextmanager
+def claim(
+    task: Task, output: Path | str, *, runner: "Runner", overwrite: bool
+) -> Iterator[bool]:
+    """Take the output, wherever it is; gives whether it is finished already."""
+    from pipeline.tokenizer import load_tokenizer
+
+    if runner.is_dry:
+        yield False
+        return
+    record: dict[str, Any] = {
+        "settings": task.given,
+        "identity": {
+            **dataclasses.asdict(task.config),
+            "vocab": load_tokenizer(task.model).sha256,
+            "inputs": [file.describe() for file in task.inputs],
+        },
+        "overwrite": overwrite,
+    }
+    if isinstance(output, str):
+        yield remote_output.claim(output, output_folder.MAKE_DATA, **record)
+        return
+    with output_folder.claim(output, output_folder.MAKE_DATA, **record) as finished:
+        yield finished
+
+
+def run_job(
+    task: Task,
+    output: Path | str,
     *,
-    output: Path,
     workers: int,
+    runner: "Runner",
     console: Console,
 ) -> None:
-    """Run the job with a progress bar for reading and one for writing."""
-    # Beam warns of parts that are not installed and not used.
-    logging.disable(logging.WARNING)
-    from pipeline.make_data import make_data as run_job
-    from pipeline.progress import ProgressReader
+    """Run the job with a progress bar for reading and then one for writing."""
+    from pipeline.make_data import make_data as run
+
+    with JobBars(task, output, console) as bars, watching(bars.look):
+        run(
+            task.inputs,
+            task.config,
+            model=task.model,
+            output=output,
+            workers=workers,
+            runner=runner,
+        )
+
+
+class JobBars:
+    """A bar for reading and, once that has ended, one for writing."""
+
+    def __init__(self, task: Task, output: Path | str, console: Console) -> None:
+        from pipeline.progress import ProgressReader
+        from pipeline.shard_plan import plan_shards
+
+        self._progress = ProgressReader(output)
+        self._console = console
+        self._shards = len(plan_shards(task.config).shard_numbers())
+        self._total = sum(file.text_bytes for file in task.inputs)
+        self._reading = console.bar("reading", total=self._total, unit="B")
+        self._writing: Bar | None = None
+
+    def look(self) -> None:
+        """Show how far the job is."""
+        progress = self._progress.poll()
+        if self._writing is None:
+            note = f"{progress.documents:,} documents"
+            self._reading.to(min(progress.read_bytes, self._total), note=note)
+            if progress.read_bytes < self._total:
+                return
+            # Only now, so that the time left is that of writing.
+            self._writing = self._console.bar(
+                "writing", total=self._shards, unit="shard"
+            )
+        size = f"{progress.written_bytes / 1e6:,.0f} MB"
+        self._writing.to(
+            progress.shards, note=f"{progress.examples:,} examples, {size}"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for bar in (self._reading, self._writing):
+            if bar is not None:
+                bar.close()
+
+
+def plan_lines(task: Task, *, workers: int) -> list[str]:
+    """What is to be expected of a job, measured on a sample of its inputs."""
+    from pipeline.estimate import estimate
     from pipeline.shard_plan import plan_shards
+    from pipeline.splits import plan_splits
+    from pipeline.tokenizer import load_tokenizer
 
-    total = sum(file.text_bytes for file in files)
-    shards = len(plan_shards(config).shard_numbers())
-    reader = ProgressReader(output)
-    with (
-        console.bar("reading", total=total, unit="B") as reading,
-        console.bar("writing", total=shards, unit="shard") as writing,
-    ):
-
-        def look() -> None:
-            progress = reader.poll()
-            if reading.done < total:
-                reading.to(
-                    progress.read_bytes, note=f"{progress.documents:,} documents"
-                )
-            if progress.shards:
-                writing.to(progress.shards, note=f"{progress.examples:,} examples")
-
-        with watching(look):
-            run_job(files, config, model=model, output=output, workers=workers)
+    tokenizer = load_tokenizer(task.model)
+    expected = estimate(task.inputs, task.config, tokenizer=tokenizer)
+    shards = plan_shards(task.config)
+    return [
+        f"plan: {len(plan_splits(task.inputs)):,} splits to read, "
+        f"{shards.train_shards:,} shards to train on and {shards.eval_shards:,} held "
+        f"out, {shards.copies} copies",
+        f"about {expected.examples:,} examples in {expected.output_bytes / 1e6:,.0f} "
+        f"MB, and {expected.waiting_bytes / 1e6:,.0f} MB of disk while it runs",
+        f"about {expected.seconds(workers):,.0f} s with {workers} workers on this "
+        f"machine, {expected.cpu_seconds / 3600:.3f} hours of a core, judging by "
+        f"{expected.sample_bytes / 1e6:.1f} MB of the inputs",
+    ]
 
 
-def summary(manifest: DatasetManifest, output: Path, seconds: float) -> str:
+def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> str:
     """The line at the end of the job."""
     train = manifest.splits[TRAIN]
     eval_split = manifest.splits[EVAL]

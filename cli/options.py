@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from cli.console import Console
+from pipeline.files import is_remote
 from pipeline.formats import FORMATS, KINDS
 from schemas.config import flag_name, plain_type
 from schemas.errors import SettingError
@@ -112,16 +113,36 @@ def input_options(command: Command) -> Command:
     return command
 
 
-def common_options(command: Command) -> Command:
-    """The flags of every command, and --config."""
+class Folder(click.Path):
+    """A folder to write, on this machine or, if that may be, on a cluster's storage."""
+
+    def __init__(self, *, may_be_remote: bool = False) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+        self._may_be_remote = may_be_remote
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """A `Path`, or a string with a scheme such as gs://."""
+        if not isinstance(value, str) or not is_remote(value):
+            return super().convert(value, param, ctx)
+        if not self._may_be_remote:
+            self.fail(f"{value} is not on this machine; give a folder here.")
+        return value.rstrip("/")
+
+
+_LOCAL_OUTPUT = click.option(
+    "--output", required=True, type=Folder(), help="Folder to write."
+)
+
+
+def common_options(
+    command: Command, *, output: Callable[[Command], Command] = _LOCAL_OUTPUT
+) -> Command:
+    """The flags of every command that writes a folder, and --config."""
     for option in reversed(
         (
-            click.option(
-                "--output",
-                required=True,
-                type=click.Path(file_okay=False, path_type=Path),
-                help="Folder to write.",
-            ),
+            output,
             click.option(
                 "--config",
                 type=click.Path(dir_okay=False),

@@ -143,7 +143,12 @@ def _prepare(folder: Path, footprint: Footprint, settings: dict[str, Any]) -> No
     """Leave only what can be continued, and say whose folder it is."""
     if not has_progress(folder, footprint):
         remove(folder, footprint)
-    record = {
+    write_json(folder / layout.CONFIG, run_record(footprint, settings))
+
+
+def run_record(footprint: Footprint, settings: dict[str, Any]) -> dict[str, Any]:
+    """What `config.json` says: whose folder it is, and of what settings."""
+    return {
         "command": footprint.command,
         "albert_version": __version__,
         **settings,
@@ -153,7 +158,6 @@ def _prepare(folder: Path, footprint: Footprint, settings: dict[str, Any]) -> No
             "python": platform.python_version(),
         },
     }
-    write_json(folder / layout.CONFIG, record)
 
 
 def has_progress(folder: Path, footprint: Footprint) -> bool:
@@ -184,24 +188,35 @@ def compare(folder: Path, footprint: Footprint, *, identity: dict[str, Any]) -> 
     """
     if not has_progress(folder, footprint):
         return False
-    before = read_json(folder / layout.CONFIG).get("identity", {})
-    differing = [
-        name
-        for name in {**before, **identity}
-        if before.get(name) != identity.get(name)
-    ]
-    if differing:
-        raise SettingError(_difference(folder, footprint, differing, before, identity))
+    record = read_json(folder / layout.CONFIG)
+    check_identity(folder, footprint, record, identity=identity)
     return footprint.is_finished(folder, identity)
 
 
-def _difference(
-    folder: Path,
+def check_identity(
+    folder: Path | str,
     footprint: Footprint,
-    differing: list[str],
-    before: dict[str, Any],
-    now: dict[str, Any],
-) -> str:
+    record: dict[str, Any],
+    *,
+    identity: dict[str, Any],
+) -> None:
+    """Refuse to continue a run that was started otherwise.
+
+    Args:
+        folder: Of the run, for the message.
+        footprint: Of the command.
+        record: The `config.json` of the run.
+        identity: What decides the result now.
+
+    Raises:
+        SettingError: A setting differs.
+    """
+    before, now = record.get("identity", {}), identity
+    differing = [
+        name for name in {**before, **now} if before.get(name) != now.get(name)
+    ]
+    if not differing:
+        return
     changes = []
     for name in differing:
         old, new = before.get(name), now.get(name)
@@ -214,7 +229,9 @@ def _difference(
             "give another --output (--init-from takes this run's weights along), "
             "or --overwrite to start over"
         )
-    return f"{folder} holds a run with other settings: {', '.join(changes)}; {remedy}."
+    raise SettingError(
+        f"{folder} holds a run with other settings: {', '.join(changes)}; {remedy}."
+    )
 
 
 def remove(folder: Path, footprint: Footprint) -> None:

@@ -9,13 +9,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pipeline.files import join, write_json, write_text
 from pipeline.inputs import InputFile
 from pipeline.statistics import Counts, drops_and_changes, realised
 from schemas import __version__
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.example import feature_length, stored_features
-from schemas.json_file import write_json, write_text
 from schemas.layout import DATA_CARD, EVAL, MANIFEST, SPM_MODEL, TRAIN
 from schemas.manifest import DatasetManifest, ShardFile
 
@@ -90,7 +90,7 @@ def write_dataset(
     sidecars: list[dict[str, Any]],
     read_counts: Counter[str],
     *,
-    output: Path,
+    output: str | Path,
 ) -> None:
     """Write the data card and then, as the last file of all, the manifest.
 
@@ -103,8 +103,8 @@ def write_dataset(
         raise AlbertError(
             NOTHING_TO_TRAIN_ON + (f" (left out: {reasons})." if reasons else ".")
         )
-    write_text(output / DATA_CARD, data_card(manifest))
-    write_json(output / MANIFEST, manifest.to_dict())
+    write_text(join(output, DATA_CARD), data_card(manifest))
+    write_json(join(output, MANIFEST), manifest.to_dict())
 
 
 def make_manifest(

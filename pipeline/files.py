@@ -1,8 +1,8 @@
-"""Files, wherever they are: on this machine, or anywhere that Beam can read.
+"""Files, wherever they are: on this machine, or anywhere that Beam can reach.
 
 A path with a scheme (``gs://bucket/dump.xml.bz2``) goes through Beam's file systems,
 which are imported only then; any other is a local file and needs the standard library
-alone. Nothing else in the product opens an input.
+alone. Nothing else in the product opens an input or writes to a cluster's storage.
 """
 
 import glob
@@ -10,12 +10,16 @@ import hashlib
 import io
 import os
 import re
+import shutil
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
 from schemas.errors import AlbertError
+from schemas.json_file import json_text, parse_json
+from schemas.whole_file import TEMPORARY, whole_file
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 
@@ -50,6 +54,17 @@ def find_files(pattern: str) -> list[str]:
     return sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
 
 
+def find_below(folder: str | Path, pattern: str) -> list[str]:
+    """The files below a folder that match, whatever characters its own name has.
+
+    Raises:
+        AlbertError: A remote file system cannot be reached.
+    """
+    if is_remote(str(folder)):
+        return _find_remote(join(folder, pattern))
+    return sorted(map(str, Path(folder).glob(pattern)))
+
+
 def _is_shown_file(path: Path, folder: Path) -> bool:
     parts = path.relative_to(folder).parts
     return not any(part.startswith(".") for part in parts) and path.is_file()
@@ -62,6 +77,27 @@ def file_name(path: str) -> str:
     'dump.xml.bz2'
     """
     return PurePosixPath(path).name if is_remote(path) else Path(path).name
+
+
+def join(folder: str | Path, name: str) -> str:
+    """A file below a folder.
+
+    >>> join("gs://bucket/data/", "manifest.json")
+    'gs://bucket/data/manifest.json'
+    """
+    return f"{str(folder).rstrip('/')}/{name}"
+
+
+def exists(path: str) -> bool:
+    """Whether there is such a file.
+
+    Raises:
+        AlbertError: A remote file system cannot be reached.
+    """
+    if not is_remote(path):
+        return os.path.exists(path)
+    with _explained(path):
+        return bool(_file_systems().exists(path))
 
 
 def file_size(path: str) -> int:
@@ -105,8 +141,103 @@ def file_hash(path: str) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def read_json(path: str) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        AlbertError: The file is absent, unreadable or not a JSON object.
+    """
+    if not exists(path):
+        raise AlbertError(f"{path} does not exist.")
+    with open_binary(path) as file, _explained(path):
+        data = file.read()
+    return parse_json(data, path)
+
+
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def new_file(path: str) -> Iterator[BinaryIO]:
+    """Open a file for writing that gets its name when it is whole.
+
+    Raises:
+        AlbertError: The file cannot be written.
+    """
+    if not is_remote(path):
+        with whole_file(Path(path)) as file:
+            yield file
+        return
+    # No two attempts at one file, on whatever machines, may share a name.
+    temporary = f"{path}{TEMPORARY}{uuid.uuid4().hex}"
+    systems = _file_systems()
+    with _explained(path, "written"):
+        with suppress(OSError):  # a folder that is there, or needs not to be
+            systems.mkdirs(path.rpartition("/")[0])
+        uncompressed = _compression_types().UNCOMPRESSED
+        stream = systems.create(temporary, compression_type=uncompressed)
+    try:
+        with stream:
+            yield stream
+        _rename(temporary, path)
+    except BaseException as error:
+        with suppress(OSError):
+            systems.delete([temporary])
+        if isinstance(error, OSError):
+            with _explained(path, "written"):
+                raise
+        raise
+
+
+def _rename(temporary: str, path: str) -> None:
+    """Put a whole file in its place; what may be there is an earlier attempt at it."""
+    systems = _file_systems()
+    try:
+        systems.rename([temporary], [path])
+    except OSError:
+        if not systems.exists(path):
+            raise
+        # Some systems never rename onto a file.
+        systems.delete([path])
+        systems.rename([temporary], [path])
+
+
+def write_json(path: str, value: object) -> None:
+    """Write a JSON file that is whole or absent.
+
+    Raises:
+        AlbertError: The file cannot be written.
+    """
+    write_text(path, json_text(value))
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a text file that is whole or absent.
+
+    Raises:
+        AlbertError: The file cannot be written.
+    """
+    with new_file(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+def remove(path: str) -> None:
+    """Remove a file, or a folder with all that is in it; nothing if it is not there.
+
+    Raises:
+        AlbertError: It cannot be removed.
+    """
+    if not is_remote(path):
+        if os.path.isdir(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            Path(path).unlink(missing_ok=True)
+        return
+    found = find_files(f"{path}/") + find_files(path)
+    if found:
+        with _explained(path, "removed"):
+            _file_systems().delete(found)
+
+
+@contextmanager
+def _explained(path: str, verb: str = "read") -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -114,11 +245,11 @@ def _explained(path: str) -> Iterator[None]:
         reason = error.strerror or str(
             next(iter(details.values()), error) if details else error
         )
-        raise AlbertError(f"{path} cannot be read: {reason}.") from error
+        raise AlbertError(f"{path} cannot be {verb}: {reason}.") from error
     except ValueError as error:
         # Beam has no better way to say that it knows no such file system.
         raise AlbertError(
-            f"{path} cannot be read: {error}; for gs:// install "
+            f"{path} cannot be {verb}: {error}; for gs:// install "
             f"albert-pretraining[gcp]."
         ) from error
 

@@ -3,17 +3,19 @@
 import os
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import DirectOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.runners.runner import PipelineResult, PipelineState
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
+from pipeline import files as storage
 from pipeline.dataset import NOTHING_TO_TRAIN_ON, plan_dataset
 from pipeline.inputs import InputFile
+from pipeline.runners import LOCAL_RUNNER, Runner, choose_runner
 from pipeline.shard_plan import plan_shards
 from pipeline.spill import WORK
 from pipeline.splits import SPLIT_BYTES, Split, plan_splits
@@ -32,7 +34,6 @@ from pipeline.worker_watch import WORKER_KILLED, WorkerWatch
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
-from schemas.whole_file import whole_file
 
 
 def make_data(  # noqa: PLR0913 - what is made, of what, where and how
@@ -40,27 +41,31 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
     config: DataConfig,
     *,
     model: bytes,
-    output: Path,
-    workers: int,
+    output: str | Path,
+    workers: int = 1,
+    runner: Runner | None = None,
     split_bytes: int = SPLIT_BYTES,
-    shuffle: Shuffle = "files",
-) -> None:
+    shuffle: Shuffle | None = None,
+) -> PipelineResult:
     """Make a data set from recognised inputs, or finish one that was interrupted.
 
     Args:
         files: See `pipeline.inputs.find_inputs`.
         config: Settings as resolved.
         model: The SentencePiece model, checked.
-        output: An existing folder; finished splits and shards there are kept.
-        workers: Processes.
+        output: A folder that the workers reach; finished parts there are kept.
+        workers: Processes, where they run on this machine.
+        runner: Where the work is done; on this machine if there is none.
         split_bytes: Text that one worker reads at a time.
         shuffle: Whether documents wait in files or in the engine; the bytes are the
-            same, but only files survive an interruption.
+            same, but only files keep memory constant here and survive an interruption.
 
     Raises:
         AlbertError: There is no document, a file cannot be read or written, or a
             worker was killed.
     """
+    runner = runner or choose_runner(LOCAL_RUNNER, [])
+    shuffle = shuffle or ("files" if runner.is_local else "engine")
     tokenizer = load_tokenizer(model)
     dataset = plan_dataset(
         config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
@@ -69,24 +74,34 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
     job = Job(
         dataset=dataset,
         shards=plan_shards(config),
-        model=model,
         num_splits=len(splits),
-        output=output,
+        output=str(output),
         fingerprint=dataset.fingerprint(),
     )
-    with whole_file(output / SPM_MODEL) as file:
+    transform = chain(splits, job, model=model, shuffle=shuffle)
+    if runner.is_dry:
+        return (beam.Pipeline(options=runner.options) | transform).pipeline.run()
+    if shuffle == "engine":
+        storage.remove(storage.join(output, WORK))
+    with storage.new_file(storage.join(output, SPM_MODEL)) as file:
         file.write(model)
     try:
-        run(chain(splits, job, shuffle=shuffle), job, workers=workers)
+        if runner.is_local:
+            result = run_here(transform, job, workers=workers, runner=runner)
+        else:
+            result = run_there(transform, runner)
     except AlbertError as error:
         if str(error).startswith(NOTHING_TO_TRAIN_ON):
             for name in (TRAIN, EVAL, SIDECARS, WORK):
-                shutil.rmtree(output / name, ignore_errors=True)
+                storage.remove(storage.join(output, name))
         raise
-    shutil.rmtree(output / WORK, ignore_errors=True)
+    storage.remove(storage.join(output, WORK))
+    return result
 
 
-def chain(splits: list[Split], job: Job, *, shuffle: Shuffle) -> beam.PTransform:
+def chain(
+    splits: list[Split], job: Job, *, model: bytes, shuffle: Shuffle
+) -> beam.PTransform:
     """The whole job: splits -> documents by shard -> files -> manifest."""
     start = "Splits" >> beam.Create(splits) | "Spread" >> beam.Reshuffle()
     if shuffle == "files":
@@ -96,14 +111,14 @@ def chain(splits: list[Split], job: Job, *, shuffle: Shuffle) -> beam.PTransform
             | "AllSplits" >> beam.GroupByKey()
             | "ListShards" >> beam.ParDo(ListShards(job))
             | "SpreadShards" >> beam.Reshuffle()
-            | "BuildShard" >> beam.ParDo(BuildShard(job))
+            | "BuildShard" >> beam.ParDo(BuildShard(job, model))
         )
     else:
         sidecars = (
             start
             | "ReadSplit" >> beam.ParDo(ReadSplit(job))
             | "ByShard" >> beam.GroupByKey()
-            | "BuildGroup" >> beam.ParDo(BuildGroup(job))
+            | "BuildGroup" >> beam.ParDo(BuildGroup(job, model))
         )
     return (
         sidecars
@@ -112,22 +127,53 @@ def chain(splits: list[Split], job: Job, *, shuffle: Shuffle) -> beam.PTransform
     )
 
 
-def run(transform: beam.PTransform, job: Job, *, workers: int) -> None:
+def run_here(
+    transform: beam.PTransform, job: Job, *, workers: int, runner: Runner
+) -> PipelineResult:
     """Run a job on this machine until it ends."""
-    options = PipelineOptions([], direct_num_workers=workers)
-    runner = local_runner(workers, watch=job.output / WORK)
-    pipeline = beam.Pipeline(runner=runner, options=options)
+    work = Path(job.output) / WORK
+    runner.options.view_as(DirectOptions).direct_num_workers = workers
+    pipeline = beam.Pipeline(
+        runner=local_runner(workers, watch=work), options=runner.options
+    )
     _ = pipeline | transform
-    watch = WorkerWatch(job.output / WORK)
+    watch = WorkerWatch(work)
     try:
         with watch:
-            pipeline.run().wait_until_finish()
+            return pipeline.run()
     except KeyboardInterrupt:
         if not watch.killed:
             raise
         raise AlbertError(WORKER_KILLED) from None
     except Exception as error:
         raise AlbertError(explain_failure(error)) from error
+
+
+def run_there(transform: beam.PTransform, runner: Runner) -> PipelineResult:
+    """Run a job on a cluster and wait for its end.
+
+    Raises:
+        AlbertError: It could not be started, or it failed.
+        KeyboardInterrupt: The person stopped waiting; the message says what goes on.
+    """
+    pipeline = beam.Pipeline(options=runner.options)
+    _ = pipeline | transform
+    try:
+        result = pipeline.run()
+    except Exception as error:
+        raise AlbertError(explain_failure(error)) from error
+    try:
+        result.wait_until_finish()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"The job goes on at {runner.name}; stop it there, and run the same "
+            "command again when it has ended."
+        ) from None
+    except Exception as error:
+        raise AlbertError(explain_failure(error)) from error
+    if result.state != PipelineState.DONE:
+        raise AlbertError(f"The job ended as {result.state} at {runner.name}.")
+    return result
 
 
 def local_runner(workers: int, *, watch: Path) -> FnApiRunner:

@@ -1,16 +1,16 @@
 """How far a job is, read from the files that its workers leave behind.
 
 Workers may run anywhere and say nothing to the process that started them, but every
-finished split and shard leaves a small file in the data set.
+finished split and shard leaves a small file in the data set, wherever that is.
 """
 
 import contextlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.files import find_below, read_json
 from pipeline.spill import WORK
 from schemas.errors import AlbertError
-from schemas.json_file import read_json
 from schemas.layout import SIDECARS
 
 
@@ -21,24 +21,23 @@ class Progress(NamedTuple):
     documents: int = 0
     shards: int = 0
     examples: int = 0
+    written_bytes: int = 0
 
 
 class ProgressReader:
     """Reads the marks of a running job, each once."""
 
-    def __init__(self, output: Path) -> None:
+    def __init__(self, output: str | Path) -> None:
         self._output = output
-        self._seen: dict[Path, Progress] = {}
+        self._seen: dict[str, Progress] = {}
 
     def poll(self) -> Progress:
         """What is done by now."""
-        splits = self._output.glob(f"{WORK}/split-*.json")
-        shards = self._output.glob(f"{SIDECARS}/*.json")
-        for path in (*splits, *shards):
-            # A mark may go while the job ends.
-            if path not in self._seen and path.exists():
-                with contextlib.suppress(AlbertError):
-                    self._seen[path] = _read_mark(read_json(path))
+        with contextlib.suppress(AlbertError):  # storage that is away for a moment
+            for pattern in (f"{WORK}/split-*.json", f"{SIDECARS}/*.json"):
+                for path in find_below(self._output, pattern):
+                    if path not in self._seen:
+                        self._seen[path] = _read_mark(read_json(path))
         done = zip(*self._seen.values(), strict=True)
         return Progress(*map(sum, done)) if self._seen else Progress()
 
@@ -48,4 +47,7 @@ def _read_mark(mark: dict[str, Any]) -> Progress:
         return Progress(
             read_bytes=mark["text_bytes"], documents=mark["counts"].get("read", 0)
         )
-    return Progress(shards=1, examples=sum(f["examples"] for f in mark["files"]))
+    examples, written = (
+        sum(file[key] for file in mark["files"]) for key in ("examples", "bytes")
+    )
+    return Progress(shards=1, examples=examples, written_bytes=written)

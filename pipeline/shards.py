@@ -14,6 +14,7 @@ import numpy as np
 
 from pipeline.documents import ShardDocument
 from pipeline.examples import make_records
+from pipeline.files import join, new_file
 from pipeline.pieces import tokenize
 from pipeline.sequences import pack_copies
 from pipeline.statistics import Counts
@@ -21,7 +22,6 @@ from pipeline.tfrecord import RecordWriter
 from pipeline.tokenizer import Tokenizer
 from schemas.config import DataConfig
 from schemas.layout import shard_file
-from schemas.whole_file import whole_file
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ def write_shard(
     *,
     tokenizer: Tokenizer,
     config: DataConfig,
-    output: Path,
+    output: str | Path,
 ) -> dict[str, Any]:
     """Write all copies of a shard.
 
@@ -49,7 +49,7 @@ def write_shard(
         shard: Which one it is.
         tokenizer: The vocabulary.
         config: Settings as resolved.
-        output: The data set.
+        output: The data set, here or on a cluster's storage.
 
     Returns:
         The sidecar: documents, drop counts, files and realised counts.
@@ -64,7 +64,7 @@ def write_shard(
             shard.split, copy, shard=shard.index, num_shards=shard.num_shards
         )
         batches = make_records(sequences, pieces, tokenizer=tokenizer, config=config)
-        file, copy_counts = write_records(batches, output / name)
+        file, copy_counts = write_records(batches, join(output, name))
         files.append({"name": name} | file)
         counts.append(copy_counts.to_dict())
     dropped = {
@@ -94,11 +94,11 @@ def distinct(documents: Iterable[ShardDocument]) -> tuple[list[ShardDocument], i
 
 
 def write_records(
-    batches: Iterable[tuple[list[bytes], Counts]], path: Path
+    batches: Iterable[tuple[list[bytes], Counts]], path: str | Path
 ) -> tuple[dict[str, Any], Counts]:
     """Write one file; returns its size and hash, and the counts of all batches."""
     total = Counts()
-    with whole_file(path) as file:
+    with new_file(str(path)) as file:
         writer = RecordWriter(file)
         for records, counts in batches:
             writer.write(records)

@@ -30,9 +30,14 @@ def spill_path(output: Path, split: int) -> Path:
     return output / WORK / f"split-{split:05d}.documents"
 
 
+def index_name(split: int) -> str:
+    """The index of a split, relative to the data set."""
+    return f"{WORK}/split-{split:05d}.json"
+
+
 def index_path(output: Path, split: int) -> Path:
     """The index of a split; it is there once the split is finished."""
-    return output / WORK / f"split-{split:05d}.json"
+    return output / index_name(split)
 
 
 def write_spill(

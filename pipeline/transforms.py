@@ -17,12 +17,13 @@ import apache_beam as beam
 from pipeline import spill
 from pipeline.dataset import DatasetPlan, write_dataset
 from pipeline.documents import ShardDocument
+from pipeline.files import join, read_json, write_json
 from pipeline.readers import read_split
 from pipeline.shard_plan import ShardPlan
 from pipeline.shards import write_shard
 from pipeline.splits import Split
 from pipeline.tokenizer import load_tokenizer
-from schemas.json_file import read_json, write_json
+from schemas.errors import AlbertError
 from schemas.layout import sidecar_file
 
 Shuffle = Literal["files", "engine"]
@@ -40,17 +41,15 @@ class Job:
     Attributes:
         dataset: What decides the bytes.
         shards: How documents are divided.
-        model: The SentencePiece model.
         num_splits: Splits to read.
-        output: The data set.
+        output: The data set, here or on a cluster's storage.
         fingerprint: Of `dataset`; finished parts of another job do not have it.
     """
 
     dataset: DatasetPlan
     shards: ShardPlan
-    model: bytes
     num_splits: int
-    output: Path
+    output: str
     fingerprint: str
 
 
@@ -61,21 +60,60 @@ class JobStep(beam.DoFn):
         self.job = job
 
 
+class ShardStep(JobStep):
+    """A step that makes shards, and so takes the SentencePiece model along.
+
+    Every worker has the model then, wherever it is, without a file to be sent.
+    """
+
+    def __init__(self, job: Job, model: bytes) -> None:
+        super().__init__(job)
+        self.model = model
+
+    def finish(self, documents: Iterable[ShardDocument], number: int) -> dict[str, Any]:
+        """The sidecar of a shard: made now, unless an earlier attempt has left it."""
+        job = self.job
+        shard = job.shards.shard(number)
+        path = join(job.output, sidecar_file(shard.split, shard.index))
+        sidecar = finished_sidecar(path, job.fingerprint)
+        if sidecar is None:
+            sidecar = write_shard(
+                documents,
+                shard,
+                tokenizer=load_tokenizer(self.model),
+                config=job.dataset.config,
+                output=job.output,
+            )
+            # The last file of a shard, so that it says that the others are whole.
+            sidecar = {"fingerprint": job.fingerprint, **sidecar}
+            write_json(path, sidecar)
+        return sidecar
+
+
+def finished_sidecar(path: str, fingerprint: str) -> dict[str, Any] | None:
+    """The description of a shard, if a job of this fingerprint has finished it."""
+    try:
+        sidecar = read_json(path)
+    except AlbertError:
+        return None
+    return sidecar if sidecar.get("fingerprint") == fingerprint else None
+
+
 class SpillSplit(JobStep):
     """A split becomes a file of documents by shard, unless that is there already."""
 
     def process(self, split: Split) -> Iterator[tuple[None, int]]:
         """Yield the number of the split."""
-        job = self.job
+        job, output = self.job, Path(self.job.output)
         fingerprint = f"{job.fingerprint} {split.fingerprint()}"
-        index = spill.index_path(job.output, split.number)
+        index = spill.index_path(output, split.number)
         if not spill.is_finished(index, fingerprint):
             counts: Counter[str] = Counter()
             stretches = spill.write_spill(
                 read_split(split, counts=counts),
                 split.number,
                 plan=job.shards,
-                output=job.output,
+                output=output,
             )
             spill.write_index(
                 index,
@@ -96,23 +134,17 @@ class ListShards(JobStep):
         yield from self.job.shards.shard_numbers()
 
 
-class BuildShard(JobStep):
-    """The documents of a shard become its files, unless they are there already."""
+class BuildShard(ShardStep):
+    """The documents of a shard, from the files of all splits, become its files."""
 
     def process(self, number: int) -> Iterator[Result]:
         """Yield the sidecar, or the sums of what reading counted."""
-        job = self.job
+        splits, output = self.job.num_splits, Path(self.job.output)
         if number == COUNTS:
-            counts = spill.sum_counts(job.num_splits, output=job.output)
-            yield None, {"read": dict(counts)}
+            yield None, {"read": dict(spill.sum_counts(splits, output=output))}
             return
-        shard = job.shards.shard(number)
-        sidecar = job.output / sidecar_file(shard.split, shard.index)
-        if spill.is_finished(sidecar, job.fingerprint):
-            yield None, read_json(sidecar)
-            return
-        documents = spill.read_spills(job.num_splits, number, output=job.output)
-        yield None, build_shard(documents, number, job)
+        documents = spill.read_spills(splits, number, output=output)
+        yield None, self.finish(documents, number)
 
 
 class ReadSplit(JobStep):
@@ -128,9 +160,12 @@ class ReadSplit(JobStep):
         for document in read_split(split, counts=counts):
             yield shards.shard_of(document.id), tuple(document)
         yield from ((COUNTS, item) for item in counts.items())
+        # For the progress bar only: the documents are with the engine, not in files.
+        mark = {"text_bytes": split.text_bytes, "counts": dict(counts)}
+        write_json(join(self.job.output, spill.index_name(split.number)), mark)
 
 
-class BuildGroup(JobStep):
+class BuildGroup(ShardStep):
     """All documents of a shard, as grouped by the engine, become its files."""
 
     def process(self, group: tuple[int, Iterable[tuple[Any, ...]]]) -> Iterator[Result]:
@@ -143,7 +178,7 @@ class BuildGroup(JobStep):
             yield None, {"read": dict(counts)}
             return
         documents = (ShardDocument(*value) for value in values if value)
-        yield None, build_shard(documents, number, self.job)
+        yield None, self.finish(documents, number)
 
 
 class WriteManifest(JobStep):
@@ -159,20 +194,3 @@ class WriteManifest(JobStep):
                 sidecars.append(result)
         write_dataset(self.job.dataset, sidecars, counts, output=self.job.output)
         yield
-
-
-def build_shard(
-    documents: Iterable[ShardDocument], number: int, job: Job
-) -> dict[str, Any]:
-    """Write the files of a shard and then its sidecar, which says that it is whole."""
-    shard = job.shards.shard(number)
-    sidecar = write_shard(
-        documents,
-        shard,
-        tokenizer=load_tokenizer(job.model),
-        config=job.dataset.config,
-        output=job.output,
-    )
-    sidecar = {"fingerprint": job.fingerprint, **sidecar}
-    write_json(job.output / sidecar_file(shard.split, shard.index), sidecar)
-    return sidecar

@@ -1,15 +1,18 @@
-"""Notices a worker process that was killed, for which Beam would wait for ever.
+"""Ends all workers when one of them was killed or the job is interrupted.
 
-A worker signs on with a file named after its process and removes it when it ends in its
-own time. A file whose process is gone tells of one that did not.
+Beam would wait: for ever for a killed worker, and for the others until each has done
+all that it was given. A worker signs on with a file named after its process and removes
+it when it ends in its own time. A file whose process is gone tells of one that did not.
 """
 
+import contextlib
+import logging
 import os
 import signal
 import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 WORKER_KILLED = (
     "A worker process was killed, perhaps for want of memory; what is finished is "
@@ -28,10 +31,14 @@ def sign_on(folder: Path) -> Path:
     return mark
 
 
+def signed_on(folder: Path) -> list[int]:
+    """The processes that signed on and have not signed off."""
+    return [int(mark.name[len(_PREFIX) :]) for mark in folder.glob(f"{_PREFIX}*")]
+
+
 def killed_workers(folder: Path) -> list[int]:
-    """The processes that signed on and are gone without having signed off."""
-    numbers = (int(mark.name[len(_PREFIX) :]) for mark in folder.glob(f"{_PREFIX}*"))
-    return [number for number in numbers if not _is_alive(number)]
+    """Those of them that are gone."""
+    return [number for number in signed_on(folder) if not _is_alive(number)]
 
 
 def _is_alive(process: int) -> bool:
@@ -47,8 +54,11 @@ def _is_alive(process: int) -> bool:
 class WorkerWatch:
     """While it is entered, a killed worker interrupts the main thread.
 
+    Any interrupt, that or Ctrl-C or SIGTERM, ends the workers at once. They leave
+    nothing half-written under a final name, so that there is nothing to wait for.
+
     Attributes:
-        killed: Whether that is why the main thread was interrupted.
+        killed: Whether a killed worker was what interrupted the main thread.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,6 +66,7 @@ class WorkerWatch:
         self._folder = folder
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._handlers: dict[int, Any] = {}
 
     def _watch(self) -> None:
         while not self._stop.wait(_SECONDS):
@@ -66,10 +77,24 @@ class WorkerWatch:
                 signal.pthread_kill(main, signal.SIGINT)
                 return
 
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self._stop.set()
+        # Beam's threads complain of workers that are gone, until the process ends.
+        logging.disable(logging.CRITICAL)
+        for process in signed_on(self._folder):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self._handlers[number](number, frame)
+
     def __enter__(self) -> Self:
+        # Beam watches each worker from a thread, and reports errors to the main one.
+        threading.excepthook = lambda _: None
         # Marks of an earlier job that was killed as a whole.
         for mark in self._folder.glob(f"{_PREFIX}*"):
             mark.unlink(missing_ok=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if callable(signal.getsignal(number)):
+                self._handlers[number] = signal.signal(number, self._interrupt)
         self._thread.start()
         return self
 
@@ -81,3 +106,7 @@ class WorkerWatch:
     ) -> None:
         self._stop.set()
         self._thread.join()
+        if kind is None:
+            threading.excepthook = threading.__excepthook__
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)

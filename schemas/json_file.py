@@ -15,11 +15,22 @@ def read_json(path: str | Path) -> dict[str, Any]:
         AlbertError: The file is absent, unreadable or not a JSON object.
     """
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = Path(path).read_bytes()
     except FileNotFoundError:
         raise AlbertError(f"{path} does not exist.") from None
     except OSError as error:
         raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
+    return parse_json(data, path)
+
+
+def parse_json(data: bytes, path: str | Path) -> dict[str, Any]:
+    """The JSON object that a file holds.
+
+    Raises:
+        AlbertError: It is none.
+    """
+    try:
+        value = json.loads(data.decode("utf-8"))
     except ValueError as error:
         raise AlbertError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(value, dict):

@@ -89,7 +89,15 @@ def read_manifest(dataset: str | Path) -> DatasetManifest:
             f"{dataset} has no {MANIFEST}, so it is no finished data set; "
             "run albert make-data again to finish it."
         )
-    values = read_json(path)
+    return parse_manifest(read_json(path), path)
+
+
+def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
+    """The manifest in the JSON object of a file.
+
+    Raises:
+        AlbertError: It is of another kind or version, or damaged.
+    """
     if values.pop("format", None) != FORMAT:
         raise AlbertError(f"{path} describes no data set made by albert make-data.")
     version = values.pop("format_version", None)

@@ -339,7 +339,7 @@ def test_ctrl_c_ends_a_job_with_130_and_no_data_set(small, tmp_path):
     program = (
         "import os, signal, sys\n"
         "import pipeline.make_data as job\n"
-        "job.run = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)\n"
+        "job.run_here = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)\n"
         "from cli.main import cli\n"
         "cli(sys.argv[1:])\n"
     )

@@ -101,30 +101,31 @@ def test_an_interrupted_job_is_finished_from_what_is_there(
 ):
     built = []
 
-    def stop_at_the_second(documents, number, job):
+    def stop_at_the_second(documents, shard, **settings):
         if len(built) == 1:
             raise AlbertError("no more")
-        built.append(number)
-        return build_shard(documents, number, job)
+        built.append(shard)
+        return write_shard(documents, shard, **settings)
 
-    build_shard = transforms.build_shard
-    monkeypatch.setattr(transforms, "build_shard", stop_at_the_second)
+    write_shard = transforms.write_shard
+    monkeypatch.setattr(transforms, "write_shard", stop_at_the_second)
     with pytest.raises(AlbertError, match="no more"):
         run(texts, model, tmp_path / "d")
     assert not (tmp_path / "d/manifest.json").exists()
 
-    def note(documents, number, job):
-        rebuilt.append(number)
-        return build_shard(documents, number, job)
+    def note(documents, shard, **settings):
+        rebuilt.append(shard)
+        return write_shard(documents, shard, **settings)
 
     def never(*_, **__):
         raise AssertionError("all splits were read before")
 
     rebuilt = []
-    monkeypatch.setattr(transforms, "build_shard", note)
+    monkeypatch.setattr(transforms, "write_shard", note)
     monkeypatch.setattr(transforms, "read_split", never)
     assert run(texts, model, tmp_path / "d") == files
-    assert sorted([*built, *rebuilt]) == [0, 1, 2, 3]
+    written = sorted((shard.split, shard.index) for shard in [*built, *rebuilt])
+    assert written == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
 
 
 def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_path):
