@@ -109,9 +109,9 @@ def write_huggingface(
     weights: Mapping[str, Any], config: ModelConfig, path: Path
 ) -> None:
     """Write `model.safetensors`."""
-    safetensors.numpy.save_file(
-        huggingface_tensors(weights, config), path, metadata={"format": "pt"}
-    )
+    tensors = huggingface_tensors(weights, config)
+    # Not `save_file`, which makes a file that only its owner may read.
+    path.write_bytes(safetensors.numpy.save(tensors, metadata={"format": "pt"}))
 
 
 def is_huggingface(folder: Path) -> bool:

@@ -61,11 +61,15 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
     }
 
 
-def tokenizer_config() -> dict[str, Any]:
-    """`tokenizer_config.json`: the class to load and the special tokens."""
+def tokenizer_config(*, max_length: int = 512) -> dict[str, Any]:
+    """`tokenizer_config.json`: the class to load and the special tokens.
+
+    Args:
+        max_length: The longest sequence, in pieces.
+    """
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "model_max_length": 512,
+        "model_max_length": max_length,
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "pad_token": PAD,
         "unk_token": UNK,

@@ -29,6 +29,10 @@ MODEL_WEIGHTS = "model.safetensors"
 OPTIMIZER_SLOTS = "optimizer.safetensors"
 STATE = "state.json"
 
+# An export: what the other program reads, SPM_MODEL and
+EXPORT_RECORD = "export.json"
+MODEL_CARD = "README.md"
+
 
 def copy_directory(split: str, copy: int) -> str:
     """The directory of one copy of one split, relative to the data set.

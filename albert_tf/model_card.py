@@ -1,0 +1,168 @@
+"""The model card: what an exported model is and how it came to be, for a person."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from albert_tf.finished import read_metrics
+from albert_tf.parameters import count_encoder_parameters, count_parameters
+from schemas import __version__
+from schemas.config import ModelConfig, TrainConfig
+from schemas.json_file import read_json
+from schemas.layout import CONFIG, DATA_MANIFEST, SPM_MODEL
+from schemas.manifest import DatasetManifest, parse_manifest
+
+# What the metrics of a run are called in its card, and how they are shown.
+_METRICS = {
+    "mlm_loss": ("masked-LM loss (nats)", ".4f"),
+    "mlm_accuracy": ("masked-LM accuracy", ".2%"),
+    "sentence_loss": ("sentence-task loss (nats)", ".4f"),
+    "sentence_accuracy": ("sentence-task accuracy", ".2%"),
+}
+_SENTENCE_TASKS = {
+    "sop": "sentence order (label 0: B follows A, 1: swapped)",
+    "nsp": "next sentence (label 0: B follows A, 1: B is from elsewhere)",
+    "none": "none: pooler and sentence head are zero",
+}
+_LICENCES = {
+    "wikipedia": "Wikipedia: CC BY-SA, which asks to name the source",
+    "books": "books: public domain or their publishers'; Project Gutenberg's licence "
+    "asks not to use its name without its header",
+    "text": "further text: as its owners say",
+}
+
+_USE = """\
+```python
+from transformers import AlbertForPreTraining, AutoTokenizer
+
+model = AlbertForPreTraining.from_pretrained("FOLDER")
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+```
+
+`AlbertForMaskedLM`, `AlbertModel` and KerasHub's `AlbertBackbone.from_preset` load the
+same folder. `spiece.model` holds the text normalization: give it raw text."""
+
+
+def model_card(run: Path, config: ModelConfig, *, step: int) -> str:
+    """`README.md` of an export.
+
+    Args:
+        run: Where settings, data and metrics are recorded, as far as it has them.
+        config: The architecture.
+        step: Of the checkpoint.
+    """
+    record = read_json(run / CONFIG) if (run / CONFIG).exists() else {}
+    manifest = None
+    if (run / DATA_MANIFEST).exists():
+        path = run / DATA_MANIFEST
+        manifest = parse_manifest(read_json(path), path)
+    lines = [
+        *_front_matter(manifest),
+        f"# ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}",
+        "",
+        f"Pre-trained with [albert](https://arxiv.org/abs/1909.11942) {__version__}; "
+        f"weights of step {step:,}.",
+        "",
+        _USE,
+        "",
+        *_model(config),
+        *_recipe(record),
+        *_data(manifest),
+        *_metrics(run, step=step),
+        *_licence(manifest, record),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _front_matter(manifest: DatasetManifest | None) -> Iterator[str]:
+    """What the Hugging Face Hub reads."""
+    yield from ("---", "library_name: transformers", "pipeline_tag: fill-mask")
+    yield from ("tags:", "- albert")
+    languages = sorted({i["language"] for i in manifest.inputs} if manifest else ())
+    if languages:
+        yield from ("language:", *(f"- {language}" for language in languages))
+    yield from ("---", "")
+
+
+def _model(config: ModelConfig) -> Iterator[str]:
+    total = sum(count_parameters(config).values())
+    yield from ("## Model", "", "| | |", "|---|---|")
+    for field in dataclasses.fields(config):
+        if field.name != "sentence_task":
+            yield f"| {field.name} | {getattr(config, field.name)} |"
+    yield f"| sentence task | {_SENTENCE_TASKS[config.sentence_task]} |"
+    yield f"| weights, encoder with pooler | {count_encoder_parameters(config):,} |"
+    yield f"| weights with both heads | {total:,} |"
+    yield ""
+    if config.sharing != "all":
+        yield "The layers share only in part, which Hugging Face cannot say: the files"
+        yield from ("hold the weights of each layer, equal where they are shared.", "")
+
+
+def _recipe(record: dict[str, Any]) -> Iterator[str]:
+    if record.get("command") == "import":
+        yield from (
+            "## Recipe",
+            "",
+            f"Imported from `{Path(record['source']).name}`, not trained further.",
+            "",
+        )
+        return
+    fields = [f for f in dataclasses.fields(TrainConfig) if f.name in record]
+    if fields:
+        config = TrainConfig(**{f.name: record[f.name] for f in fields}).resolved()
+        yield from ("## Recipe", "", "| setting | value |", "|---|---|")
+        for field in fields:
+            value = getattr(config, field.name)
+            if field.metadata["changes_result"] and value is not None:
+                yield f"| {field.name} | {value} |"
+        if source := record.get("init_from"):
+            yield f"| started from the weights of | {Path(source).name} |"
+        yield ""
+
+
+def _data(manifest: DatasetManifest | None) -> Iterator[str]:
+    if manifest is None:
+        return
+    yield from ("## Data", "", "| | |", "|---|---|")
+    yield f"| fingerprint | `{manifest.fingerprint}` |"
+    yield f"| `{SPM_MODEL}` | `{manifest.vocabulary['sha256']}` |"
+    for split, values in manifest.splits.items():
+        examples = sum(copy["examples"] for copy in values["copies"])
+        yield (
+            f"| {split} | {values['documents']:,} documents, "
+            f"{examples:,} examples in copies: {len(values['copies'])} |"
+        )
+    for name, value in dataclasses.asdict(manifest.config).items():
+        yield f"| {name} | {value} |"
+    yield from ("", "| input | bytes | sha256 |", "|---|--:|---|")
+    for file in manifest.inputs:
+        yield f"| {file['name']} | {file['bytes']:,} | `{file['sha256'][:12]}` |"
+    yield ""
+
+
+def _metrics(run: Path, *, step: int) -> Iterator[str]:
+    yield from ("## Metrics", "")
+    lines = [m for m in read_metrics(run) if m["split"] == "eval" and m["step"] <= step]
+    if not lines:
+        yield from ("Nothing was measured on held-out text.", "")
+        return
+    last = lines[-1]
+    yield f"| on held-out text, step {last['step']:,} | |"
+    yield "|---|--:|"
+    for name, (words, shape) in _METRICS.items():
+        if last.get(name) is not None:
+            yield f"| {words} | {last[name]:{shape}} |"
+    yield ""
+
+
+def _licence(manifest: DatasetManifest | None, record: dict[str, Any]) -> Iterator[str]:
+    yield from ("## Licence", "")
+    if record.get("command") == "import":
+        yield "As the model it was imported from."
+        return
+    yield "Whoever publishes these weights says under which licence, and answers for"
+    yield "the text they were trained on:"
+    kinds = {file["kind"] for file in manifest.inputs} if manifest else set()
+    yield from ("", *(f"- {_LICENCES[kind]}" for kind in sorted(kinds)))

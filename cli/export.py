@@ -1,0 +1,204 @@
+"""`albert export`: a run becomes files that other programs read."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from cli.asked_model import read_vocabulary
+from cli.console import Console, silent_stderr
+from schemas import __version__
+from schemas.config import ModelConfig
+from schemas.errors import AlbertError, SettingError
+from schemas.json_file import read_json, write_json, write_text
+from schemas.layout import (
+    CONFIG,
+    EXPORT_RECORD,
+    HF_TOKENIZER,
+    HF_TOKENIZER_CONFIG,
+    MODEL_CARD,
+    MODEL_WEIGHTS,
+    SPM_MODEL,
+)
+from schemas.whole_file import whole_file
+from schemas.whole_folder import whole_folder
+
+if TYPE_CHECKING:
+    from pipeline.tokenizer import Tokenizer
+
+
+class Exported(NamedTuple):
+    """What there is to export.
+
+    Attributes:
+        run: Where it is from.
+        config: The architecture.
+        weights: Arrays by path.
+        step: Of the checkpoint.
+        vocabulary: The content of `spiece.model`.
+    """
+
+    run: Path
+    config: ModelConfig
+    weights: Mapping[str, Any]
+    step: int
+    vocabulary: bytes
+
+
+def to_huggingface(exported: Exported, folder: Path) -> None:
+    """Write what transformers and KerasHub read."""
+    from albert_tf.huggingface import huggingface_config, write_huggingface
+    from pipeline.hf_tokenizer import tokenizer_config, tokenizer_json
+
+    config = exported.config
+    longest = config.max_position_embeddings
+    write_huggingface(exported.weights, config, folder / MODEL_WEIGHTS)
+    write_json(folder / CONFIG, huggingface_config(config))
+    write_json(folder / HF_TOKENIZER, tokenizer_json(exported.vocabulary))
+    write_json(folder / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=longest))
+
+
+WRITERS: dict[str, Callable[[Exported, Path], None]] = {"hf": to_huggingface}
+
+
+@click.command(epilog="Example:  albert export run --to hf --output my-albert")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(list(WRITERS)),
+    required=True,
+    help="What reads it: Hugging Face and KerasHub.",
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to write  [default: the run's name with -hf and so on behind it]",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Choice(["latest", "best"]),
+    default="latest",
+    show_default=True,
+    help="The newest weights, or those with the least held-out loss.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def export(
+    run: Path,
+    target: str,
+    output: Path | None,
+    checkpoint: str,
+    overwrite: bool,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Write a run as files that other programs read, with a card that describes it.
+
+    The folder has its name only when all of it is written.
+    """
+    console = Console(quiet=quiet)
+    output = output or default_output(run, target)
+    exported = load(run, checkpoint, console)
+    record = {
+        "command": "export",
+        "albert_version": __version__,
+        "to": target,
+        **identity(exported),
+    }
+    if holds_the_same(output, record):
+        console.say(f"{output} is finished already; nothing to do.")
+        return
+    if (output / EXPORT_RECORD).exists() and not overwrite:
+        raise SettingError(
+            f"--output: {output} holds an export of other weights or for another "
+            "program; give another folder, or --overwrite to replace it."
+        )
+    with whole_folder(output) as folder:
+        WRITERS[target](exported, folder)
+        with whole_file(folder / SPM_MODEL) as file:
+            file.write(exported.vocabulary)
+        write_text(folder / MODEL_CARD, card(exported))
+        write_json(folder / EXPORT_RECORD, record)
+    console.say(f"{output}: step {exported.step:,} of {run}, for {target}")
+
+
+def default_output(run: Path, target: str) -> Path:
+    """Beside the run, under its name.
+
+    >>> default_output(Path("models/run"), "hf").name
+    'run-hf'
+    """
+    run = run.resolve()
+    return Path(f"{run}-{target}")
+
+
+def card(exported: Exported) -> str:
+    """The model card."""
+    from albert_tf.model_card import model_card
+
+    return model_card(exported.run, exported.config, step=exported.step)
+
+
+def load(run: Path, checkpoint: str, console: Console) -> Exported:
+    """What there is to export, once its parts fit together.
+
+    Raises:
+        AlbertError: The run has no checkpoint, or another vocabulary.
+    """
+    with silent_stderr():
+        from albert_tf.trained_model import run_checkpoint, run_config
+    config = run_config(run)
+    tokenizer = read_vocabulary(run)
+    check_sizes(tokenizer, config, run=run)
+    which: Any = checkpoint
+    found = run_checkpoint(run, which=which, say=console.say)
+    vocabulary = (run / SPM_MODEL).read_bytes()
+    return Exported(run, config, found.weights, found.state["step"], vocabulary)
+
+
+def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, run: Path) -> None:
+    """Refuse a vocabulary of another size than the model's.
+
+    Raises:
+        AlbertError: The sizes differ.
+    """
+    if tokenizer.vocab_size != config.vocab_size:
+        raise AlbertError(
+            f"{run / SPM_MODEL} has {tokenizer.vocab_size} pieces and the model "
+            f"{config.vocab_size}; put the vocabulary there that the model was trained "
+            "with."
+        )
+
+
+def identity(exported: Exported) -> dict[str, Any]:
+    """What decides the files."""
+    digest = hashlib.sha256()
+    for path, array in sorted(exported.weights.items()):
+        digest.update(f"{path} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return {
+        "step": exported.step,
+        "weights_sha256": digest.hexdigest(),
+        "vocabulary_sha256": hashlib.sha256(exported.vocabulary).hexdigest(),
+    }
+
+
+def holds_the_same(output: Path, record: dict[str, Any]) -> bool:
+    """Whether a folder holds this export already; False where nothing is.
+
+    Raises:
+        SettingError: It holds something else.
+    """
+    if output.exists() and not output.is_dir():
+        raise SettingError(f"--output: {output} is a file; give a folder.")
+    if not output.is_dir() or not any(output.iterdir()):
+        return False
+    if not (output / EXPORT_RECORD).exists():
+        raise SettingError(
+            f"--output: {output} holds other files; give a new or empty folder."
+        )
+    return read_json(output / EXPORT_RECORD) == record

@@ -1,0 +1,53 @@
+"""Runs with a real vocabulary and random weights, as exports take them."""
+
+import dataclasses
+import json
+import shutil
+
+from albert_tf.checkpoints import Checkpoint, save_checkpoint
+from albert_tf.pretrainer import AlbertPretrainer
+from schemas.config import ModelConfig, TrainConfig
+from schemas.json_file import write_json
+from tests.huggingface_albert import lively_weights
+
+VOCAB_SIZE = 400
+SMALL_RUN = ModelConfig(
+    vocab_size=VOCAB_SIZE,
+    embedding_size=8,
+    hidden_size=16,
+    num_hidden_layers=4,
+    num_hidden_groups=2,
+    num_attention_heads=2,
+    intermediate_size=24,
+    max_position_embeddings=48,
+)
+EVALUATION = {
+    "step": 7,
+    "split": "eval",
+    "mlm_loss": 5.5,
+    "mlm_accuracy": 0.125,
+    "sentence_loss": 0.6931,
+    "sentence_accuracy": 0.5,
+}
+
+
+def write_run(run, config, small, *, step=7, **settings):
+    """A run on the data set of the fixture `small`; its weights by path.
+
+    Args:
+        run: Made here.
+        config: The architecture.
+        small: The fixture.
+        step: Of its one checkpoint.
+        settings: Fields of TrainConfig for its record.
+    """
+    run.mkdir()
+    weights = lively_weights(AlbertPretrainer(config))
+    write_json(run / "model.json", dataclasses.asdict(config))
+    shutil.copy(small / "vocab" / "spiece.model", run)
+    shutil.copy(small / "data" / "manifest.json", run / "data_manifest.json")
+    (run / "metrics.jsonl").write_text(json.dumps(EVALUATION) + "\n")
+    train = dataclasses.asdict(TrainConfig(**settings))
+    write_json(run / "config.json", {"command": "pretrain", **train})
+    save_checkpoint(run, Checkpoint(weights, {}, {"step": step}), is_best=True)
+    return weights
