@@ -70,11 +70,14 @@ def draw(key: int, counter: int) -> int:
 
 def draws(keys: Keys, counters: int | npt.NDArray[np.integer]) -> Keys:
     """`draw` over arrays: 64 random bits for each key and counter, `[N]`."""
-    steps = np.atleast_1d(counters).astype(np.uint64) + np.uint64(1)
-    x = keys + steps * _GOLDEN64
-    x = (x ^ (x >> np.uint64(30))) * _FIRST64
-    x = (x ^ (x >> np.uint64(27))) * _SECOND64
-    bits: Keys = x ^ (x >> np.uint64(31))
+    steps = np.atleast_1d(counters).astype(np.uint64)
+    steps += np.uint64(1)
+    steps *= _GOLDEN64
+    bits: Keys = keys + steps
+    for shift, factor in ((30, _FIRST64), (27, _SECOND64)):
+        bits ^= bits >> np.uint64(shift)
+        bits *= factor
+    bits ^= bits >> np.uint64(31)
     return bits
 
 

@@ -7,6 +7,7 @@ spans, so that anyone can recount the lengths from the written files.
 """
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +72,7 @@ def budgets(
 
 
 def ngram_lengths(bits: Keys, *, max_ngram: int) -> Int:
-    """Span lengths in words with p(n) = (1/n) / sum(1/k), `[K]`.
+    """Span lengths in words with p(n) = (1/n) / sum(1/k), one for each draw.
 
     >>> ngram_lengths(np.array([0, 6 << 60, 15 << 60], np.uint64), max_ngram=3)
     array([1, 1, 3])
@@ -79,7 +80,7 @@ def ngram_lengths(bits: Keys, *, max_ngram: int) -> Int:
     shares = 1 / np.arange(1, max_ngram + 1)
     bounds = np.cumsum(shares[:-1]) / shares.sum() * (1 << 32)
     high = bits >> np.uint64(32)
-    lengths = np.ones(len(bits), np.int64)
+    lengths = np.ones(bits.shape, np.int64)
     for bound in bounds.round().astype(np.uint64):
         lengths += high >= bound
     return lengths
@@ -92,37 +93,52 @@ class SpanChooser:
     `max_ngram`, so that no later draw of n can fail for want of budget: stopping at the
     first n that does not fit would make the long ones rare. When no place suffices the
     span goes wherever it fits and the row ends a piece or two short.
+
+    Look-ups by index are what costs: the state of the rows that are not finished lies
+    side by side, and what several rounds draw is computed at once.
+
+    Attributes:
+        word_at: Where each word of the batch starts, `[W + max_ngram + 1]`.
+        free: How many words from each on may still be masked, at most `max_ngram`, as
+            far as special pieces bound it; 0 for what a span or its neighbour took.
+        first: The first word of each of A rows, `[A]`; so are those below.
+        count: Its words between [CLS] and the last [SEP].
+        left: Pieces that remain to be masked.
     """
 
     def __init__(self, rows: Rows, budget: Int, *, keys: Keys, max_ngram: int) -> None:
         self.max_ngram = max_ngram
         words = np.flatnonzero(rows.word_starts)
-        end = rows.offsets[-1]
         # Padding words of no pieces let every look-up of word + n stay inside.
-        self.word_at = np.append(words, np.full(max_ngram + 1, end))
+        padding = np.full(max_ngram + 1, rows.offsets[-1])
+        self.word_at = np.append(words, padding).astype(np.int32)
         # An unknown character starts a word too, and cannot be predicted.
-        is_special = rows.ids[words] < FIRST_ORDINARY_ID
-        self.blocked = np.append(is_special, np.ones(max_ngram + 1, np.bool_))
+        ordinary = np.append(rows.ids[words] >= FIRST_ORDINARY_ID, padding < 0)
+        self.free = run_lengths(ordinary, most=max_ngram)
+        # A span with its neighbours takes three words or more: one of these places in
+        # a span that would overlap it is taken, whatever its length.
+        self.probes = range(3, max_ngram + 3, 3) if max_ngram > 1 else ()
+        active = np.flatnonzero(budget)
         first = np.searchsorted(words, rows.offsets)
-        # The words of a row without its first and last, [CLS] and [SEP].
-        self.first, self.count = first[:-1] + 1, np.diff(first) - 2
-        self.left = budget.copy()
-        self.ngram_keys = purpose_keys(keys, "ngram")
-        self.place_keys = purpose_keys(keys, "place")
-        self.search_keys = purpose_keys(keys, "search")
-        self.spans_done, self.tries, self.failures = np.zeros((3, len(keys)), np.int64)
-        self.wanted = np.zeros(len(keys), np.int64)
+        self.first, self.count = first[active] + 1, np.diff(first)[active] - 2
+        self.left = budget[active].astype(np.int32)
+        # Only the budget of a very short row is less than max_ngram.
+        self.longest = np.minimum(self.left, max_ngram).astype(np.int64)
+        self.ngram_keys, self.place_keys, self.search_keys = (
+            purpose_keys(keys[active], purpose)
+            for purpose in ("ngram", "place", "search")
+        )
+        self.spans_done, self.failures = np.zeros((2, len(active)), np.int64)
         self.chosen: list[Spans] = []
 
     def run(self) -> Spans:
         """Choose all spans of all rows."""
-        self._draw_lengths(np.flatnonzero(self.left))
-        active = np.flatnonzero(self.left)
-        while len(active):
-            for _ in range(ROUNDS):
-                self._try_places(active)
-            self._search(active[self.failures[active] >= TRIES])
-            active = active[self.left[active] > 0]
+        tries = 0
+        while len(self.left):
+            self._try_places(tries)
+            tries += ROUNDS
+            self._search(np.flatnonzero((self.failures >= TRIES) & (self.left > 0)))
+            self._leave_out(self.left == 0)
         if not self.chosen:
             return Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
         return Spans(
@@ -130,64 +146,122 @@ class SpanChooser:
             np.concatenate([spans.length for spans in self.chosen]),
         )
 
-    def _draw_lengths(self, rows: Int) -> None:
-        bits = draws(self.ngram_keys[rows], self.spans_done[rows])
-        lengths = ngram_lengths(bits, max_ngram=self.max_ngram)
-        # Only the budget of a very short row is less than max_ngram.
-        self.wanted[rows] = np.minimum(lengths, self.left[rows])
+    def _leave_out(self, finished: Bool) -> None:
+        if not finished.any():
+            return
+        kept = np.flatnonzero(~finished)
+        self.first, self.count = self.first[kept], self.count[kept]
+        self.left, self.longest = self.left[kept], self.longest[kept]
+        self.ngram_keys = self.ngram_keys[kept]
+        self.place_keys = self.place_keys[kept]
+        self.search_keys = self.search_keys[kept]
+        self.spans_done = self.spans_done[kept]
+        self.failures = self.failures[kept]
 
-    def _try_places(self, rows: Int) -> None:
-        """Try one random place for the next span of each row."""
-        bits = draws(self.place_keys[rows], self.tries[rows])
-        self.tries[rows] += 1
-        start = self.first[rows] + below(bits, self.count[rows])
-        wanted = self.wanted[rows]
-        after = self._left_after(rows, start, wanted)
-        fits = self._is_free(start, wanted) & (self.left[rows] > 0)
-        fits &= (after == 0) | (after >= self.max_ngram)
-        self.failures[rows] += ~fits
-        self._place(rows[fits], start[fits], after[fits])
+    def _lengths(self) -> Int:
+        """How long the next spans of each row are to be, `[ROUNDS + 1, A]`."""
+        counters = self.spans_done + np.arange(ROUNDS + 1)[:, None]
+        lengths = ngram_lengths(
+            draws(self.ngram_keys, counters), max_ngram=self.max_ngram
+        )
+        return np.minimum(lengths, self.longest)
 
-    def _left_after(self, rows: Int, start: Int, wanted: Int) -> Int:
-        pieces: Int = self.word_at[start + wanted] - self.word_at[start]
-        return self.left[rows] - pieces
+    def _try_places(self, tries: int) -> None:
+        """Try a random place for the next span of each row, for several rounds.
+
+        Args:
+            tries: Rounds before.
+        """
+        rounds = np.arange(tries, tries + ROUNDS)[:, None]
+        starts = below(draws(self.place_keys, rounds), self.count) + self.first
+        lengths = self._lengths()
+        own = np.arange(len(self.left))
+        next_length = own.copy()
+        for start in starts:
+            wanted = lengths.take(next_length)
+            after = self._left_after(self.left, start, wanted)
+            fits = self._is_free(start, wanted)
+            # A row that is finished has no budget and so no place that fits.
+            fits &= (after == 0) | (after >= self.max_ngram)
+            placed = np.flatnonzero(fits)
+            self._place(start[placed], wanted[placed])
+            self.left = np.where(fits, after, self.left)
+            next_length += fits * len(own)
+            self.failures += 1
+            self.failures *= ~fits
+        self.spans_done += next_length // max(1, len(own))
+
+    def _left_after(
+        self, left: npt.NDArray[np.int32], start: Int, wanted: Int
+    ) -> npt.NDArray[np.int32]:
+        return left - (self.word_at.take(start + wanted) - self.word_at.take(start))
 
     def _is_free(self, start: Int, wanted: Int) -> Bool:
-        free: Bool = ~self.blocked[start]
-        for k in range(1, self.max_ngram):
-            free &= ~self.blocked[start + k] | (wanted <= k)
-        return free
+        is_free: Bool = self.free.take(start) >= wanted
+        for k in self.probes:
+            is_free &= self.free.take(start + np.minimum(k, wanted) - 1) > 0
+        return is_free
 
-    def _place(self, rows: Int, start: Int, after: Int) -> None:
-        wanted = self.wanted[rows]
-        self.chosen.append(Spans(start, wanted))
+    def _place(self, start: Int, length: Int) -> None:
+        self.chosen.append(Spans(start, length))
         for k in range(-1, self.max_ngram + 1):
-            self.blocked[start + np.minimum(k, wanted)] = True
-        self.left[rows] = after
-        self.spans_done[rows] += 1
-        self.failures[rows] = 0
-        self._draw_lengths(rows)
+            self.free[start + np.minimum(k, length)] = 0
 
     def _search(self, rows: Int) -> None:
         """Look at every place of rows where random ones did not do."""
         if not len(rows):
             return
-        counts = self.count[rows]
-        start = ranges(self.first[rows], counts)
-        owner = np.repeat(np.arange(len(rows)), counts)
-        wanted = self.wanted[rows][owner]
-        after = self._left_after(rows[owner], start, wanted)
-        free = self._is_free(start, wanted) & (after >= 0)
-        exact = free & ((after == 0) | (after >= self.max_ngram))
-        has_exact = np.bincount(owner[exact], minlength=len(rows)) > 0
-        candidates = np.flatnonzero(np.where(has_exact[owner], exact, free))
-        number = np.bincount(owner[candidates], minlength=len(rows))
+        first, count, wanted = self.first[rows], self.count[rows], self._wanted(rows)
+        behind = np.cumsum(count)
+        pieces = _slices(self.word_at, first + wanted, count)
+        pieces -= _slices(self.word_at, first, count)
+        after = np.repeat(self.left[rows], count) - pieces
+        fits = _slices(self.free, first, count) >= np.repeat(
+            wanted.astype(np.uint8), count
+        )
+        for k in self.probes:
+            fits &= _slices(self.free, first + np.minimum(k, wanted) - 1, count) > 0
+        fits &= after >= 0
+        exact = fits & ((after == 0) | (after >= self.max_ngram))
+        has_exact = np.logical_or.reduceat(exact, behind - count)
+        candidates = np.flatnonzero(np.where(np.repeat(has_exact, count), exact, fits))
+        low = np.searchsorted(candidates, behind - count)
+        number = np.searchsorted(candidates, behind) - low
         bits = draws(self.search_keys[rows], self.spans_done[rows])
-        first = np.cumsum(number) - number
-        found = number > 0
-        picked = candidates[first[found] + below(bits, number)[found]]
-        self._place(rows[found], start[picked], after[picked])
-        self.left[rows[~has_exact]] = 0
+        found = np.flatnonzero(number)
+        picked = candidates[(low + below(bits, number))[found]]
+        start = (picked - behind[found]) + (first + count)[found]
+        self._place(start, wanted[found])
+        self.left[rows] = 0
+        self.left[rows[found]] = after[picked] * has_exact[found]
+        self.spans_done[rows[found]] += 1
+        self.failures[rows] = 0
+
+    def _wanted(self, rows: Int) -> Int:
+        """How long the next span of some rows is to be."""
+        bits = draws(self.ngram_keys[rows], self.spans_done[rows])
+        lengths = ngram_lengths(bits, max_ngram=self.max_ngram)
+        return np.minimum(lengths, self.longest[rows])
+
+
+def _slices(values: npt.NDArray[Any], starts: Int, lengths: Int) -> npt.NDArray[Any]:
+    """The values of several ranges, one after the other."""
+    bounds = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+    return np.concatenate([values[start:end] for start, end in bounds])
+
+
+def run_lengths(values: Bool, *, most: int) -> npt.NDArray[np.uint8]:
+    """How many values from each on are true, at most so many, `[N]`.
+
+    >>> run_lengths(np.array([True, True, True, False, True]), most=2)
+    array([2, 2, 1, 0, 1], dtype=uint8)
+    """
+    lengths = values.astype(np.uint8)
+    run = values
+    for _ in range(1, most):
+        run = run[:-1] & values[len(values) - len(run) + 1 :]
+        lengths[: len(run)] += run
+    return lengths
 
 
 def mask(
@@ -204,18 +278,20 @@ def mask(
     """
     chooser = SpanChooser(rows, budget, keys=keys, max_ngram=max_ngram)
     spans = chooser.run()
-    first = chooser.word_at[spans.start]
-    pieces = chooser.word_at[spans.start + spans.length] - first
+    first, last = (
+        chooser.word_at.take(words).astype(np.int64)
+        for words in (spans.start, spans.start + spans.length)
+    )
     is_masked = np.zeros(len(rows.ids), np.bool_)
-    is_masked[ranges(first, pieces)] = True
+    is_masked[ranges(first, last - first)] = True
     places = np.flatnonzero(is_masked)
     offsets = np.searchsorted(places, rows.offsets)
-    owner = np.repeat(np.arange(len(keys)), np.diff(offsets))
-    positions = places - rows.offsets[owner]
-    labels = rows.ids[places]
+    counts = np.diff(offsets)
+    positions = places - np.repeat(rows.offsets[:-1], counts)
+    labels = rows.ids.take(places)
     ids = rows.ids.copy()
     ids[places], replaced = replacements(
-        labels, positions, keys=keys[owner], vocab_size=vocab_size
+        labels, positions, keys=keys, counts=counts, vocab_size=vocab_size
     )
     return Masked(
         ids=ids,
@@ -228,24 +304,33 @@ def mask(
 
 
 def replacements(
-    labels: npt.NDArray[np.int32], positions: Int, *, keys: Keys, vocab_size: int
+    labels: npt.NDArray[np.int32],
+    positions: Int,
+    *,
+    keys: Keys,
+    counts: Int,
+    vocab_size: int,
 ) -> tuple[npt.NDArray[np.int32], Int]:
     """What stands at masked places: [MASK], the piece itself, or any ordinary piece.
 
     Args:
         labels: The original ids, `[M]`.
         positions: Their places in their rows, `[M]`.
-        keys: The keys of their rows, `[M]`.
+        keys: Of the rows, `[R]`.
+        counts: Masked places of each row, `[R]`.
         vocab_size: Pieces in the vocabulary.
 
     Returns:
         The new ids `[M]`, and how many were masked, kept and drawn at random `[3]`.
     """
-    bits = draws(purpose_keys(keys, "replace"), positions) >> np.uint64(32)
-    kind = (bits >= np.uint64(MASK_SHARE * (1 << 32))).astype(np.int64)
-    kind += bits >= np.uint64((MASK_SHARE + KEEP_SHARE) * (1 << 32))
-    ids = np.where(kind == 0, np.int32(MASK_ID), labels)
-    at_random = np.flatnonzero(kind == 2)
-    bits = draws(purpose_keys(keys[at_random], "piece"), positions[at_random])
+    bits = draws(np.repeat(purpose_keys(keys, "replace"), counts), positions)
+    bits >>= np.uint64(32)
+    is_mask = bits < np.uint64(MASK_SHARE * (1 << 32))
+    is_random = bits >= np.uint64((MASK_SHARE + KEEP_SHARE) * (1 << 32))
+    ids = np.where(is_mask, np.int32(MASK_ID), labels)
+    at_random = np.flatnonzero(is_random)
+    own_keys = np.repeat(purpose_keys(keys, "piece"), counts)[at_random]
+    bits = draws(own_keys, positions[at_random])
     ids[at_random] = FIRST_ORDINARY_ID + below(bits, vocab_size - FIRST_ORDINARY_ID)
-    return ids, np.bincount(kind, minlength=3)
+    masked, random = int(np.count_nonzero(is_mask)), len(at_random)
+    return ids, np.array([masked, len(labels) - masked - random, random])

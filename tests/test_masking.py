@@ -177,7 +177,7 @@ def test_spans_of_a_batch_are_those_chosen_row_by_row(
             budget=int(budget[number]),
             max_ngram=max_ngram,
         )
-        first = int(chooser.first[number])
+        first = 1 + np.count_nonzero(rows.word_starts[: rows.offsets[number]])
         expected += [(first + start, length) for start, length in row.choose()]
     assert chosen == sorted(expected)
 
@@ -340,7 +340,11 @@ def test_masked_pieces_become_the_mask_piece_when_all_are_to(monkeypatch):
     monkeypatch.setattr(masking, "KEEP_SHARE", 0.0)
     keys = np.array([1, 1, 2], np.uint64)
     ids, counts = replacements(
-        np.array([50, 60, 70], np.int32), np.array([1, 2, 1]), keys=keys, vocab_size=99
+        np.array([50, 60, 70], np.int32),
+        np.array([1, 2, 1]),
+        keys=keys,
+        counts=np.ones(3, np.int64),
+        vocab_size=99,
     )
     assert ids.tolist() == [MASK_ID, MASK_ID, MASK_ID]
     assert counts.tolist() == [3, 0, 0]
@@ -351,7 +355,11 @@ def test_masked_pieces_stay_when_all_are_to(monkeypatch):
     monkeypatch.setattr(masking, "KEEP_SHARE", 1.0)
     keys = np.array([1, 1, 2], np.uint64)
     ids, counts = replacements(
-        np.array([50, 60, 70], np.int32), np.array([1, 2, 1]), keys=keys, vocab_size=99
+        np.array([50, 60, 70], np.int32),
+        np.array([1, 2, 1]),
+        keys=keys,
+        counts=np.ones(3, np.int64),
+        vocab_size=99,
     )
     assert ids.tolist() == [50, 60, 70]
     assert counts.tolist() == [0, 3, 0]
@@ -364,7 +372,8 @@ def test_random_pieces_are_any_ordinary_ones_equally_often(monkeypatch):
     ids, counts = replacements(
         np.full(count, 50, np.int32),
         np.arange(count),
-        keys=np.ones(count, np.uint64),
+        keys=np.ones(1, np.uint64),
+        counts=np.array([count]),
         vocab_size=15,
     )
     assert counts.tolist() == [0, 0, count]
