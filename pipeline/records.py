@@ -6,35 +6,39 @@ from pipeline.masking import Masked
 from pipeline.pairs import Int, Rows
 from pipeline.tf_example import Column, encode_examples
 from schemas.config import DataConfig
-from schemas.example import FEATURES, feature_length, stored_features
+from schemas.example import FEATURES, feature_length
 from schemas.special_tokens import SEP_ID
 
 
 def compact_columns(rows: Rows, masked: Masked, labels: Int) -> dict[str, Column]:
-    """All features of R rows, none padded, by name.
+    """The features of R rows that no other tells, none padded, by name.
 
     Args:
         rows: As assembled, before masking.
         masked: The same rows after it.
         labels: Of the sentence task, `[R]`.
     """
-    ids, offsets = masked.ids, rows.offsets
+    return {
+        "input_ids": Column(masked.ids, rows.offsets),
+        "masked_lm_positions": Column(masked.positions, masked.offsets),
+        "masked_lm_ids": Column(masked.labels, masked.offsets),
+        "next_sentence_labels": Column(labels, np.arange(len(labels) + 1)),
+    }
+
+
+def derived_columns(rows: Rows, masked: Masked) -> dict[str, Column]:
+    """The other features, which only the padded layout stores; not padded yet."""
+    offsets = rows.offsets
     separators = np.cumsum(rows.ids == SEP_ID)
     # Separators before a piece in its own row; B begins behind the first.
     before = separators - (rows.ids == SEP_ID)
     own = before - np.repeat(before[offsets[:-1]], np.diff(offsets))
-    predictions = masked.offsets
+    weights = np.ones(len(masked.labels), np.float32)
     return {
-        "input_ids": Column(ids, offsets),
-        "input_mask": Column(np.ones_like(ids), offsets),
+        "input_mask": Column(np.ones_like(rows.ids), offsets),
         "segment_ids": Column(own, offsets),
         "token_boundary": Column(rows.word_starts, offsets),
-        "masked_lm_positions": Column(masked.positions, predictions),
-        "masked_lm_ids": Column(masked.labels, predictions),
-        "masked_lm_weights": Column(
-            np.ones(len(masked.labels), np.float32), predictions
-        ),
-        "next_sentence_labels": Column(labels, np.arange(len(labels) + 1)),
+        "masked_lm_weights": Column(weights, masked.offsets),
     }
 
 
@@ -55,13 +59,13 @@ def encode_rows(
 ) -> list[bytes]:
     """One serialized `tf.train.Example` for each row, in the layout asked for."""
     columns = compact_columns(rows, masked, labels)
-    stored = {f.name: columns[f.name] for f in stored_features(config.record_layout)}
     if config.record_layout == "padded":
+        columns |= derived_columns(rows, masked)
         for feature in FEATURES:
             length = feature_length(
                 feature,
                 max_seq_length=config.max_seq_length,
                 max_predictions_per_seq=config.max_predictions_per_seq or 1,
             )
-            stored[feature.name] = pad(stored[feature.name], length)
-    return encode_examples(stored)
+            columns[feature.name] = pad(columns[feature.name], length)
+    return encode_examples(columns)

@@ -7,6 +7,7 @@ TensorFlow's deterministic serialization writes.
 """
 
 import functools
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -40,25 +41,26 @@ def encode_examples(columns: dict[str, Column]) -> list[bytes]:
     >>> encode_examples({"ids": column})
     [b'\n\x10\n\x0e\n\x03ids\x12\x07\x1a\x05\n\x03\x02\xac\x02']
     """
-    parts = []
+    # For each feature the bytes before its values and those of its values, row by row.
+    parts: list[list[bytes]] = []
     for name in sorted(columns):
-        values, offsets = columns[name]
-        dtype: DType = "float32" if values.dtype == np.float32 else "int64"
-        encode = float_bytes if dtype == "float32" else varints
-        parts.append((name.encode(), dtype, *encode(values, offsets)))
-    return [_encode_row(parts, row) for row in range(len(parts[0][3]) - 1)]
+        parts += _encode_feature(name.encode(), columns[name])
+    lengths = np.sum([list(map(len, part)) for part in parts], axis=0)
+    heads = [b"\n" + varint(length) for length in lengths.tolist()]
+    return list(map(b"".join, zip(heads, *parts, strict=True)))
 
 
-def _encode_row(parts: list[tuple[bytes, DType, bytes, list[int]]], row: int) -> bytes:
-    pieces: list[bytes] = []
-    for name, dtype, payload, bounds in parts:
-        start, end = bounds[row], bounds[row + 1]
-        pieces += (feature_header(name, dtype, end - start), payload[start:end])
-    body = b"".join(pieces)
-    return b"\n" + varint(len(body)) + body
+def _encode_feature(name: bytes, column: Column) -> tuple[list[bytes], list[bytes]]:
+    """The two parts of a feature's map entry in each row: header and packed values."""
+    dtype: DType = "float32" if column.values.dtype == np.float32 else "int64"
+    encode = float_bytes if dtype == "float32" else varints
+    payload, bounds = encode(*column)
+    values = [payload[start:end] for start, end in itertools.pairwise(bounds)]
+    sizes = list(map(len, values))
+    headers = {size: feature_header(name, dtype, size) for size in set(sizes)}
+    return [headers[size] for size in sizes], values
 
 
-@functools.cache
 def feature_header(name: bytes, dtype: DType, payload_bytes: int) -> bytes:
     """All bytes of a feature's map entry that come before its packed values."""
     packed = b"\n" + varint(payload_bytes) if payload_bytes else b""

@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 
 from pipeline.masking import mask
 from pipeline.pairs import Pairs, assemble
-from pipeline.records import Column, compact_columns, encode_rows, pad
+from pipeline.records import (
+    Column,
+    compact_columns,
+    derived_columns,
+    encode_rows,
+    pad,
+)
 from schemas.config import DataConfig
 from schemas.example import FEATURES
 
@@ -41,6 +47,11 @@ def masked_pairs(lengths):
     return rows, masked, pairs.labels
 
 
+def all_columns(rows, masked, labels):
+    """All features, none padded."""
+    return compact_columns(rows, masked, labels) | derived_columns(rows, masked)
+
+
 def row_of(columns, row):
     """The values of one row of all columns."""
     return {
@@ -56,7 +67,7 @@ def rows():
 
 
 def test_compact_features_are_as_long_as_the_text(rows):
-    columns = compact_columns(*rows)
+    columns = all_columns(*rows)
     masked = rows[1]
     first = int(masked.offsets[1])
     assert row_of(columns, 0) == {
@@ -74,20 +85,20 @@ def test_compact_features_are_as_long_as_the_text(rows):
 
 
 def test_token_boundary_is_1_at_special_pieces_and_where_words_start():
-    columns = compact_columns(*masked_pairs([(4, 3)]))
+    columns = all_columns(*masked_pairs([(4, 3)]))
     # [CLS] 100 101 +102 103 [SEP] 104 +105 106 [SEP]
     assert row_of(columns, 0)["token_boundary"] == [1, 1, 1, 0, 1, 1, 1, 0, 1, 1]
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1))
 def test_segments_are_0_up_to_the_first_separator_and_1_behind_it(lengths):
-    columns = compact_columns(*masked_pairs(lengths))
+    columns = all_columns(*masked_pairs(lengths))
     for row, (a, b) in enumerate(lengths):
         assert row_of(columns, row)["segment_ids"] == [0] * (a + 2) + [1] * (b + 1)
 
 
 def test_without_a_second_segment_all_is_segment_0():
-    columns = compact_columns(*masked_pairs([(4, 0), (3, 2)]))
+    columns = all_columns(*masked_pairs([(4, 0), (3, 2)]))
     assert row_of(columns, 0)["segment_ids"] == [0] * 6
     assert row_of(columns, 1)["segment_ids"] == [0, 0, 0, 0, 0, 1, 1, 1]
 
@@ -120,7 +131,7 @@ def test_the_padded_layout_parses_with_the_published_trainers_specification(rows
     }
     records = encode_rows(*rows, config=config)
     parsed = tf.io.parse_single_example(records[0], specification)
-    columns = row_of(compact_columns(*rows), 0)
+    columns = row_of(all_columns(*rows), 0)
     predictions = len(columns["masked_lm_ids"])
     unused = 3 - predictions
     assert {name: value.numpy().tolist() for name, value in parsed.items()} == {
