@@ -5,6 +5,7 @@ sequence has one sentence, and labels that "swapped".
 """
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -189,21 +190,27 @@ def assemble(
     """
     a_length, b_length = pairs.a_end - pairs.a_start, pairs.b_end - pairs.b_start
     has_b = b_length > 0
-    lengths = a_length + b_length + 2 + has_b
-    offsets = np.append(0, np.cumsum(lengths))
+    offsets = np.append(0, np.cumsum(a_length + b_length + 2 + has_b))
     separators = np.concatenate([offsets[:-1] + 1 + a_length, offsets[1:][has_b] - 1])
-    special = np.zeros(offsets[-1], np.bool_)
-    special[offsets[:-1]] = True
-    special[separators] = True
-    # Segments in the order written: A and B of the first row, of the second, ...
-    segment_starts = np.stack([pairs.a_start, pairs.b_start], axis=1).ravel()
-    segment_lengths = np.stack([a_length, b_length], axis=1).ravel()
-    source = ranges(segment_starts, segment_lengths)
-    row_ids = np.full(offsets[-1], CLS_ID, np.int32)
-    row_ids[separators] = SEP_ID
-    row_ids[~special] = ids[source]
-    starts = special.copy()
-    starts[~special] = word_starts[source]
+    row_ids = _between(CLS_ID, SEP_ID, pairs, ids)
+    starts = _between(True, True, pairs, word_starts)
     # Behind a special piece a word starts, also where a long one was cut.
-    starts[1:] |= special[:-1]
+    starts[offsets[:-1] + 1] = True
+    starts[separators[: len(pairs)][has_b] + 1] = True
     return Rows(row_ids, offsets, starts)
+
+
+def _between(
+    first: int, separator: int, pairs: Pairs, values: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """Both segments of each pair with something before, between and behind them."""
+    head, tail = (np.array([value], values.dtype) for value in (first, separator))
+    parts = [values[:0]]
+    bounds = (pairs.a_start, pairs.a_end, pairs.b_start, pairs.b_end)
+    for a_start, a_end, b_start, b_end in zip(
+        *(bound.tolist() for bound in bounds), strict=True
+    ):
+        parts += (head, values[a_start:a_end], tail)
+        if b_end > b_start:
+            parts += (values[b_start:b_end], tail)
+    return np.concatenate(parts)
