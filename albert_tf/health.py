@@ -2,8 +2,8 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
-from albert_tf.metrics import Metrics
 from schemas.errors import AlbertError
 
 # A collapsed model predicts the frequencies of pieces: published collapses stay at 6.6
@@ -28,7 +28,7 @@ def check_is_number(value: float, what: str, *, step: int, run: Path) -> None:
         )
 
 
-def collapse_warning(evaluations: list[Metrics]) -> str | None:
+def collapse_warning(evaluations: list[dict[str, Any]]) -> str | None:
     """A warning when the last evaluations show that nothing is being learned.
 
     >>> stuck = [

@@ -6,24 +6,48 @@ from typing import Any
 from pipeline.tokenizer import SPACE
 from pipeline.verification import unpadded
 from schemas.config import SentenceTask
-from schemas.special_tokens import MASK, MASK_ID, SEP_ID
+from schemas.report import Example, Piece
+from schemas.special_tokens import MASK, SEP_ID
 
-_LABELS: dict[SentenceTask, tuple[str, str]] = {
+LABELS: dict[SentenceTask, tuple[str, str]] = {
     "sop": ("in order", "swapped"),
     "nsp": ("B follows A", "B is from elsewhere"),
     "none": ("one segment", "one segment"),
 }
 
 
-def show_example(
+def view_example(
     features: dict[str, Any], piece: Callable[[int], str], *, task: SentenceTask
-) -> str:
-    """A few lines for one example.
+) -> Example:
+    """The segments of an example, each masked piece with what stood there.
 
     Args:
         features: As decoded.
         piece: The text of a piece id.
         task: What the label means.
+    """
+    ids, positions = unpadded(features)
+    labels = dict(zip(positions, features["masked_lm_ids"], strict=False))
+    pieces = [
+        Piece(
+            shown=piece(i), original=piece(labels[place]) if place in labels else None
+        )
+        for place, i in enumerate(ids)
+    ]
+    separators = [place for place, i in enumerate(ids) if i == SEP_ID]
+    return Example(
+        label=LABELS[task][features["next_sentence_labels"][0]],
+        segments=tuple(
+            tuple(pieces[start + 1 : end])
+            for start, end in zip([0, *separators], separators, strict=False)
+        ),
+    )
+
+
+def show_example(
+    features: dict[str, Any], piece: Callable[[int], str], *, task: SentenceTask
+) -> str:
+    """A few lines for one example; arguments as in `view_example`.
 
     >>> pieces = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "▁he", "▁came", "."]
     >>> print(show_example({"input_ids": [2, 5, 4, 3, 5, 7, 3],
@@ -36,28 +60,25 @@ def show_example(
       B was  he.
     """
     ids, positions = unpadded(features)
-    labels = dict(zip(positions, features["masked_lm_ids"], strict=False))
-    label = _LABELS[task][features["next_sentence_labels"][0]]
-    masked = [_masked_piece(piece, i, place in labels) for place, i in enumerate(ids)]
-    original = [
-        f"«{piece(labels[place])}»" if place in labels else piece(i)
-        for place, i in enumerate(ids)
-    ]
-    separators = [place for place, i in enumerate(ids) if i == SEP_ID]
-    bounds = list(zip([0, *separators], separators, strict=False))
-    lines = [f"{label}, {len(ids)} pieces, {len(positions)} masked"]
-    for kind, pieces in (("", masked), (" was", original)):
+    example = view_example(features, piece, task=task)
+    lines = [f"{example.label}, {len(ids)} pieces, {len(positions)} masked"]
+    for kind, spelled in (("", _as_masked), (" was", _as_original)):
         lines += [
-            f"  {name}{kind}  {_text(pieces[start + 1 : end])}"
-            for name, (start, end) in zip("AB", bounds, strict=False)
+            f"  {name}{kind}  {_text([spelled(piece) for piece in segment])}"
+            for name, segment in zip("AB", example.segments, strict=False)
         ]
     return "\n".join(lines)
 
 
-def _masked_piece(piece: Callable[[int], str], piece_id: int, is_masked: bool) -> str:
-    if piece_id == MASK_ID:
+def _as_masked(piece: Piece) -> str:
+    if piece.shown == MASK:
         return f"{SPACE}{MASK}"
-    return f"{SPACE}[{piece(piece_id).strip(SPACE)}]" if is_masked else piece(piece_id)
+    is_masked = piece.original is not None
+    return f"{SPACE}[{piece.shown.strip(SPACE)}]" if is_masked else piece.shown
+
+
+def _as_original(piece: Piece) -> str:
+    return piece.shown if piece.original is None else f"«{piece.original}»"
 
 
 def _text(pieces: list[str]) -> str:

@@ -1,0 +1,141 @@
+"""What a report shows, as plain data: facts, plots, tables, examples, by section."""
+
+import dataclasses
+from typing import Literal
+
+Unit = Literal["count", "share", "value"]
+Cell = str | int | float | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Bars:
+    """A bar for each of some names or classes.
+
+    Attributes:
+        title: What is shown.
+        about: A sentence on how to read it.
+        heading: What the labels are.
+        labels: One for each bar.
+        values: Their heights.
+        unit: Of the values.
+        wanted: The heights that were asked for, if any were.
+        is_ranking: Bars of names lie, one a line; those of classes stand.
+    """
+
+    title: str
+    about: str
+    heading: str
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+    unit: Unit
+    wanted: tuple[float, ...] | None = None
+    is_ranking: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Curve:
+    """One quantity of one run.
+
+    Attributes:
+        run: Which run of the section, counted from 0.
+        is_held_out: Measured on held-out text and not in training.
+        points: (step, value), by step.
+    """
+
+    run: int
+    is_held_out: bool
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Curves:
+    """A quantity over the steps of one or more runs.
+
+    Attributes:
+        title: What is shown.
+        about: A sentence on how to read it.
+        unit: Of the values.
+        curves: At least one.
+        level: A value to compare with, if there is one.
+        is_logarithmic: The scale of the values.
+    """
+
+    title: str
+    about: str
+    unit: Unit
+    curves: tuple[Curve, ...]
+    level: float | None = None
+    is_logarithmic: bool = False
+
+
+Plot = Bars | Curves
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows under headings.
+
+    Attributes:
+        title: What is shown.
+        columns: A heading for each column.
+        rows: A cell for each column.
+        marked: Numbers of the rows that differ from what surrounds them.
+        is_folded: Shown only when asked for.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    marked: frozenset[int] = frozenset()
+    is_folded: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A piece of an example as the model sees it.
+
+    Attributes:
+        shown: The piece in its place.
+        original: What stood there, for a masked piece.
+    """
+
+    shown: str
+    original: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Example:
+    """A row of a data set.
+
+    Attributes:
+        label: What its sentence label means.
+        segments: One or two, without special pieces around them.
+    """
+
+    label: str
+    segments: tuple[tuple[Piece, ...], ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Section:
+    """A data set, or some runs.
+
+    Attributes:
+        title: What it is about.
+        kind: A word or two for that.
+        facts: Names and values to see first.
+        notes: Sentences.
+        runs: The names of its runs, in the order of their colours.
+        plots: To be drawn.
+        tables: Below them.
+        examples: Rows of the data.
+    """
+
+    title: str
+    kind: str
+    facts: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    tables: tuple[Table, ...] = ()
+    examples: tuple[Example, ...] = ()
