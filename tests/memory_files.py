@@ -1,4 +1,4 @@
-"""A file system of Beam's that keeps its files in memory: all that reading needs."""
+"""A file system of Beam's that keeps its files in memory, as an object store would."""
 
 import io
 
@@ -10,8 +10,21 @@ CONTENTS = {
 }
 
 
+class NewFile(io.BytesIO):
+    """A file that is there once it is closed."""
+
+    def __init__(self, path):
+        super().__init__()
+        self._path = path
+
+    def close(self):
+        if not self.closed:
+            CONTENTS[self._path] = self.getvalue()
+        super().close()
+
+
 class MemoryFiles(FileSystem):
-    """Beam finds it by its scheme; nothing can be written."""
+    """Beam finds it by its scheme; `memory://full/` takes no more."""
 
     @classmethod
     def scheme(cls):
@@ -48,7 +61,23 @@ class MemoryFiles(FileSystem):
     def checksum(self, path):
         return f"crc-{len(CONTENTS[path])}"
 
+    def create(self, path, mime_type=None, compression_type=None):
+        if path.startswith("memory://full/"):
+            raise OSError("no space left")
+        return NewFile(path)
+
+    def rename(self, sources, destinations):
+        for source, destination in zip(sources, destinations, strict=True):
+            CONTENTS[destination] = CONTENTS.pop(source)
+
+    def delete(self, paths):
+        for path in paths:
+            CONTENTS.pop(path, None)
+
+    def mkdirs(self, path):
+        pass
+
     def _refuse(self, *_, **__):
         raise NotImplementedError
 
-    mkdirs = create = copy = rename = delete = last_updated = _refuse
+    copy = last_updated = _refuse

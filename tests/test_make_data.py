@@ -96,6 +96,17 @@ def test_the_engines_own_shuffle_gives_the_same_bytes(files, texts, model, tmp_p
     assert run(texts, model, tmp_path / "d", shuffle="engine") == files
 
 
+def test_a_remote_data_set_has_the_bytes_of_a_local_one(files, texts, model):
+    contents = pytest.importorskip("tests.memory_files").CONTENTS
+    inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
+    place = "memory://bucket/data"
+    make_data(inputs, CONFIG, model=model, output=place, shuffle="engine")
+    written = {path for path in contents if path.startswith(place)}
+    assert {
+        path.removeprefix(f"{place}/"): contents.pop(path) for path in written
+    } == files
+
+
 def test_an_interrupted_job_is_finished_from_what_is_there(
     files, texts, model, tmp_path, monkeypatch
 ):

@@ -1,0 +1,142 @@
+"""Beam's portable runner: a job server and a pool of workers, each of its own process.
+
+What Flink and Spark use, without them. A job goes over the network as a graph, and its
+documents through the engine's own shuffle.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands import contents, make_data
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent.parent
+ALBERT = "from cli.main import cli; cli()"
+
+
+def free_port():
+    with socket.socket() as server:
+        server.bind(("localhost", 0))
+        return server.getsockname()[1]
+
+
+@contextlib.contextmanager
+def serving(*arguments, port):
+    """A server that answers on a port and ends, with what it started, after the test."""
+    # The pool starts its workers by the name `python`.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    server = subprocess.Popen(
+        [sys.executable, "-W", "ignore", *map(str, arguments)],
+        cwd=HERE,
+        env=os.environ | {"PATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        end = time.monotonic() + 60
+        while server.poll() is None and time.monotonic() < end:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("localhost", port)),
+            ):
+                break
+            time.sleep(0.1)
+        yield server
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+@pytest.fixture
+def cluster():
+    """The options that lead to a job server and a pool, and the pool's process."""
+    jobs, workers = free_port(), free_port()
+    pool = ("-m", "apache_beam.runners.worker.worker_pool_main")
+    with (
+        serving("-m", "tests.job_server", jobs, 2, port=jobs),
+        serving(*pool, f"--service_port={workers}", port=workers) as process,
+    ):
+        options = (
+            f"--job_endpoint=localhost:{jobs}",
+            "--environment_type=EXTERNAL",
+            f"--environment_config=localhost:{workers}",
+        )
+        yield options, process
+
+
+def test_a_cluster_writes_the_bytes_of_one_process(small, tmp_path, cluster):
+    options, _ = cluster
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert make_data(small, output=here)[0] == 0
+    code, said = run_there(small, there, options)
+    assert code == 0, said
+    names = [name for name in contents(here) if name != "config.json"]
+    assert [name for name in contents(there) if name != "config.json"] == names
+    for name in names:
+        assert (there / name).read_bytes() == (here / name).read_bytes(), name
+
+
+def test_a_failure_in_a_worker_arrives_as_one_sentence(small, tmp_path, cluster):
+    options, _ = cluster
+    text = tmp_path / "text.txt"
+    text.write_text("word\n")
+    code, said = run_there(small, tmp_path / "d", options, text=text)
+    assert code == 1
+    assert said.splitlines()[-1].startswith(
+        "Error: The inputs give no document to train on (left out: 1 x document of "
+    )
+
+
+def test_the_work_is_done_by_several_processes_of_the_pool(small, tmp_path, cluster):
+    options, pool = cluster
+    children = Path(f"/proc/{pool.pid}/task/{pool.pid}/children")
+    if not children.exists():
+        pytest.skip("this system does not list the children of a process")
+    job = start_there(small, tmp_path / "d", options)
+    most = 0
+    while job.poll() is None:
+        most = max(most, len(all_children(pool.pid)))
+        time.sleep(0.02)
+    said = job.communicate()[1]
+    assert job.returncode == 0, said
+    assert most >= 2
+
+
+def all_children(process):
+    """Of all its threads, since any of them may have started one."""
+    lists = Path(f"/proc/{process}/task").glob("*/children")
+    return [child for each in lists for child in each.read_text().split()]
+
+
+def arguments(small, output, options, *, text=None):
+    return [
+        *("make-data", "--text", text or small / "text", "--vocab", small / "vocab"),
+        *("--max-seq-length", 32, "--dupe-factor", 2, "--output", output),
+        *("--runner", "PortableRunner", "--", *options),
+    ]
+
+
+def start_there(*given, **changed):
+    command = (sys.executable, "-W", "ignore", "-c", ALBERT)
+    return subprocess.Popen(
+        [*command, *map(str, arguments(*given, **changed))],
+        cwd=HERE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_there(*given, **changed):
+    job = start_there(*given, **changed)
+    said = job.communicate(timeout=300)[1]
+    return job.returncode, said

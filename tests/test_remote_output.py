@@ -1,0 +1,86 @@
+"""An output on storage that is no folder of this machine."""
+
+import json
+
+import pytest
+
+from cli import output_folder, remote_output
+from pipeline import files
+from schemas.errors import AlbertError, SettingError
+
+IDENTITY = {"seed": 1}
+
+
+@pytest.fixture
+def contents():
+    """What the storage holds; Beam knows it as memory://."""
+    memory = pytest.importorskip("tests.memory_files")
+    before = dict(memory.CONTENTS)
+    yield memory.CONTENTS
+    memory.CONTENTS.clear()
+    memory.CONTENTS.update(before)
+
+
+def claim(folder="memory://out/data", *, identity=IDENTITY, overwrite=False):
+    return remote_output.claim(
+        folder,
+        output_folder.MAKE_DATA,
+        settings={"vocab": "/v"},
+        identity=identity,
+        overwrite=overwrite,
+    )
+
+
+def test_a_file_appears_only_when_it_is_whole(contents):
+    with (
+        pytest.raises(RuntimeError, match="killed"),
+        files.new_file("memory://out/a") as file,
+    ):
+        file.write(b"half")
+        raise RuntimeError("killed")
+    assert not [path for path in contents if path.startswith("memory://out")]
+
+
+def test_a_file_replaces_what_an_earlier_attempt_left(contents):
+    for text in ("first", "second"):
+        files.write_text("memory://out/a", text)
+    assert contents["memory://out/a"] == b"second"
+
+
+def test_storage_that_takes_no_more_is_said_in_one_sentence():
+    pytest.importorskip("tests.memory_files")
+    with pytest.raises(
+        AlbertError, match=r"^memory://full/a cannot be written: no space left\.$"
+    ):
+        files.write_text("memory://full/a", "text")
+
+
+def test_a_new_folder_is_claimed_by_its_config_json(contents):
+    assert claim() is False
+    record = json.loads(contents["memory://out/data/config.json"])
+    assert record["command"] == "make-data"
+    assert record["identity"] == IDENTITY
+
+
+def test_an_interrupted_job_continues_and_a_finished_one_is_finished(contents):
+    claim()
+    files.write_text("memory://out/data/shards/train-00000.json", "{}")
+    assert claim() is False
+    files.write_text("memory://out/data/manifest.json", "{}")
+    assert claim() is True
+
+
+def test_other_settings_are_refused_until_overwritten(contents):
+    claim()
+    files.write_text("memory://out/data/manifest.json", "{}")
+    with pytest.raises(SettingError, match=r"--seed was 1 and is 2; give another"):
+        claim(identity={"seed": 2})
+    assert claim(identity={"seed": 2}, overwrite=True) is False
+    assert "memory://out/data/manifest.json" not in contents
+
+
+def test_a_folder_with_other_files_is_refused_and_kept(contents):
+    contents["memory://out/data/thesis.tex"] = b"x"
+    with pytest.raises(SettingError, match=r"^--output: memory://out/data holds other"):
+        claim(overwrite=True)
+    assert contents["memory://out/data/thesis.tex"] == b"x"
