@@ -82,20 +82,22 @@ def activation_bytes(
     """What one sequence keeps for its gradients, about.
 
     For each layer the rows that enter and leave each operation, and scores and weights
-    of attention; once the logits, their exponentials and their gradients. With
-    recomputation only what enters each layer, and all of one layer at a time.
+    of attention, which are float32 with a copy in any other precision; once the logits,
+    their exponentials and their gradients. With recomputation only what enters each
+    layer, and all of one layer at a time.
 
     Args:
         config: The architecture.
         length: S.
         predictions: P.
-        precision: Of the computation; softmax and logits are float32 in any.
+        precision: Of the computation.
         recompute: Whether the layers are computed again on the way back.
     """
     number = NUMBER_BYTES[precision]
     hidden, inner = config.hidden_size, config.intermediate_size
     rows = number * length * (12 * hidden + 6 * inner)
-    attention = (8 + number) * config.num_attention_heads * length * length
+    score = 8 if precision == "float32" else 8 + number
+    attention = score * config.num_attention_heads * length * length
     logits = 3 * 4 * predictions * config.vocab_size
     blocks = num_blocks(config)
     if recompute:
@@ -113,3 +115,16 @@ def same_shape_bert(config: ModelConfig) -> ModelConfig:
     return dataclasses.replace(
         config, sharing="none", num_hidden_groups=1, embedding_size=config.hidden_size
     )
+
+
+def flops_text(flops: float) -> str:
+    """A number of operations, or of operations a second, with three digits.
+
+    >>> flops_text(3.9e11), flops_text(2.5e13), flops_text(1.4883e20)
+    ('390 GFLOP', '25 TFLOP', '149 EFLOP')
+    """
+    prefixes = iter(("", "k", "M", "G", "T", "P", "E", "Z", "Y"))
+    prefix = next(prefixes)
+    while flops >= 999.5:
+        flops, prefix = flops / 1000, next(prefixes)
+    return f"{flops:.3g} {prefix}FLOP"

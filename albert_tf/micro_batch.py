@@ -38,7 +38,7 @@ def derive_micro_batch_size(
     >>> derive_micro_batch_size(
     ...     32, ModelConfig(), length=512, predictions=77, free_bytes=16 << 30
     ... )
-    4
+    8
     """
     per_sequence = activation_bytes(
         config, length=length, predictions=predictions, precision=precision

@@ -15,12 +15,12 @@ LINE_SECONDS = 10.0
 class Progress:
     """A bar over sequences when stderr is a terminal, else a line now and then.
 
-    Args:
-        quiet: Show nothing at all.
+    Attributes:
+        is_quiet: Whether nothing at all is shown.
     """
 
     def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
+        self.is_quiet = quiet
         self._bar: Any = None
         self._last_line = float("-inf")
 
@@ -38,7 +38,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Show a message of its own."""
-        if self._quiet:
+        if self.is_quiet:
             return
         if self._bar is None:
             sys.stderr.write(text + "\n")
@@ -53,7 +53,7 @@ class Progress:
             total: Sequences in the whole run.
             done: Those computed before.
         """
-        if not self._quiet and sys.stderr.isatty():
+        if not self.is_quiet and sys.stderr.isatty():
             self._bar = tqdm(
                 total=total, initial=done, unit=" seq", dynamic_ncols=True, smoothing=0
             )

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from albert_tf.bfloat16 import warn_if_slow
 from albert_tf.checkpoints import assign_arrays, has_checkpoint, load_newest
 from albert_tf.corrupt_records import SkippedRecords
 from albert_tf.data_check import (
@@ -97,8 +96,6 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     with Progress(quiet=quiet) as progress, stop_requests(max_seconds) as stop:
         model = AlbertPretrainer(model_config, precision=config.precision)
         steps = TrainingSteps(model, optimizer=config.optimizer, seed=config.seed)
-        if config.precision == "bfloat16":
-            warn_if_slow(progress.say)
         state = resume(steps, output, progress.say)
         if state is None:
             state = start(steps, job, progress.say)

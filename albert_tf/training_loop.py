@@ -12,9 +12,11 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.compute_cost import flops_text, training_flops
 from albert_tf.evaluation import HeldOut
 from albert_tf.health import check_is_number, collapse_warning
 from albert_tf.interruption import Reason, StopRequest
+from albert_tf.matrix_rate import rate_for_training
 from albert_tf.metrics import MetricsLog, means, metrics_text
 from albert_tf.pretrainer import Batch, Sums
 from albert_tf.progress import Progress, duration_text
@@ -57,8 +59,16 @@ class RunState:
 
 @dataclasses.dataclass
 class Pace:
-    """How fast this process trains, evaluations and checkpoints left out."""
+    """How fast this process trains, evaluations and checkpoints left out.
 
+    Attributes:
+        sequence_flops: Operations to train on one sequence.
+        matrix_rate: The operations a second that the machine reaches in products alone,
+            None if nobody wants to know.
+    """
+
+    sequence_flops: int = 0
+    matrix_rate: float | None = None
     steps: int = 0
     seconds: float = 0.0
     waiting_seconds: float = 0.0
@@ -67,12 +77,21 @@ class Pace:
     def text(self, *, batch_size: int, steps_left: int) -> str:
         """Rates, the share of time waiting for data, and the time left."""
         step_seconds = self.seconds / self.steps
+        rate = batch_size / step_seconds
         return (
-            f"{batch_size / step_seconds:.1f} seq/s, "
+            f"{rate:.1f} seq/s, "
             f"{self.pieces / self.seconds:.0f} tokens/s, "
+            f"{self._share(rate)}"
             f"data {self.waiting_seconds / self.seconds:.0%}, "
             f"{duration_text(steps_left * step_seconds)} left"
         )
+
+    def _share(self, rate: float) -> str:
+        """How much of the machine so many sequences a second make use of."""
+        if self.matrix_rate is None:
+            return ""
+        share = rate * self.sequence_flops / self.matrix_rate
+        return f"{share:.0%} of {flops_text(self.matrix_rate)}/s, "
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -145,12 +164,15 @@ class TrainingLoop:
     def _announce(self) -> None:
         """Compile, time a micro-batch, and say how long the run is going to take.
 
+        The machine is measured too, to tell later how much of it the run makes use of.
         The batch is put back, so nothing of this shows in the result.
         """
         self.progress.say("Compiling the step ...")
         batch = self._next_batch()
         self.batches = itertools.chain([batch], self.batches)
         part = {name: values[0] for name, values in batch.items()}
+        if not self.progress.is_quiet:
+            self._measure_machine(part)
         micro = self.state.micro_batch_size
         num_micro = self.config.batch_size // micro
         step_seconds = self.steps.compile(part) * num_micro
@@ -159,6 +181,17 @@ class TrainingLoop:
             f"A step of {self.config.batch_size} sequences ({num_micro} x {micro}) "
             f"takes about {step_seconds:.2g} s; the {left} steps left will take about "
             f"{duration_text(left * step_seconds)}."
+        )
+
+    def _measure_machine(self, batch: Batch) -> None:
+        """Find out what the machine can do and how much of it a sequence takes."""
+        self._pace.matrix_rate = rate_for_training(
+            self.config.precision, self.progress.say
+        )
+        self._pace.sequence_flops = training_flops(
+            self.steps.model.config,
+            length=batch["input_ids"].shape[1],
+            predictions=batch["masked_lm_ids"].shape[1],
         )
 
     def _step(self) -> bool:

@@ -22,8 +22,6 @@ SHAPE_512 = {"length": 512, "predictions": 20}
 SHAPE_128 = {"length": 128, "predictions": 20}
 STEPS, BATCH_SIZE = 125_000, 4_096
 
-GIB = 1 << 30
-
 
 @pytest.mark.parametrize(
     ("preset", "total", "layers", "scores", "head"),
@@ -136,6 +134,34 @@ def test_the_bert_of_the_same_shape_is_the_preset(albert, bert):
 
 def test_state_is_sixteen_bytes_a_weight():
     assert state_bytes(PRESETS["base"]) == 16 * 11_813_810
+
+
+@pytest.mark.parametrize(
+    ("precision", "length", "predictions", "mebibytes"),
+    [
+        ("float32", 512, 77, 907),
+        ("bfloat16", 512, 77, 693),
+        ("float32", 128, 19, 201),
+    ],
+)
+def test_activations_of_base_are_near_what_was_measured(
+    precision, length, predictions, mebibytes
+):
+    """What a sequence more in a micro-batch added to the peak memory of a step."""
+    estimate = activation_bytes(
+        PRESETS["base"], length=length, predictions=predictions, precision=precision
+    )
+    assert estimate / 2**20 == pytest.approx(mebibytes, rel=0.1)
+
+
+def test_recomputation_keeps_what_enters_each_layer_and_one_layer_whole():
+    config, shape = PRESETS["base"], SHAPE_512
+    logits = 3 * 4 * 20 * 30_000
+    whole = activation_bytes(config, **shape)
+    layer = (whole - logits) / 12
+    assert activation_bytes(config, **shape, recompute=True) == (
+        layer + 12 * 4 * 512 * 768 + logits
+    )
 
 
 def test_blocks_are_counted_with_those_inside_a_layer():
