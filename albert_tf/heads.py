@@ -5,7 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from albert_tf.layers import dense, gelu, layer_norm
+from albert_tf.layers import dense, layer_norm
+from albert_tf.operations import gelu
 from schemas.config import ModelConfig
 
 Tensor = Any

@@ -9,25 +9,20 @@ Between attentions a batch is kept as rows `[B*S, H]`: TensorFlow multiplies a r
 tensor by a kernel as B products and sums B gradients of it.
 """
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from albert_tf.dropout import DropoutSeeds, dropout
+from albert_tf.operations import attend, gelu, normalize
 from schemas.config import ModelConfig
 
 Tensor = Any
 
 # What is added to the scores of padding (modeling.py `attention_layer`).
 MASKED_SCORE = -10000.0
-
-
-def gelu(x: Tensor) -> Tensor:
-    """GELU in its tanh approximation, without the slow `pow` of `tf.nn.gelu`."""
-    inner = math.sqrt(2 / math.pi) * x * (1.0 + 0.044715 * (x * x))
-    return 0.5 * x * (1.0 + ops.tanh(inner))
 
 
 def attention_bias(input_mask: Tensor) -> Tensor:
@@ -45,11 +40,29 @@ def dense(units: int, name: str, *, inputs: int, dtype: Any) -> keras.layers.Den
     return layer
 
 
-def layer_norm(width: int, config: ModelConfig, *, dtype: Any) -> keras.layers.Layer:
-    """Layer normalisation over the last axis, computed in float32."""
-    layer = keras.layers.LayerNormalization(
-        epsilon=config.layer_norm_eps, name="layer_norm", dtype=dtype
-    )
+class LayerNorm(keras.layers.Layer):
+    """Layer normalisation of rows `[N, C]`."""
+
+    def __init__(self, epsilon: float, **kwargs: Any) -> None:
+        super().__init__(name="layer_norm", **kwargs)
+        self.epsilon = epsilon
+
+    def build(self, input_shape: tuple[int | None, int]) -> None:
+        """Create the weights, which no precision rounds."""
+        shape = input_shape[-1:]
+        self.gamma, self.beta = (
+            self.add_weight(name=name, shape=shape, initializer=value, autocast=False)
+            for name, value in (("gamma", "ones"), ("beta", "zeros"))
+        )
+
+    def call(self, rows: Tensor) -> Tensor:
+        """Normalise each row by itself."""
+        return normalize(rows, self.gamma, self.beta, epsilon=self.epsilon)
+
+
+def layer_norm(width: int, config: ModelConfig, *, dtype: Any) -> LayerNorm:
+    """A layer normalisation whose weights exist."""
+    layer = LayerNorm(config.layer_norm_eps, dtype=dtype)
     layer.build((None, width))
     return layer
 
@@ -134,31 +147,31 @@ class SelfAttention(keras.layers.Layer):
         self, rows: Tensor, input_mask: Tensor, seeds: DropoutSeeds | None = None
     ) -> Tensor:
         """Attend over `rows` `[B*S, H]` to the pieces of `input_mask` `[B, S]`."""
-        config, length = self.config, input_mask.shape[1]
-        heads, width = config.num_attention_heads, config.hidden_size
-        query, key, value = self._project(rows, length)
-        scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))  # [B, A, S, S]
-        # In float32 whatever the precision: bfloat16 has 8 bits for a sum over S.
-        weights = ops.softmax(ops.cast(scores, "float32") + attention_bias(input_mask))
-        weights = ops.cast(weights, self.compute_dtype)
-        weights = dropout(weights, config.attention_probs_dropout_prob, seeds)
-        context = ops.transpose(ops.matmul(weights, value), (0, 2, 1, 3))
-        context = ops.reshape(context, (-1, heads * (width // heads)))  # [B*S, H]
-        attended = self.output_dense(context)
+        config = self.config
+        attended = self.output_dense(
+            attend(
+                self._project(rows),
+                attention_bias(input_mask),
+                heads=config.num_attention_heads,
+                drop=self._drop(seeds),
+            )
+        )
         attended = dropout(attended, config.hidden_dropout_prob, seeds)
         return self.layer_norm(rows + attended)
 
-    def _project(self, rows: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Query (already scaled), key and value of `rows`, each `[B, A, S, D]`."""
-        heads = self.config.num_attention_heads
-        width = self.config.hidden_size
+    def _drop(self, seeds: DropoutSeeds | None) -> Callable[[Tensor], Tensor] | None:
+        """The dropout of attention weights, where there is one."""
+        rate = self.config.attention_probs_dropout_prob
+        if seeds is None or rate == 0.0:
+            return None
+        return lambda weights: dropout(weights, rate, seeds)
+
+    def _project(self, rows: Tensor) -> Tensor:
+        """Query, key and value of `rows` side by side, `[B*S, 3H]`."""
         parts = (self.query, self.key, self.value)
         kernel = ops.concatenate([part.kernel for part in parts], axis=1)  # [H, 3H]
         added = ops.concatenate([part.bias for part in parts], axis=0)
-        rows = ops.matmul(rows, kernel) + added
-        split = ops.reshape(rows, (-1, length, 3, heads, width // heads))
-        query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
-        return query * (width // heads) ** -0.5, key, value
+        return ops.matmul(rows, kernel) + added
 
 
 class FeedForward(keras.layers.Layer):

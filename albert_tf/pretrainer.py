@@ -13,6 +13,7 @@ from albert_tf.dropout import DropoutSeeds
 from albert_tf.encoder import Encoder
 from albert_tf.heads import MaskedLmHead, SentenceHead, gather_rows
 from albert_tf.layer_consistency import layer_consistency_sum
+from albert_tf.operations import cross_entropy
 from schemas.config import ModelConfig
 
 Tensor = Any
@@ -135,15 +136,7 @@ def _weighted_sums(
     logits: Tensor, labels: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Cross-entropy and hits of `logits` `[N, C]`, weighted, and the weights' sum."""
-    labels = ops.maximum(labels, 0)
-    logits = ops.cast(logits, "float32")
-    losses = keras.losses.sparse_categorical_crossentropy(
-        labels, logits, from_logits=True
-    )
-    hits = ops.cast(
-        ops.equal(ops.cast(ops.argmax(logits, axis=-1), labels.dtype), labels),
-        "float32",
-    )
+    losses, hits = cross_entropy(logits, ops.maximum(labels, 0))
     return ops.sum(losses * weights), ops.sum(hits * weights), ops.sum(weights)
 
 

@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.dropout import DropoutSeeds, dropout
-from albert_tf.layers import Embeddings, FeedForward, SelfAttention, gelu
+from albert_tf.layers import Embeddings, FeedForward, SelfAttention
+from albert_tf.operations import gelu
 from schemas.config import ModelConfig
 
 CONFIG = ModelConfig(

@@ -1,0 +1,93 @@
+"""What is computed around matrix products: GELU, normalisation, attention, loss.
+
+Written in `keras.ops`, differentiated by the backend. On TensorFlow, which makes a pass
+over memory of each elementary operation, the same functions of `tensorflow_operations`
+take their place: fused, with gradients by hand.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+
+def gelu(x: Tensor) -> Tensor:
+    """GELU in its tanh approximation, computed in float32."""
+    if _fused:
+        return _fused.gelu(x)
+    return ops.cast(gelu_float32(ops.cast(x, "float32")), x.dtype)
+
+
+def gelu_float32(x: Tensor) -> Tensor:
+    """The formula, without the slow `pow` of `tf.nn.gelu`."""
+    inner = math.sqrt(2 / math.pi) * x * (1.0 + 0.044715 * (x * x))
+    return 0.5 * x * (1.0 + ops.tanh(inner))
+
+
+def normalize(x: Tensor, gamma: Tensor, beta: Tensor, *, epsilon: float) -> Tensor:
+    """Layer normalisation of rows `[N, C]`, computed in float32."""
+    if _fused:
+        return _fused.normalize(x, gamma, beta, epsilon=epsilon)
+    wide = ops.cast(x, "float32")
+    wide = wide - ops.mean(wide, axis=-1, keepdims=True)
+    variance = ops.mean(wide * wide, axis=-1, keepdims=True)
+    return ops.cast(wide * ops.rsqrt(variance + epsilon) * gamma + beta, x.dtype)
+
+
+def attend(
+    projected: Tensor,
+    bias: Tensor,
+    *,
+    heads: int,
+    drop: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
+    """Scaled dot-product attention, rows to rows.
+
+    Args:
+        projected: Query, key and value side by side, `[B*S, 3H]`.
+        bias: What to add to the scores, `[B, 1, 1, S]`, float32.
+        heads: A.
+        drop: Dropout of the attention weights `[B, A, S, S]`.
+
+    Returns:
+        The context of each row, `[B*S, H]`.
+    """
+    if _fused and drop is None:
+        return _fused.attend(projected, bias, heads=heads)
+    length, width = bias.shape[-1], projected.shape[-1] // 3
+    split = ops.reshape(projected, (-1, length, 3, heads, width // heads))
+    query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
+    query = query * (width // heads) ** -0.5
+    scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))  # [B, A, S, S]
+    # In float32 whatever the precision: bfloat16 has 8 bits for a sum over S.
+    weights = ops.softmax(ops.cast(scores, "float32") + bias)
+    weights = ops.cast(weights, projected.dtype)
+    if drop is not None:
+        weights = drop(weights)
+    context = ops.transpose(ops.matmul(weights, value), (0, 2, 1, 3))
+    return ops.reshape(context, (-1, width))
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Losses in nats and hits, both `[N]` in float32, of `logits` `[N, C]`.
+
+    A hit is a label with the highest logit, the first of several.
+    """
+    if _fused:
+        losses, hits = _fused.cross_entropy(logits, labels)
+        return losses, hits
+    logits = ops.cast(logits, "float32")
+    losses = keras.losses.sparse_categorical_crossentropy(
+        labels, logits, from_logits=True
+    )
+    best = ops.cast(ops.argmax(logits, axis=-1), labels.dtype)
+    return losses, ops.cast(ops.equal(best, labels), "float32")
+
+
+_fused: Any = None
+if keras.backend.backend() == "tensorflow":
+    from albert_tf import tensorflow_operations as _fused

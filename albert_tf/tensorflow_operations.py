@@ -1,0 +1,178 @@
+"""The same on TensorFlow: one pass over memory each, gradients by hand.
+
+Elementwise parts are compiled by XLA, which fuses them; matrix products and the softmax
+stay with the kernels of oneDNN, which are faster than XLA's on a CPU. Nothing is kept
+for a gradient but what goes in or comes out anyway.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+Tensor = Any
+
+_SLOPE, _CUBE = math.sqrt(2 / math.pi), 0.044715
+
+
+def _compiled(function: Callable[..., Any]) -> Any:
+    return tf.function(function, jit_compile=True, autograph=False)
+
+
+def _float32(x: Tensor) -> Tensor:
+    return tf.cast(x, tf.float32)
+
+
+@tf.custom_gradient
+def gelu(x: Tensor) -> Any:
+    """See `operations.gelu`."""
+    return _gelu(x), lambda dy: _gelu_gradient(x, dy)
+
+
+@_compiled
+def _gelu(x: Tensor) -> Tensor:
+    wide = _float32(x)
+    tanh = tf.tanh(_SLOPE * wide * (1.0 + _CUBE * (wide * wide)))
+    return tf.cast(0.5 * wide * (1.0 + tanh), x.dtype)
+
+
+@_compiled
+def _gelu_gradient(x: Tensor, dy: Tensor) -> Tensor:
+    wide = _float32(x)
+    square = wide * wide
+    tanh = tf.tanh(_SLOPE * wide * (1.0 + _CUBE * square))
+    inner = _SLOPE * (1.0 + 3 * _CUBE * square)
+    slope = 0.5 * (1.0 + tanh) + 0.5 * wide * (1.0 - tanh * tanh) * inner
+    return tf.cast(_float32(dy) * slope, x.dtype)
+
+
+def normalize(x: Tensor, gamma: Tensor, beta: Tensor, *, epsilon: float) -> Tensor:
+    """See `operations.normalize`."""
+
+    @tf.custom_gradient
+    def differentiable(x: Tensor, gamma: Tensor, beta: Tensor) -> Any:
+        def gradient(dy: Tensor) -> Any:
+            return _normalize_gradient(x, gamma, dy, epsilon)
+
+        return _normalize(x, gamma, beta, epsilon), gradient
+
+    return differentiable(x, *map(tf.convert_to_tensor, (gamma, beta)))
+
+
+@_compiled
+def _normalize(x: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> Tensor:
+    unit, _ = _to_unit(x, epsilon)
+    return tf.cast(unit * gamma + beta, x.dtype)
+
+
+def _to_unit(x: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    """Rows of mean 0 and variance 1, and what they were divided by, inverted."""
+    wide = _float32(x)
+    wide = wide - _row_mean(wide)
+    scale = tf.math.rsqrt(_row_mean(wide * wide) + epsilon)
+    return wide * scale, scale
+
+
+def _row_mean(x: Tensor) -> Tensor:
+    return tf.reduce_mean(x, axis=-1, keepdims=True)
+
+
+@_compiled
+def _normalize_gradient(x: Tensor, gamma: Tensor, dy: Tensor, epsilon: float) -> Any:
+    unit, scale = _to_unit(x, epsilon)
+    dy = _float32(dy)
+    dunit = dy * gamma
+    dx = dunit - _row_mean(dunit) - unit * _row_mean(dunit * unit)
+    dgamma, dbeta = tf.reduce_sum(dy * unit, axis=0), tf.reduce_sum(dy, axis=0)
+    return tf.cast(scale * dx, x.dtype), dgamma, dbeta
+
+
+def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
+    """See `operations.attend`.
+
+    The gradient of the softmax needs the sum of dP * P over each row, which is that of
+    dO * O over the head (Dao et al. 2022, 2205.14135, appendix B): S / D times smaller.
+    """
+    length, width = bias.shape[-1], projected.shape[-1] // 3
+    depth = width // heads
+
+    @tf.custom_gradient
+    def differentiable(projected: Tensor) -> Any:
+        split = tf.reshape(projected, (-1, length, 3, heads, depth))
+        query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
+        scores = tf.matmul(query, key, transpose_b=True)
+        # The one multiplication and addition that join a product of matrices.
+        weights = tf.nn.softmax(scores * depth**-0.5 + tf.cast(bias, scores.dtype))
+        context = tf.transpose(weights @ value, (0, 2, 1, 3))  # [B, S, A, D]
+
+        def gradient(drows: Tensor) -> Tensor:
+            dcontext = tf.reshape(drows, (-1, length, heads, depth))
+            sums = _row_products(dcontext, context)
+            dcontext = tf.transpose(dcontext, (0, 2, 1, 3))
+            dvalue = tf.matmul(weights, dcontext, transpose_a=True)
+            dweights = tf.matmul(dcontext, value, transpose_b=True)
+            dscores = _scores_gradient(weights, dweights, sums, depth**-0.5)
+            dquery = dscores @ key
+            dkey = tf.matmul(dscores, query, transpose_a=True)
+            dsplit = tf.stack([dquery, dkey, dvalue])  # [3, B, A, S, D]
+            return tf.reshape(tf.transpose(dsplit, (1, 3, 0, 2, 4)), (-1, 3 * width))
+
+        return tf.reshape(context, (-1, width)), gradient
+
+    return differentiable(projected)
+
+
+@_compiled
+def _row_products(dcontext: Tensor, context: Tensor) -> Tensor:
+    """The sums over D of `[B, S, A, D]`, as `[B, A, S, 1]`."""
+    sums = tf.reduce_sum(_float32(dcontext) * _float32(context), axis=-1)
+    return tf.transpose(sums, (0, 2, 1))[..., None]
+
+
+@_compiled
+def _scores_gradient(
+    weights: Tensor, dweights: Tensor, sums: Tensor, scale: float
+) -> Tensor:
+    dscores = _float32(weights) * (_float32(dweights) - sums) * scale
+    return tf.cast(dscores, weights.dtype)
+
+
+@tf.custom_gradient
+def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
+    """See `operations.cross_entropy`."""
+    losses, hits, totals = _cross_entropy(logits, labels)
+
+    def gradient(dlosses: Tensor, _: Tensor) -> Any:
+        return _cross_entropy_gradient(logits, labels, totals, dlosses), None
+
+    return (losses, hits), gradient
+
+
+@_compiled
+def _cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Losses, hits, and the logarithms of the sums of the exponentials."""
+    wide = _float32(logits)
+    largest = tf.reduce_max(wide, axis=-1, keepdims=True)
+    totals = tf.math.log(tf.reduce_sum(tf.exp(wide - largest), axis=-1)) + largest[:, 0]
+    # A sum of one term, where XLA would make a slow loop of a gather.
+    chosen = tf.reduce_sum(tf.where(_is_label(logits, labels), wide, 0.0), axis=-1)
+    classes = tf.range(logits.shape[1], dtype=labels.dtype)
+    is_before = classes < labels[:, None]
+    is_better = (wide > chosen[:, None]) | ((wide == chosen[:, None]) & is_before)
+    hits = 1.0 - tf.reduce_max(_float32(is_better), axis=-1)
+    return totals - chosen, hits, totals
+
+
+@_compiled
+def _cross_entropy_gradient(
+    logits: Tensor, labels: Tensor, totals: Tensor, dlosses: Tensor
+) -> Tensor:
+    softmax = tf.exp(_float32(logits) - totals[:, None])
+    difference = softmax - _float32(_is_label(logits, labels))
+    return tf.cast(difference * dlosses[:, None], logits.dtype)
+
+
+def _is_label(logits: Tensor, labels: Tensor) -> Tensor:
+    classes = tf.range(logits.shape[1], dtype=labels.dtype)
+    return classes == labels[:, None]

@@ -1,0 +1,78 @@
+"""The fused operations and their gradients against the formulas in `keras.ops`."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf import operations
+
+RNG = np.random.default_rng(0)
+ROWS, LENGTH, HEADS, WIDTH, CLASSES = 2, 6, 2, 8, 11
+BIAS = np.where(np.arange(LENGTH) < [[6], [4]], 0.0, -10000.0)[:, None, None, :]
+LABELS = RNG.integers(0, CLASSES, ROWS * LENGTH)
+
+
+def normal(*shape):
+    return RNG.normal(size=shape).astype("float32")
+
+
+CASES = {
+    "gelu": (operations.gelu, [4 * normal(20, WIDTH)]),
+    "normalize": (
+        lambda x, gamma, beta: operations.normalize(x, gamma, beta, epsilon=1e-12),
+        [3 + normal(20, WIDTH), normal(WIDTH), normal(WIDTH)],
+    ),
+    "attend": (
+        lambda x: operations.attend(
+            x, tf.constant(BIAS.astype("float32")), heads=HEADS
+        ),
+        [normal(ROWS * LENGTH, 3 * WIDTH)],
+    ),
+    "cross_entropy": (
+        lambda x: operations.cross_entropy(x, tf.constant(LABELS))[0],
+        [3 * normal(ROWS * LENGTH, CLASSES)],
+    ),
+}
+
+
+def value_and_gradients(function, arguments, dtype):
+    """What the function gives and the gradients of an uneven sum of it."""
+    first, *others = map(tf.constant, arguments)
+    arguments = [tf.cast(first, dtype), *others]
+    with tf.GradientTape() as tape:
+        tape.watch(arguments)
+        value = function(*arguments)
+        uneven = tf.reshape(tf.linspace(-1.0, 2.0, tf.size(value)), value.shape)
+        total = tf.reduce_sum(tf.cast(value, tf.float32) * uneven)
+    gradients = tape.gradient(total, arguments)
+    return [tf.cast(x, tf.float32).numpy() for x in (value, *gradients)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 0.02)]
+)
+@pytest.mark.parametrize("name", CASES)
+def test_fused_operation_and_gradients_are_those_of_the_formula(
+    name, dtype, tolerance, monkeypatch
+):
+    function, arguments = CASES[name]
+    fused = value_and_gradients(function, arguments, dtype)
+    monkeypatch.setattr(operations, "_fused", None)
+    plain = value_and_gradients(function, arguments, "float32")
+    for ours, theirs in zip(fused, plain, strict=True):
+        assert np.linalg.norm(ours - theirs) <= tolerance * np.linalg.norm(theirs)
+
+
+def test_of_several_highest_logits_the_first_is_the_prediction(monkeypatch):
+    logits = tf.constant([[1.0, 3.0, 3.0], [1.0, 3.0, 3.0], [5.0, 3.0, 3.0]])
+    labels = tf.constant([1, 2, 0])
+    assert operations.cross_entropy(logits, labels)[1].numpy().tolist() == [1, 0, 1]
+    monkeypatch.setattr(operations, "_fused", None)
+    assert operations.cross_entropy(logits, labels)[1].numpy().tolist() == [1, 0, 1]
+
+
+def test_bfloat16_attention_weights_add_up_to_one_over_long_rows():
+    same_for_all = tf.ones((512, 3 * WIDTH), tf.bfloat16)
+    bias = tf.zeros((1, 1, 1, 512))
+    context = operations.attend(same_for_all, bias, heads=1)
+    np.testing.assert_allclose(tf.cast(context, tf.float32), 1.0, atol=0.01)
