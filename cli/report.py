@@ -58,9 +58,9 @@ def check_output(output: Path) -> None:
     """
     if output.suffix.lower() not in (".html", ".htm"):
         raise SettingError(f"--output: {output} must end with .html.")
-    if output.is_dir():
+    if os.path.isdir(output):
         raise SettingError(f"--output: {output} is a folder; give a file in it.")
-    if not output.parent.is_dir():
+    if not os.path.isdir(output.parent):
         raise SettingError(
             f"--output: there is no folder {output.parent}; make it first."
         )
@@ -98,7 +98,7 @@ def is_run(path: Path) -> bool:
     Raises:
         AlbertError: It is neither.
     """
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise AlbertError(f"{path} is no folder; give that of a data set or of a run.")
     if any((path / name).exists() for name in (MODEL_CONFIG, METRICS)):
         return True
