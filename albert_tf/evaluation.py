@@ -42,11 +42,7 @@ def evaluate(
     check_model_fits(config, manifest, data=data)
     vocabulary = read_json(run / DATA_MANIFEST)["vocabulary"]
     check_same_vocabulary(vocabulary, manifest, run=run, data=data)
-    examples = num_evaluation_examples(manifest, most=eval_examples)
-    if not examples:
-        raise AlbertError(
-            f"{data} has no eval split; make data with an --eval-fraction above 0."
-        )
+    examples = held_out_examples(manifest, data=data, most=eval_examples)
     with Progress(quiet=quiet) as progress:
         checkpoint = run_checkpoint(run, say=progress.say)
         model = AlbertPretrainer(config)
@@ -68,6 +64,22 @@ def _report(sums: Sums) -> Metrics:
         "mlm_count": int(sums.mlm_count),
         "sentence_count": int(sums.sentence_count),
     }
+
+
+def held_out_examples(
+    manifest: DatasetManifest, *, data: Path, most: int | None
+) -> int:
+    """How many held-out examples are measured on, at least one.
+
+    Raises:
+        AlbertError: The data set has no eval split.
+    """
+    examples = num_evaluation_examples(manifest, most=most)
+    if not examples:
+        raise AlbertError(
+            f"{data} has no eval split; make data with an --eval-fraction above 0."
+        )
+    return examples
 
 
 def num_evaluation_examples(manifest: DatasetManifest, *, most: int | None) -> int:

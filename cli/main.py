@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from cli.analyze import analyze
 from cli.evaluate import evaluate
 from cli.export import export
 from cli.fill_mask import fill_mask
@@ -93,3 +94,4 @@ cli.add_command(evaluate)
 cli.add_command(export)
 cli.add_command(fill_mask)
 cli.add_command(order)
+cli.add_command(analyze)

@@ -4,6 +4,7 @@ A test compares what this writes with the files in the repository.
 """
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -56,6 +57,14 @@ Every vocabulary begins with {special}, then {symbols}.
 """
 
 
+def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """A command and all below it, each with what is typed to run it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, below in sorted(command.commands.items()):
+            yield from commands(below, f"{path} {name}")
+
+
 def cli_page() -> str:
     """`docs/cli.md`: the help of every command."""
     parts = [
@@ -63,8 +72,7 @@ def cli_page() -> str:
         "",
         "Written by `docs/generate.py` from `--help`; do not edit.",
     ]
-    for name, command in (("", cli), *sorted(cli.commands.items())):
-        path = f"albert {name}".strip()
+    for path, command in commands(cli, "albert"):
         # As under the group, whose names for --help its commands inherit; click keeps
         # the first ones it sees.
         names = cli.context_settings["help_option_names"]
