@@ -27,7 +27,7 @@ from schemas.report import Section
 )
 @click.option(
     "--examples",
-    default=5,
+    default=3,
     show_default=True,
     type=click.IntRange(min=0, max=100),
     help="Examples to show of each data set.",

@@ -68,8 +68,8 @@ def draw(plot: Plot, *, salt: str) -> str:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise AlbertError(
-            "albert report draws with matplotlib, which is not installed; install "
-            "albert-pretraining[report]."
+            "albert report draws with matplotlib, which is not installed; "
+            'pip install "albert-pretraining[report]" adds it.'
         ) from error
     with matplotlib.rc_context():
         # Nobody's own matplotlibrc shows.

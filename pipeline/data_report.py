@@ -18,6 +18,8 @@ from schemas.report import Bars, Example, Plot, Section, Table
 
 # Records lie in random order, so the first so many are a sample.
 SAMPLE = 2000
+# Classes of a histogram that is made here.
+MOST_CLASSES = 40
 # The largest inputs, listed one by one.
 MOST_INPUTS = 100
 
@@ -122,18 +124,24 @@ def _lengths(manifest: DatasetManifest) -> Bars:
     """The classes of the manifest; the last ends at the greatest length there is."""
     longest = manifest.config.max_seq_length
     counts = manifest.statistics["length_histogram"]
-    labels = []
-    for name in counts:
-        low, high = (min(int(bound), longest) for bound in name.split("-"))
-        labels.append(str(low) if low == high else f"{low}–{high}")
+    bounds = [[min(int(b), longest) for b in name.split("-")] for name in counts]
     return Bars(
         title="Length of the examples",
         about="Pieces in a training example, special ones included.",
         heading="pieces",
-        labels=tuple(labels),
+        labels=tuple(_class(low, high) for low, high in bounds),
         values=tuple(counts.values()),
         unit="count",
     )
+
+
+def _class(low: int, high: int) -> str:
+    """The name of a class of numbers, both ends included.
+
+    >>> _class(0, 31), _class(512, 512)
+    ('0–31', '512')
+    """
+    return str(low) if low == high else f"{low}–{high}"
 
 
 def _spans(manifest: DatasetManifest) -> Bars:
@@ -183,14 +191,16 @@ def _labels(manifest: DatasetManifest) -> Bars:
 
 def _masked_places(sample: list[dict[str, Any]]) -> Bars:
     counts = Counter(len(unpadded(features)[1]) for features in sample)
-    numbers = range(max(counts, default=0) + 1)
+    most = max(counts, default=0)
+    width = 1 + most // MOST_CLASSES
+    lows = range(0, most + 1, width)
     return Bars(
         title="Masked pieces in an example",
         about=f"How many pieces there are to predict, in {len(sample):,} examples "
         "of the first copy.",
         heading="masked pieces",
-        labels=tuple(map(str, numbers)),
-        values=tuple(counts[n] for n in numbers),
+        labels=tuple(_class(low, low + width - 1) for low in lows),
+        values=tuple(sum(counts[low + i] for i in range(width)) for low in lows),
         unit="count",
     )
 

@@ -121,6 +121,19 @@ def test_masked_pieces_are_counted_by_example(manifest):
     assert (masked.labels, masked.values) == (("0", "1", "2"), (1, 2, 1))
 
 
+def test_many_numbers_of_masked_pieces_are_put_in_classes(manifest):
+    sample = [
+        {"input_ids": [], "masked_lm_positions": range(n)} for n in (0, 1, 2, 76, 77)
+    ]
+    masked = next(
+        p for p in plots(manifest, sample) if p.title == "Masked pieces in an example"
+    )
+    assert len(masked.labels) == 39
+    assert (masked.labels[0], masked.values[0]) == ("0–1", 2)
+    assert (masked.labels[1], masked.values[1]) == ("2–3", 1)
+    assert (masked.labels[-1], masked.values[-1]) == ("76–77", 2)
+
+
 def test_sources_are_added_up_by_how_they_are_read(manifest):
     book = {"kind": "books", "format": "book", "language": "en", "bytes": 1_500_000}
     dump = {"kind": "wikipedia", "format": "mediawiki", "language": "lv"}

@@ -118,8 +118,8 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     with pytest.raises(AlbertError) as refusal:
         draw(BARS, salt="a")
     assert str(refusal.value) == (
-        "albert report draws with matplotlib, which is not installed; install "
-        "albert-pretraining[report]."
+        "albert report draws with matplotlib, which is not installed; "
+        'pip install "albert-pretraining[report]" adds it.'
     )
 
 
