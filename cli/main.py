@@ -15,6 +15,7 @@ from cli.inspect import inspect
 from cli.make_data import make_data
 from cli.order import order
 from cli.pretrain import pretrain
+from cli.report import report
 from cli.vocab import vocab
 from schemas import __version__
 from schemas.errors import AlbertError
@@ -95,3 +96,4 @@ cli.add_command(export)
 cli.add_command(fill_mask)
 cli.add_command(order)
 cli.add_command(analyze)
+cli.add_command(report)
