@@ -110,10 +110,10 @@ class SpanChooser:
         self.max_ngram = max_ngram
         words = np.flatnonzero(rows.word_starts)
         # Padding words of no pieces let every look-up of word + n stay inside.
-        padding = np.full(max_ngram + 1, rows.offsets[-1])
-        self.word_at = np.append(words, padding).astype(np.int32)
+        padding = np.full(max_ngram + 1, rows.offsets[-1], np.int32)
+        self.word_at = np.append(words.astype(np.int32), padding)
         # An unknown character starts a word too, and cannot be predicted.
-        ordinary = np.append(rows.ids[words] >= FIRST_ORDINARY_ID, padding < 0)
+        ordinary = np.append(rows.ids.take(words) >= FIRST_ORDINARY_ID, padding < 0)
         self.free = run_lengths(ordinary, most=max_ngram)
         # A span with its neighbours takes three words or more: one of these places in
         # a span that would overlap it is taken, whatever its length.

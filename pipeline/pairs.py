@@ -204,13 +204,15 @@ def _between(
     first: int, separator: int, pairs: Pairs, values: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
     """Both segments of each pair with something before, between and behind them."""
-    head, tail = (np.array([value], values.dtype) for value in (first, separator))
-    parts = [values[:0]]
+    # Joining bytes is faster than joining many short arrays, or a look-up by index.
+    data, size = values.view(np.uint8).data, values.itemsize
+    head, tail = (np.array(n, values.dtype).tobytes() for n in (first, separator))
+    parts: list[bytes | memoryview] = []
     bounds = (pairs.a_start, pairs.a_end, pairs.b_start, pairs.b_end)
     for a_start, a_end, b_start, b_end in zip(
-        *(bound.tolist() for bound in bounds), strict=True
+        *((size * bound).tolist() for bound in bounds), strict=True
     ):
-        parts += (head, values[a_start:a_end], tail)
+        parts += (head, data[a_start:a_end], tail)
         if b_end > b_start:
-            parts += (values[b_start:b_end], tail)
-    return np.concatenate(parts)
+            parts += (data[b_start:b_end], tail)
+    return np.frombuffer(bytearray().join(parts), values.dtype)
