@@ -14,6 +14,7 @@ import numpy as np
 
 from pipeline.documents import ShardDocument
 from pipeline.examples import make_records
+from pipeline.memory import keep_freed_memory
 from pipeline.files import join, new_file
 from pipeline.pieces import tokenize
 from pipeline.sequences import pack_copies
@@ -54,6 +55,7 @@ def write_shard(
     Returns:
         The sidecar: documents, drop counts, files and realised counts.
     """
+    keep_freed_memory()
     unique, duplicates = distinct(documents)
     pieces = tokenize(unique, tokenizer=tokenizer, config=config)
     copies = pack_copies(pieces, copies=shard.copies, config=config)
