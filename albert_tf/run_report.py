@@ -1,133 +1,21 @@
-"""Runs as a section of a report: curves over steps, held-out figures, configuration.
-
-Only what `pretrain` wrote as text is read, so a run can be shown while it trains, and
-without TensorFlow.
-"""
+"""Runs as a section of a report: curves over steps, held-out figures, configuration."""
 
 import dataclasses
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from albert_tf.finished import read_metrics
 from albert_tf.health import collapse_warning
 from albert_tf.parameters import count_encoder_parameters, count_parameters
 from albert_tf.progress import duration_text
-from schemas.config import ModelConfig, TrainConfig, config_from_dict
-from schemas.errors import AlbertError
-from schemas.json_file import read_json
-from schemas.layout import CONFIG, DATA_MANIFEST, EVAL, METRICS, MODEL_CONFIG, TRAIN
+from albert_tf.run_record import Metrics, Run
+from schemas.layout import EVAL, TRAIN
 from schemas.report import Cell, Curve, Curves, Section, Table, Unit
 
 # Points of a curve, and of all training curves of a plot.
 MOST_POINTS, MOST_POINTS_OF_PLOT = 400, 4000
-
-Metrics = dict[str, Any]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Run:
-    """What a run has written about itself.
-
-    Attributes:
-        title: What the report calls it.
-        lines: Its metrics, oldest first.
-        settings: As given.
-        config: How it is trained, resolved.
-        model: Its architecture.
-        data: The manifest of its data, as JSON.
-    """
-
-    title: str
-    lines: tuple[Metrics, ...]
-    settings: dict[str, Any]
-    config: TrainConfig
-    model: ModelConfig
-    data: dict[str, Any]
-
-    def of_split(self, split: str) -> list[Metrics]:
-        """The lines of a split."""
-        return [line for line in self.lines if line["split"] == split]
-
-
-def read_run(run: Path, *, title: str) -> Run:
-    """Read what a run, finished or not, has written about itself.
-
-    Raises:
-        AlbertError: It has no metrics, or a file cannot be read.
-    """
-    lines = checked_metrics(run)
-    settings = read_json(run / CONFIG)
-    identity = settings.get("identity", {})
-    names = {field.name for field in dataclasses.fields(TrainConfig)}
-    given = {**settings, **{k: v for k, v in identity.items() if v is not None}}
-    values = {name: value for name, value in given.items() if name in names}
-    return Run(
-        title=title,
-        lines=lines,
-        settings=settings,
-        config=config_from_dict(TrainConfig, values).resolved(),
-        model=config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG)),
-        data=read_json(run / DATA_MANIFEST),
-    )
-
-
-def checked_metrics(run: Path) -> tuple[Metrics, ...]:
-    """The metrics of a run, at least one line.
-
-    Raises:
-        AlbertError: There are none, or a line is not what `pretrain` writes.
-    """
-    path = run / METRICS
-    try:
-        lines = read_metrics(run)
-    except OSError as error:
-        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise AlbertError(_unreadable(path, 1 + _first_unreadable(path))) from error
-    for number, line in enumerate(lines, start=1):
-        if not _is_whole(line):
-            raise AlbertError(_unreadable(path, number))
-    if not lines:
-        raise AlbertError(
-            f"{run} has no metrics yet; let albert pretrain take its first steps, "
-            "then ask again."
-        )
-    return tuple(lines)
-
-
-def _first_unreadable(path: Path) -> int:
-    """How many lines can be read before one cannot."""
-    for number, line in enumerate(path.read_bytes().splitlines()):
-        try:
-            json.loads(line)
-        except ValueError:
-            return number
-    return 0
-
-
-def _is_whole(line: Any) -> bool:
-    """Whether a line has a step, a split, and numbers or nothing for the rest."""
-    return (
-        isinstance(line, dict)
-        and isinstance(line.get("step"), int)
-        and line.get("split") in (TRAIN, EVAL)
-        and all(
-            value is None or isinstance(value, int | float)
-            for name, value in line.items()
-            if name != "split"
-        )
-    )
-
-
-def _unreadable(path: Path, number: int) -> str:
-    return (
-        f"{path}: line {number} is no line of metrics; remove the line, or run "
-        "albert pretrain again, which cuts the file back to its last checkpoint."
-    )
 
 
 class Quantity(NamedTuple):
@@ -409,14 +297,21 @@ def _configuration(runs: Sequence[Run]) -> Table:
 def _settings(run: Run) -> dict[str, Any]:
     """The resolved settings: of the run, the training, the architecture, the data."""
     return {
-        **{name: run.settings.get(name) for name in ("model", "overrides", "data")},
+        **{name: run.settings.get(name) for name in ("model", "overrides")},
+        "data": _name(run.settings.get("data")),
         "data fingerprint": run.data.get("fingerprint", "")[:12],
         **dataclasses.asdict(run.config),
-        **{name: run.settings.get(name) for name in ("init_from", "max_time")},
+        "init_from": _name(run.settings.get("init_from")),
+        "max_time": run.settings.get("max_time"),
         **dataclasses.asdict(run.model),
         "albert_version": run.settings.get("albert_version"),
         "python": run.settings.get("environment", {}).get("python"),
     }
+
+
+def _name(path: str | None) -> str | None:
+    """The last part of a path; the others are nobody else's business."""
+    return None if path is None else Path(path).name
 
 
 def _text(value: Any) -> str:

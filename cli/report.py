@@ -78,7 +78,7 @@ def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
     sections, runs = [], []
     for path, title in titles.items():
         if kinds[path]:
-            from albert_tf.run_report import read_run
+            from albert_tf.run_record import read_run
 
             runs.append(read_run(path, title=title))
         else:

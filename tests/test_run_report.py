@@ -1,34 +1,19 @@
 """What a report shows of runs."""
 
 import math
-import subprocess
-import sys
 from statistics import fmean
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.run_report import read_run, runs_section, thin
-from schemas.errors import AlbertError
-from schemas.layout import METRICS
+from albert_tf.run_record import read_run
+from albert_tf.run_report import runs_section, thin
 from schemas.report import Curve
-from tests.run_folder import LINES, eval_line, train_line, write_run
+from tests.run_folder import eval_line, train_line, write_run
 
 
 def section(*folders):
     return runs_section([read_run(folder, title=folder.name) for folder in folders])
-
-
-def test_reading_runs_needs_neither_tensorflow_nor_keras():
-    program = (
-        "import sys, albert_tf.run_report\n"
-        "print(sorted({'keras', 'tensorflow'} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
 
 
 def test_the_curves_of_a_run_are_its_lines(tmp_path):
@@ -146,46 +131,3 @@ def test_thinning_keeps_the_last_step_and_the_range(values, size):
     assert len(thinned) == -(-len(points) // size)
     assert thinned[-1][0] == points[-1][0]
     assert all(min(values) - 1e-9 <= y <= max(values) + 1e-9 for _, y in thinned)
-
-
-def test_a_line_that_is_still_being_written_is_left_out(tmp_path):
-    folder = write_run(tmp_path / "run")
-    with (folder / METRICS).open("a") as file:
-        file.write('{"step": 3, "spl')
-    assert read_run(folder, title="run").lines == LINES
-
-
-@pytest.mark.parametrize("text", [None, "", '{"step": 1, "spl'])
-def test_a_run_without_metrics_is_refused(tmp_path, text):
-    folder = write_run(tmp_path / "run")
-    (folder / METRICS).unlink()
-    if text is not None:
-        (folder / METRICS).write_text(text)
-    with pytest.raises(AlbertError) as refusal:
-        read_run(folder, title="run")
-    assert str(refusal.value) == (
-        f"{folder} has no metrics yet; let albert pretrain take its first steps, then "
-        "ask again."
-    )
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        "{",
-        "[]",
-        "\udcff",
-        '{"step": "2", "split": "train"}',
-        '{"step": 2, "split": "test"}',
-        '{"step": 2, "split": "train", "mlm_loss": "low"}',
-    ],
-)
-def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
-    folder = write_run(tmp_path / "run", lines=[train_line(1)])
-    with (folder / METRICS).open("ab") as file:
-        file.write(bad.encode("utf-8", "surrogateescape") + b"\n")
-    with pytest.raises(AlbertError) as refusal:
-        read_run(folder, title="run")
-    assert str(refusal.value).startswith(
-        f"{folder / METRICS}: line 2 is no line of metrics; "
-    )

@@ -1,0 +1,117 @@
+"""What a run, finished or not, has written about itself, read without TensorFlow."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from albert_tf.finished import read_metrics
+from schemas.config import ModelConfig, TrainConfig, config_from_dict
+from schemas.errors import AlbertError
+from schemas.json_file import read_json
+from schemas.layout import CONFIG, DATA_MANIFEST, EVAL, METRICS, MODEL_CONFIG, TRAIN
+
+Metrics = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+    """What a run has written about itself.
+
+    Attributes:
+        title: What the report calls it.
+        lines: Its metrics, oldest first.
+        settings: As given; empty if it keeps none.
+        config: How it is trained, resolved.
+        model: Its architecture.
+        data: The manifest of its data, as JSON; empty if it keeps none.
+    """
+
+    title: str
+    lines: tuple[Metrics, ...]
+    settings: dict[str, Any]
+    config: TrainConfig
+    model: ModelConfig
+    data: dict[str, Any]
+
+    def of_split(self, split: str) -> list[Metrics]:
+        """The lines of a split."""
+        return [line for line in self.lines if line["split"] == split]
+
+
+def read_run(run: Path, *, title: str) -> Run:
+    """Read what a run, finished or not, has written about itself.
+
+    Raises:
+        AlbertError: It has no metrics or no architecture, or a file cannot be read.
+    """
+    lines = checked_metrics(run)
+    settings = read_json(run / CONFIG) if (run / CONFIG).exists() else {}
+    data = read_json(run / DATA_MANIFEST) if (run / DATA_MANIFEST).exists() else {}
+    identity = settings.get("identity", {})
+    names = {field.name for field in dataclasses.fields(TrainConfig)}
+    given = {**settings, **{k: v for k, v in identity.items() if v is not None}}
+    values = {name: value for name, value in given.items() if name in names}
+    return Run(
+        title=title,
+        lines=lines,
+        settings=settings,
+        config=config_from_dict(TrainConfig, values).resolved(),
+        model=config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG)),
+        data=data,
+    )
+
+
+def checked_metrics(run: Path) -> tuple[Metrics, ...]:
+    """The metrics of a run, at least one line.
+
+    Raises:
+        AlbertError: There are none, or a line is not what `pretrain` writes.
+    """
+    path = run / METRICS
+    try:
+        lines = read_metrics(run)
+    except OSError as error:
+        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise AlbertError(_unreadable(path, 1 + _first_unreadable(path))) from error
+    for number, line in enumerate(lines, start=1):
+        if not _is_whole(line):
+            raise AlbertError(_unreadable(path, number))
+    if not lines:
+        raise AlbertError(
+            f"{run} has no metrics yet; let albert pretrain take its first steps, "
+            "then ask again."
+        )
+    return tuple(lines)
+
+
+def _first_unreadable(path: Path) -> int:
+    """How many lines can be read before one cannot."""
+    for number, line in enumerate(path.read_bytes().splitlines()):
+        try:
+            json.loads(line)
+        except ValueError:
+            return number
+    return 0
+
+
+def _is_whole(line: Any) -> bool:
+    """Whether a line has a step, a split, and numbers or nothing for the rest."""
+    return (
+        isinstance(line, dict)
+        and isinstance(line.get("step"), int)
+        and line.get("split") in (TRAIN, EVAL)
+        and all(
+            value is None or isinstance(value, int | float)
+            for name, value in line.items()
+            if name != "split"
+        )
+    )
+
+
+def _unreadable(path: Path, number: int) -> str:
+    return (
+        f"{path}: line {number} is no line of metrics; remove the line, or run "
+        "albert pretrain again, which cuts the file back to its last checkpoint."
+    )
