@@ -14,8 +14,8 @@ import numpy as np
 
 from pipeline.documents import ShardDocument
 from pipeline.examples import make_records
-from pipeline.memory import keep_freed_memory
 from pipeline.files import join, new_file
+from pipeline.memory import keep_freed_memory
 from pipeline.pieces import tokenize
 from pipeline.sequences import pack_copies
 from pipeline.statistics import Counts
