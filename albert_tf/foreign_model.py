@@ -1,4 +1,7 @@
-"""A model that another program saved becomes an architecture and weights of ours."""
+"""What all other programs' forms of an ALBERT have in common, both ways.
+
+They share whole layers only, and always have a pooler and a sentence head.
+"""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -8,15 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albert_tf.checkpoints import Arrays
-from albert_tf.name_maps import Naming
+from albert_tf.name_maps import Naming, renamed
 from albert_tf.parameters import weight_shapes
-from schemas.config import ModelConfig, SentenceTask, config_from_dict
+from albert_tf.sharing import whole_layers, whole_layers_source
+from schemas.config import ModelConfig, config_from_dict
 from schemas.errors import AlbertError, SettingError
 
-# GELU in its tanh approximation is the one this program and all of ALBERT's released
-# models have.
-_TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
-_EXACT_GELU = "gelu"
+# Which task the sentence head was trained on; a field of ours in their configuration.
+SENTENCE_TASK = "sentence_task"
 
 _ABSENT_HEAD = (
     "It has no sentence-order head; that starts at zero, where both orders are "
@@ -36,6 +38,24 @@ class ForeignModel(NamedTuple):
     config: ModelConfig
     weights: Arrays
     notes: tuple[str, ...]
+
+
+def whole_model(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
+    """Weights that compute the same in a model as others know it.
+
+    What is shared in part becomes groups of equal weights. Without a sentence task the
+    pooler and the sentence head are zero, where both labels are equally likely.
+    """
+    whole = whole_layers(config)
+    with_head = dataclasses.replace(whole, sentence_task="sop")
+    arrays = {
+        path: weights[whole_layers_source(path, config)]
+        for path in weight_shapes(whole)
+    }
+    return {
+        path: arrays.get(path, np.zeros(shape, np.float32))
+        for path, shape in weight_shapes(with_head).items()
+    }
 
 
 def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
@@ -62,69 +82,67 @@ def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
         raise AlbertError(f"{source}: {error}") from error
 
 
-def check_activation(values: Mapping[str, Any], *, source: Path) -> tuple[str, ...]:
-    """Notes on Hugging Face's activation function.
-
-    Raises:
-        AlbertError: It is another one than GELU.
-    """
-    activation = values.get("hidden_act", _TANH_GELU[0])
-    if activation in _TANH_GELU:
-        return ()
-    if activation != _EXACT_GELU:
-        raise AlbertError(
-            f"{source}: hidden_act is {activation}; only ALBERTs with GELU can be read."
-        )
-    return (
-        "Its hidden_act is the exact gelu; here it is computed in its tanh "
-        "approximation, as google-research/albert trained it.",
-    )
-
-
 def take_over(
-    tensors: Arrays,
-    config: ModelConfig,
+    tensors: Mapping[str, Any],
+    values: Mapping[str, Any],
     naming: Naming,
     *,
+    config_source: Path,
     source: Path,
-    sentence_task: SentenceTask = "sop",
 ) -> ForeignModel:
-    """The weights of an architecture out of another program's tensors.
+    """A model out of another program's tensors and configuration.
 
-    Without pooler and sentence head it is a model without sentence task; a head alone
-    may be missing, and then is zero.
+    Without pooler and sentence head, or where they are known to be untrained, it is a
+    model without sentence task; a head alone may be missing, and then is zero.
 
     Args:
         tensors: By the other program's names; further ones are left out.
-        config: The architecture, with groups that share all.
+        values: The configuration.
         naming: Of the other program.
+        config_source: Where the configuration is from, for messages.
         source: Where the tensors are from, for messages.
-        sentence_task: What its sentence head was trained on.
 
     Raises:
-        AlbertError: Tensors are missing or of another shape; names them.
+        AlbertError: The configuration is of no use, or tensors are missing or of
+            another shape; names them.
     """
     notes = []
-    own = dataclasses.replace(config, sentence_task=sentence_task)
-    names = {path: naming.name(path) for path in weight_shapes(own)}
-    head = [name for path, name in names.items() if "/sentence_head/" in path]
-    pooler = [name for path, name in names.items() if "/pooler/" in path]
-    if not any(name in tensors for name in head):
-        if any(name in tensors for name in pooler):
-            width = config.hidden_size
-            tensors |= dict(zip(head, [np.zeros((2, width)), np.zeros(2)], strict=True))
+    task = values.get(SENTENCE_TASK)
+    config = dataclasses.replace(
+        architecture(values, source=config_source),
+        sentence_task="nsp" if task == "nsp" else "sop",
+    )
+    names = {path: naming.name(path) for path in weight_shapes(config)}
+    pooler = {path: name for path, name in names.items() if "/pooler/" in path}
+    head = {path: name for path, name in names.items() if "/sentence_head/" in path}
+    if task == "none":
+        untrained = {*pooler.values(), *head.values()}
+        tensors = {n: array for n, array in tensors.items() if n not in untrained}
+    if not any(name in tensors for name in head.values()):
+        if any(name in tensors for name in pooler.values()):
             notes.append(_ABSENT_HEAD)
         else:
-            own = dataclasses.replace(config, sentence_task="none")
-    weights = _by_path(tensors, own, naming, source=source)
+            head = {}
+            config = dataclasses.replace(config, sentence_task="none")
+        tensors = {**_zero_tensors(head, config, naming), **tensors}
+    weights = _by_path(tensors, config, naming, source=source)
     left_out = sorted(tensors.keys() - {naming.name(path) for path in weights})
     if left_out:
         notes.append(f"Left out: {listed(left_out)}.")
-    return ForeignModel(own, weights, tuple(notes))
+    return ForeignModel(config, weights, tuple(notes))
+
+
+def _zero_tensors(
+    names: Mapping[str, str], config: ModelConfig, naming: Naming
+) -> Arrays:
+    """Zeros under the other program's names of some paths."""
+    shapes = weight_shapes(config)
+    zeros = {path: np.zeros(shapes[path], np.float32) for path in names}
+    return renamed(zeros, naming)
 
 
 def _by_path(
-    tensors: Arrays, config: ModelConfig, naming: Naming, *, source: Path
+    tensors: Mapping[str, Any], config: ModelConfig, naming: Naming, *, source: Path
 ) -> Arrays:
     """Tensors by our paths, in float32, once all are there in the right shape."""
     shapes = weight_shapes(config)

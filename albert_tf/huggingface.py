@@ -10,14 +10,13 @@ import safetensors.numpy
 
 from albert_tf.checkpoints import Arrays
 from albert_tf.foreign_model import (
+    SENTENCE_TASK,
     ForeignModel,
-    architecture,
-    check_activation,
     take_over,
+    whole_model,
 )
 from albert_tf.name_maps import HUGGINGFACE, renamed
-from albert_tf.parameters import weight_shapes
-from albert_tf.sharing import whole_layers, whole_layers_source
+from albert_tf.sharing import whole_layers
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
@@ -41,13 +40,13 @@ _FIELDS = (
     "initializer_range",
     "layer_norm_eps",
 )
-# Which task the sentence head was trained on; a field of ours in their file.
-_SENTENCE_TASK = "sentence_task"
+# The spellings of GELU in its tanh approximation, which all released ALBERTs have, and
+# of the exact one.
+_TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
+_EXACT_GELU = "gelu"
 
 _PREFIX = "albert."
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
-_POOLER = "albert.pooler"
-_SENTENCE_HEAD = "sop_classifier.classifier"
 _WORD_EMBEDDINGS = "albert.embeddings.word_embeddings.weight"
 _OUTPUT_BIAS = "predictions.bias"
 # The output layer of the masked-LM head, tied to the table and the bias above.
@@ -64,45 +63,29 @@ def huggingface_config(config: ModelConfig) -> dict[str, Any]:
         "architectures": ["AlbertForPreTraining"],
         "model_type": "albert",
         **{name: getattr(whole, name) for name in _FIELDS},
-        "hidden_act": "gelu_new",
+        "hidden_act": _TANH_GELU[0],
         "classifier_dropout_prob": 0.1,
         "pad_token_id": PAD_ID,
         "bos_token_id": CLS_ID,
         "eos_token_id": SEP_ID,
         "tie_word_embeddings": True,
         "dtype": "float32",
-        _SENTENCE_TASK: config.sentence_task,
+        SENTENCE_TASK: config.sentence_task,
     }
 
 
 def huggingface_tensors(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
     """The tensors of an AlbertForPreTraining that computes the same.
 
-    That model knows no sharing in part, which becomes groups of equal weights; it
-    always has a projection, here the identity where E = H; and it always has pooler and
-    sentence head, here zero where there is no sentence task, so that both labels are
-    equally likely.
+    That model always has a projection, here the identity where E = H.
     """
-    paths = weight_shapes(whole_layers(config))
-    tensors = renamed(
-        {path: weights[whole_layers_source(path, config)] for path in paths},
-        HUGGINGFACE,
-    )
+    tensors = renamed(whole_model(weights, config), HUGGINGFACE)
     width = config.hidden_size
     if config.embedding_size == width:
-        tensors |= _dense(_PROJECTION, np.eye(width))
-    if config.sentence_task == "none":
-        tensors |= _dense(_POOLER, np.zeros((width, width)))
-        tensors |= _dense(_SENTENCE_HEAD, np.zeros((2, width)))
+        tensors[f"{_PROJECTION}.weight"] = np.eye(width, dtype=np.float32)
+        tensors[f"{_PROJECTION}.bias"] = np.zeros(width, np.float32)
     tensors[_DECODER_BIAS] = tensors[_OUTPUT_BIAS]
     return dict(sorted(tensors.items()))
-
-
-def _dense(name: str, kernel: Any) -> Arrays:
-    return {
-        f"{name}.weight": kernel.astype(np.float32),
-        f"{name}.bias": np.zeros(len(kernel), np.float32),
-    }
 
 
 def write_huggingface(
@@ -129,23 +112,14 @@ def read_huggingface(folder: Path) -> ForeignModel:
     source = folder / CONFIG
     values = read_json(source)
     _check_kind(values, source=source)
-    notes = check_activation(values, source=source)
-    config = architecture(values, source=source)
+    notes = _check_activation(values, source=source)
     tensors = _read_tensors(folder)
-    task = values.get(_SENTENCE_TASK, "sop")
-    if task == "none":
-        for name in (_POOLER, _SENTENCE_HEAD):
-            tensors.pop(f"{name}.weight", None)
-            tensors.pop(f"{name}.bias", None)
-    _drop_tied(tensors, source=folder / MODEL_WEIGHTS)
-    if config.embedding_size == config.hidden_size:
-        _drop_identity(tensors, source=folder / MODEL_WEIGHTS)
+    weights_file = folder / MODEL_WEIGHTS
+    _drop_tied(tensors, source=weights_file)
+    if values.get("embedding_size") == values.get("hidden_size"):
+        _drop_identity(tensors, source=weights_file)
     model = take_over(
-        tensors,
-        config,
-        HUGGINGFACE,
-        source=folder / MODEL_WEIGHTS,
-        sentence_task="nsp" if task == "nsp" else "sop",
+        tensors, values, HUGGINGFACE, config_source=source, source=weights_file
     )
     return model._replace(notes=notes + model.notes)
 
@@ -163,6 +137,25 @@ def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
             f"{source}: position_embedding_type is {positions}; only ALBERTs with "
             "absolute positions can be read."
         )
+
+
+def _check_activation(values: Mapping[str, Any], *, source: Path) -> tuple[str, ...]:
+    """Notes on Hugging Face's activation function.
+
+    Raises:
+        AlbertError: It is another one than GELU.
+    """
+    activation = values.get("hidden_act", _TANH_GELU[0])
+    if activation in _TANH_GELU:
+        return ()
+    if activation != _EXACT_GELU:
+        raise AlbertError(
+            f"{source}: hidden_act is {activation}; only ALBERTs with GELU can be read."
+        )
+    return (
+        "Its hidden_act is the exact gelu; here it is computed in its tanh "
+        "approximation, as google-research/albert trained it.",
+    )
 
 
 def _read_tensors(folder: Path) -> Arrays:

@@ -32,7 +32,9 @@ _LICENCES = {
     "text": "further text: as its owners say",
 }
 
-_USE = """\
+# How to load each form of an export.
+_USE = {
+    "hf": """\
 ```python
 from transformers import AlbertForPreTraining, AutoTokenizer
 
@@ -41,16 +43,31 @@ tokenizer = AutoTokenizer.from_pretrained("FOLDER")
 ```
 
 `AlbertForMaskedLM`, `AlbertModel` and KerasHub's `AlbertBackbone.from_preset` load the
-same folder. `spiece.model` holds the text normalization: give it raw text."""
+same folder.""",
+    "google": """\
+A checkpoint for google-research/albert: `--init_checkpoint=FOLDER/model.ckpt
+--albert_config_file=FOLDER/albert_config.json --spm_model_file=FOLDER/spiece.model`.""",
+    "saved-model": """\
+```python
+import tensorflow as tf
+
+encode = tf.saved_model.load("FOLDER").signatures["encode"]
+```
+
+The signatures take piece ids and are described by `saved_model_cli show --all --dir
+FOLDER`; TensorFlow Serving reads the folder too, with a version as its name.""",
+}
+_VOCABULARY = "`spiece.model` holds the text normalization: give it raw text."
 
 
-def model_card(run: Path, config: ModelConfig, *, step: int) -> str:
+def model_card(run: Path, config: ModelConfig, *, step: int, target: str = "hf") -> str:
     """`README.md` of an export.
 
     Args:
         run: Where settings, data and metrics are recorded, as far as it has them.
         config: The architecture.
         step: Of the checkpoint.
+        target: What it was exported to, a value of `--to`.
     """
     record = read_json(run / CONFIG) if (run / CONFIG).exists() else {}
     manifest = None
@@ -58,13 +75,15 @@ def model_card(run: Path, config: ModelConfig, *, step: int) -> str:
         path = run / DATA_MANIFEST
         manifest = parse_manifest(read_json(path), path)
     lines = [
-        *_front_matter(manifest),
+        *(_front_matter(manifest) if target == "hf" else ()),
         f"# ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}",
         "",
         f"Pre-trained with [albert](https://arxiv.org/abs/1909.11942) {__version__}; "
         f"weights of step {step:,}.",
         "",
-        _USE,
+        _USE[target],
+        "",
+        _VOCABULARY,
         "",
         *_model(config),
         *_recipe(record),
@@ -96,8 +115,9 @@ def _model(config: ModelConfig) -> Iterator[str]:
     yield f"| weights with both heads | {total:,} |"
     yield ""
     if config.sharing != "all":
-        yield "The layers share only in part, which Hugging Face cannot say: the files"
-        yield from ("hold the weights of each layer, equal where they are shared.", "")
+        yield "The layers share only in part, which other programs cannot say: the"
+        yield "files hold the weights of each layer, equal where they are shared."
+        yield ""
 
 
 def _recipe(record: dict[str, Any]) -> Iterator[str]:

@@ -60,7 +60,17 @@ def to_huggingface(exported: Exported, folder: Path) -> None:
     write_json(folder / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=longest))
 
 
-WRITERS: dict[str, Callable[[Exported, Path], None]] = {"hf": to_huggingface}
+def to_google(exported: Exported, folder: Path) -> None:
+    """Write what google-research/albert restores."""
+    from albert_tf.google_checkpoint import write_google
+
+    write_google(exported.weights, exported.config, folder, step=exported.step)
+
+
+WRITERS: dict[str, Callable[[Exported, Path], None]] = {
+    "hf": to_huggingface,
+    "google": to_google,
+}
 
 
 @click.command(epilog="Example:  albert export run --to hf --output my-albert")
@@ -70,7 +80,7 @@ WRITERS: dict[str, Callable[[Exported, Path], None]] = {"hf": to_huggingface}
     "target",
     type=click.Choice(list(WRITERS)),
     required=True,
-    help="What reads it: Hugging Face and KerasHub.",
+    help="What reads it: Hugging Face and KerasHub, or google-research/albert.",
 )
 @click.option(
     "--output",
@@ -121,7 +131,7 @@ def export(
         WRITERS[target](exported, folder)
         with whole_file(folder / SPM_MODEL) as file:
             file.write(exported.vocabulary)
-        write_text(folder / MODEL_CARD, card(exported))
+        write_text(folder / MODEL_CARD, card(exported, target))
         write_json(folder / EXPORT_RECORD, record)
     console.say(f"{output}: step {exported.step:,} of {run}, for {target}")
 
@@ -136,11 +146,11 @@ def default_output(run: Path, target: str) -> Path:
     return Path(f"{run}-{target}")
 
 
-def card(exported: Exported) -> str:
+def card(exported: Exported, target: str) -> str:
     """The model card."""
     from albert_tf.model_card import model_card
 
-    return model_card(exported.run, exported.config, step=exported.step)
+    return model_card(exported.run, exported.config, step=exported.step, target=target)
 
 
 def load(run: Path, checkpoint: str, console: Console) -> Exported:

@@ -8,7 +8,7 @@ forgotten or mismatched, and encoding needs no pass in Python.
 import functools
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 # What nmt_nfkc, the normalization of ALBERT's published model, reads as white space
 # beyond Unicode's own: zero-width and direction marks, SentencePiece's own meta symbol,
@@ -53,12 +53,13 @@ def composed_sequences(character: str) -> set[str]:
 
 
 def normalization_rules(
-    *, cased: bool, keep_accents: bool
+    normalize: Callable[[str], str],
 ) -> Iterator[tuple[str, str]]:
-    """Every source text that changes, and what it becomes."""
-    normalize = functools.partial(
-        normalize_character, cased=cased, keep_accents=keep_accents
-    )
+    """Every source text that a normalization changes, and what it becomes.
+
+    Args:
+        normalize: What a character becomes, or an accented one in several.
+    """
     yield from _QUOTES.items()
     # U+0000 ends a string inside SentencePiece and cannot be the source of a rule.
     for code in range(1, sys.maxunicode + 1):
@@ -73,19 +74,23 @@ def normalization_rules(
                 yield sequence, target
 
 
-def rules_tsv(*, cased: bool, keep_accents: bool) -> str:
+def rules_tsv(normalize: Callable[[str], str]) -> str:
     r"""The rules as SentencePiece reads them: hexadecimal code points, a tab between.
 
-    >>> rules_tsv(cased=False, keep_accents=False).splitlines()[:1]
-    ['60 60\t22']
+    >>> rules_tsv(albert_normalization(cased=False, keep_accents=False)).splitlines()[0]
+    '60 60\t22'
     """
-    lines = [
+    return "".join(
         f"{_code_points(source)}\t{_code_points(target)}\n"
-        for source, target in normalization_rules(
-            cased=cased, keep_accents=keep_accents
-        )
-    ]
-    return "".join(lines)
+        for source, target in normalization_rules(normalize)
+    )
+
+
+def albert_normalization(*, cased: bool, keep_accents: bool) -> Callable[[str], str]:
+    """What a character becomes in the vocabularies made here."""
+    return functools.partial(
+        normalize_character, cased=cased, keep_accents=keep_accents
+    )
 
 
 def _code_points(text: str) -> str:

@@ -1,7 +1,7 @@
 """The wire format of protocol buffers, as far as two messages need it."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
@@ -15,13 +15,19 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     >>> list(fields(b"\x08\x96\x01\x12\x02hi"))
     [(1, 150), (2, b'hi')]
     """
+    return ((number, value) for number, value, _ in _fields_as_written(message))
+
+
+def _fields_as_written(message: bytes) -> Iterator[tuple[int, int | bytes, bytes]]:
+    """Number, value and all bytes of each field."""
     place = 0
     while place < len(message):
+        start = place
         tag, place = read_varint(message, place)
         kind = tag & 7
         if kind == _VARINT:
             value, place = read_varint(message, place)
-            yield tag >> 3, value
+            yield tag >> 3, value, message[start:place]
             continue
         if kind == _BYTES:
             size, place = read_varint(message, place)
@@ -29,8 +35,73 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             size = {_FIXED64: 8, _FIXED32: 4}.get(kind, len(message))
         if place + size > len(message):
             raise ValueError(f"the field at byte {place} is cut off")
-        yield tag >> 3, message[place : place + size]
         place += size
+        yield tag >> 3, message[place - size : place], message[start:place]
+
+
+def changed(
+    message: bytes, change: Callable[[int, int | bytes], bytes | None]
+) -> bytes:
+    r"""A message with some fields written anew, the others byte for byte as they were.
+
+    Args:
+        message: The message.
+        change: Given a field's number and value, the bytes of what stands in its place,
+            or None to leave it.
+
+    Raises:
+        ValueError: It is no message.
+
+    >>> changed(b"\x08\x96\x01\x12\x02hi",
+    ...         lambda number, value: bytes_field(2, b"you") if number == 2 else None)
+    b'\x08\x96\x01\x12\x03you'
+    """
+    parts = []
+    for number, value, written in _fields_as_written(message):
+        anew = change(number, value)
+        parts.append(written if anew is None else anew)
+    return b"".join(parts)
+
+
+def bytes_field(number: int, content: bytes) -> bytes:
+    r"""A field that holds bytes, text or a message.
+
+    >>> bytes_field(2, b"hi")
+    b'\x12\x02hi'
+    """
+    return varint(number << 3 | _BYTES) + varint(len(content)) + content
+
+
+def number_field(number: int, value: int) -> bytes:
+    r"""A field that holds a number that is not negative.
+
+    >>> number_field(1, 150)
+    b'\x08\x96\x01'
+    """
+    return varint(number << 3 | _VARINT) + varint(value)
+
+
+def float_field(number: int, value: float) -> bytes:
+    r"""A field that holds a 32-bit number.
+
+    >>> float_field(2, 1.0)
+    b'\x15\x00\x00\x80?'
+    """
+    return varint(number << 3 | _FIXED32) + struct.pack("<f", value)
+
+
+def varint(value: int) -> bytes:
+    r"""A number in base 128, its lowest digits first.
+
+    >>> varint(150)
+    b'\x96\x01'
+    """
+    digits = bytearray()
+    while value >= 128:
+        digits.append(value & 127 | 128)
+        value >>= 7
+    digits.append(value)
+    return bytes(digits)
 
 
 def read_varint(data: bytes, place: int) -> tuple[int, int]:

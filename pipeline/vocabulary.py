@@ -19,7 +19,7 @@ import sentencepiece
 
 from pipeline.hf_tokenizer import tokenizer_config, tokenizer_json
 from pipeline.inputs import InputFile
-from pipeline.normalization import rules_tsv
+from pipeline.normalization import albert_normalization, rules_tsv
 from pipeline.sampling import (
     MOST_HELD_OUT,
     KeyedSentence,
@@ -162,8 +162,10 @@ def train_vocabulary(sentences: list[KeyedSentence], config: VocabConfig) -> byt
             works), or the process was killed.
     """
     with tempfile.TemporaryDirectory(prefix="albert-vocab-") as folder:
-        rules = rules_tsv(cased=config.cased, keep_accents=config.keep_accents)
-        Path(folder, _RULES).write_text(rules, encoding="utf-8")
+        normalize = albert_normalization(
+            cased=config.cased, keep_accents=config.keep_accents
+        )
+        Path(folder, _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
         with Path(folder, _SENTENCES).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{sentence.text}\n" for sentence in sentences)
         with _processes(1) as pool:

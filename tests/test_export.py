@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.google_checkpoint import read_google
 from albert_tf.trained_model import load_trained_model
 from cli import export as export_command
 from tests.commands import attempt, contents, run
@@ -59,6 +60,23 @@ def test_an_export_to_hugging_face_has_all_that_is_read_there(trained, tmp_path)
     assert len(vocabulary) == SMALL_RUN.vocab_size
     config = json.loads((out / "tokenizer_config.json").read_text())
     assert config["model_max_length"] == SMALL_RUN.max_position_embeddings
+
+
+def test_an_export_to_google_is_a_checkpoint(trained, tmp_path):
+    run("export", trained, "--to", "google", "--output", tmp_path / "out")
+    assert contents(tmp_path / "out") == [
+        "README.md",
+        "albert_config.json",
+        "checkpoint",
+        "export.json",
+        "model.ckpt.data-00000-of-00001",
+        "model.ckpt.index",
+        "spiece.model",
+    ]
+    model = read_google(tmp_path / "out")
+    ours = arrays_of(load_trained_model(trained).weights_by_path)
+    for path, array in ours.items():
+        np.testing.assert_array_equal(array, model.weights[path])
 
 
 def test_an_export_holds_the_weights_of_the_run(trained, tmp_path):

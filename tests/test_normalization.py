@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.normalization import (
+    albert_normalization,
     composed_sequences,
     normalization_rules,
     normalize_character,
@@ -70,7 +71,9 @@ def normalizer(tmp_path_factory):
 
     def make(*, cased, keep_accents):
         path = tmp_path_factory.mktemp("rules") / "rules.tsv"
-        path.write_text(rules_tsv(cased=cased, keep_accents=keep_accents))
+        path.write_text(
+            rules_tsv(albert_normalization(cased=cased, keep_accents=keep_accents))
+        )
         made = sentencepiece.SentencePieceNormalizer(
             rule_tsv=str(path),
             add_dummy_prefix=False,
@@ -168,17 +171,21 @@ def test_with_case_and_accents_kept_text_is_composed_and_nothing_else(normalizer
 
 
 def test_every_source_has_one_rule():
-    rules = list(normalization_rules(cased=False, keep_accents=True))
+    rules = list(
+        normalization_rules(albert_normalization(cased=False, keep_accents=True))
+    )
     assert len({source for source, _ in rules}) == len(rules)
 
 
 def test_no_rule_maps_a_text_to_itself():
-    rules = normalization_rules(cased=False, keep_accents=False)
+    rules = normalization_rules(albert_normalization(cased=False, keep_accents=False))
     assert [source for source, target in rules if source == target] == []
 
 
 def test_rules_are_hexadecimal_code_points_between_tabs():
-    lines = rules_tsv(cased=False, keep_accents=False).splitlines()
+    lines = rules_tsv(
+        albert_normalization(cased=False, keep_accents=False)
+    ).splitlines()
     assert {"27 27\t22", "41\t61", "C9\t65", "301\t", "FB01\t66 69"} <= set(lines)
 
 
