@@ -14,6 +14,7 @@ from cli.fill_mask import fill_mask
 from cli.inspect import inspect
 from cli.make_data import make_data
 from cli.order import order
+from cli.plan import plan
 from cli.pretrain import pretrain
 from cli.report import report
 from cli.vocab import vocab
@@ -92,6 +93,7 @@ cli.add_command(make_data)
 cli.add_command(pretrain)
 cli.add_command(inspect)
 cli.add_command(evaluate)
+cli.add_command(plan)
 cli.add_command(export)
 cli.add_command(fill_mask)
 cli.add_command(order)

@@ -30,12 +30,15 @@ RECORD_KEYS = ("command", "albert_version", "identity", "environment")
 INPUT_OPTIONS = ("language", "input_format", "text_key")
 
 
-def config_options(config_class: type) -> Callable[[Command], Command]:
-    """One flag for each field of a config, with its default and its help."""
+def config_options(
+    config_class: type, *, only: tuple[str, ...] = ()
+) -> Callable[[Command], Command]:
+    """One flag for each field of a config, or for some, with its default and help."""
 
     def decorate(command: Command) -> Command:
         for field in reversed(dataclasses.fields(config_class)):
-            command = _field_option(field)(command)
+            if not only or field.name in only:
+                command = _field_option(field)(command)
         return command
 
     return decorate
