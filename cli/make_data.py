@@ -198,17 +198,22 @@ def run_job(
     console: Console,
 ) -> None:
     """Run the job with a progress bar for reading and then one for writing."""
-    from pipeline.make_data import make_data as run
+    from pipeline.make_data import make_data as make
 
+    run = functools.partial(
+        make,
+        task.inputs,
+        task.config,
+        model=task.model,
+        output=output,
+        workers=workers,
+        runner=runner,
+    )
+    if runner.is_dry:
+        run()
+        return
     with JobBars(task, output, console) as bars, watching(bars.look):
-        run(
-            task.inputs,
-            task.config,
-            model=task.model,
-            output=output,
-            workers=workers,
-            runner=runner,
-        )
+        run()
 
 
 class JobBars:

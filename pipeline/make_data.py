@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions
+from apache_beam.options.pipeline_options import DirectOptions, GoogleCloudOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
@@ -80,7 +80,7 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
     )
     transform = chain(splits, job, model=model, shuffle=shuffle)
     if runner.is_dry:
-        return (beam.Pipeline(options=runner.options) | transform).pipeline.run()
+        return submit(transform, job, runner)
     if shuffle == "engine":
         storage.remove(storage.join(output, WORK))
     with storage.new_file(storage.join(output, SPM_MODEL)) as file:
@@ -89,7 +89,7 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
         if runner.is_local:
             result = run_here(transform, job, workers=workers, runner=runner)
         else:
-            result = run_there(transform, runner)
+            result = run_there(transform, job, runner)
     except AlbertError as error:
         if str(error).startswith(NOTHING_TO_TRAIN_ON):
             for name in (TRAIN, EVAL, SIDECARS, WORK):
@@ -136,7 +136,7 @@ def run_here(
     pipeline = beam.Pipeline(
         runner=local_runner(workers, watch=work), options=runner.options
     )
-    _ = pipeline | transform
+    _ = pipeline | "MakeData" >> transform
     watch = WorkerWatch(work)
     try:
         with watch:
@@ -149,19 +149,28 @@ def run_here(
         raise AlbertError(explain_failure(error)) from error
 
 
-def run_there(transform: beam.PTransform, runner: Runner) -> PipelineResult:
+def submit(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
+    """Hand a job to a cluster, which may take it or find fault with its options."""
+    cloud = runner.options.view_as(GoogleCloudOptions)
+    # Dataflow refuses a second job of the name of a running one, so that what a person
+    # no longer waits for is not started again.
+    cloud.job_name = cloud.job_name or f"albert-make-data-{job.fingerprint[:12]}"
+    try:
+        pipeline = beam.Pipeline(options=runner.options)
+        _ = pipeline | "MakeData" >> transform
+        return pipeline.run()
+    except Exception as error:
+        raise AlbertError(explain_failure(error)) from error
+
+
+def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
     """Run a job on a cluster and wait for its end.
 
     Raises:
         AlbertError: It could not be started, or it failed.
         KeyboardInterrupt: The person stopped waiting; the message says what goes on.
     """
-    pipeline = beam.Pipeline(options=runner.options)
-    _ = pipeline | transform
-    try:
-        result = pipeline.run()
-    except Exception as error:
-        raise AlbertError(explain_failure(error)) from error
+    result = submit(transform, job, runner)
     try:
         result.wait_until_finish()
     except KeyboardInterrupt:

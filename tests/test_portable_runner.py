@@ -31,7 +31,7 @@ def free_port():
 
 @contextlib.contextmanager
 def serving(*arguments, port):
-    """A server that answers on a port and ends, with what it started, after the test."""
+    """A server that answers on a port; with what it starts, it ends after the test."""
     # The pool starts its workers by the name `python`.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     server = subprocess.Popen(

@@ -32,12 +32,13 @@ def claim(folder="memory://out/data", *, identity=IDENTITY, overwrite=False):
 
 
 def test_a_file_appears_only_when_it_is_whole(contents):
-    with (
-        pytest.raises(RuntimeError, match="killed"),
-        files.new_file("memory://out/a") as file,
-    ):
-        file.write(b"half")
-        raise RuntimeError("killed")
+    def write_half():
+        with files.new_file("memory://out/a") as file:
+            file.write(b"half")
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        write_half()
     assert not [path for path in contents if path.startswith("memory://out")]
 
 

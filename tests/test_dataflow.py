@@ -1,0 +1,128 @@
+"""A job for Dataflow, made in full and never submitted (Beam's `--dry_run=true`)."""
+
+import pytest
+
+from pipeline.formats import KINDS
+from pipeline.inputs import find_inputs
+from pipeline.make_data import make_data
+from pipeline.runners import choose_runner
+from schemas.config import DataConfig
+from schemas.errors import AlbertError, SettingError
+from tests.commands import attempt
+
+IMAGE = "europe-docker.pkg.dev/my-project/albert/worker:1"
+OPTIONS = (
+    "--project=my-project",
+    "--region=europe-west1",
+    "--temp_location=gs://my-bucket/temp",
+    "--staging_location=gs://my-bucket/staging",
+    f"--sdk_container_image={IMAGE}",
+    "--sdk_location=container",
+    "--max_num_workers=50",
+    "--dry_run=true",
+)
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _dataflow():
+    pytest.importorskip(
+        "apache_beam.runners.dataflow.internal.apiclient",
+        reason="needs albert-pretraining[gcp]",
+    )
+
+
+@pytest.fixture(scope="module")
+def job(small, model):
+    """The job that Dataflow would get for the texts of a folder."""
+    files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
+    return make_data(
+        files,
+        DataConfig().resolved(input_bytes=0),
+        model=model,
+        output="gs://my-bucket/data",
+        runner=choose_runner("DataflowRunner", OPTIONS),
+    ).job
+
+
+def test_the_graph_is_one_linear_chain_of_standard_steps(job):
+    transforms = job.proto_pipeline.components.transforms
+    chain = {t.unique_name: t for t in transforms.values()}["MakeData"]
+    steps = [transforms[step] for step in chain.subtransforms]
+    assert [(s.unique_name.removeprefix("MakeData/"), s.spec.urn) for s in steps] == [
+        ("Splits", "beam:transform:pickled_python:v1"),
+        ("Spread", "beam:transform:reshuffle:v1"),
+        ("ReadSplit", "beam:transform:pardo:v1"),
+        ("ByShard", "beam:transform:group_by_key:v1"),
+        ("BuildGroup", "beam:transform:pardo:v1"),
+        ("AllShards", "beam:transform:group_by_key:v1"),
+        ("WriteManifest", "beam:transform:pardo:v1"),
+    ]
+    for before, after in zip(steps, steps[1:], strict=False):
+        assert list(before.outputs.values()) == list(after.inputs.values())
+
+
+def test_the_workers_run_in_the_image_and_get_no_package_staged(job):
+    environments = list(job.proto_pipeline.components.environments.values())
+    assert [e.urn for e in environments] == ["beam:env:docker:v1"]
+    assert IMAGE.encode() in environments[0].payload
+    # Beam's own note of what is installed where the job was made.
+    (staged,) = environments[0].dependencies
+    assert staged.role_payload.endswith(b"submission_environment_dependencies.txt")
+
+
+def test_the_options_are_those_given(job):
+    given = job.options.get_all_options(drop_default=True)
+    name = given["job_name"]
+    assert name.startswith("albert-make-data-")
+    # Each job has folders of its own for what is staged.
+    assert given["staging_location"].startswith(f"gs://my-bucket/staging/{name}.")
+    assert given["temp_location"].startswith(f"gs://my-bucket/temp/{name}.")
+    expected = {
+        "max_num_workers": 50,
+        "project": "my-project",
+        "region": "europe-west1",
+        "runner": "DataflowRunner",
+        "save_main_session": False,
+        "sdk_container_image": IMAGE,
+        "sdk_location": "container",
+    }
+    assert {key: given.get(key) for key in expected} == expected
+
+
+def test_a_job_is_far_smaller_than_dataflow_allows(job):
+    # Dataflow refuses a graph of more than 10 MB.
+    assert job.proto_pipeline.ByteSize() < 1_000_000
+
+
+def test_the_command_checks_a_job_without_touching_the_storage(small):
+    code, said = attempt(
+        *("make-data", "--text", small / "text", "--vocab", small / "vocab"),
+        *("--output", "gs://my-bucket/data", "--runner", "DataflowRunner"),
+        *("--", *OPTIONS),
+    )
+    assert code == 0, said
+    assert said.splitlines()[-1] == (
+        "Beam has checked the job; nothing was submitted (--dry_run)."
+    )
+
+
+def test_what_beam_finds_wrong_is_one_sentence(small, model):
+    files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
+    wrong = [*OPTIONS[1:], "--project=P"]
+    with pytest.raises(AlbertError, match=r"^The job failed: Invalid Project ID \(P\)"):
+        make_data(
+            files,
+            DataConfig().resolved(input_bytes=0),
+            model=model,
+            output="gs://my-bucket/data",
+            runner=choose_runner("DataflowRunner", wrong),
+        )
+
+
+def test_a_job_whose_workers_would_lack_the_program_is_refused():
+    options = [option for option in OPTIONS if "image" not in option]
+    with pytest.raises(SettingError, match=r"--sdk_container_image behind --"):
+        choose_runner("DataflowRunner", options)
