@@ -263,7 +263,7 @@ def _example(example: Example) -> str:
         piece.original is not None for segment in example.segments for piece in segment
     )
     segments = "".join(
-        f'<p dir="auto"><b class="segment">{name}</b> {_text(segment)}</p>'
+        f'<div class="segment"><b>{name}</b><p dir="auto">{_text(segment)}</p></div>'
         for name, segment in zip("AB", example.segments, strict=False)
     )
     return (

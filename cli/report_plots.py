@@ -161,8 +161,14 @@ def _draw_ranking(axes: "Axes", plot: Bars) -> None:
         is_long = len(label) > _MOST_LETTERS
         name = label[: _MOST_LETTERS - 1] + "…" if is_long else label
         axes.text(0, place - 0.24, name, ha="left", va="bottom")
-        text = f" {number(value, plot.unit)}"
-        axes.text(value, place, text, ha="left", va="center", fontweight="bold")
+        axes.annotate(
+            number(value, plot.unit),
+            (value, place),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontweight="bold",
+        )
     axes.set_xlim(0, max(values, default=1) * 1.25)
     axes.set_ylim(len(values) - 0.75, -0.8)
     axes.set_axis_off()
@@ -177,7 +183,7 @@ def number(value: float, unit: Unit) -> str:
     if unit == "share":
         return f"{value:.1%}".replace(".0%", "%")
     if unit == "count":
-        return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+        return f"{value:,.0f}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 

@@ -14,7 +14,7 @@ from pipeline.verification import read_examples, unpadded
 from schemas.errors import AlbertError
 from schemas.layout import MANIFEST, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.report import Bars, Example, Plot, Section, Table
+from schemas.report import Bars, Example, Plot, Section, Table, Unit
 
 # Records lie in random order, so the first so many are a sample.
 SAMPLE = 2000
@@ -74,7 +74,7 @@ def _facts(manifest: DatasetManifest) -> tuple[tuple[str, str], ...]:
         ("training examples", f"{_count(manifest, TRAIN):,}"),
         ("documents", f"{train['documents']:,}"),
         ("copies of the text", f"{manifest.num_copies(TRAIN)}"),
-        ("pieces, in millions", f"{pieces / 1e6:,.1f}"),
+        ("pieces", f"{pieces:,}"),
         ("longest example", f"{config.max_seq_length} pieces"),
         ("vocabulary", f"{manifest.vocabulary['size']:,}"),
         ("pieces masked", f"{statistics['masked_share']:.1%}"),
@@ -216,11 +216,16 @@ def _sources(manifest: DatasetManifest) -> Bars:
         for kind, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
     ]
     about = "Megabytes of the input files as they lie on disk."
-    return _ranking("Sources", about, heading="read as", ranked=ranked)
+    return _ranking("Sources", about, heading="read as", ranked=ranked, unit="value")
 
 
 def _ranking(
-    title: str, about: str, *, heading: str, ranked: list[tuple[str, Any]]
+    title: str,
+    about: str,
+    *,
+    heading: str,
+    ranked: list[tuple[str, Any]],
+    unit: Unit = "count",
 ) -> Bars:
     return Bars(
         title=title,
@@ -228,7 +233,7 @@ def _ranking(
         heading=heading,
         labels=tuple(name for name, _ in ranked),
         values=tuple(value for _, value in ranked),
-        unit="count",
+        unit=unit,
         is_ranking=True,
     )
 

@@ -72,7 +72,7 @@ def example(*pieces):
     """The one paragraph of text of an example."""
     row = Example(label="in order", segments=(pieces,))
     text = page([Section(title="data", kind="Data set", examples=(row,))])
-    return re.search(r'<b class="segment">A</b> (.*?)</p>', text)[1]
+    return re.search(r'<b>A</b><p dir="auto">(.*?)</p>', text)[1]
 
 
 def test_nothing_is_fetched_and_the_browser_is_told_so(text, elements):

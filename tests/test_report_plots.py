@@ -80,7 +80,7 @@ def test_bars_have_their_values_and_labels_as_text():
 
 
 def test_names_are_no_formulas():
-    assert texts(draw(RANKING, salt="a")) == ["a $x$ &amp; b", " 7"]
+    assert texts(draw(RANKING, salt="a")) == ["a $x$ &amp; b", "7"]
 
 
 def test_long_names_are_cut_and_only_the_first_names_are_drawn():
