@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 def fill_mask(
     model: Path, texts: tuple[str, ...], top: int, as_json: bool, debug: bool
 ) -> None:
-    """Fill in the masks of texts, each by itself, with the model of a run or an export.
+    """Say which pieces a model expects at the masks of texts.
 
-    Write [MASK] where a piece is to be found, any number of times. Without TEXT, texts
-    are read from standard input, one a line. A piece that begins a word is shown with a
-    "▁" before it; one without continues the word before.
+    MODEL is a run or an export. Write [MASK] where a piece is to be found; several in a
+    text are filled in each by itself. Without TEXT, texts are read from standard input,
+    one a line. A piece that begins a word is shown with a "▁" before it; one without
+    continues the word before.
     """
     from cli.asked_model import open_model, read_vocabulary
     from pipeline.masked_text import encode_masked, quoted

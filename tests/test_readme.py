@@ -2,6 +2,7 @@
 
 import bz2
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -28,7 +29,7 @@ def commands() -> list[list[str]]:
     """The `albert` commands in the README's code blocks, in order."""
     blocks = re.findall(r"^```\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
     lines = "".join(blocks).splitlines()
-    return [line.split() for line in lines if line.startswith("albert ")]
+    return [shlex.split(line) for line in lines if line.startswith("albert ")]
 
 
 @pytest.fixture(scope="module")
