@@ -3,15 +3,16 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from albert_tf.finished import read_metrics
 from schemas.config import ModelConfig, TrainConfig, config_from_dict
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
 from schemas.layout import CONFIG, DATA_MANIFEST, EVAL, METRICS, MODEL_CONFIG, TRAIN
 
 Metrics = dict[str, Any]
+Config = TypeVar("Config")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,10 +57,19 @@ def read_run(run: Path, *, title: str) -> Run:
         title=title,
         lines=lines,
         settings=settings,
-        config=config_from_dict(TrainConfig, values).resolved(),
-        model=config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG)),
+        config=_parsed(TrainConfig, values, path=run / CONFIG).resolved(),
+        model=_parsed(
+            ModelConfig, read_json(run / MODEL_CONFIG), path=run / MODEL_CONFIG
+        ),
         data=data,
     )
+
+
+def _parsed(kind: type[Config], values: dict[str, Any], *, path: Path) -> Config:
+    try:
+        return config_from_dict(kind, values)
+    except SettingError as error:
+        raise AlbertError(f"{path}: {error}") from error
 
 
 def checked_metrics(run: Path) -> tuple[Metrics, ...]:

@@ -28,6 +28,7 @@ class Quantity(NamedTuple):
         unit: Of the values.
         level: A value to compare with.
         is_held_out: Whether what evaluation measured is drawn too.
+        is_logarithmic: The scale.
         combine: One value for several training lines next to each other.
     """
 
@@ -217,10 +218,10 @@ def _held_out(runs: Sequence[Run]) -> Table:
             rows.append((run.title, "no held-out evaluation", *[None] * 6))
             continue
         last = lines[-1]
-        rows.append(_figures(run, last, "last"))
+        rows.append(_figures(run, last, which="last"))
         best = min(lines, key=lambda line: _or_infinity(line.get("mlm_loss")))
         if best is not last:
-            rows.append(_figures(run, best, "best"))
+            rows.append(_figures(run, best, which="best"))
     return Table(
         title="Held-out evaluation",
         columns=(
@@ -237,7 +238,7 @@ def _held_out(runs: Sequence[Run]) -> Table:
     )
 
 
-def _figures(run: Run, line: Metrics, which: str) -> tuple[Cell, ...]:
+def _figures(run: Run, line: Metrics, *, which: str) -> tuple[Cell, ...]:
     loss = line.get("mlm_loss")
     return (
         run.title,

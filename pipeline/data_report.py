@@ -39,7 +39,9 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
     records = read_examples(dataset, manifest, split=TRAIN, copy=0)
     sample = list(itertools.islice(records, max(SAMPLE, examples)))
     try:
-        return _section(dataset, manifest, sample, title=title, examples=examples)
+        return _section(
+            dataset, manifest, sample=sample, title=title, examples=examples
+        )
     except KeyError as error:
         raise AlbertError(
             f"{dataset / MANIFEST} is damaged: it has no {error}; make the data again."
@@ -49,8 +51,8 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
 def _section(
     dataset: Path,
     manifest: DatasetManifest,
-    sample: list[dict[str, Any]],
     *,
+    sample: list[dict[str, Any]],
     title: str,
     examples: int,
 ) -> Section:
@@ -61,7 +63,7 @@ def _section(
         notes=_notes(manifest),
         plots=tuple(plots(manifest, sample)),
         tables=(_splits(manifest), *_inputs(manifest), _settings(manifest)),
-        examples=tuple(_examples(dataset, manifest, sample[:examples])),
+        examples=tuple(_examples(dataset, manifest, records=sample[:examples])),
     )
 
 
@@ -291,7 +293,7 @@ def _settings(manifest: DatasetManifest) -> Table:
 
 
 def _examples(
-    dataset: Path, manifest: DatasetManifest, records: list[dict[str, Any]]
+    dataset: Path, manifest: DatasetManifest, *, records: list[dict[str, Any]]
 ) -> list[Example]:
     piece = load_tokenizer(read_model(dataset)).piece
     task = manifest.config.sentence_task

@@ -56,6 +56,16 @@ def test_a_run_without_architecture_is_refused(tmp_path):
     assert str(refusal.value) == f"{folder / MODEL_CONFIG} does not exist."
 
 
+def test_a_setting_that_is_none_is_named_with_its_file(tmp_path):
+    folder = write_run(tmp_path / "run")
+    (folder / MODEL_CONFIG).write_text('{"width": 768}')
+    with pytest.raises(AlbertError) as refusal:
+        read_run(folder, title="run")
+    assert str(refusal.value).startswith(
+        f"{folder / MODEL_CONFIG}: 'width' is no setting of ModelConfig; "
+    )
+
+
 def test_a_line_that_is_still_being_written_is_left_out(tmp_path):
     folder = write_run(tmp_path / "run")
     with (folder / METRICS).open("a") as file:
