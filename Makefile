@@ -46,9 +46,10 @@ test-all: $(READY)  ## the slow tests: live parity, kills
 docs: $(READY)  ## rewrite the generated pages in docs/
 	$(BIN)/python docs/generate.py
 
-bench: $(READY)  ## speed of reading and what data realises; TEXT="--books DIR" DATA=DIR
+bench: $(READY)  ## speed of reading, vocab, make-data; TEXT="--books DIR" OPTIONS="--vocab DIR" DATA=DIR
 	$(BIN)/python -m benchmarks.reading $(TEXT)
-	$(BIN)/python benchmarks/data_quality.py $(DATA)
+	$(BIN)/python -m benchmarks.make_data $(TEXT) $(OPTIONS)
+	$(if $(DATA),$(BIN)/python benchmarks/data_quality.py $(DATA))
 
 build: $(READY)  ## a wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -1,0 +1,111 @@
+"""What no program could do without: SentencePiece alone, TensorFlow's serialization.
+
+The floor of `make-data` encodes every sentence once and serializes every row with
+TensorFlow; the floor of `vocab` trains SentencePiece on the same sample and reads the
+files.
+"""
+
+import itertools
+import os
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import sentencepiece
+
+from pipeline.input_file import InputFile
+from pipeline.normalization import rules_tsv
+from pipeline.readers import read_split
+from pipeline.splits import plan_splits
+from pipeline.tfrecord import read_records
+from pipeline.vocabulary import sample_sentences
+from schemas.config import VocabConfig
+from schemas.manifest import DatasetManifest
+from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
+
+# Rows that are serialized; the time is stated for all.
+SERIALIZED_ROWS = 20_000
+ENCODED_SENTENCES = 5000
+
+
+def encoding_seconds(sentences: list[str], model: bytes) -> float:
+    """Processor time of encoding all sentences once."""
+    processor = sentencepiece.SentencePieceProcessor()
+    processor.LoadFromSerializedProto(model)
+    start = time.process_time()
+    for first in range(0, len(sentences), ENCODED_SENTENCES):
+        batch = sentences[first : first + ENCODED_SENTENCES]
+        processor.Encode(batch, out_type=int, num_threads=1)
+    return time.process_time() - start
+
+
+def serializing_seconds(dataset: Path, manifest: DatasetManifest) -> float:
+    """Processor time for TensorFlow to make and serialize an Example for each row."""
+    # What it says of the processor.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow as tf
+
+    records: list[bytes] = []
+    for shard in manifest.shards:
+        with (dataset / shard.name).open("rb") as file:
+            wanted = SERIALIZED_ROWS - len(records)
+            records += itertools.islice(read_records(file), wanted)
+    parsed = (tf.train.Example.FromString(record).features for record in records)
+    rows = [
+        {name: list(values.int64_list.value) for name, values in row.feature.items()}
+        for row in parsed
+    ]
+    start = time.process_time()
+    for row in rows:
+        features = {
+            name: tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+            for name, values in row.items()
+        }
+        example = tf.train.Example(features=tf.train.Features(feature=features))
+        example.SerializeToString()
+    seconds = time.process_time() - start
+    return seconds / len(rows) * sum(shard.examples for shard in manifest.shards)
+
+
+def reading_seconds(files: list[InputFile]) -> float:
+    """Time to read, strip and segment all files in one process."""
+    start = time.perf_counter()
+    for split in plan_splits(files):
+        for _ in read_split(split, counts=Counter()):
+            pass
+    return time.perf_counter() - start
+
+
+def training_seconds(files: list[InputFile], config: VocabConfig) -> float:
+    """Time of SentencePiece alone for the sample that `vocab` trains on."""
+    sample = sample_sentences(plan_splits(files), config, workers=1).train
+    with tempfile.TemporaryDirectory() as folder:
+        rules, text = Path(folder, "rules.tsv"), Path(folder, "sentences.txt")
+        rules.write_text(
+            rules_tsv(cased=config.cased, keep_accents=config.keep_accents)
+        )
+        with text.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{sentence.text}\n" for sentence in sample)
+        del sample
+        start = time.perf_counter()
+        sentencepiece.SentencePieceTrainer.Train(
+            input=str(text),
+            model_prefix=f"{folder}/model",
+            model_type="unigram",
+            vocab_size=config.vocab_size,
+            character_coverage=config.character_coverage,
+            normalization_rule_tsv=str(rules),
+            pad_id=0,
+            unk_id=1,
+            bos_id=-1,
+            eos_id=-1,
+            pad_piece=PAD,
+            unk_piece=UNK,
+            control_symbols=[CLS, SEP, MASK],
+            user_defined_symbols=list(USER_SYMBOLS),
+            max_sentence_length=1 << 16,
+            num_threads=16,
+            minloglevel=2,
+        )
+        return time.perf_counter() - start

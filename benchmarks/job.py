@@ -1,0 +1,113 @@
+"""Run a command of albert and watch it: its time, and the memory of all processes."""
+
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+# How often memory is looked at.
+SAMPLE_SECONDS = 0.1
+
+
+class Run(NamedTuple):
+    """What a command took.
+
+    Attributes:
+        seconds: From start to end.
+        processor: User and system time of all its processes.
+        megabytes: Most of the sum of their proportional shares of memory (PSS).
+    """
+
+    seconds: float
+    processor: float
+    megabytes: float
+
+
+def run_albert(*arguments: str) -> Run:
+    """Run a command of albert to its end.
+
+    Raises:
+        SystemExit: It failed; with what it said.
+    """
+    program = "from cli.main import cli; cli()"
+    before, start = _processor_seconds(), time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    memory = _PeakMemory(process.pid)
+    memory.start()
+    said, _ = process.communicate()
+    seconds = time.perf_counter() - start
+    memory.stop()
+    if process.returncode:
+        sys.exit(f"albert {' '.join(arguments)} failed:\n{said}")
+    return Run(seconds, _processor_seconds() - before, memory.peak / 1e6)
+
+
+def _processor_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+class _PeakMemory(threading.Thread):
+    """Sums the memory of a process and all below it, again and again.
+
+    Attributes:
+        peak: The largest sum so far, in bytes.
+    """
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self.peak = 0
+        self._process = process
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.wait(SAMPLE_SECONDS):
+            total = sum(map(proportional_bytes, process_tree(self._process)))
+            self.peak = max(self.peak, total)
+
+    def stop(self) -> None:
+        """Stop looking."""
+        self._stopped.set()
+        self.join()
+
+
+def process_tree(root: int) -> Iterator[int]:
+    """A process and all that descend from it."""
+    parents = {
+        int(name): parent
+        for name in os.listdir("/proc")
+        if name.isdigit() and (parent := _parent(int(name)))
+    }
+    found = [root]
+    while found:
+        process = found.pop()
+        yield process
+        found += [child for child, parent in parents.items() if parent == process]
+
+
+def _parent(process: int) -> int:
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return 0
+    # Behind the name, which may hold anything: state, parent.
+    return int(status.rpartition(")")[2].split()[1])
+
+
+def proportional_bytes(process: int) -> int:
+    """The share of memory of a process, pages divided by who shares them."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))

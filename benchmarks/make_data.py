@@ -1,0 +1,260 @@
+"""Measure `albert make-data` and `albert vocab`: time, memory, stages, floors.
+
+    python -m benchmarks.make_data --books DIR
+    python -m benchmarks.make_data --books DIR --vocab DIR --workers 1,2
+    python -m benchmarks.make_data --wikipedia DIR --books DIR --vocab DIR --scale
+
+The defaults of both commands are measured: 512 pieces, 77 predictions, 10 copies;
+30,000 pieces from a million sentences. Each table is followed by the same as a line of
+JSON. Beside each job one of a few sentences is run; what exceeds its time is *marginal*.
+
+Without `--vocab` the vocabulary is trained first, and measured. With `--scale` jobs
+over a tenth of the files, chosen by hash, are compared to jobs over all of them.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+from benchmarks import floor
+from benchmarks.job import Run, run_albert
+from benchmarks.stages import sentences_of, stage_seconds
+from pipeline.formats import KINDS, Kind
+from pipeline.input_file import InputFile
+from pipeline.inputs import describe_inputs, find_inputs
+from pipeline.tokenizer import load_tokenizer, read_model
+from schemas.config import VocabConfig
+from schemas.manifest import DatasetManifest, read_manifest
+
+# Of the bytes of the files, what a scaled down job reads.
+SMALL_SHARE = 0.1
+# Sentences to sample when the sample is to be full with a tenth of the files already.
+FIXED_SAMPLE = 50_000
+FEW_SENTENCES = "He came late. She had left.\n\nWhy did it rain? Nobody knew.\n" * 20
+
+
+def main() -> None:
+    """Measure what is asked for and print it."""
+    arguments = parse_arguments()
+    files = find_inputs(
+        {kind: tuple(getattr(arguments, kind)) for kind in get_args(Kind)},
+        on_note=print,
+    )
+    for line in describe_inputs(files):
+        print(line)
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
+        scratch = Path(folder)
+        vocab = arguments.vocab
+        if vocab is None:
+            vocab = scratch / "vocab"
+            show("vocab", measure_vocab(files, vocab, workers=arguments.workers[-1]))
+        if arguments.scale:
+            for workers in arguments.workers:
+                figures = measure_scale(files, vocab, scratch, workers=workers)
+                show(f"scale, {workers} workers", figures)
+            return
+        marginal = {}
+        for workers in arguments.workers:
+            output = scratch / f"data-{workers}"
+            figures = measure_data(files, vocab, output, workers=workers)
+            marginal[workers] = figures["marginal seconds"]
+            show(f"make-data, {workers} workers", figures)
+        if len(marginal) > 1:
+            slow, fast = marginal[min(marginal)], marginal[max(marginal)]
+            show("workers", {"marginal speed-up": slow / fast})
+        show(
+            "make-data in one process, microseconds of processor time a row",
+            measure_stages(files, vocab, output, scratch / "stages"),
+        )
+
+
+def parse_arguments() -> argparse.Namespace:
+    """What is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for kind in KINDS:
+        parser.add_argument(f"--{kind}", nargs="*", default=[], metavar="PATH")
+    parser.add_argument("--vocab", type=Path, metavar="DIR")
+    parser.add_argument(
+        "--workers",
+        type=lambda text: [int(count) for count in text.split(",")],
+        default=[os.cpu_count() or 1],
+        metavar="N,N",
+    )
+    parser.add_argument("--scale", action="store_true")
+    parser.add_argument("--scratch", metavar="DIR", help="where data is written")
+    return parser.parse_args()
+
+
+def show(title: str, figures: dict[str, float]) -> None:
+    """Print a table and a line of JSON."""
+    print(f"\n{title}")
+    for name, value in figures.items():
+        digits = 0 if abs(value) >= 10_000 else 2 if abs(value) >= 1 else 4
+        print(f"  {name:44}{value:>14,.{digits}f}")
+    rounded = {name: round(value, 4) for name, value in figures.items()}
+    print(json.dumps({"what": title, **rounded}), flush=True)
+
+
+def inputs_of(files: list[InputFile]) -> Iterator[str]:
+    """The flags by which a command reads these files."""
+    for file in files:
+        yield from (f"--{file.kind}", file.path)
+
+
+def run_data(
+    files: list[InputFile], vocab: Path, output: Path, *, workers: int
+) -> tuple[Run, Run]:
+    """Run `make-data`, and the same over a few sentences."""
+    settings = ("--vocab", str(vocab), "--workers", str(workers), "--quiet")
+    few = output.with_name(f"{output.name}-few.txt")
+    few.write_text(FEW_SENTENCES)
+    empty_output = str(output.with_name(f"{output.name}-empty"))
+    empty = run_albert(
+        "make-data", "--text", str(few), "--output", empty_output, *settings
+    )
+    run = run_albert("make-data", *inputs_of(files), "--output", str(output), *settings)
+    return run, empty
+
+
+def measure_data(
+    files: list[InputFile], vocab: Path, output: Path, *, workers: int
+) -> dict[str, float]:
+    """Time and memory of `make-data`."""
+    run, empty = run_data(files, vocab, output, workers=workers)
+    manifest = read_manifest(output)
+    rows = sum(shard.examples for shard in manifest.shards)
+    pieces = sum(
+        copy["tokens"] for split in manifest.splits.values() for copy in split["copies"]
+    )
+    megabytes = sum(file.text_bytes for file in files) / 1e6
+    written = sum(shard.bytes for shard in manifest.shards)
+    return {
+        "rows": rows,
+        "MB of text": megabytes,
+        "seconds": run.seconds,
+        "seconds of an empty job": empty.seconds,
+        "marginal seconds": run.seconds - empty.seconds,
+        "processor seconds": run.processor,
+        "processor seconds of an empty job": empty.processor,
+        "milliseconds a row": 1e3 * run.seconds / rows,
+        "microseconds a written piece": 1e6 * run.seconds / pieces,
+        "rows a second": rows / run.seconds,
+        "MB of text a second": megabytes / run.seconds,
+        "bytes a row": written / rows,
+        "peak memory of all processes, MB": run.megabytes,
+    }
+
+
+def measure_stages(
+    files: list[InputFile], vocab: Path, dataset: Path, output: Path
+) -> dict[str, float]:
+    """Processor time a row of each stage, and of the floor."""
+    manifest: DatasetManifest = read_manifest(dataset)
+    model = read_model(vocab)
+    output.mkdir()
+    seconds = stage_seconds(
+        files, manifest.config, load_tokenizer(model), output=output
+    )
+    rows = sum(shard.examples for shard in manifest.shards)
+    total = sum(seconds.values())
+    encoding = floor.encoding_seconds(sentences_of(files), model)
+    serializing = floor.serializing_seconds(dataset, manifest)
+    figures = {
+        **seconds,
+        "all stages": total,
+        "floor: SentencePiece once": encoding,
+        "floor: TensorFlow's serialization": serializing,
+        "floor": encoding + serializing,
+    }
+    return {
+        **{name: 1e6 * value / rows for name, value in figures.items()},
+        "ratio to the floor": total / (encoding + serializing),
+    }
+
+
+def measure_vocab(
+    files: list[InputFile], output: Path, *, workers: int
+) -> dict[str, float]:
+    """Time and memory of `vocab`, beside SentencePiece alone and reading alone."""
+    run = run_vocab(files, output, workers=workers)
+    config = VocabConfig()
+    reading = floor.reading_seconds(files)
+    training = floor.training_seconds(files, config)
+    megabytes = sum(file.text_bytes for file in files) / 1e6
+    return {
+        "MB of text": megabytes,
+        "seconds": run.seconds,
+        "processor seconds": run.processor,
+        "MB of text a second": megabytes / run.seconds,
+        "peak memory of all processes, MB": run.megabytes,
+        "reading in one process, seconds": reading,
+        "SentencePiece alone, seconds": training,
+        "ratio to both": run.seconds / (reading + training),
+    }
+
+
+def run_vocab(files: list[InputFile], output: Path, *extra: str, workers: int) -> Run:
+    """Run `vocab`."""
+    settings = ("--output", str(output), "--workers", str(workers), "--quiet")
+    return run_albert("vocab", *inputs_of(files), *settings, *extra)
+
+
+def measure_scale(
+    files: list[InputFile], vocab: Path, scratch: Path, *, workers: int
+) -> dict[str, float]:
+    """Time and memory over a tenth of the files and over all of them."""
+    figures: dict[str, float] = {}
+    small = sample_files(files)
+    for name, part in (("small", small), ("whole", files)):
+        megabytes = sum(file.text_bytes for file in part) / 1e6
+        output = scratch / f"{name}-{workers}"
+        run, empty = run_data(part, vocab, output, workers=workers)
+        marginal = run.seconds - empty.seconds
+        sampled = run_vocab(
+            part,
+            scratch / f"vocab-{name}-{workers}",
+            *("--sample-sentences", str(FIXED_SAMPLE), "--vocab-size", "8000"),
+            workers=workers,
+        )
+        figures |= {
+            f"{name}: MB of text": megabytes,
+            f"{name}: seconds": run.seconds,
+            f"{name}: seconds of an empty job": empty.seconds,
+            f"{name}: marginal seconds a MB": marginal / megabytes,
+            f"{name}: processor seconds a MB": run.processor / megabytes,
+            f"{name}: peak memory, MB": run.megabytes,
+            f"{name}: peak memory of vocab, MB": sampled.megabytes,
+        }
+    for what in (
+        "marginal seconds a MB",
+        "peak memory, MB",
+        "peak memory of vocab, MB",
+    ):
+        figures[f"whole to small: {what}"] = (
+            figures[f"whole: {what}"] / figures[f"small: {what}"]
+        )
+    return figures
+
+
+def sample_files(files: list[InputFile]) -> list[InputFile]:
+    """A tenth of the text, in whole files, chosen by the hash of their names."""
+    room = SMALL_SHARE * sum(file.text_bytes for file in files)
+    chosen: list[InputFile] = []
+    for file in sorted(files, key=lambda file: _hash(Path(file.path).name)):
+        if file.text_bytes <= room:
+            chosen.append(file)
+            room -= file.text_bytes
+    return chosen
+
+
+def _hash(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""What each stage of `make-data` costs, in one process without Beam."""
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from pipeline import examples, readers, shards, spill
+from pipeline.input_file import InputFile
+from pipeline.shard_plan import plan_shards
+from pipeline.splits import plan_splits
+from pipeline.tfrecord import RecordWriter
+from pipeline.tokenizer import Tokenizer
+from schemas.config import DataConfig
+
+# What is measured: stage, where the function is looked up, its name. Time inside a
+# function that is measured itself counts there only.
+FUNCTIONS: tuple[tuple[str, Any, str], ...] = (
+    ("segmenting", readers, "split_sentences"),
+    ("encoding", Tokenizer, "encode"),
+    ("pieces", shards, "tokenize"),
+    ("packing and pairing", shards, "pack_copies"),
+    ("packing and pairing", examples, "make_pairs"),
+    ("packing and pairing", examples, "assemble"),
+    ("masking", examples, "mask"),
+    ("counting", examples, "count_batch"),
+    ("serializing", examples, "encode_rows"),
+    ("hashing and writing", RecordWriter, "write"),
+)
+
+
+class Clock:
+    """Processor time by stage; the stage entered last is the one that runs.
+
+    Attributes:
+        seconds: So far, by stage.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+        self._stages: list[str] = []
+        self._since = time.process_time()
+
+    def _turn(self) -> None:
+        now = time.process_time()
+        if self._stages:
+            self.seconds[self._stages[-1]] += now - self._since
+        self._since = now
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count time for a stage."""
+        self._turn()
+        self._stages.append(name)
+        try:
+            yield
+        finally:
+            self._turn()
+            self._stages.pop()
+
+    def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The same function, its time counted for a stage."""
+
+        def run(*arguments: Any, **named: Any) -> Any:
+            with self.stage(name):
+                return function(*arguments, **named)
+
+        return run
+
+
+def stage_seconds(
+    files: list[InputFile], config: DataConfig, tokenizer: Tokenizer, *, output: Path
+) -> dict[str, float]:
+    """Processor time of each stage of making a data set.
+
+    Args:
+        files: What to read.
+        config: Settings as resolved.
+        tokenizer: The vocabulary.
+        output: An empty folder.
+    """
+    clock = Clock()
+    plan, splits = plan_shards(config), plan_splits(files)
+    with ExitStack() as stack:
+        for stage, owner, name in FUNCTIONS:
+            timed = clock.timed(stage, getattr(owner, name))
+            stack.enter_context(mock.patch.object(owner, name, timed))
+        for split in splits:
+            with clock.stage("reading and cleaning"):
+                documents = readers.read_split(split, counts=Counter())
+                stretches = spill.write_spill(
+                    documents, split.number, plan=plan, output=output
+                )
+                spill.write_index(
+                    spill.index_path(output, split.number),
+                    stretches,
+                    fingerprint="",
+                    counts=Counter(),
+                    text_bytes=0,
+                )
+        for number in plan.shard_numbers():
+            with clock.stage("the rest"):
+                shards.write_shard(
+                    spill.read_spills(len(splits), number, output=output),
+                    plan.shard(number),
+                    tokenizer=tokenizer,
+                    config=config,
+                    output=output,
+                )
+    order = dict.fromkeys(["reading and cleaning", *(f[0] for f in FUNCTIONS)])
+    return {name: clock.seconds[name] for name in [*order, "the rest"]}
+
+
+def sentences_of(files: list[InputFile]) -> list[str]:
+    """All sentences of some files, as `make-data` reads them."""
+    return list(
+        itertools.chain.from_iterable(
+            document.text.split("\n")
+            for split in plan_splits(files)
+            for document in readers.read_split(split, counts=Counter())
+        )
+    )
