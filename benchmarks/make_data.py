@@ -6,7 +6,7 @@
 
 The defaults of both commands are measured: 512 pieces, 77 predictions, 10 copies;
 30,000 pieces from a million sentences. Each table is followed by the same as a line of
-JSON. Beside each job one of a few sentences is run; what exceeds its time is *marginal*.
+JSON. Beside each job runs one of a few sentences; what exceeds its time is *marginal*.
 
 Without `--vocab` the vocabulary is trained first, and measured. With `--scale` jobs
 over a tenth of the files, chosen by hash, are compared to jobs over all of them.
