@@ -266,16 +266,25 @@ def plan_lines(task: Task, *, workers: int) -> list[str]:
     tokenizer = load_tokenizer(task.model)
     expected = estimate(task.inputs, task.config, tokenizer=tokenizer)
     shards = plan_shards(task.config)
+    splits = counted(len(plan_splits(task.inputs)), "split")
     return [
-        f"plan: {len(plan_splits(task.inputs)):,} splits to read, "
-        f"{shards.train_shards:,} shards to train on and {shards.eval_shards:,} held "
-        f"out, {shards.copies} copies",
+        f"plan: {splits} to read, {counted(shards.train_shards, 'shard')} to train on "
+        f"and {shards.eval_shards:,} held out, {shards.copies} copies",
         f"about {expected.examples:,} examples in {expected.output_bytes / 1e6:,.0f} "
         f"MB, and {expected.waiting_bytes / 1e6:,.0f} MB of disk while it runs",
-        f"about {expected.seconds(workers):,.0f} s with {workers} workers on this "
-        f"machine, {expected.cpu_seconds / 3600:.3f} hours of a core, judging by "
+        f"about {expected.seconds(workers):,.0f} s with {counted(workers, 'worker')} "
+        f"on this machine, {expected.cpu_seconds:,.0f} s of a core, judging by "
         f"{expected.sample_bytes / 1e6:.1f} MB of the inputs",
     ]
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "split"), counted(1200, "split")
+    ('1 split', '1,200 splits')
+    """
+    return f"{number:,} {noun}{'s' if number != 1 else ''}"
 
 
 def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> str:

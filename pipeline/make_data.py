@@ -13,7 +13,7 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipeline import files as storage
-from pipeline.dataset import NOTHING_TO_TRAIN_ON, plan_dataset
+from pipeline.dataset import NOTHING_TO_TRAIN_ON, plan_dataset, tool_versions
 from pipeline.inputs import InputFile
 from pipeline.runners import LOCAL_RUNNER, Runner, choose_runner
 from pipeline.shard_plan import plan_shards
@@ -77,6 +77,7 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
         num_splits=len(splits),
         output=str(output),
         fingerprint=dataset.fingerprint(),
+        versions=tool_versions(),
     )
     transform = chain(splits, job, model=model, shuffle=shuffle)
     if runner.is_dry:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import apache_beam as beam
 
 from pipeline import spill
-from pipeline.dataset import DatasetPlan, write_dataset
+from pipeline.dataset import DatasetPlan, tool_versions, write_dataset
 from pipeline.documents import ShardDocument
 from pipeline.files import join, read_json, write_json
 from pipeline.readers import read_split
@@ -44,6 +44,7 @@ class Job:
         num_splits: Splits to read.
         output: The data set, here or on a cluster's storage.
         fingerprint: Of `dataset`; finished parts of another job do not have it.
+        versions: Of the tools on which the bytes depend, where the job was made.
     """
 
     dataset: DatasetPlan
@@ -51,6 +52,7 @@ class Job:
     num_splits: int
     output: str
     fingerprint: str
+    versions: dict[str, str]
 
 
 class JobStep(beam.DoFn):
@@ -58,6 +60,25 @@ class JobStep(beam.DoFn):
 
     def __init__(self, job: Job) -> None:
         self.job = job
+
+    def setup(self) -> None:
+        """Refuse to work where the same text would give other bytes.
+
+        Raises:
+            AlbertError: A tool has another version than where the job was made.
+        """
+        check_versions(tool_versions(), self.job.versions)
+
+
+def check_versions(here: dict[str, str], wanted: dict[str, str]) -> None:
+    """Refuse a worker whose tools are not those of the job."""
+    for tool, version in wanted.items():
+        if here.get(tool) != version:
+            raise AlbertError(
+                f"A worker has {tool} {here.get(tool)} where the job was made with "
+                f"{version}; build the workers' image from the same version of this "
+                "program."
+            )
 
 
 class ShardStep(JobStep):

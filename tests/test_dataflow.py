@@ -1,5 +1,7 @@
 """A job for Dataflow, made in full and never submitted (Beam's `--dry_run=true`)."""
 
+import itertools
+
 import pytest
 
 from pipeline.formats import KINDS
@@ -60,7 +62,7 @@ def test_the_graph_is_one_linear_chain_of_standard_steps(job):
         ("AllShards", "beam:transform:group_by_key:v1"),
         ("WriteManifest", "beam:transform:pardo:v1"),
     ]
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in itertools.pairwise(steps):
         assert list(before.outputs.values()) == list(after.inputs.values())
 
 

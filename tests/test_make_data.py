@@ -13,6 +13,7 @@ import time
 import pytest
 
 from pipeline import transforms
+from pipeline.dataset import tool_versions
 from pipeline.formats import KINDS
 from pipeline.inputs import find_inputs
 from pipeline.make_data import make_data
@@ -144,6 +145,16 @@ def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_
     run(texts, model, tmp_path / "d", config=other)
     (tmp_path / "d/manifest.json").unlink()
     assert run(texts, model, tmp_path / "d") == files
+
+
+def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        transforms, "tool_versions", lambda: tool_versions() | {"sentencex": "0.1"}
+    )
+    with pytest.raises(
+        AlbertError, match=r"^A worker has sentencex 0.1 where the job was made with 1"
+    ):
+        run(texts, model, tmp_path / "d")
 
 
 def test_another_seed_gives_other_records_of_the_same_text(

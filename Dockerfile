@@ -1,0 +1,21 @@
+# The image of make-data's workers on a cluster: this program, Beam and what reading text
+# needs. TensorFlow and Keras are for training and stay out of it.
+#
+#     docker build --tag REGION-docker.pkg.dev/PROJECT/albert/worker:1 .
+#
+# Python's minor version and Beam's version have to be those of the machine that submits
+# the job.
+ARG PYTHON=3.11
+ARG BEAM=2.77.0
+
+FROM python:${PYTHON}-slim AS build
+COPY . /albert
+RUN pip wheel --no-deps --wheel-dir /wheels /albert
+
+FROM apache/beam_python${PYTHON}_sdk:${BEAM}
+COPY --from=build /wheels /wheels
+COPY constraints.txt /wheels/
+RUN pip install --no-cache-dir --constraint /wheels/constraints.txt \
+        google-crc32c numpy pyarrow sentencepiece sentencex zstandard \
+    && pip install --no-cache-dir --no-deps /wheels/*.whl \
+    && python -c "import pipeline.transforms"
