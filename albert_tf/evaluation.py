@@ -1,9 +1,10 @@
 """Held-out losses and accuracies, always over the same examples and masks."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
+from keras import ops
 
 from albert_tf.checkpoints import assign_arrays
 from albert_tf.data_check import check_model_fits, check_same_vocabulary
@@ -11,13 +12,16 @@ from albert_tf.input_pipeline import Records, evaluation_batches
 from albert_tf.interruption import StopRequest
 from albert_tf.metrics import Metrics, means, perplexity
 from albert_tf.micro_batch import MAX_PIECES
-from albert_tf.pretrainer import AlbertPretrainer, Sums, pretraining_sums
+from albert_tf.pretrainer import AlbertPretrainer, Batch, Sums, pretraining_sums
 from albert_tf.progress import Progress
+from albert_tf.steps import compiled
 from albert_tf.trained_model import run_checkpoint, run_config
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
 from schemas.layout import DATA_MANIFEST
 from schemas.manifest import DatasetManifest, read_manifest
+
+Tensor = Any
 
 
 def evaluate(
@@ -52,6 +56,11 @@ def evaluate(
         sums = HeldOut(model, records, examples=examples).sums(progress=progress)
     assert sums is not None, "only a stop request makes it so"
     return {"step": checkpoint.state["step"], "examples": examples, **_report(sums)}
+
+
+def _stacked_sums(model: AlbertPretrainer, batch: Batch) -> Tensor:
+    """The `Sums` of a batch, without dropout, as one tensor `[6]`."""
+    return ops.stack(pretraining_sums(model, batch))
 
 
 def _report(sums: Sums) -> Metrics:
@@ -108,12 +117,7 @@ class HeldOut:
         self._records = records
         length = records.manifest.config.max_seq_length
         self._batch_size = max(1, MAX_PIECES // length)
-        self._batches = evaluation_batches(
-            records, batch_size=self._batch_size, examples=examples
-        )
-        self._measure = tf.function(
-            lambda batch: tf.stack(pretraining_sums(model, batch)), autograph=False
-        )
+        self._measure = compiled(_stacked_sums, model)
 
     def sums(
         self, *, progress: Progress | None = None, stop: StopRequest | None = None
@@ -124,14 +128,12 @@ class HeldOut:
             AlbertError: A record is corrupt; names file and place.
         """
         total = np.zeros(len(Sums._fields))
-        try:
-            for batch in self._batches:
-                if stop is not None and stop.reason:
-                    return None
-                total += self._measure(batch).numpy()
-                if progress is not None:
-                    progress.advance(self._batch_size)
-        except tf.errors.OpError as error:
-            shards = self._records.manifest.shard_files("eval", 0)
-            raise self._records.explain(error, shards) from error
+        for batch in evaluation_batches(
+            self._records, batch_size=self._batch_size, examples=self.examples
+        ):
+            if stop is not None and stop.reason:
+                return None
+            total += self._measure(batch)
+            if progress is not None:
+                progress.advance(self._batch_size)
         return Sums(*total.tolist())

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from albert_tf.corrupt_records import CorruptRecord, first_corrupt, read_checked
@@ -30,6 +31,10 @@ SHUFFLE_WINDOW = 16384
 
 # The label of a row that is no example: it has no masked pieces and no pair.
 NO_LABEL = -1
+
+# Where TensorFlow only reads, the memory of the GPUs is for whoever computes.
+if keras.backend.backend() != "tensorflow":
+    tf.config.set_visible_devices([], "GPU")
 
 # TensorFlow would rewrite the functions below to find loops over tensors in them.
 as_written = tf.autograph.experimental.do_not_convert
@@ -96,6 +101,7 @@ def training_batches(
     start: int,
     micro_batch_size: int,
     micro_batches: int,
+    devices: int = 1,
 ) -> Iterator[Batch]:
     """The batches of training steps, without end.
 
@@ -105,19 +111,24 @@ def training_batches(
         start: Examples already consumed.
         micro_batch_size: M.
         micro_batches: K, micro-batches in a step.
+        devices: K is filled up to a multiple of it, with rows that count nowhere.
 
     Yields:
-        Dicts of tensors `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`.
+        Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`.
 
     Raises:
         AlbertError: A record is corrupt; names file and place.
     """
     stream = training_records(records, seed=seed, start=start)
     batches = records.parse(stream.batch(micro_batch_size, drop_remainder=True))
-    batches = batches.batch(micro_batches, drop_remainder=True).prefetch(2)
+    batches = batches.batch(micro_batches, drop_remainder=True)
+    if micro_batches % devices:
+        full = -(-micro_batches // devices) * devices
+        batches = batches.map(functools.partial(fill_up, batch_size=full))
+    batches = batches.prefetch(2).with_options(_deterministic())
     position = start
     try:
-        for batch in batches.with_options(_deterministic()):
+        for batch in batches.as_numpy_iterator():
             yield batch
             position += micro_batch_size * micro_batches
     except tf.errors.OpError as error:
@@ -160,19 +171,26 @@ def training_records(records: Records, *, seed: int, start: int) -> tf.data.Data
 
 def evaluation_batches(
     records: Records, *, batch_size: int, examples: int
-) -> tf.data.Dataset:
+) -> Iterator[Batch]:
     """The first examples of the eval split, in the order of the files.
 
     The last batch is filled up with rows that count nowhere.
 
-    Returns:
-        Dicts of tensors `[B, ...]`, features as in `pretrainer.BATCH_FEATURES`.
+    Yields:
+        Dicts of arrays `[B, ...]`, features as in `pretrainer.BATCH_FEATURES`.
+
+    Raises:
+        AlbertError: A record is corrupt; names file and place.
     """
     shards = records.manifest.shard_files("eval", 0)
     names = tf.data.Dataset.from_tensor_slices([shard.name for shard in shards])
     stream = names.flat_map(records.of_shard).take(examples).batch(batch_size)
     fill = functools.partial(fill_up, batch_size=batch_size)
-    return records.parse(stream).map(fill).prefetch(2).with_options(_deterministic())
+    batches = records.parse(stream).map(fill).prefetch(2)
+    try:
+        yield from batches.with_options(_deterministic()).as_numpy_iterator()
+    except tf.errors.OpError as error:
+        raise records.explain(error, shards) from error
 
 
 @as_written

@@ -9,14 +9,13 @@ import math
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from keras import ops
 
 from albert_tf.input_pipeline import Records, evaluation_batches
 from albert_tf.micro_batch import MAX_PIECES
 from albert_tf.pretrainer import AlbertPretrainer, Batch
 from albert_tf.progress import Progress
-from schemas.layout import EVAL
+from albert_tf.steps import compiled
 
 Tensor = Any
 
@@ -54,18 +53,14 @@ def layer_similarities(
     """
     length = records.manifest.config.max_seq_length
     batch_size = min(examples, max(1, MAX_PIECES // length))
-    sums = tf.function(lambda batch: similarity_sums(model, batch), autograph=False)
+    sums = compiled(similarity_sums, model)
     total = np.zeros((model.config.num_hidden_layers, 3))
     pieces = 0
     batches = evaluation_batches(records, batch_size=batch_size, examples=examples)
-    try:
-        for batch in batches:
-            total += sums(batch).numpy()
-            pieces += int(batch["input_mask"].numpy().sum())
-            progress.advance(batch_size)
-    except tf.errors.OpError as error:
-        shards = records.manifest.shard_files(EVAL, 0)
-        raise records.explain(error, shards) from error
+    for batch in batches:
+        total += sums(batch)
+        pieces += int(batch["input_mask"].sum())
+        progress.advance(batch_size)
     means = (total / pieces).tolist()
     return [LayerSimilarity(layer, *row) for layer, row in enumerate(means, start=1)]
 

@@ -16,7 +16,7 @@ MEMORY_SHARE = 0.5
 CGROUP = Path("/sys/fs/cgroup")
 
 
-def derive_micro_batch_size(
+def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
     batch_size: int,
     config: ModelConfig,
     *,
@@ -24,16 +24,18 @@ def derive_micro_batch_size(
     predictions: int,
     free_bytes: int,
     precision: Precision = "float32",
+    devices: int = 1,
 ) -> int:
-    """The largest divisor of the batch whose activations fit.
+    """The largest divisor of the batch, or of a device's share, whose activations fit.
 
     Args:
         batch_size: Sequences in a step.
         config: The architecture.
         length: S.
         predictions: P.
-        free_bytes: Memory that is free now.
+        free_bytes: Memory that is free now, for all devices.
         precision: Of the computation.
+        devices: How many micro-batches are computed at the same time.
 
     >>> derive_micro_batch_size(
     ...     32, ModelConfig(), length=512, predictions=77, free_bytes=16 << 30
@@ -43,9 +45,10 @@ def derive_micro_batch_size(
     per_sequence = activation_bytes(
         config, length=length, predictions=predictions, precision=precision
     )
-    fitting = int(free_bytes * MEMORY_SHARE) // per_sequence
-    most = max(1, min(fitting, MAX_PIECES // length))
-    return max(size for size in range(1, most + 1) if batch_size % size == 0)
+    fitting = int(free_bytes * MEMORY_SHARE) // (per_sequence * devices)
+    most = max(1, min(fitting, MAX_PIECES // length, batch_size // devices))
+    share = batch_size if batch_size % devices else batch_size // devices
+    return max(size for size in range(1, most + 1) if share % size == 0)
 
 
 def free_memory_bytes(cgroup: Path = CGROUP) -> int:

@@ -5,7 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from albert_tf.checkpoints import assign_arrays, has_checkpoint, load_newest
+from albert_tf.checkpoints import (
+    Checkpoint,
+    assign_arrays,
+    has_checkpoint,
+    load_newest,
+)
 from albert_tf.corrupt_records import SkippedRecords
 from albert_tf.data_check import (
     check_has_training_examples,
@@ -23,7 +28,7 @@ from albert_tf.metrics import Metrics, MetricsLog
 from albert_tf.micro_batch import derive_micro_batch_size, free_memory_bytes
 from albert_tf.pretrainer import AlbertPretrainer
 from albert_tf.progress import Progress
-from albert_tf.steps import TrainingSteps
+from albert_tf.steps import TrainingSteps, backend, training_steps
 from albert_tf.training_loop import RunState, TrainingLoop
 from albert_tf.warm_start import check_can_start_from, start_from
 from schemas.config import ModelConfig, TrainConfig
@@ -94,11 +99,12 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     config = train_config.resolved()
     job = Job(model_config, config, manifest, data, output, init_from)
     with Progress(quiet=quiet) as progress, stop_requests(max_seconds) as stop:
-        model = AlbertPretrainer(model_config, precision=config.precision)
-        steps = TrainingSteps(model, optimizer=config.optimizer, seed=config.seed)
-        state = resume(steps, output, progress.say)
-        if state is None:
-            state = start(steps, job, progress.say)
+        checkpoint = load_newest(output, progress.say)
+        if checkpoint is None:
+            steps, state = start(job, progress.say)
+        else:
+            steps, state = resume(job, checkpoint)
+            progress.say(f"Continuing {output} after step {state.step}.")
         loop = make_loop(job, steps, state, progress=progress, stop=stop)
         reason = loop.train()
         loop.log.close()
@@ -146,6 +152,7 @@ def check_run(
     Raises:
         AlbertError: Names what does not fit and the remedy.
     """
+    backend()
     manifest = read_manifest(data)
     check_model_fits(model_config, manifest, data=data)
     check_task_fits(model_config, manifest, data=data)
@@ -162,32 +169,30 @@ def check_run(
     )
 
 
-def resume(steps: TrainingSteps, run: Path, say: Say) -> RunState | None:
-    """Load the newest whole checkpoint of a run; None if it has none."""
-    checkpoint = load_newest(run, say)
-    if checkpoint is None:
-        return None
-    assign_arrays(steps.model.weights_by_path, checkpoint.weights)
+def resume(job: Job, checkpoint: Checkpoint) -> tuple[TrainingSteps, RunState]:
+    """A run as it was when a checkpoint was saved."""
+    model = AlbertPretrainer(job.model_config, precision=job.config.precision)
+    assign_arrays(model.weights_by_path, checkpoint.weights)
+    steps = training_steps(model, job.config)
     assign_arrays(steps.slots, checkpoint.slots)
-    say(f"Continuing {run} after step {checkpoint.state['step']}.")
-    return RunState(**checkpoint.state)
+    return steps, RunState(**checkpoint.state)
 
 
-def start(steps: TrainingSteps, job: Job, say: Say) -> RunState:
+def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
     """Begin a run: first weights, the files that never change, step 0."""
+    model = AlbertPretrainer(job.model_config, precision=job.config.precision)
     initialize_weights(
-        steps.model,
+        model,
         standard_deviation=job.model_config.initializer_range,
         seed=job.config.seed,
     )
     if job.init_from is not None:
-        start_from(
-            steps.model, job.init_from, manifest=job.manifest, data=job.data, say=say
-        )
+        start_from(model, job.init_from, manifest=job.manifest, data=job.data, say=say)
     remove_leftovers(job.run)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     for source, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
         copy_whole(job.data / source, job.run / target)
+    steps = training_steps(model, job.config)
     micro_batch_size = job.config.micro_batch_size or derive_micro_batch_size(
         job.config.batch_size,
         job.model_config,
@@ -195,8 +200,9 @@ def start(steps: TrainingSteps, job: Job, say: Say) -> RunState:
         predictions=job.manifest.config.max_predictions_per_seq or 0,
         free_bytes=free_memory_bytes(),
         precision=job.config.precision,
+        devices=steps.num_devices,
     )
-    return RunState(micro_batch_size)
+    return steps, RunState(micro_batch_size)
 
 
 def remove_leftovers(run: Path) -> None:
@@ -262,6 +268,7 @@ def make_loop(
         start=state.examples,
         micro_batch_size=state.micro_batch_size,
         micro_batches=job.config.batch_size // state.micro_batch_size,
+        devices=steps.num_devices,
     )
     return TrainingLoop(
         run=job.run,

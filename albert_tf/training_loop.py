@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.compute_cost import flops_text, training_flops
@@ -21,7 +20,7 @@ from albert_tf.metrics import MetricsLog, means, metrics_text
 from albert_tf.pretrainer import Batch, Sums
 from albert_tf.progress import Progress, duration_text
 from albert_tf.schedule import learning_rate, peak_learning_rate
-from albert_tf.steps import TrainingSteps
+from albert_tf.steps import TrainingSteps, step_counts
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError
 
@@ -170,12 +169,12 @@ class TrainingLoop:
         self.progress.say("Compiling the step ...")
         batch = self._next_batch()
         self.batches = itertools.chain([batch], self.batches)
-        part = {name: values[0] for name, values in batch.items()}
+        micro, devices = self.state.micro_batch_size, self.steps.num_devices
+        part = {name: values[:devices] for name, values in batch.items()}
         if not self.progress.is_quiet:
             self._measure_machine(part)
-        micro = self.state.micro_batch_size
         num_micro = self.config.batch_size // micro
-        step_seconds = self.steps.compile(part) * num_micro
+        step_seconds = self.steps.compile(part) * math.ceil(num_micro / devices)
         left = self.config.steps - self.state.step
         self.progress.say(
             f"A step of {self.config.batch_size} sequences ({num_micro} x {micro}) "
@@ -185,13 +184,12 @@ class TrainingLoop:
 
     def _measure_machine(self, batch: Batch) -> None:
         """Find out what the machine can do and how much of it a sequence takes."""
-        self._pace.matrix_rate = rate_for_training(
-            self.config.precision, self.progress.say
-        )
+        rate = rate_for_training(self.config.precision, self.progress.say)
+        self._pace.matrix_rate = rate * self.steps.num_devices
         self._pace.sequence_flops = training_flops(
             self.steps.model.config,
-            length=batch["input_ids"].shape[1],
-            predictions=batch["masked_lm_ids"].shape[1],
+            length=batch["input_ids"].shape[-1],
+            predictions=batch["masked_lm_ids"].shape[-1],
         )
 
     def _step(self) -> bool:
@@ -206,7 +204,7 @@ class TrainingLoop:
         state = self.state
         check_is_number(sums[0] + sums[3], "loss", step=state.step + 1, run=self.run)
         rate = self._learning_rate(state.step)
-        norm = float(self.steps.apply(rate))
+        norm = self.steps.apply(rate)
         check_is_number(norm, "gradient", step=state.step + 1, run=self.run)
         state.step += 1
         state.examples += self.config.batch_size
@@ -214,7 +212,7 @@ class TrainingLoop:
         self._pace.steps += 1
         self._pace.seconds += seconds
         self._pace.waiting_seconds += waited
-        self._pace.pieces += float(tf.reduce_sum(batch["input_mask"]))
+        self._pace.pieces += float(np.sum(batch["input_mask"]))
         self._record(sums, seconds, learning_rate=rate, gradient_norm=norm)
         return True
 
@@ -233,25 +231,19 @@ class TrainingLoop:
 
     def _accumulate(self, batch: Batch) -> Array | None:
         """The gradients of a step, added up; its sums, None when asked to stop."""
-        sums = np.zeros(())
-        mlm_count = tf.reduce_sum(batch["masked_lm_weights"])
-        has_label = batch["sentence_order_labels"] >= 0
-        sentence_count = tf.reduce_sum(tf.cast(has_label, tf.float32))
-        piece_count = tf.cast(tf.reduce_sum(batch["input_mask"]), tf.float32)
-        for micro in range(batch["input_ids"].shape[0]):
+        sums, devices = np.zeros(()), self.steps.num_devices
+        counts = step_counts(batch)
+        for micro in range(0, len(batch["input_ids"]), devices):
             if self.stop.reason:
                 return None
-            part = {name: values[micro] for name, values in batch.items()}
-            values = self.steps.accumulate(
-                part,
-                mlm_count=mlm_count,
-                sentence_count=sentence_count,
-                piece_count=piece_count,
+            sums = sums + self.steps.accumulate(
+                {name: v[micro : micro + devices] for name, v in batch.items()},
+                counts=counts,
                 step=self.state.step,
                 micro=micro,
             )
-            sums = sums + values.numpy()
-            self.progress.advance(self.state.micro_batch_size)
+            left = self.config.batch_size - micro * self.state.micro_batch_size
+            self.progress.advance(min(devices * self.state.micro_batch_size, left))
         return sums
 
     def _learning_rate(self, step: int) -> float:

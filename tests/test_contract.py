@@ -81,7 +81,7 @@ def test_any_valid_instance_is_read_as_it_was_written(batch):
         (read,) = evaluation_batches(
             records, batch_size=len(batch), examples=len(batch)
         )
-    read = {name: values.numpy().tolist() for name, values in read.items()}
+    read = {name: values.tolist() for name, values in read.items()}
     for row, (ids, b_start, places, labels, order) in enumerate(batch):
         segments = [int(i >= b_start) for i in range(len(ids))]
         assert {name: values[row] for name, values in read.items()} == {

@@ -14,7 +14,8 @@ from albert_tf.pretrainer import (
     pretraining_sums,
     step_loss,
 )
-from albert_tf.steps import TrainingSteps
+from albert_tf.steps import step_counts, training_steps
+from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
 
@@ -153,10 +154,11 @@ def test_training_with_the_loss_brings_neighbouring_layers_closer():
     similarity = {}
     for weight in (0.0, 1.0):
         config = dataclasses.replace(SMALL, layer_consistency_weight=weight)
-        steps = TrainingSteps(lively_model(config), optimizer="lamb", seed=1)
+        steps = training_steps(lively_model(config), TrainConfig())
         for step in range(40):
-            batch = batches[step % 4]
-            steps.accumulate(tensors(batch), **counts_of(batch), step=step, micro=0)
+            batch = {name: v[None] for name, v in batches[step % 4].items()}
+            counts = step_counts(batch)
+            steps.accumulate(batch, counts=counts, step=step, micro=0)
             steps.apply(0.01)
         *_, layers = steps.model(tensors(batches[0]), every_layer=True)
         similarity[weight] = cosines(layers, batches[0]["input_mask"]).mean()

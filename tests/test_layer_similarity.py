@@ -42,7 +42,7 @@ def measure(model, records, examples=7):
 
 def expected(rows, batch):
     """Distances, cosines and degrees over pieces, from the rows between layers."""
-    is_piece = batch["input_mask"].numpy().reshape(-1) == 1
+    is_piece = batch["input_mask"].reshape(-1) == 1
     rows = [np.asarray(r, np.float64)[is_piece] for r in rows]
     means = []
     for before, after in itertools.pairwise(rows):
@@ -109,9 +109,9 @@ def test_transformers_has_the_same_rows_between_its_layers(records, weights):
     theirs = huggingface_model(DEEP, weights).eval().albert
     with torch.no_grad():
         states = theirs(
-            input_ids=torch.tensor(batch["input_ids"].numpy()).long(),
-            attention_mask=torch.tensor(batch["input_mask"].numpy()).long(),
-            token_type_ids=torch.tensor(batch["segment_ids"].numpy()).long(),
+            input_ids=torch.tensor(batch["input_ids"]).long(),
+            attention_mask=torch.tensor(batch["input_mask"]).long(),
+            token_type_ids=torch.tensor(batch["segment_ids"]).long(),
             output_hidden_states=True,
         ).hidden_states
     rows = [state.reshape(-1, DEEP.hidden_size).numpy() for state in states]

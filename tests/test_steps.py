@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from albert_tf.pretrainer import AlbertPretrainer, Sums
-from albert_tf.steps import TrainingSteps, dropout_key
+from albert_tf.steps import dropout_key, step_counts, training_steps
+from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import (
     SMALL,
@@ -23,25 +23,23 @@ def make_steps(config=SMALL, *, optimizer="lamb", seed=1):
     weights = lively_weights(model)
     for path, weight in model.weights_by_path.items():
         weight.assign(weights[path])
-    return TrainingSteps(model, optimizer=optimizer, seed=seed)
+    return training_steps(model, TrainConfig(optimizer=optimizer, seed=seed))
 
 
 def accumulate(steps, batch, *, step=0, micro_batches=1):
     """Accumulate a batch cut into micro-batches; the sums of all."""
+    parts = micro_batched(batch, micro_batches)
+    counts = step_counts(parts)
     total = np.zeros(())
-    counts = {
-        "mlm_count": tf.reduce_sum(batch["masked_lm_weights"]),
-        "sentence_count": tf.constant(float(len(batch["sentence_order_labels"]))),
-        "piece_count": tf.constant(float(batch["input_mask"].sum())),
-    }
     for micro in range(micro_batches):
-        part = {
-            name: tf.constant(np.array_split(values, micro_batches)[micro])
-            for name, values in batch.items()
-        }
-        values = steps.accumulate(part, **counts, step=step, micro=micro)
-        total = total + values.numpy()
+        part = {name: values[micro : micro + 1] for name, values in parts.items()}
+        total = total + steps.accumulate(part, counts=counts, step=step, micro=micro)
     return Sums(*total.tolist()[:6])
+
+
+def micro_batched(batch, number):
+    """A batch `[B, ...]` as `[number, B / number, ...]`."""
+    return {n: v.reshape(number, -1, *v.shape[1:]) for n, v in batch.items()}
 
 
 def weights_of(steps):
@@ -103,8 +101,7 @@ def test_discard_forgets_what_was_accumulated():
 def test_compiling_changes_nothing():
     steps = make_steps()
     before = weights_of(steps)
-    batch = {name: tf.constant(v) for name, v in random_batch(SMALL).items()}
-    assert steps.compile(batch) > 0
+    assert steps.compile(micro_batched(random_batch(SMALL), 1)) > 0
     assert float(steps.apply(0.1)) == 0.0
     fresh = make_steps()
     assert {slot: v.numpy().any() for slot, v in fresh.slots.items()} == dict.fromkeys(

@@ -15,7 +15,7 @@ import pytest
 import safetensors.numpy
 
 from albert_tf.finished import finished_step, read_metrics
-from albert_tf.steps import TrainingSteps
+from albert_tf.tensorflow_steps import TensorFlowSteps
 from albert_tf.train import check_run, copy_whole, pretrain
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
@@ -62,7 +62,7 @@ def final(run):
 
 def signal_at_micro_batch(monkeypatch, number, *, which=signal.SIGTERM):
     """Have this process signalled while it computes its n-th micro-batch."""
-    accumulate, calls = TrainingSteps.accumulate, []
+    accumulate, calls = TensorFlowSteps.accumulate, []
 
     def signalled(self, *args, **kwargs):
         calls.append(None)
@@ -70,7 +70,7 @@ def signal_at_micro_batch(monkeypatch, number, *, which=signal.SIGTERM):
             os.kill(os.getpid(), which)
         return accumulate(self, *args, **kwargs)
 
-    monkeypatch.setattr(TrainingSteps, "accumulate", signalled)
+    monkeypatch.setattr(TensorFlowSteps, "accumulate", signalled)
 
 
 @pytest.fixture(scope="module")

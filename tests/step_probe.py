@@ -1,0 +1,78 @@
+"""Three optimizer steps on the backend of Keras and on so many devices of the CPU.
+
+Run as a program by `test_devices.py`: writes losses, weights and slots to an .npz file.
+A step has three micro-batches, so that on two devices the last group is half empty.
+"""
+
+import dataclasses
+import os
+import sys
+
+import keras
+import numpy as np
+
+from tests.batches import random_batch
+from tests.huggingface_albert import SMALL, lively_weights
+
+MICRO_BATCHES = 3
+
+
+def split_cpu(devices):
+    """Have this backend see the CPU as several devices, before it looks."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        (cpu,) = tf.config.list_physical_devices("CPU")
+        parts = [tf.config.LogicalDeviceConfiguration() for _ in range(devices)]
+        tf.config.set_logical_device_configuration(cpu, parts)
+    else:
+        os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+
+
+def filled_up(batch, devices):
+    """A batch as micro-batches `[K, 2, ...]`, with empty ones so that N divides K."""
+    missing = -MICRO_BATCHES % devices
+    parts = {}
+    for name, values in batch.items():
+        values = values.reshape(MICRO_BATCHES, 2, *values.shape[1:])
+        fill = -1 if name == "sentence_order_labels" else 0
+        empty = np.full((missing, *values.shape[1:]), fill, values.dtype)
+        parts[name] = np.concatenate([values, empty])
+    return parts
+
+
+def three_steps(*, dropout):
+    """Losses, weights and slots after each of three steps, by name and step."""
+    from albert_tf.pretrainer import AlbertPretrainer
+    from albert_tf.steps import step_counts, training_steps
+    from schemas.config import TrainConfig
+
+    config = dataclasses.replace(
+        SMALL, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
+    )
+    model = AlbertPretrainer(config)
+    values = lively_weights(model)
+    for name, weight in model.weights_by_path.items():
+        weight.assign(values[name])
+    steps = training_steps(model, TrainConfig(seed=7))
+    devices = steps.num_devices
+    results = {"devices": devices}
+    for step in range(3):
+        batch = filled_up(
+            random_batch(config, rows=2 * MICRO_BATCHES, seed=step), devices
+        )
+        losses = np.zeros(6)
+        for micro in range(0, MICRO_BATCHES, devices):
+            part = {n: v[micro : micro + devices] for n, v in batch.items()}
+            counts = step_counts(batch)
+            losses += steps.accumulate(part, counts=counts, step=step, micro=micro)
+        results[f"losses {step}"] = losses
+        results[f"norm {step}"] = steps.apply(0.01)
+        for name, variable in {**model.weights_by_path, **steps.slots}.items():
+            results[f"{name} {step}"] = variable.numpy()
+    return results
+
+
+if __name__ == "__main__":
+    split_cpu(int(sys.argv[2]))
+    np.savez(sys.argv[1], **three_steps(dropout=float(sys.argv[3])))

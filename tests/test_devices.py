@@ -1,0 +1,59 @@
+"""A step on several devices is the step of one."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.step_probe import three_steps
+
+
+def probe(path, *, backend, devices, dropout=0.0):
+    """What `step_probe` computes in a process of its own."""
+    environment = os.environ | {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
+    arguments = [str(path), str(devices), str(dropout)]
+    command = [sys.executable, "-m", "tests.step_probe", *arguments]
+    subprocess.run(command, check=True, env=environment)
+    results = dict(np.load(path))
+    assert results.pop("devices") == devices
+    return results
+
+
+def assert_same(ours, theirs, *, tolerance):
+    """Every tensor is the same after one step, norm-wise; ten times that after more."""
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        if "/key/bias" not in name:  # its gradient is rounding alone
+            norm = np.linalg.norm(theirs[name])
+            most = tolerance * norm * (1 if name.endswith(" 0") else 10)
+            assert np.linalg.norm(ours[name] - theirs[name]) <= most, name
+
+
+def test_two_devices_take_the_steps_of_one(tmp_path):
+    """With dropout, whose masks depend on the place in the step and not on a device."""
+    one = three_steps(dropout=0.1)
+    assert one.pop("devices") == 1
+    two = probe(tmp_path / "2.npz", backend="tensorflow", devices=2, dropout=0.1)
+    assert_same(two, one, tolerance=1e-6)
+
+
+@pytest.mark.slow
+def test_two_devices_take_the_steps_of_one_under_jax(tmp_path):
+    pytest.importorskip("jax")
+    one, two = (
+        probe(tmp_path / f"{devices}.npz", backend="jax", devices=devices, dropout=0.1)
+        for devices in (1, 2)
+    )
+    assert_same(two, one, tolerance=1e-6)
+
+
+@pytest.mark.slow
+def test_jax_takes_the_steps_of_tensorflow(tmp_path):
+    pytest.importorskip("jax")
+    ours, theirs = (
+        probe(tmp_path / f"{backend}.npz", backend=backend, devices=1)
+        for backend in ("jax", "tensorflow")
+    )
+    assert_same(ours, theirs, tolerance=1e-5)
