@@ -247,6 +247,15 @@ def _read_shapes(path: Path) -> Shapes:
         return {name: tuple(file.get_slice(name).get_shape()) for name in names}
 
 
+def arrays_sha256(arrays: Mapping[str, Any]) -> str:
+    """A hash of the names and values of arrays."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
 def arrays_of(variables: Mapping[str, Any]) -> Arrays:
     """Variables of any backend as arrays, for a checkpoint."""
     return {name: variable.numpy() for name, variable in variables.items()}

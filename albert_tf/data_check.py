@@ -1,5 +1,6 @@
 """Whether a model, a data set and a run belong together, checked before any work."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -108,13 +109,29 @@ def check_same_data(run: Path, *, data: Path) -> None:
         )
 
 
+def vocabulary_of(run: Path) -> dict[str, Any]:
+    """The vocabulary that a run keeps beside its weights, as a manifest names one.
+
+    Raises:
+        AlbertError: It is absent.
+    """
+    try:
+        model = (run / SPM_MODEL).read_bytes()
+    except OSError as error:
+        raise AlbertError(
+            f"{run / SPM_MODEL} cannot be read: {error.strerror}; put the vocabulary "
+            "there that the model was trained with."
+        ) from error
+    return {"sha256": hashlib.sha256(model).hexdigest()}
+
+
 def check_same_vocabulary(
     vocabulary: dict[str, Any], manifest: DatasetManifest, *, run: Path, data: Path
 ) -> None:
     """Refuse to use the weights of a run on pieces of another vocabulary.
 
     Args:
-        vocabulary: What the run's own data manifest says of its vocabulary.
+        vocabulary: The run's, from `vocabulary_of`.
         manifest: Of the data set to use.
         run: For the message.
         data: For the message.

@@ -7,7 +7,11 @@ import numpy as np
 from keras import ops
 
 from albert_tf.checkpoints import assign_arrays
-from albert_tf.data_check import check_model_fits, check_same_vocabulary
+from albert_tf.data_check import (
+    check_model_fits,
+    check_same_vocabulary,
+    vocabulary_of,
+)
 from albert_tf.input_pipeline import Records, evaluation_batches
 from albert_tf.interruption import StopRequest
 from albert_tf.metrics import Metrics, means, perplexity
@@ -17,8 +21,6 @@ from albert_tf.progress import Progress
 from albert_tf.steps import compiled
 from albert_tf.trained_model import run_checkpoint, run_config
 from schemas.errors import AlbertError
-from schemas.json_file import read_json
-from schemas.layout import DATA_MANIFEST
 from schemas.manifest import DatasetManifest, read_manifest
 
 Tensor = Any
@@ -44,8 +46,7 @@ def evaluate(
     manifest = read_manifest(data)
     config = run_config(run)
     check_model_fits(config, manifest, data=data)
-    vocabulary = read_json(run / DATA_MANIFEST)["vocabulary"]
-    check_same_vocabulary(vocabulary, manifest, run=run, data=data)
+    check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
     examples = held_out_examples(manifest, data=data, most=eval_examples)
     with Progress(quiet=quiet) as progress:
         checkpoint = run_checkpoint(run, say=progress.say)

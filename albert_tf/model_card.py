@@ -45,8 +45,9 @@ tokenizer = AutoTokenizer.from_pretrained("FOLDER")
 `AlbertForMaskedLM`, `AlbertModel` and KerasHub's `AlbertBackbone.from_preset` load the
 same folder.""",
     "google": """\
-A checkpoint for google-research/albert: `--init_checkpoint=FOLDER/model.ckpt
---albert_config_file=FOLDER/albert_config.json --spm_model_file=FOLDER/spiece.model`.""",
+A checkpoint for google-research/albert, whose flags are
+`--init_checkpoint=FOLDER/model.ckpt --albert_config_file=FOLDER/albert_config.json
+--spm_model_file=FOLDER/spiece.model`.""",
     "saved-model": """\
 ```python
 import tensorflow as tf

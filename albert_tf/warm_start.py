@@ -16,13 +16,12 @@ from albert_tf.checkpoints import (
     load_newest,
     newest_shapes,
 )
-from albert_tf.data_check import check_same_vocabulary
+from albert_tf.data_check import check_same_vocabulary, vocabulary_of
 from albert_tf.parameters import weight_shapes
 from albert_tf.pretrainer import AlbertPretrainer
-from schemas.config import ModelConfig, config_from_dict
+from albert_tf.trained_model import run_config
+from schemas.config import ModelConfig
 from schemas.errors import AlbertError
-from schemas.json_file import read_json
-from schemas.layout import DATA_MANIFEST, MODEL_CONFIG
 from schemas.manifest import DatasetManifest
 
 T = TypeVar("T")
@@ -98,9 +97,8 @@ def check_can_start_from(
 
 def _source_config(run: Path, *, manifest: DatasetManifest, data: Path) -> ModelConfig:
     """The architecture of a run whose weights fit the vocabulary of a data set."""
-    source = config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG))
-    vocabulary = read_json(run / DATA_MANIFEST)["vocabulary"]
-    check_same_vocabulary(vocabulary, manifest, run=run, data=data)
+    source = run_config(run)
+    check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
     return source
 
 

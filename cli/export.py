@@ -186,13 +186,11 @@ def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, run: Path) -> No
 
 def identity(exported: Exported) -> dict[str, Any]:
     """What decides the files."""
-    digest = hashlib.sha256()
-    for path, array in sorted(exported.weights.items()):
-        digest.update(f"{path} {array.shape}".encode())
-        digest.update(array.tobytes())
+    from albert_tf.checkpoints import arrays_sha256
+
     return {
         "step": exported.step,
-        "weights_sha256": digest.hexdigest(),
+        "weights_sha256": arrays_sha256(exported.weights),
         "vocabulary_sha256": hashlib.sha256(exported.vocabulary).hexdigest(),
     }
 

@@ -11,6 +11,7 @@ from cli.analyze import analyze
 from cli.evaluate import evaluate
 from cli.export import export
 from cli.fill_mask import fill_mask
+from cli.import_model import import_model
 from cli.inspect import inspect
 from cli.make_data import make_data
 from cli.order import order
@@ -95,6 +96,7 @@ cli.add_command(inspect)
 cli.add_command(evaluate)
 cli.add_command(plan)
 cli.add_command(export)
+cli.add_command(import_model)
 cli.add_command(fill_mask)
 cli.add_command(order)
 cli.add_command(analyze)

@@ -90,6 +90,13 @@ PRETRAIN = Footprint(
     progress=(f"{layout.CHECKPOINTS}/step-*",),
     is_finished=has_all_steps,
 )
+# A vocabulary, and beside it the weights of a run where there are any.
+IMPORT = Footprint(
+    "import",
+    writes=(*VOCAB.writes, layout.MODEL_CONFIG, layout.CHECKPOINTS),
+    progress=(layout.MANIFEST,),
+    is_finished=has_manifest,
+)
 
 
 @contextlib.contextmanager

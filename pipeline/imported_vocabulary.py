@@ -53,7 +53,7 @@ class Normalization(NamedTuple):
 
 
 def has_own_rules(model: bytes) -> bool:
-    """Whether somebody wrote the normalization into a model, so that none is missing."""
+    """Whether a model has rules that somebody wrote, so that nothing is missing."""
     return _OWN_RULES in [
         value
         for spec in nested(model, _NORMALIZER_SPEC)

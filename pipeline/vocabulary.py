@@ -259,14 +259,7 @@ def vocabulary_manifest(
     tokenizer = Tokenizer(model)
     dropped, changed = drops_and_changes(text.counts)
     return {
-        "format": "albert-vocabulary",
-        "format_version": 1,
-        "config": dataclasses.asdict(config),
-        "vocabulary": {
-            "file": SPM_MODEL,
-            "sha256": tokenizer.sha256,
-            "size": tokenizer.vocab_size,
-        },
+        **_what_it_is(tokenizer, dataclasses.asdict(config)),
         "inputs": [file.describe() for file in files],
         "documents": text.counts["read"],
         "sentences": text.counts["sentences"],
@@ -274,6 +267,33 @@ def vocabulary_manifest(
         "card": vocabulary_card(tokenizer, text.held_out),
         "dropped": dropped,
         "changed": changed,
+    }
+
+
+def imported_manifest(model: bytes, before: bytes, **config: bool) -> dict[str, Any]:
+    """What a vocabulary from elsewhere is.
+
+    Args:
+        model: As it is written.
+        before: As it was found.
+        config: What it keeps of a text, under the names of `VocabConfig`.
+    """
+    return {
+        **_what_it_is(Tokenizer(model), config),
+        "imported_from": {"sha256": Tokenizer(before).sha256},
+    }
+
+
+def _what_it_is(tokenizer: Tokenizer, config: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "format": "albert-vocabulary",
+        "format_version": 1,
+        "config": config,
+        "vocabulary": {
+            "file": SPM_MODEL,
+            "sha256": tokenizer.sha256,
+            "size": tokenizer.vocab_size,
+        },
     }
 
 

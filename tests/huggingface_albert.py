@@ -1,5 +1,6 @@
 """The same ALBERT in transformers: its configuration, its weights, its inputs."""
 
+import math
 import re
 
 import numpy as np
@@ -65,6 +66,15 @@ def to_huggingface(arrays):
         huggingface_name(path): array.T if path.endswith("kernel") else array
         for path, array in arrays.items()
     }
+
+
+def assert_equal_but_for_ties(theirs, ours, tokenizer):
+    """The same pieces for all but a few texts, where two divisions score the same."""
+    differing = [(a, b) for a, b in zip(theirs, ours, strict=True) if list(a) != b]
+    assert len(differing) <= 0.001 * len(ours)
+    for a, b in differing:
+        scores = [sum(tokenizer.score(int(i)) for i in ids) for ids in (a, b)]
+        assert math.isclose(*scores, abs_tol=1e-3)
 
 
 def lively_weights(model, *, scale=0.3, seed=7):

@@ -9,8 +9,14 @@ from albert_tf.trained_model import load_trained_model
 from pipeline.tokenizer import load_tokenizer, read_model
 from tests.commands import run
 from tests.exported_runs import SMALL_RUN, write_run
+from tests.huggingface_albert import assert_equal_but_for_ties
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # KerasHub leaves the vocabulary open.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
 
 LENGTH = 48
 # Every way of sharing, E = H, blocks inside a layer, and no sentence task.
@@ -79,14 +85,15 @@ def test_transformers_computes_the_same_logits(exported, texts):
         name: getattr(transformers, name).from_pretrained(export).eval()(**inputs)
         for name in ("AlbertForPreTraining", "AlbertForMaskedLM", "AlbertModel")
     }
-    for logits in (
+    for predictions in (
         outputs["AlbertForPreTraining"].prediction_logits,
         outputs["AlbertForMaskedLM"].logits,
     ):
+        logits = predictions.detach().numpy()
         mlm = np.reshape(mlm, logits.shape)
         assert np.abs(mlm).max() > 1
-        assert largest_difference(mlm, logits.detach(), mask) < 1e-4
-    sop = outputs["AlbertForPreTraining"].sop_logits.detach()
+        assert largest_difference(mlm, logits, mask) < 1e-4
+    sop = outputs["AlbertForPreTraining"].sop_logits.detach().numpy()
     expected = np.zeros_like(sop) if sentence is None else sentence
     assert largest_difference(expected, sop) < 1e-4
     assert outputs["AlbertModel"].last_hidden_state.shape == (8, LENGTH, 16)
@@ -95,11 +102,12 @@ def test_transformers_computes_the_same_logits(exported, texts):
 def test_transformers_makes_the_same_pieces(exported, texts):
     transformers = pytest.importorskip("transformers")
     folder, export = exported
-    expected = load_tokenizer(read_model(folder)).encode(texts)
+    ours = load_tokenizer(read_model(folder))
     assert len(texts) > 1000
     for tokenizer_class in ("AutoTokenizer", "AlbertTokenizer"):
         tokenizer = getattr(transformers, tokenizer_class).from_pretrained(export)
-        assert tokenizer(texts, add_special_tokens=False)["input_ids"] == expected
+        theirs = tokenizer(texts, add_special_tokens=False)["input_ids"]
+        assert_equal_but_for_ties(theirs, ours.encode(texts), ours)
 
 
 def test_kerashub_computes_the_same_outputs(exported, texts):
@@ -129,5 +137,5 @@ def test_kerashub_makes_the_same_pieces(exported, texts):
     keras_hub = pytest.importorskip("keras_hub")
     folder, export = exported
     tokenizer = keras_hub.models.AlbertTokenizer.from_preset(str(export))
-    expected = load_tokenizer(read_model(folder)).encode(texts)
-    assert [list(map(int, row)) for row in tokenizer(texts)] == expected
+    ours = load_tokenizer(read_model(folder))
+    assert [list(row.numpy()) for row in tokenizer(texts)] == ours.encode(texts)

@@ -178,6 +178,7 @@ def save_run(run, config):
     run.mkdir(exist_ok=True)
     write_json(run / MODEL_CONFIG, dataclasses.asdict(config))
     write_json(run / DATA_MANIFEST, make_manifest([]).to_dict())
+    (run / SPM_MODEL).write_bytes(b"pieces")
     weights = arrays_of(model.weights_by_path)
     save_checkpoint(run, Checkpoint(weights, {}, {"step": 9}), is_best=False)
     return weights
