@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cli.console import silent_stderr
+from cli.console import Console, silent_stderr
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
-from schemas.layout import DATA_MANIFEST, SPM_MODEL
+from schemas.layout import DATA_MANIFEST, MODEL_CONFIG, SPM_MODEL
 
 if TYPE_CHECKING:
     from albert_tf.pretrainer import AlbertPretrainer
@@ -47,6 +47,28 @@ def read_vocabulary(path: Path) -> "Tokenizer":
                 f"{path / SPM_MODEL} is not the vocabulary that the run was trained "
                 f"with (its sha256 is {tokenizer.sha256[:12]} and not {expected[:12]}, "
                 f"as {DATA_MANIFEST} has it); put that one back."
+            )
+    return tokenizer
+
+
+def vocabulary_for_text(path: Path) -> "Tokenizer":
+    """The vocabulary of a run or an export, to read new text with.
+
+    Says so where other programs do more to a text than the vocabulary itself does.
+
+    Raises:
+        AlbertError: There is none, or it is not the one the model was trained with.
+    """
+    from pipeline.imported_vocabulary import has_own_rules, missing_normalization
+
+    tokenizer = read_vocabulary(path)
+    is_run = (path / MODEL_CONFIG).exists()
+    if not is_run and not has_own_rules((path / SPM_MODEL).read_bytes()):
+        missing = " and ".join(missing_normalization(tokenizer))
+        if missing:
+            Console(quiet=False).say(
+                f"{path / SPM_MODEL} leaves {missing} to the program around it; albert "
+                f"import {path} makes a run whose vocabulary does it."
             )
     return tokenizer
 

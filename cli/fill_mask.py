@@ -37,10 +37,10 @@ def fill_mask(
     one a line. A piece that begins a word is shown with a "▁" before it; one without
     continues the word before.
     """
-    from cli.asked_model import open_model, read_vocabulary
+    from cli.asked_model import open_model, vocabulary_for_text
     from pipeline.masked_text import encode_masked, quoted
 
-    tokenizer = read_vocabulary(model)
+    tokenizer = vocabulary_for_text(model)
     encoded = [(text, encode_masked(text, tokenizer)) for text in given(texts)]
     asked = open_model(model, tokenizer)
     for text, ids in encoded:

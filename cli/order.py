@@ -26,10 +26,10 @@ def order(
     MODEL is a run or an export whose sentence task is sop. Of passages that together
     are too long for it, the end of FIRST and the beginning of SECOND are compared.
     """
-    from cli.asked_model import open_model, read_vocabulary
+    from cli.asked_model import open_model, vocabulary_for_text
     from pipeline.passages import pair_passages
 
-    tokenizer = read_vocabulary(model)
+    tokenizer = vocabulary_for_text(model)
     asked = open_model(model, tokenizer)
     task = asked.model.config.sentence_task
     if task != "sop":

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+import sentencepiece
 
 from tests.commands import attempt, run
 from tests.trained_run import write_run
@@ -84,3 +85,37 @@ def test_where_the_training_is_not_known_the_positions_are_the_limit(trained):
     code, said = attempt("fill-mask", trained, text + " ." * 30)
     assert code == 1
     assert "has 123 pieces with [CLS] and [SEP] and the model reads 64;" in said
+
+
+def test_an_export_answers_as_its_run(trained, tmp_path):
+    export = tmp_path / "export"
+    run("export", trained, "--to", "hf", "--output", export)
+    for command, texts in ASK:
+        answers = [
+            json.loads(run(command, folder, *texts, "--json"))
+            for folder in (trained, export)
+        ]
+        assert answers[1] == answers[0]
+
+
+def test_a_model_from_elsewhere_whose_vocabulary_needs_help_is_told(small, tmp_path):
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(["the old bridge crosses the river"] * 3),
+        model_prefix=str(tmp_path / "spiece"),
+        vocab_size=21,
+        minloglevel=9,
+        **{"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1},
+        pad_piece="<pad>",
+        control_symbols=["[CLS]", "[SEP]", "[MASK]"],
+    )
+    write_run(tmp_path / "run", data=small / "data", vocab_size=21)
+    (tmp_path / "run/data_manifest.json").unlink()
+    shutil.copy(tmp_path / "spiece.model", tmp_path / "run")
+    run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "export")
+    said = run("fill-mask", tmp_path / "export", "[MASK] bridge")
+    assert said.startswith(
+        f"{tmp_path}/export/spiece.model leaves lower-casing and dropping accents to "
+        f"the program around it; albert import {tmp_path}/export makes a run whose "
+        "vocabulary does it.\n[MASK] bridge\n"
+    )
+    assert "leaves" not in run("fill-mask", tmp_path / "run", "[MASK] bridge")
