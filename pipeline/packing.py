@@ -1,4 +1,4 @@
-"""A document becomes sequences: consecutive ranges of its pieces, none left out.
+"""Documents become sequences: consecutive ranges of their pieces, none left out.
 
 A sequence ends at a sentence where it can and at a word where it must; what does not
 fit opens the next one. Each sequence draws its own target length, so that the share of
@@ -6,41 +6,70 @@ short ones is what the paper says (section 4.1), where the published code draws 
 for a whole document.
 """
 
-from bisect import bisect_left
+import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.draws import PURPOSES, draw, threshold
+from pipeline.draws import Keys, draws, purpose_keys, threshold
+from pipeline.pairs import Int
 
 # A sequence this full is not topped up with a part of the next sentence.
 FULL_ENOUGH_PERCENT = 97
 
+NextStart = Callable[[Int, Int, Keys], Int]
 
-class Places(NamedTuple):
-    """Where a document may be cut, in pieces from its start.
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """Where the documents of a shard may be cut, in N pieces.
 
     Attributes:
-        sentence_ends: Ends of its sentences, ascending; the last is its length.
-        cut_before: For each place `[N + 1]` the last one up to it where it may be cut.
-        cut_after: For each place `[N]` the first one behind it where it may be cut.
+        sentence_ends: Ends of all sentences, ascending; the last is N.
+        cuts: Where a sequence may begin, ascending; the last is N.
     """
 
-    sentence_ends: list[int]
-    cut_before: npt.NDArray[np.int64]
-    cut_after: npt.NDArray[np.int64]
+    sentence_ends: Int
+    cuts: npt.NDArray[np.int32]
+
+    def cut_before(self, places: Int) -> Int:
+        """The last cut up to each place."""
+        found = np.searchsorted(self.cuts, places.astype(np.int32), side="right") - 1
+        return self.cuts[found].astype(np.int64)
+
+    def cut_after(self, places: Int) -> Int:
+        """The first cut behind each place, which is no end."""
+        found = np.searchsorted(self.cuts, places.astype(np.int32), side="right")
+        return self.cuts[found].astype(np.int64)
 
 
-class Sequence(NamedTuple):
-    """The pieces [start, end) of a document, before they are divided into a pair."""
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """R sequences of several chains, before they are divided into pairs, `[R]` each.
 
-    start: int
-    end: int
-    number: int
-    is_short: bool
-    is_document_end: bool
+    Attributes:
+        chain: A copy of a document, by its number.
+        start, end: The pieces [start, end) of the shard.
+        number: Of the sequence in its chain.
+        is_short: Whether it drew a short target.
+        is_end: Whether its chain ends with it.
+    """
+
+    chain: Int
+    start: Int
+    end: Int
+    number: Int
+    is_short: npt.NDArray[np.bool_]
+    is_end: npt.NDArray[np.bool_]
+
+    def __getitem__(self, rows: Int) -> "Packed":
+        return Packed(*(column[rows] for column in self.columns()))
+
+    def columns(self) -> list[npt.NDArray[Any]]:
+        """All attributes."""
+        return [getattr(self, field.name) for field in dataclasses.fields(self)]
 
 
 def cuttable(
@@ -66,114 +95,132 @@ def cuttable(
     return may_cut
 
 
-def cutting_places(sentence_ends: list[int], may_cut: npt.NDArray[np.bool_]) -> Places:
-    """The places of a document for `pack`.
+def cutting_places(sentence_ends: Int, may_cut: npt.NDArray[np.bool_]) -> Places:
+    """The places of some documents for `pack`.
 
     Args:
-        sentence_ends: Ends of its sentences, ascending.
+        sentence_ends: Ends of all sentences, ascending.
         may_cut: See `cuttable`, `[N]`.
 
-    >>> places = cutting_places([3], np.array([True, False, True]))
-    >>> places.cut_before, places.cut_after
+    >>> places = cutting_places(np.array([3]), np.array([True, False, True]))
+    >>> places.cut_before(np.array([0, 1, 2, 3])), places.cut_after(np.array([0, 1, 2]))
     (array([0, 0, 2, 3]), array([2, 2, 3]))
     """
-    places = np.append(np.flatnonzero(may_cut), len(may_cut))
-    rank = np.append(np.cumsum(may_cut) - 1, len(places) - 1)
-    return Places(sentence_ends, places[rank], places[rank[:-1] + 1])
+    cuts = np.append(np.flatnonzero(may_cut), len(may_cut)).astype(np.int32)
+    return Places(sentence_ends, cuts)
 
 
-def at_its_end(sequence: Sequence) -> int:
+def at_its_end(start: Int, end: Int, keys: Keys) -> Int:
     """The next sequence starts where this one ends."""
-    return sequence.end
+    return end
 
 
-def pack(
-    document: Places,
+def pack(  # noqa: PLR0913 - what is packed, and how
+    places: Places,
+    first: Int,
+    last: Int,
     *,
+    keys: Keys,
     max_tokens: int,
     short_seq_prob: float,
-    key: int,
-    next_start: Callable[[Sequence], int] = at_its_end,
-) -> list[Sequence]:
-    """Divide one copy of a document into sequences.
+    next_start: NextStart = at_its_end,
+) -> Packed:
+    """Divide copies of documents into sequences, a round for each chain at a time.
 
-    Every piece is in exactly one sequence, except that a document of fewer than two
-    words gives none.
+    Every piece is in exactly one sequence of its chain, except that a document of fewer
+    than two words gives none.
 
     Args:
-        document: Where it may be cut.
+        places: Where the documents may be cut.
+        first: Where the document of each of C chains starts, `[C]`.
+        last: Where it ends, `[C]`.
+        keys: Of the chains, `[C]`; see `pipeline.draws`.
         max_tokens: Most pieces of a sequence, special ones not counted.
         short_seq_prob: Share of the sequences that draw a short target.
-        key: Of this copy of this document; see `pipeline.draws`.
-        next_start: Where the sequence behind one starts, if not at its end.
+        next_start: Where the sequences behind some start, if not at their ends; takes
+            starts, ends and keys of sequences.
 
-    >>> places = cutting_places([3, 6, 9], np.ones(9, bool))
-    >>> [s[:2] for s in pack(places, max_tokens=7, short_seq_prob=0.0, key=1)]
-    [(0, 7), (7, 9)]
+    Returns:
+        The sequences of the first chain, of the second, and so on.
+
+    >>> places = cutting_places(np.array([3, 6, 9]), np.ones(9, bool))
+    >>> packed = pack(places, np.array([0]), np.array([9]), max_tokens=7,
+    ...               keys=np.array([1], np.uint64), short_seq_prob=0.0)
+    >>> packed.start, packed.end
+    (array([0, 7]), array([7, 9]))
     """
-    length = document.sentence_ends[-1]
-    sequences: list[Sequence] = []
-    start, number = 0, 0
-    while start < length:
-        target, is_short = draw_target(
-            draw(key, number), max_tokens=max_tokens, short_seq_prob=short_seq_prob
+    chain, start = np.arange(len(keys)), first
+    rounds: list[Packed] = []
+    while len(chain):
+        number = np.full(len(chain), len(rounds))
+        sequence_keys = draws(keys[chain], number)
+        target, is_short = draw_targets(
+            sequence_keys, max_tokens=max_tokens, short_seq_prob=short_seq_prob
         )
-        end = sequence_end(document, start, target=target, max_tokens=max_tokens)
-        sequence = Sequence(start, end, number, is_short, is_document_end=False)
-        start, number = next_start(sequence), number + 1
-        sequences.append(sequence._replace(is_document_end=start == length))
-    return mend_last(sequences, document, max_tokens=max_tokens)
+        end = sequence_ends(
+            places, start, last[chain], target=target, max_tokens=max_tokens
+        )
+        following = next_start(start, end, sequence_keys)
+        is_end = following == last[chain]
+        rounds.append(Packed(chain, start, end, number, is_short, is_end))
+        going = np.flatnonzero(~is_end)
+        chain, start = chain[going], following[going]
+    if not rounds:
+        nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        return Packed(nothing, nothing, nothing, nothing, none, none)
+    columns = zip(*(one.columns() for one in rounds), strict=True)
+    packed = Packed(*map(np.concatenate, columns))
+    packed = packed[np.argsort(packed.chain, kind="stable")]
+    return mend_last(packed, places, max_tokens=max_tokens)
 
 
-def draw_target(
-    sequence_key: int, *, max_tokens: int, short_seq_prob: float
-) -> tuple[int, bool]:
-    """The target length of a sequence and whether it was drawn short."""
-    bits = draw(sequence_key, PURPOSES["target"])
-    if bits >> 32 >= threshold(short_seq_prob):
-        return max_tokens, False
-    return 2 + ((bits & 0xFFFFFFFF) * (max_tokens - 1) >> 32), True
+def draw_targets(
+    sequence_keys: Keys, *, max_tokens: int, short_seq_prob: float
+) -> tuple[Int, npt.NDArray[np.bool_]]:
+    """The target length of each sequence and whether it was drawn short."""
+    bits = purpose_keys(sequence_keys, "target")
+    is_short = bits >> np.uint64(32) < np.uint64(threshold(short_seq_prob))
+    low = bits & np.uint64(0xFFFFFFFF)
+    short = 2 + (low * np.uint64(max_tokens - 1) >> np.uint64(32)).astype(np.int64)
+    return np.where(is_short, short, max_tokens), is_short
 
 
-def sequence_end(document: Places, start: int, *, target: int, max_tokens: int) -> int:
-    """Where a sequence that begins at `start` ends.
+def sequence_ends(
+    places: Places, start: Int, last: Int, *, target: Int, max_tokens: int
+) -> Int:
+    """Where sequences end that begin at `start`, in documents that end at `last`.
 
-    >>> places = cutting_places([4, 9], np.ones(9, bool))
-    >>> sequence_end(places, 0, target=2, max_tokens=7)  # the sentence stays whole
-    4
-    >>> sequence_end(places, 0, target=7, max_tokens=7)  # the next does not fit: cut
-    7
+    >>> places = cutting_places(np.array([4, 9]), np.ones(9, bool))
+    >>> start, last = np.array([0, 0]), np.array([9, 9])
+    >>> sequence_ends(places, start, last, target=np.array([2, 7]), max_tokens=7)
+    array([4, 7])
+
+    The first sentence stays whole; the second does not fit and is cut.
     """
-    ends = document.sentence_ends
+    ends = places.sentence_ends
     # One word cannot be divided into a pair, so a sequence goes on to a second.
-    second_word = int(document.cut_after[start])
-    reached = bisect_left(ends, max(start + target, second_word + 1))
-    end = ends[min(reached, len(ends) - 1)]
-    if end - start <= max_tokens:
-        return end
-    before = ends[reached - 1] if reached else start
-    if 100 * (before - start) >= FULL_ENOUGH_PERCENT * max_tokens:
-        return before
-    return int(document.cut_before[start + max_tokens])
+    wanted = np.maximum(start + target, places.cut_after(start) + 1)
+    reached = np.searchsorted(ends, wanted)
+    end = np.minimum(ends[np.minimum(reached, len(ends) - 1)], last)
+    before = np.where(reached > 0, ends[reached - 1], start)
+    is_full = 100 * (before - start) >= FULL_ENOUGH_PERCENT * max_tokens
+    cut = places.cut_before(start + max_tokens)
+    fits = end - start <= max_tokens
+    return np.where(fits, end, np.where(is_full, before, cut))
 
 
-def mend_last(
-    sequences: list[Sequence], document: Places, *, max_tokens: int
-) -> list[Sequence]:
+def mend_last(packed: Packed, places: Places, *, max_tokens: int) -> Packed:
     """Give a last sequence of one word its predecessor, or a word of it."""
-    last = sequences[-1]
-    if document.cut_after[last.start] < last.end:
-        return sequences
-    if len(sequences) == 1:
-        return []
-    previous = sequences[-2]
-    if last.end - previous.start <= max_tokens:
-        merged = previous._replace(end=last.end, is_document_end=True)
-        return [*sequences[:-2], merged]
+    last = np.flatnonzero(np.append(np.diff(packed.chain) != 0, True))
+    last = last[places.cut_after(packed.start[last]) >= packed.end[last]]
+    is_kept = np.ones(len(packed.chain), np.bool_)
+    is_kept[last[packed.number[last] == 0]] = False
+    last = last[packed.number[last] > 0]
+    joins = packed.end[last] - packed.start[last - 1] <= max_tokens
+    joined, cut = last[joins], last[~joins]
+    is_kept[joined] = False
+    packed.end[joined - 1] = packed.end[joined]
+    packed.is_end[joined - 1] = True
     # Together they exceed a sequence and no word exceeds a third: it can spare one.
-    cut = int(document.cut_before[last.start - 1])
-    return [
-        *sequences[:-2],
-        previous._replace(end=cut),
-        last._replace(start=cut),
-    ]
+    packed.start[cut] = packed.end[cut - 1] = places.cut_before(packed.start[cut] - 1)
+    return packed[np.flatnonzero(is_kept)]

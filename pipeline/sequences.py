@@ -6,8 +6,15 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.draws import Keys, draw, draws, happens, purpose_keys
-from pipeline.packing import Sequence, at_its_end, cutting_places, pack
+from pipeline.draws import Keys, draws, happens, purpose_keys
+from pipeline.packing import (
+    NextStart,
+    Packed,
+    Places,
+    at_its_end,
+    cutting_places,
+    pack,
+)
 from pipeline.pairs import Int, split_points
 from pipeline.pieces import Pieces
 from schemas.config import DataConfig
@@ -36,84 +43,74 @@ class Sequences:
 
 def pack_copies(pieces: Pieces, *, copies: int, config: DataConfig) -> list[Sequences]:
     """The sequences of each copy, in the order in which they are written."""
-    packed: list[list[tuple[int, list[Sequence]]]] = [[] for _ in range(copies)]
-    sentence_bounds = np.searchsorted(pieces.sentence_starts, pieces.document_starts)
-    for index, key in enumerate(pieces.document_keys):
-        start, end = pieces.document_starts[index : index + 2]
-        starts = pieces.sentence_starts[slice(*sentence_bounds[index : index + 2])]
-        ends = [*(starts[1:] - start).tolist(), int(end - start)]
-        places = cutting_places(ends, pieces.may_cut[start:end])
-        for copy in range(copies):
-            copy_key = draw(key, copy)
-            next_start = at_its_end
-            if config.sentence_task == "nsp" and len(pieces.document_keys) > 1:
-                next_start = functools.partial(
-                    put_back, pieces=pieces, first=int(start), copy_key=copy_key
-                )
-            sequences = pack(
-                places,
-                max_tokens=config.max_tokens,
-                short_seq_prob=config.short_seq_prob,
-                key=copy_key,
-                next_start=next_start,
-            )
-            packed[copy].append((index, sequences))
+    count = len(pieces.document_keys)
+    ends = np.append(pieces.sentence_starts[1:], pieces.document_starts[-1])
+    places = cutting_places(ends, pieces.may_cut)
+    keys = np.array(pieces.document_keys, np.uint64)
+    next_start: NextStart = at_its_end
+    if config.sentence_task == "nsp" and count > 1:
+        next_start = functools.partial(put_back, pieces=pieces, places=places)
+    packed = pack(
+        places,
+        np.tile(pieces.document_starts[:-1], copies),
+        np.tile(pieces.document_starts[1:], copies),
+        keys=draws(np.tile(keys, copies), np.repeat(np.arange(copies), count)),
+        max_tokens=config.max_tokens,
+        short_seq_prob=config.short_seq_prob,
+        next_start=next_start,
+    )
+    bounds = np.searchsorted(packed.chain, count * np.arange(copies + 1))
     return [
-        in_written_order(packed_copy, pieces, copy=copy)
-        for copy, packed_copy in enumerate(packed)
+        in_written_order(packed[np.arange(*bounds[copy : copy + 2])], pieces, copy=copy)
+        for copy in range(copies)
     ]
 
 
-def put_back(sequence: Sequence, *, pieces: Pieces, first: int, copy_key: int) -> int:
-    """Where the next sequence starts when B comes from another document.
+def put_back(
+    start: Int, end: Int, keys: Keys, *, pieces: Pieces, places: Places
+) -> Int:
+    """Where the next sequences start when B comes from another document.
 
     That is so with probability 1/2; then the second half of the sequence is not used
     and opens the next one. A single word at the end of a document stays where it was,
     see `pipeline.packing.mend_last`.
 
     Args:
-        sequence: As packed.
+        start: Of the sequences as packed, in the pieces of the shard, `[R]`.
+        end: Of the sequences, `[R]`.
+        keys: Of the sequences, `[R]`.
         pieces: Of the shard.
-        first: Where its document starts there.
-        copy_key: Of this copy of the document.
+        places: Where they may be cut.
     """
-    key = np.array([draw(copy_key, sequence.number)], np.uint64)
-    start, end = first + sequence.start, first + sequence.end
-    has_one_word = np.count_nonzero(pieces.may_cut[start:end]) < 2
-    if has_one_word or not happens(purpose_keys(key, "swap"), 0.5)[0]:
-        return sequence.end
-    middle = split_points(
-        np.array([start]),
-        np.array([end]),
+    swapped = happens(purpose_keys(keys, "swap"), 0.5)
+    rows = np.flatnonzero(swapped & (places.cut_after(start) < end))
+    following = end.copy()
+    following[rows] = split_points(
+        start[rows],
+        end[rows],
         sentence_starts=pieces.sentence_starts,
         may_cut=pieces.may_cut,
-        keys=key,
+        keys=keys[rows],
     )
-    return int(middle[0]) - first
+    return following
 
 
-def in_written_order(
-    packed: list[tuple[int, list[Sequence]]], pieces: Pieces, *, copy: int
-) -> Sequences:
+def in_written_order(packed: Packed, pieces: Pieces, *, copy: int) -> Sequences:
     """All sequences of a copy by a random rank, so that a file is shuffled."""
-    flat = np.array(
-        [(index, *sequence) for index, rows in packed for sequence in rows], np.int64
-    ).reshape(-1, 6)
-    document, start, end, number, is_short, is_end = flat.T
+    document = packed.chain - copy * len(pieces.document_keys)
     # Where the next sequence of a document starts before the end of one, the rest of
     # that one has been put back.
     is_followed = np.append(document[1:] == document[:-1], False)
-    next_start = np.where(is_followed, np.roll(start, -1), end)
-    first = pieces.document_starts[document]
+    next_start = np.where(is_followed, np.roll(packed.start, -1), packed.end)
     keys = np.array(pieces.document_keys, np.uint64)[document]
-    keys = draws(draws(keys, copy), number)
+    keys = draws(draws(keys, copy), packed.number)
     order = np.argsort(purpose_keys(keys, "rank"), kind="stable")
     return Sequences(
         document=document,
-        start=first + start,
-        end=first + end,
-        is_put_back=next_start < end,
-        is_short=is_short,
-        is_end=is_end,
+        start=packed.start,
+        end=packed.end,
+        is_put_back=next_start < packed.end,
+        is_short=packed.is_short.astype(np.int64),
+        is_end=packed.is_end.astype(np.int64),
         keys=keys,
     )[order]

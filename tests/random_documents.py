@@ -1,9 +1,11 @@
 """Documents that try the packer: single words, endless words, one long sentence."""
 
+from typing import NamedTuple
+
 import numpy as np
 from hypothesis import strategies as st
 
-from pipeline.packing import cuttable, cutting_places
+from pipeline.packing import at_its_end, cuttable, cutting_places, pack
 
 # A word is its number of pieces, a sentence its words, a document its sentences.
 words = st.integers(1, 4) | st.integers(1, 700)
@@ -27,10 +29,38 @@ def word_starts_of(document):
 
 def sentence_ends_of(document):
     """The end of each sentence of a document, in pieces."""
-    return np.cumsum([sum(sentence) for sentence in document]).tolist()
+    return np.cumsum([sum(sentence) for sentence in document])
 
 
 def places_of(document, *, max_tokens):
     """Where a document may be cut."""
     may_cut = cuttable(word_starts_of(document), max_tokens=max_tokens)
     return cutting_places(sentence_ends_of(document), may_cut)
+
+
+class Sequence(NamedTuple):
+    """The pieces [start, end) of a document."""
+
+    start: int
+    end: int
+    number: int
+    is_short: bool
+    is_document_end: bool
+
+
+def pack_one(places, *, max_tokens, short_seq_prob, key, next_start=at_its_end):
+    """The sequences of one copy of one document."""
+    packed = pack(
+        places,
+        np.array([0]),
+        places.sentence_ends[-1:],
+        keys=np.array([key], np.uint64),
+        max_tokens=max_tokens,
+        short_seq_prob=short_seq_prob,
+        next_start=next_start,
+    )
+    columns = packed.columns()[1:]
+    return [
+        Sequence(*row)
+        for row in zip(*(column.tolist() for column in columns), strict=True)
+    ]

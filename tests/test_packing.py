@@ -3,29 +3,58 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.draws import draw
+from pipeline.draws import draws
 from pipeline.packing import (
-    Sequence,
     cuttable,
     cutting_places,
-    draw_target,
+    draw_targets,
     pack,
-    sequence_end,
+    sequence_ends,
 )
 from tests.random_documents import (
+    Sequence,
     documents,
     keys,
     max_seq_lengths,
+    pack_one,
     places_of,
+    sentence_ends_of,
     shares,
     word_starts_of,
 )
 
 
+def ends_of(sentence_ends, *, target, max_tokens):
+    """Where a sequence from the start of a document of one-piece words ends."""
+    last = sentence_ends[-1]
+    places = cutting_places(np.array(sentence_ends), np.ones(last, bool))
+    start, lasts = np.array([0]), np.array([last])
+    (end,) = sequence_ends(
+        places, start, lasts, target=np.array([target]), max_tokens=max_tokens
+    )
+    return end
+
+
+def draws_of(count, *, max_tokens, short_seq_prob):
+    """Many targets, and whether they are short."""
+    keys = draws(np.array([7], np.uint64), np.arange(count))
+    return draw_targets(keys, max_tokens=max_tokens, short_seq_prob=short_seq_prob)
+
+
+def cut_before(places, at):
+    (cut,) = places.cut_before(np.array([at]))
+    return cut
+
+
+def cut_after(places, at):
+    (cut,) = places.cut_after(np.array([at]))
+    return cut
+
+
 def pack_full(document, *, max_tokens):
     """The ranges of a document none of whose sequences is short."""
     places = places_of(document, max_tokens=max_tokens)
-    sequences = pack(places, max_tokens=max_tokens, short_seq_prob=0.0, key=1)
+    sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=0.0, key=1)
     return [(sequence.start, sequence.end) for sequence in sequences]
 
 
@@ -79,23 +108,20 @@ def test_a_word_longer_than_a_sequence_is_cut_in_quarters():
 
 
 def test_a_short_target_keeps_the_sentence_that_reaches_it_whole():
-    places = cutting_places([4, 9, 30], np.ones(30, bool))
-    assert sequence_end(places, 0, target=5, max_tokens=20) == 9
+    assert ends_of([4, 9, 30], target=5, max_tokens=20) == 9
 
 
 def test_a_short_target_never_exceeds_the_maximum():
-    places = cutting_places([4, 30], np.ones(30, bool))
-    assert sequence_end(places, 0, target=5, max_tokens=20) == 20
+    assert ends_of([4, 30], target=5, max_tokens=20) == 20
 
 
 def test_a_sequence_goes_on_to_a_second_word():
-    places = cutting_places([1, 2, 30], np.ones(30, bool))
-    assert sequence_end(places, 0, target=1, max_tokens=20) == 2
+    assert ends_of([1, 2, 30], target=1, max_tokens=20) == 2
 
 
 def test_the_last_sequence_is_marked_as_the_end_of_its_document():
-    places = cutting_places([25], np.ones(25, bool))
-    assert pack(places, max_tokens=20, short_seq_prob=0.0, key=1) == [
+    places = cutting_places(np.array([25]), np.ones(25, bool))
+    assert pack_one(places, max_tokens=20, short_seq_prob=0.0, key=1) == [
         Sequence(0, 20, number=0, is_short=False, is_document_end=False),
         Sequence(20, 25, number=1, is_short=False, is_document_end=True),
     ]
@@ -103,32 +129,31 @@ def test_the_last_sequence_is_marked_as_the_end_of_its_document():
 
 def test_a_predecessor_that_takes_the_last_word_becomes_the_end_of_the_document():
     places = places_of([[1] * 97, [2]], max_tokens=100)
-    assert pack(places, max_tokens=100, short_seq_prob=0.0, key=1) == [
+    assert pack_one(places, max_tokens=100, short_seq_prob=0.0, key=1) == [
         Sequence(0, 99, number=0, is_short=False, is_document_end=True)
     ]
 
 
 def test_a_sequence_that_is_put_back_in_part_is_followed_by_what_was_put_back():
-    places = cutting_places([30], np.ones(30, bool))
-    sequences = pack(
+    places = cutting_places(np.array([30]), np.ones(30, bool))
+    sequences = pack_one(
         places,
         max_tokens=20,
         short_seq_prob=0.0,
         key=1,
-        next_start=lambda sequence: 12 if sequence.number == 0 else sequence.end,
+        next_start=lambda start, end, keys: np.where(start == 0, 12, end),
     )
     assert [sequence[:2] for sequence in sequences] == [(0, 20), (12, 30)]
 
 
 def test_without_short_sequences_every_target_is_the_maximum():
-    assert draw_target(123, max_tokens=509, short_seq_prob=0.0) == (509, False)
+    targets, is_short = draws_of(1000, max_tokens=509, short_seq_prob=0.0)
+    assert set(targets.tolist()) == {509}
+    assert not is_short.any()
 
 
 def test_short_targets_are_uniform_from_2_to_the_maximum():
-    targets = [
-        draw_target(draw(7, n), max_tokens=29, short_seq_prob=1.0)[0]
-        for n in range(280_000)
-    ]
+    targets, _ = draws_of(280_000, max_tokens=29, short_seq_prob=1.0)
     counts = np.bincount(targets)
     # Five standard deviations of a count whose expectation is 10,000.
     assert counts == pytest.approx(np.append([0, 0], np.full(28, 10_000)), abs=500)
@@ -136,11 +161,8 @@ def test_short_targets_are_uniform_from_2_to_the_maximum():
 
 @pytest.mark.parametrize("probability", [0.1, 0.5])
 def test_targets_are_short_as_often_as_asked(probability):
-    drawn = [
-        draw_target(draw(7, n), max_tokens=509, short_seq_prob=probability)[1]
-        for n in range(100_000)
-    ]
-    assert np.mean(drawn) == pytest.approx(probability, abs=0.005)
+    _, is_short = draws_of(100_000, max_tokens=509, short_seq_prob=probability)
+    assert is_short.mean() == pytest.approx(probability, abs=0.005)
 
 
 def test_the_share_of_short_sequences_is_that_of_short_draws_in_long_documents():
@@ -148,7 +170,7 @@ def test_the_share_of_short_sequences_is_that_of_short_draws_in_long_documents()
     sequences = [
         sequence
         for key in range(100)
-        for sequence in pack(places, max_tokens=125, short_seq_prob=0.1, key=key)
+        for sequence in pack_one(places, max_tokens=125, short_seq_prob=0.1, key=key)
     ]
     assert len(sequences) > 35_000
     share = np.mean([sequence.is_short for sequence in sequences])
@@ -161,12 +183,12 @@ def test_every_piece_is_in_exactly_one_sequence_in_order(
 ):
     max_tokens = max_seq_length - 3
     places = places_of(document, max_tokens=max_tokens)
-    sequences = pack(
+    sequences = pack_one(
         places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
     )
     cuts = [0, *(sequence.end for sequence in sequences)]
     assert [sequence.start for sequence in sequences] == cuts[:-1]
-    has_two_parts = places.cut_after[0] < places.sentence_ends[-1]
+    has_two_parts = cut_after(places, 0) < places.sentence_ends[-1]
     assert cuts[-1] == (places.sentence_ends[-1] if has_two_parts else 0)
 
 
@@ -177,14 +199,16 @@ def test_a_document_of_two_words_or_more_is_used(
     document = [*document, [1]]
     max_tokens = max_seq_length - 3
     places = places_of(document, max_tokens=max_tokens)
-    assert pack(places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key)
+    assert pack_one(
+        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
+    )
 
 
 @given(documents, max_seq_lengths, shares, keys)
 def test_no_sequence_exceeds_the_maximum(document, max_seq_length, short_seq_prob, key):
     max_tokens = max_seq_length - 3
     places = places_of(document, max_tokens=max_tokens)
-    for sequence in pack(
+    for sequence in pack_one(
         places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
     ):
         assert sequence.end - sequence.start <= max_tokens
@@ -196,11 +220,11 @@ def test_every_sequence_begins_at_a_cut_and_has_another_inside(
 ):
     max_tokens = max_seq_length - 3
     places = places_of(document, max_tokens=max_tokens)
-    for sequence in pack(
+    for sequence in pack_one(
         places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
     ):
-        assert places.cut_before[sequence.start] == sequence.start
-        assert places.cut_after[sequence.start] < sequence.end
+        assert cut_before(places, sequence.start) == sequence.start
+        assert cut_after(places, sequence.start) < sequence.end
 
 
 @given(documents, max_seq_lengths, keys)
@@ -209,11 +233,11 @@ def test_a_full_sequence_is_97_percent_full_or_has_no_room_for_the_next_word(
 ):
     max_tokens = max_seq_length - 3
     places = places_of(document, max_tokens=max_tokens)
-    sequences = pack(places, max_tokens=max_tokens, short_seq_prob=0.0, key=key)
+    sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=0.0, key=key)
     # The last two may have shared out the end of the document.
     for sequence in sequences[:-2]:
         is_full = sequence.end - sequence.start >= 0.97 * max_tokens
-        with_next = places.cut_after[sequence.end] - sequence.start
+        with_next = cut_after(places, sequence.end) - sequence.start
         assert is_full or with_next > max_tokens
 
 
@@ -223,9 +247,9 @@ def test_a_sequence_below_the_maximum_ends_at_a_sentence_or_before_a_word_too_lo
 ):
     max_tokens = max_seq_length - 3
     places = places_of(document, max_tokens=max_tokens)
-    sequences = pack(places, max_tokens=max_tokens, short_seq_prob=1.0, key=key)
+    sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=1.0, key=key)
     for sequence in sequences[:-2]:
-        with_next = places.cut_after[sequence.end] - sequence.start
+        with_next = cut_after(places, sequence.end) - sequence.start
         assert sequence.end in places.sentence_ends or with_next > max_tokens
 
 
@@ -234,7 +258,7 @@ def test_only_the_last_sequence_is_the_end_of_its_document(
     document, max_seq_length, short_seq_prob, key
 ):
     max_tokens = max_seq_length - 3
-    sequences = pack(
+    sequences = pack_one(
         places_of(document, max_tokens=max_tokens),
         max_tokens=max_tokens,
         short_seq_prob=short_seq_prob,
@@ -247,7 +271,7 @@ def test_only_the_last_sequence_is_the_end_of_its_document(
 @given(documents, max_seq_lengths, keys)
 def test_sequences_are_numbered_from_0(document, max_seq_length, key):
     max_tokens = max_seq_length - 3
-    sequences = pack(
+    sequences = pack_one(
         places_of(document, max_tokens=max_tokens),
         max_tokens=max_tokens,
         short_seq_prob=0.1,
@@ -284,11 +308,44 @@ def test_no_stretch_between_two_cuts_exceeds_a_third_of_a_sequence(
 @given(st.lists(st.booleans(), max_size=30))
 def test_places_look_back_and_ahead_to_the_nearest_cut(later_cuts):
     may_cut = np.array([True, *later_cuts])
-    places = cutting_places([len(may_cut)], may_cut)
+    places = cutting_places(np.array([len(may_cut)]), may_cut)
     cuts = [*np.flatnonzero(may_cut).tolist(), len(may_cut)]
-    assert places.cut_before.tolist() == [
-        max(cut for cut in cuts if cut <= place) for place in range(len(may_cut) + 1)
+    before = np.arange(len(may_cut) + 1)
+    assert places.cut_before(before).tolist() == [
+        max(cut for cut in cuts if cut <= place) for place in before
     ]
-    assert places.cut_after.tolist() == [
-        min(cut for cut in cuts if cut > place) for place in range(len(may_cut))
+    after = np.arange(len(may_cut))
+    assert places.cut_after(after).tolist() == [
+        min(cut for cut in cuts if cut > place) for place in after
     ]
+
+
+@given(
+    st.lists(st.tuples(documents, keys), min_size=1, max_size=4),
+    max_seq_lengths,
+    shares,
+)
+def test_chains_are_packed_together_as_each_is_alone(
+    chains, max_seq_length, short_seq_prob
+):
+    settings = {"max_tokens": max_seq_length - 3, "short_seq_prob": short_seq_prob}
+    alone, ends, starts, first = [], [], [], [0]
+    for number, (document, key) in enumerate(chains):
+        places = places_of(document, max_tokens=max_seq_length - 3)
+        alone += [
+            (number, first[-1] + start, first[-1] + end, *rest)
+            for start, end, *rest in pack_one(places, key=key, **settings)
+        ]
+        ends.append(first[-1] + sentence_ends_of(document))
+        starts.append(word_starts_of(document))
+        first.append(int(ends[-1][-1]))
+    may_cut = cuttable(np.concatenate(starts), max_tokens=max_seq_length - 3)
+    packed = pack(
+        cutting_places(np.concatenate(ends), may_cut),
+        np.array(first[:-1]),
+        np.array(first[1:]),
+        keys=np.array([key for _, key in chains], np.uint64),
+        **settings,
+    )
+    columns = (column.tolist() for column in packed.columns())
+    assert list(zip(*columns, strict=True)) == alone

@@ -4,7 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipeline.draws import draws
-from pipeline.packing import cuttable, pack
+from pipeline.packing import cuttable
 from pipeline.pairs import (
     Pairs,
     assemble,
@@ -19,6 +19,7 @@ from tests.random_documents import (
     documents,
     keys,
     max_seq_lengths,
+    pack_one,
     places_of,
     sentence_ends_of,
     word_starts_of,
@@ -193,7 +194,7 @@ def pairs_of(document, *, max_seq_length, key):
     """A packed document, its pairs, and how they are written; pieces are numbered."""
     max_tokens = max_seq_length - 3
     places = places_of(document, max_tokens=max_tokens)
-    sequences = pack(places, max_tokens=max_tokens, short_seq_prob=0.1, key=key)
+    sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=0.1, key=key)
     assume(sequences)
     starts, ends = (np.array([s[side] for s in sequences]) for side in (0, 1))
     row_keys = draws(np.array([key], np.uint64), np.arange(len(sequences)))
