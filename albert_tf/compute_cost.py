@@ -81,10 +81,10 @@ def activation_bytes(
 ) -> int:
     """What one sequence keeps for its gradients, about.
 
-    For each layer the rows that enter and leave each operation, and scores and weights
-    of attention, which are float32 with a copy in any other precision; once the logits,
-    their exponentials and their gradients. With recomputation only what enters each
-    layer, and all of one layer at a time.
+    For each layer query, key, value and context of attention, its weights, what enters
+    and leaves both normalisations (rows `[S, H]`), and what enters and leaves GELU
+    (`[S, F]`); as much again for the gradients of one layer; once the logits and their
+    gradients. With recomputation only what enters each layer, and one layer whole.
 
     Args:
         config: The architecture.
@@ -95,14 +95,13 @@ def activation_bytes(
     """
     number = NUMBER_BYTES[precision]
     hidden, inner = config.hidden_size, config.intermediate_size
-    rows = number * length * (12 * hidden + 6 * inner)
-    score = 8 if precision == "float32" else 8 + number
-    attention = score * config.num_attention_heads * length * length
-    logits = 3 * 4 * predictions * config.vocab_size
+    rows = length * (8 * hidden + 2 * inner)
+    layer = number * (rows + config.num_attention_heads * length * length)
+    logits = 2 * number * predictions * config.vocab_size
     blocks = num_blocks(config)
     if recompute:
-        return blocks * number * length * hidden + rows + attention + logits
-    return blocks * (rows + attention) + logits
+        return blocks * number * length * hidden + 2 * layer + logits
+    return (blocks + 1) * layer + logits
 
 
 def num_blocks(config: ModelConfig) -> int:

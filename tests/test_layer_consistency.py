@@ -2,11 +2,14 @@
 
 import dataclasses
 import itertools
+import re
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf import training_loop
+from albert_tf.finished import read_metrics
 from albert_tf.layer_consistency import layer_consistency_sum
 from albert_tf.pretrainer import (
     AlbertPretrainer,
@@ -15,9 +18,11 @@ from albert_tf.pretrainer import (
     step_loss,
 )
 from albert_tf.steps import step_counts, training_steps
+from albert_tf.train import pretrain
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
+from tests.training_data import TINY, write_dataset
 
 ON = dataclasses.replace(SMALL, layer_consistency_weight=0.5)
 
@@ -166,3 +171,23 @@ def test_training_with_the_loss_brings_neighbouring_layers_closer():
     *_, layers = start(tensors(batches[0]), every_layer=True)
     before = cosines(layers, batches[0]["input_mask"]).mean()
     assert similarity[1.0] > max(before, similarity[0.0]) + 0.05
+
+
+def test_a_run_shows_it_and_the_share_of_the_machine_and_logs_neither(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(training_loop, "rate_for_training", lambda *_: 1e6)
+    write_dataset(tmp_path / "data")
+    config = TrainConfig(batch_size=8, micro_batch_size=4, steps=1, warmup_steps=0)
+    model = dataclasses.replace(TINY, num_hidden_layers=2, layer_consistency_weight=0.5)
+    pretrain(model, config, data=tmp_path / "data", output=tmp_path / "run")
+    said = capsys.readouterr().err
+    (mean,) = re.findall(r"layer consistency (\d\.\d{4}), learning rate", said)
+    assert 0.3132 < float(mean) < 1.3133
+    assert re.search(r"tokens/s, \d+% of 1 MFLOP/s, data", said)
+    fields = {name for line in read_metrics(tmp_path / "run") for name in line}
+    assert fields == {
+        *("step", "split", "mlm_loss", "mlm_accuracy"),
+        *("sentence_loss", "sentence_accuracy", "learning_rate"),
+        *("gradient_norm", "sequences_per_second", "seconds"),
+    }
