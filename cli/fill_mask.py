@@ -83,7 +83,7 @@ def given(texts: tuple[str, ...]) -> list[str]:
     Raises:
         SettingError: There is none, or it is no text.
     """
-    if not texts and not sys.stdin.isatty():
+    if not texts and sys.stdin and not sys.stdin.isatty():
         lines = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").split("\n")
         texts = tuple(line.strip() for line in lines if line.strip())
     if not texts:

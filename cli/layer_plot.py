@@ -1,7 +1,7 @@
 """The paper's Figure 1 as a picture: what each layer does to its input."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from schemas.errors import AlbertError, SettingError
 from schemas.whole_file import whole_file
@@ -19,7 +19,11 @@ _PANELS = (
 _MARKERS = "os"
 
 # Text stays text, paths may have dollars in them, and the same figure is the same file.
-_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "layers", "text.parse_math": False}
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "layers",
+    "text.parse_math": False,
+}
 
 
 def check_can_draw(plot: Path) -> None:
