@@ -1,6 +1,8 @@
 """A job for Dataflow, made in full and never submitted (Beam's `--dry_run=true`)."""
 
+import bz2
 import itertools
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from pipeline.runners import choose_runner
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
 from tests.commands import attempt
+from tests.test_runners import documented_commands
 
 IMAGE = "europe-docker.pkg.dev/my-project/albert/worker:1"
 OPTIONS = (
@@ -99,12 +102,17 @@ def test_a_job_is_far_smaller_than_dataflow_allows(job):
     assert job.proto_pipeline.ByteSize() < 1_000_000
 
 
-def test_the_command_checks_a_job_without_touching_the_storage(small):
-    code, said = attempt(
-        *("make-data", "--text", small / "text", "--vocab", small / "vocab"),
-        *("--output", "gs://my-bucket/data", "--runner", "DataflowRunner"),
-        *("--", *OPTIONS),
-    )
+def test_the_documented_command_checks_a_job_without_touching_the_storage(
+    small, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vocab").symlink_to(small / "vocab")
+    text = "".join(path.read_text() for path in sorted((small / "text").iterdir()))
+    page = f"<page><title>T</title><ns>0</ns><revision><text>{text}</text></revision>"
+    dump = f"<mediawiki>{page.replace('&', '&amp;')}</page></mediawiki>"
+    Path("dump.xml.bz2").write_bytes(bz2.compress(dump.encode()))
+    (command,) = (c for c in documented_commands() if "--dry_run=true" in c)
+    code, said = attempt(*command[1:])
     assert code == 0, said
     assert said.splitlines()[-1] == (
         "Beam has checked the job; nothing was submitted (--dry_run)."

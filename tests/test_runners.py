@@ -1,11 +1,14 @@
 """Where a job may run, what Beam may be asked, and what is refused beforehand."""
 
+from pathlib import Path
+
 import pytest
 
 from pipeline.runners import RUNNERS, check_places, choose_runner
 from schemas.errors import SettingError
 from tests.commands import attempt
 
+PAGE = Path(__file__).parent.parent / "docs/dataflow.md"
 EXTERNAL = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
 
 
@@ -129,6 +132,26 @@ def test_options_reach_beam():
         "environment_config": "localhost:50000",
         "save_main_session": False,
     }
+
+
+def documented_commands():
+    """The complete `albert` commands of docs/dataflow.md, split at blanks."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    return [line.split() for line in lines if line.startswith("albert make-data")]
+
+
+@pytest.mark.parametrize("name", ["FlinkRunner", "SparkRunner", "PortableRunner"])
+def test_the_documented_options_are_known_to_beam(name):
+    (command,) = (c for c in documented_commands() if name in c)
+    split = command.index("--")
+    given = dict(zip(command[2:split:2], command[3:split:2], strict=True))
+    runner = choose_runner(given["--runner"], command[split + 1 :])
+    check_places(
+        runner,
+        output=given["--output"],
+        inputs=[given["--wikipedia"]],
+        workers=None,
+    )
 
 
 def test_the_command_refuses_before_it_reads(tmp_path, small):
