@@ -53,6 +53,8 @@ def inspect(data: Path, examples: int, split: str, verify: bool, debug: bool) ->
             raise AlbertError(f"{data} is damaged; make it again with --overwrite.")
     click.echo(data_card(manifest))
     tokenizer = load_tokenizer(read_model(data))
+    if examples and not any(f.examples for f in manifest.shard_files(split, 0)):
+        click.echo(f"{data} has no examples in its {split} split.")
     records = read_examples(data, manifest, split=split, copy=0)
     for features in itertools.islice(records, examples):
         task = manifest.config.sentence_task

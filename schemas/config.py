@@ -295,6 +295,11 @@ class TrainConfig:
                 f"--micro-batch-size must divide --batch-size {self.batch_size}, "
                 f"and {micro} does not."
             )
+        if (self.warmup_steps or 0) > self.steps:
+            raise SettingError(
+                f"--warmup-steps must not be more than --steps {self.steps}, and "
+                f"{self.warmup_steps} is."
+            )
 
     def resolved(self) -> "TrainConfig":
         """The same settings with the defaults that follow from the steps filled in.

@@ -314,6 +314,8 @@ def test_a_small_held_out_split_is_said_with_the_fraction_that_would_do(
     )
     _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "e")
     assert "held-out examples, few" not in said
+    said = run("inspect", tmp_path / "e", "--split", "eval")
+    assert said.splitlines()[-1] == f"{tmp_path}/e has no examples in its eval split."
 
 
 def test_quiet_says_nothing(small, tmp_path):

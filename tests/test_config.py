@@ -118,6 +118,11 @@ def test_the_defaults_of_vocab_are_those_of_the_release():
         ),
         (
             TrainConfig,
+            {"steps": 10, "warmup_steps": 11},
+            "--warmup-steps must not be more than --steps 10, and 11 is.",
+        ),
+        (
+            TrainConfig,
             {"optimizer": "sgd"},
             "--optimizer must be one of lamb, adamw, not 'sgd'.",
         ),
