@@ -108,6 +108,10 @@ def take_vocabulary(
 
     if not source.exists():
         raise SettingError(f"{source} does not exist; give a folder or a file.")
+    if (source / MODEL_CONFIG).exists():
+        raise SettingError(
+            f"{source} is a run already; give it to albert pretrain as --init-from."
+        )
     found = read_vocabulary(source, given=given)
     default = found.asked or normalization_of_pieces(load_tokenizer(found.model))
     asked = Normalization(

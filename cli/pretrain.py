@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from cli import output_folder
 from cli.architecture import model_options, resolve_model
 from cli.console import Console, silent_stderr
 from cli.options import common_options, config_options, settings_line, take_config
 from schemas.config import ModelConfig, TrainConfig
+from schemas.layout import MODEL_CONFIG
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import PRESETS
 
@@ -55,7 +57,8 @@ class Duration(click.ParamType[float]):
     "--init-from",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="RUN",
-    help="Start from the weights of another run.",
+    help="Start from the weights of another run or an import, with its architecture "
+    "unless --model says otherwise.",
 )
 @click.option(
     "--max-time",
@@ -83,7 +86,6 @@ def pretrain(
     values.pop("debug")
     config = take_config(TrainConfig, values)
     manifest = read_manifest(data)
-    architecture = resolve_model(model, overrides, manifest)
     paths: dict[str, Any] = {"data": data, "output": output, "init_from": init_from}
     with silent_stderr():
         from albert_tf.checkpoints import has_checkpoint
@@ -91,6 +93,9 @@ def pretrain(
         from albert_tf.train import pretrain as train
     # A run that goes on has its weights; where they once came from may be gone.
     goes_on = has_checkpoint(output) and not overwrite
+    if init_from is not None and not is_given("model"):
+        model = model_of(output if goes_on else init_from)
+    architecture = resolve_model(model, overrides, manifest)
     check_run(architecture, config, **paths | ({"init_from": None} if goes_on else {}))
     for line in notes(config):
         console.say(line)
@@ -115,6 +120,24 @@ def pretrain(
             return
         result = train(architecture, config, **paths, max_seconds=max_time, quiet=quiet)
     say_end(result, output, console, steps=config.steps)
+
+
+def is_given(name: str) -> bool:
+    """Whether a flag of the running command, or its --config, says something."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not ParameterSource.DEFAULT
+
+
+def model_of(run: Path) -> str:
+    """What --model would have to be for the architecture of a run.
+
+    Raises:
+        AlbertError: It is no run.
+    """
+    from albert_tf.trained_model import run_config
+
+    run_config(run)
+    return str(run / MODEL_CONFIG)
 
 
 def notes(config: TrainConfig) -> Iterator[str]:

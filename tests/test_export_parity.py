@@ -107,7 +107,8 @@ def test_transformers_makes_the_same_pieces(exported, texts):
     for tokenizer_class in ("AutoTokenizer", "AlbertTokenizer"):
         tokenizer = getattr(transformers, tokenizer_class).from_pretrained(export)
         theirs = tokenizer(texts, add_special_tokens=False)["input_ids"]
-        assert_equal_but_for_ties(theirs, ours.encode(texts), ours)
+        # With 400 pieces, rows of one character divide in many ways.
+        assert_equal_but_for_ties(theirs, ours.encode(texts), ours, share=0.01)
 
 
 def test_kerashub_computes_the_same_outputs(exported, texts):
@@ -138,4 +139,5 @@ def test_kerashub_makes_the_same_pieces(exported, texts):
     folder, export = exported
     tokenizer = keras_hub.models.AlbertTokenizer.from_preset(str(export))
     ours = load_tokenizer(read_model(folder))
-    assert [list(row.numpy()) for row in tokenizer(texts)] == ours.encode(texts)
+    theirs = [np.asarray(row).tolist() for row in tokenizer(texts)]
+    assert theirs == ours.encode(texts)
