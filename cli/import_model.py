@@ -101,6 +101,7 @@ def take_vocabulary(
     from pipeline.foreign_vocabulary import read_vocabulary
     from pipeline.imported_vocabulary import (
         Normalization,
+        has_own_rules,
         imported_model,
         normalization_of_pieces,
     )
@@ -113,7 +114,10 @@ def take_vocabulary(
             f"{source} is a run already; give it to albert pretrain as --init-from."
         )
     found = read_vocabulary(source, given=given)
-    default = found.asked or normalization_of_pieces(load_tokenizer(found.model))
+    of_pieces = normalization_of_pieces(load_tokenizer(found.model))
+    if has_own_rules(found.model):
+        return found, of_pieces, found.model
+    default = found.asked or of_pieces
     asked = Normalization(
         cased=default.cased if cased is None else cased,
         keep_accents=default.keep_accents if keep_accents is None else keep_accents,

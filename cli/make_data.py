@@ -134,9 +134,12 @@ class Task(NamedTuple):
 
 def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task:
     """Read the vocabulary, find the inputs, derive what was left to be derived."""
-    from pipeline.tokenizer import read_model
+    from pipeline.imported_vocabulary import normalization_warning
+    from pipeline.tokenizer import load_tokenizer, read_model
 
     model = read_model(values["vocab"])
+    if warning := normalization_warning(load_tokenizer(model), vocab=values["vocab"]):
+        console.say(f"Warning: {warning}")
     inputs = find_given_inputs(values, console)
     resolved = config.resolved(input_bytes=sum(file.text_bytes for file in inputs))
     settings = dataclasses.asdict(resolved)

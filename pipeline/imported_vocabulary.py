@@ -74,14 +74,26 @@ def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
 
 
 def missing_normalization(tokenizer: Tokenizer) -> list[str]:
-    """What would have to be done to a text before this model sees it."""
+    """What the pieces of a model lack and it does not remove from a text either."""
     made_from = normalization_of_pieces(tokenizer)
     missing = []
     if not made_from.cased and "A" in tokenizer.normalize("A"):
-        missing.append("lower-casing")
+        missing.append("capital letters")
     if not made_from.keep_accents and "é" in tokenizer.normalize("é"):
-        missing.append("dropping accents")
+        missing.append("accents")
     return missing
+
+
+def normalization_warning(tokenizer: Tokenizer, *, vocab: str) -> str:
+    """What to say of a model without its normalization; empty if nothing is missing."""
+    missing = " and ".join(missing_normalization(tokenizer))
+    if not missing:
+        return ""
+    return (
+        f"{vocab} was made from text without {missing} and does not remove them from "
+        f"yours, so that they become unknown pieces; albert import {vocab} --output "
+        "NEW writes the removal into it."
+    )
 
 
 def imported_model(
