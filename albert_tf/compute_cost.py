@@ -84,7 +84,8 @@ def activation_bytes(
     For each layer query, key, value and context of attention, its weights, what enters
     and leaves both normalisations (rows `[S, H]`), and what enters and leaves GELU
     (`[S, F]`); as much again for the gradients of one layer; once the logits and their
-    gradients. With recomputation only what enters each layer, and one layer whole.
+    gradients. Dropout adds what leaves it and a byte a number for what it left. With
+    recomputation only what enters each layer, and one layer whole.
 
     Args:
         config: The architecture.
@@ -95,12 +96,16 @@ def activation_bytes(
     """
     number = NUMBER_BYTES[precision]
     hidden, inner = config.hidden_size, config.intermediate_size
-    rows = length * (8 * hidden + 2 * inner)
-    layer = number * (rows + config.num_attention_heads * length * length)
+    rows, scores = length * hidden, config.num_attention_heads * length * length
+    layer = number * (8 * rows + 2 * length * inner + scores)
+    if config.attention_probs_dropout_prob:
+        layer += (number + 1) * scores
+    if config.hidden_dropout_prob:
+        layer += (number + 1) * 2 * rows
     logits = 2 * number * predictions * config.vocab_size
     blocks = num_blocks(config)
     if recompute:
-        return blocks * number * length * hidden + 2 * layer + logits
+        return blocks * number * rows + 2 * layer + logits
     return (blocks + 1) * layer + logits
 
 
