@@ -12,7 +12,7 @@ import sys
 # Parameters of glibc's mallopt: what free memory at the end of the heap is given back,
 # and from which size on a block is a mapping of its own (32 MB is the most).
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_TRIM_BYTES = 256 << 20
+_TRIM_BYTES = 64 << 20
 _MMAP_BYTES = 32 << 20
 
 

@@ -19,6 +19,8 @@ from pipeline.pairs import Int
 # A sequence this full is not topped up with a part of the next sentence.
 FULL_ENOUGH_PERCENT = 97
 
+_PART = 1 << 16
+
 NextStart = Callable[[Int, Int, Keys], Int]
 
 
@@ -106,8 +108,13 @@ def cutting_places(sentence_ends: Int, may_cut: npt.NDArray[np.bool_]) -> Places
     >>> places.cut_before(np.array([0, 1, 2, 3])), places.cut_after(np.array([0, 1, 2]))
     (array([0, 0, 2, 3]), array([2, 2, 3]))
     """
-    cuts = np.append(np.flatnonzero(may_cut), len(may_cut)).astype(np.int32)
-    return Places(sentence_ends, cuts)
+    # A part at a time: the numbers come in eight bytes, of which four are kept.
+    cuts = [
+        (first + np.flatnonzero(may_cut[first : first + _PART])).astype(np.int32)
+        for first in range(0, len(may_cut), _PART)
+    ]
+    end = np.array([len(may_cut)], np.int32)
+    return Places(sentence_ends, np.concatenate([*cuts, end]))
 
 
 def at_its_end(start: Int, end: Int, keys: Keys) -> Int:

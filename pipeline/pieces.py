@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -40,10 +40,11 @@ class Pieces:
 
 
 def tokenize(
-    documents: list[ShardDocument], *, tokenizer: Tokenizer, config: DataConfig
+    documents: Iterable[ShardDocument], *, tokenizer: Tokenizer, config: DataConfig
 ) -> Pieces:
     """The pieces of all documents that have any."""
     ids = [np.zeros(0, np.int32)]
+    word_starts, may_cut = [np.zeros(0, np.bool_)], [np.zeros(0, np.bool_)]
     sentence_starts = [np.zeros(0, np.int64)]
     document_starts, document_keys = [0], []
     seed = str(config.seed).encode()
@@ -53,35 +54,43 @@ def tokenize(
         if not total:
             continue
         ids.append(np.fromiter(itertools.chain.from_iterable(encoded), np.int32, total))
-        starts = np.cumsum(lengths) - lengths
-        sentence_starts.append(document_starts[-1] + starts[lengths > 0])
+        starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+        # A document at a time, so that no look-up takes memory for the whole shard.
+        word_starts.append(tokenizer.word_starts[ids[-1]])
+        word_starts[-1][starts] = True
+        may_cut.append(cuttable(word_starts[-1], max_tokens=config.max_tokens))
+        sentence_starts.append(document_starts[-1] + starts)
         document_starts.append(document_starts[-1] + total)
         document_keys.append(hash_key(seed, document.id))
-    all_ids, all_starts = np.concatenate(ids), np.concatenate(sentence_starts)
-    word_starts = tokenizer.word_starts[all_ids]
-    word_starts[all_starts] = True
     return Pieces(
-        ids=all_ids,
-        word_starts=word_starts,
-        may_cut=cuttable(word_starts, max_tokens=config.max_tokens),
-        sentence_starts=all_starts,
+        ids=np.concatenate(ids),
+        word_starts=np.concatenate(word_starts),
+        may_cut=np.concatenate(may_cut),
+        sentence_starts=np.concatenate(sentence_starts),
         document_starts=np.array(document_starts),
         document_keys=document_keys,
     )
 
 
 def encode_documents(
-    documents: list[ShardDocument], tokenizer: Tokenizer
+    documents: Iterable[ShardDocument], tokenizer: Tokenizer
 ) -> Iterator[tuple[ShardDocument, list[list[int]]]]:
     """Each document with the piece ids of its sentences, encoded many at a time."""
     batch: list[tuple[ShardDocument, int]] = []
     sentences: list[str] = []
-    for number, document in enumerate(documents, start=1):
+    for document in documents:
         lines = document.text.split("\n")
         batch.append((document, len(lines)))
         sentences += lines
-        if len(sentences) >= ENCODE_SENTENCES or number == len(documents):
-            encoded = iter(tokenizer.encode(sentences))
-            for encoded_document, count in batch:
-                yield encoded_document, list(itertools.islice(encoded, count))
+        if len(sentences) >= ENCODE_SENTENCES:
+            yield from _encode_batch(batch, sentences, tokenizer)
             batch, sentences = [], []
+    yield from _encode_batch(batch, sentences, tokenizer)
+
+
+def _encode_batch(
+    batch: list[tuple[ShardDocument, int]], sentences: list[str], tokenizer: Tokenizer
+) -> Iterator[tuple[ShardDocument, list[list[int]]]]:
+    encoded = iter(tokenizer.encode(sentences))
+    for document, count in batch:
+        yield document, list(itertools.islice(encoded, count))

@@ -6,7 +6,7 @@ rows are made and written in batches.
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,8 @@ def write_shard(
     """
     keep_freed_memory()
     unique, duplicates = distinct(documents)
-    pieces = tokenize(unique, tokenizer=tokenizer, config=config)
+    given = len(unique)
+    pieces = tokenize(drained(unique), tokenizer=tokenizer, config=config)
     copies = pack_copies(pieces, copies=shard.copies, config=config)
     packed = len(np.unique(copies[0].document))
     files, counts = [], []
@@ -71,7 +72,7 @@ def write_shard(
         counts.append(copy_counts.to_dict())
     dropped = {
         "duplicate document": duplicates,
-        "document without text": len(unique) - len(pieces.document_keys),
+        "document without text": given - len(pieces.document_keys),
         "document of one word": len(pieces.document_keys) - packed,
     }
     return {
@@ -93,6 +94,13 @@ def distinct(documents: Iterable[ShardDocument]) -> tuple[list[ShardDocument], i
         texts[document.id] = min(document.text, texts.get(document.id, document.text))
         count += 1
     return [ShardDocument(*item) for item in sorted(texts.items())], count - len(texts)
+
+
+def drained(documents: list[ShardDocument]) -> Iterator[ShardDocument]:
+    """The documents of a list, which lets go of each: all text of a shard is much."""
+    documents.reverse()
+    while documents:
+        yield documents.pop()
 
 
 def write_records(
