@@ -20,7 +20,7 @@ def gather_rows(rows: Tensor, positions: Tensor, length: int) -> Tensor:
         positions: Places inside each sequence.
         length: S.
     """
-    starts = ops.arange(positions.shape[0], dtype=positions.dtype) * length
+    starts = ops.arange(ops.shape(positions)[0], dtype=positions.dtype) * length
     return ops.take(rows, ops.reshape(positions + starts[:, None], (-1,)), axis=0)
 
 

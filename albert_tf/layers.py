@@ -109,7 +109,7 @@ class Embeddings(keras.layers.Layer):
         seeds: DropoutSeeds | None = None,
     ) -> Tensor:
         """Embed `[B, S]` piece and segment ids as rows `[B*S, H]`."""
-        width, (_, length) = self.config.embedding_size, input_ids.shape
+        width, (_, length) = self.config.embedding_size, ops.shape(input_ids)
         # A product with one-hot rows, because the gradient of a lookup in a table of
         # two rows adds up all of B*S rows one by one.
         segments = ops.one_hot(

@@ -5,8 +5,9 @@ over memory of each elementary operation, the same functions of `tensorflow_oper
 take their place: fused, with gradients by hand.
 """
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -58,7 +59,8 @@ def attend(
     """
     if _fused and drop is None:
         return _fused.attend(projected, bias, heads=heads)
-    length, width = bias.shape[-1], projected.shape[-1] // 3
+    # `ops.shape` knows a length too that is not known before it runs.
+    length, width = ops.shape(bias)[-1], projected.shape[-1] // 3
     split = ops.reshape(projected, (-1, length, 3, heads, width // heads))
     query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
     query = query * (width // heads) ** -0.5
@@ -91,3 +93,14 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 _fused: Any = None
 if keras.backend.backend() == "tensorflow":
     from albert_tf import tensorflow_operations as _fused
+
+
+@contextlib.contextmanager
+def elementary() -> Iterator[None]:
+    """Without the fused functions, for what programs without XLA shall run."""
+    global _fused
+    fused, _fused = _fused, None
+    try:
+        yield
+    finally:
+        _fused = fused

@@ -67,8 +67,21 @@ def to_google(exported: Exported, folder: Path) -> None:
     write_google(exported.weights, exported.config, folder, step=exported.step)
 
 
+def to_saved_model(exported: Exported, folder: Path) -> None:
+    """Write what TensorFlow Serving reads."""
+    from albert_tf.checkpoints import assign_arrays
+    from albert_tf.pretrainer import AlbertPretrainer
+    from albert_tf.saved_model import write_saved_model
+
+    model = AlbertPretrainer(exported.config)
+    assign_arrays(model.weights_by_path, exported.weights)
+    with silent_stderr():
+        write_saved_model(model, folder)
+
+
 WRITERS: dict[str, Callable[[Exported, Path], None]] = {
     "hf": to_huggingface,
+    "saved-model": to_saved_model,
     "google": to_google,
 }
 
@@ -80,7 +93,8 @@ WRITERS: dict[str, Callable[[Exported, Path], None]] = {
     "target",
     type=click.Choice(list(WRITERS)),
     required=True,
-    help="What reads it: Hugging Face and KerasHub, or google-research/albert.",
+    help="What reads it: Hugging Face and KerasHub, TensorFlow and its server, or "
+    "google-research/albert.",
 )
 @click.option(
     "--output",

@@ -6,11 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.google_checkpoint import read_google
 from albert_tf.trained_model import load_trained_model
 from cli import export as export_command
+from tests.batches import random_batch
 from tests.commands import attempt, contents, run
 from tests.exported_runs import SMALL_RUN, write_run
 
@@ -60,6 +62,22 @@ def test_an_export_to_hugging_face_has_all_that_is_read_there(trained, tmp_path)
     assert len(vocabulary) == SMALL_RUN.vocab_size
     config = json.loads((out / "tokenizer_config.json").read_text())
     assert config["model_max_length"] == SMALL_RUN.max_position_embeddings
+
+
+def test_an_export_to_a_saved_model_fills_masks(trained, tmp_path):
+    run("export", trained, "--to", "saved-model", "--output", tmp_path / "out")
+    names = contents(tmp_path / "out")
+    for name in ("README.md", "export.json", "saved_model.pb", "spiece.model"):
+        assert name in names
+    loaded = tf.saved_model.load(str(tmp_path / "out"))
+    batch = random_batch(SMALL_RUN)
+    inputs = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
+    logits = loaded.signatures["fill_mask"](
+        **{n: tf.constant(batch[n]) for n in inputs}
+    )
+    expected, _ = load_trained_model(trained)(batch)
+    found = np.reshape(logits["logits"], expected.shape)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_an_export_to_google_is_a_checkpoint(trained, tmp_path):

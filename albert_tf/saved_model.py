@@ -1,0 +1,91 @@
+"""A trained model as a SavedModel of TensorFlow, with named signatures on piece ids."""
+
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from albert_tf.heads import gather_rows
+from albert_tf.operations import elementary
+from albert_tf.pretrainer import AlbertPretrainer
+
+Tensor = Any
+
+_IDS = ("input_ids", "input_mask", "segment_ids")
+
+
+class ServedModel(tf.Module):
+    """What a SavedModel computes, for any number of sequences of any length.
+
+    Args:
+        model: With its trained weights.
+    """
+
+    def __init__(self, model: AlbertPretrainer) -> None:
+        super().__init__(name="albert")
+        self._model = model
+        # What is saved with the functions below.
+        self.weights = [variable.value for variable in model.trainable_variables]
+
+    def encode(
+        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
+    ) -> dict[str, Tensor]:
+        """`sequence_output` `[B, S, H]`; with a pooler `pooled_output` `[B, H]`."""
+        encoder = self._model.encoder
+        rows = encoder(input_ids, input_mask, segment_ids)
+        length = tf.shape(input_ids)[1]
+        width = self._model.config.hidden_size
+        outputs = {"sequence_output": tf.reshape(rows, (-1, length, width))}
+        if self._model.sentence_head is not None:
+            outputs["pooled_output"] = encoder.pool(rows, length)
+        return outputs
+
+    def fill_mask(
+        self,
+        input_ids: Tensor,
+        input_mask: Tensor,
+        segment_ids: Tensor,
+        masked_lm_positions: Tensor,
+    ) -> dict[str, Tensor]:
+        """`logits` `[B, P, V]` of every piece at the places `[B, P]`."""
+        encoder = self._model.encoder
+        rows = encoder(input_ids, input_mask, segment_ids)
+        masked = gather_rows(rows, masked_lm_positions, tf.shape(input_ids)[1])
+        logits = self._model.masked_lm_head(masked, encoder.embeddings.word_embeddings)
+        shape = (-1, tf.shape(masked_lm_positions)[1], self._model.config.vocab_size)
+        return {"logits": tf.reshape(logits, shape)}
+
+    def sentence_order(
+        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
+    ) -> dict[str, Tensor]:
+        """`logits` `[B, 2]`: B follows A, or not."""
+        outputs = self.encode(input_ids, input_mask, segment_ids)
+        assert self._model.sentence_head is not None
+        return {"logits": self._model.sentence_head(outputs["pooled_output"])}
+
+
+def write_saved_model(model: AlbertPretrainer, folder: Path) -> None:
+    """Write a SavedModel with the signatures `encode`, `fill_mask`, `sentence_order`.
+
+    `encode` is the default of a server as well. Without a sentence task there is no
+    `sentence_order`.
+    """
+    served = ServedModel(model)
+    names = ["encode", "fill_mask"]
+    if model.sentence_head is not None:
+        names.append("sentence_order")
+    # TensorFlow Serving may be built without XLA, and compiling would begin again with
+    # every other length.
+    with elementary():
+        signatures = {name: _traced(served, name) for name in names}
+    signatures[tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY] = signatures["encode"]
+    tf.saved_model.save(served, str(folder), signatures=signatures)
+
+
+def _traced(served: ServedModel, name: str) -> Any:
+    """One signature, for any batch and any length."""
+    inputs = (*_IDS, "masked_lm_positions") if name == "fill_mask" else _IDS
+    function = tf.function(getattr(served, name), autograph=False)
+    return function.get_concrete_function(
+        **{key: tf.TensorSpec([None, None], tf.int32, name=key) for key in inputs}
+    )
