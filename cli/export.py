@@ -1,7 +1,7 @@
 """`albert export`: a run becomes files that other programs read."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,7 @@ from schemas.whole_file import whole_file
 from schemas.whole_folder import whole_folder
 
 if TYPE_CHECKING:
+    from albert_tf.checkpoints import Arrays
     from pipeline.tokenizer import Tokenizer
 
 
@@ -42,7 +43,7 @@ class Exported(NamedTuple):
 
     run: Path
     config: ModelConfig
-    weights: Mapping[str, Any]
+    weights: "Arrays"
     step: int
     vocabulary: bytes
 
