@@ -141,38 +141,41 @@ def _scores_gradient(
 @tf.custom_gradient
 def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
     """See `operations.cross_entropy`."""
-    losses, hits, totals = _cross_entropy(logits, labels)
+    losses, hits, *softmax = _cross_entropy(logits, labels)
 
     def gradient(dlosses: Tensor, _: Tensor) -> Any:
-        return _cross_entropy_gradient(logits, labels, totals, dlosses), None
+        return _cross_entropy_gradient(logits, labels, *softmax, dlosses), None
 
     return (losses, hits), gradient
 
 
 @_compiled
-def _cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Losses, hits, and the logarithms of the sums of the exponentials."""
-    wide = _float32(logits)
+def _cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+    """Losses and hits; the largest logits and the sums of exponentials, `[N, 1]`."""
+    wide, is_label = _float32(logits), _is_label(logits, labels)
     largest = tf.reduce_max(wide, axis=-1, keepdims=True)
-    totals = tf.math.log(tf.reduce_sum(tf.exp(wide - largest), axis=-1)) + largest[:, 0]
+    total = tf.reduce_sum(tf.exp(wide - largest), axis=-1, keepdims=True)
     # A sum of one term, where XLA would make a slow loop of a gather.
-    chosen = tf.reduce_sum(tf.where(_is_label(logits, labels), wide, 0.0), axis=-1)
-    classes = tf.range(logits.shape[1], dtype=labels.dtype)
-    is_before = classes < labels[:, None]
-    is_better = (wide > chosen[:, None]) | ((wide == chosen[:, None]) & is_before)
+    chosen = tf.reduce_sum(tf.where(is_label, wide, 0.0), axis=-1, keepdims=True)
+    losses = tf.math.log(total) - (chosen - largest)
+    is_before = _classes(logits, labels) < labels[:, None]
+    is_better = (wide > chosen) | ((wide == chosen) & is_before)
     hits = 1.0 - tf.reduce_max(_float32(is_better), axis=-1)
-    return totals - chosen, hits, totals
+    return losses[:, 0], hits, largest, total
 
 
 @_compiled
 def _cross_entropy_gradient(
-    logits: Tensor, labels: Tensor, totals: Tensor, dlosses: Tensor
+    logits: Tensor, labels: Tensor, largest: Tensor, total: Tensor, dlosses: Tensor
 ) -> Tensor:
-    softmax = tf.exp(_float32(logits) - totals[:, None])
+    softmax = tf.exp(_float32(logits) - largest) / total
     difference = softmax - _float32(_is_label(logits, labels))
     return tf.cast(difference * dlosses[:, None], logits.dtype)
 
 
 def _is_label(logits: Tensor, labels: Tensor) -> Tensor:
-    classes = tf.range(logits.shape[1], dtype=labels.dtype)
-    return classes == labels[:, None]
+    return _classes(logits, labels) == labels[:, None]
+
+
+def _classes(logits: Tensor, labels: Tensor) -> Tensor:
+    return tf.range(logits.shape[1], dtype=labels.dtype)
