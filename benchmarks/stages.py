@@ -92,12 +92,9 @@ def stage_seconds(
         for split in splits:
             with clock.stage("reading and cleaning"):
                 documents = readers.read_split(split, counts=Counter())
-                stretches = spill.write_spill(
-                    documents, split.number, plan=plan, output=output
-                )
-                spill.write_index(
-                    spill.index_path(output, split.number),
-                    stretches,
+                spill.write_spill(documents, split.number, plan=plan, output=output)
+                spill.write_mark(
+                    spill.mark_path(output, split.number),
                     fingerprint="",
                     counts=Counter(),
                     text_bytes=0,

@@ -127,18 +127,17 @@ class SpillSplit(JobStep):
         """Yield the number of the split."""
         job, output = self.job, Path(self.job.output)
         fingerprint = f"{job.fingerprint} {split.fingerprint()}"
-        index = spill.index_path(output, split.number)
-        if not spill.is_finished(index, fingerprint):
+        mark = spill.mark_path(output, split.number)
+        if not spill.is_finished(mark, fingerprint):
             counts: Counter[str] = Counter()
-            stretches = spill.write_spill(
+            spill.write_spill(
                 read_split(split, counts=counts),
                 split.number,
                 plan=job.shards,
                 output=output,
             )
-            spill.write_index(
-                index,
-                stretches,
+            spill.write_mark(
+                mark,
                 fingerprint=fingerprint,
                 counts=counts,
                 text_bytes=split.text_bytes,
@@ -183,7 +182,7 @@ class ReadSplit(JobStep):
         yield from ((COUNTS, item) for item in counts.items())
         # For the progress bar only: the documents are with the engine, not in files.
         mark = {"text_bytes": split.text_bytes, "counts": dict(counts)}
-        write_json(join(self.job.output, spill.index_name(split.number)), mark)
+        write_json(join(self.job.output, spill.mark_name(split.number)), mark)
 
 
 class BuildGroup(ShardStep):
