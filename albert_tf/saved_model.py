@@ -8,6 +8,8 @@ import tensorflow as tf
 from albert_tf.heads import gather_rows
 from albert_tf.operations import elementary
 from albert_tf.pretrainer import AlbertPretrainer
+from schemas.errors import AlbertError
+from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
 
 Tensor = Any
 
@@ -19,11 +21,18 @@ class ServedModel(tf.Module):
 
     Args:
         model: With its trained weights.
+        vocabulary: The SentencePiece model, where text is to be taken too.
+
+    Raises:
+        AlbertError: Text is to be taken, and tensorflow-text is not installed.
     """
 
-    def __init__(self, model: AlbertPretrainer) -> None:
+    def __init__(
+        self, model: AlbertPretrainer, *, vocabulary: bytes | None = None
+    ) -> None:
         super().__init__(name="albert")
         self._model = model
+        self.tokenizer = None if vocabulary is None else _tokenizer(vocabulary)
         # What is saved with the functions below.
         self.weights = [variable.value for variable in model.trainable_variables]
 
@@ -39,6 +48,17 @@ class ServedModel(tf.Module):
         if self._model.sentence_head is not None:
             outputs["pooled_output"] = encoder.pool(rows, length)
         return outputs
+
+    def encode_text(self, text: Tensor) -> dict[str, Tensor]:
+        """As `encode`, of texts `[B]` that are cut where the model's positions end."""
+        assert self.tokenizer is not None
+        pieces = self.tokenizer.tokenize(text)
+        pieces = pieces[:, : self._model.config.max_position_embeddings - 2]
+        edge = tf.ones_like(text, tf.int32)[:, None]
+        ids = tf.concat([CLS_ID * edge, pieces, SEP_ID * edge], axis=1)
+        mask = tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)
+        padded = ids.to_tensor(default_value=PAD_ID)
+        return self.encode(padded, mask, tf.zeros_like(padded))
 
     def fill_mask(
         self,
@@ -64,16 +84,24 @@ class ServedModel(tf.Module):
         return {"logits": self._model.sentence_head(outputs["pooled_output"])}
 
 
-def write_saved_model(model: AlbertPretrainer, folder: Path) -> None:
+def write_saved_model(
+    model: AlbertPretrainer, folder: Path, *, vocabulary: bytes | None = None
+) -> None:
     """Write a SavedModel with the signatures `encode`, `fill_mask`, `sentence_order`.
 
     `encode` is the default of a server as well. Without a sentence task there is no
-    `sentence_order`.
+    `sentence_order`; with a vocabulary there is `encode_text`, and whatever loads the
+    folder needs the operations of tensorflow-text.
+
+    Raises:
+        AlbertError: There is a vocabulary, and tensorflow-text is not installed.
     """
-    served = ServedModel(model)
+    served = ServedModel(model, vocabulary=vocabulary)
     names = ["encode", "fill_mask"]
     if model.sentence_head is not None:
         names.append("sentence_order")
+    if vocabulary is not None:
+        names.append("encode_text")
     # TensorFlow Serving may be built without XLA, and compiling would begin again with
     # every other length.
     with elementary():
@@ -84,8 +112,24 @@ def write_saved_model(model: AlbertPretrainer, folder: Path) -> None:
 
 def _traced(served: ServedModel, name: str) -> Any:
     """One signature, for any batch and any length."""
-    inputs = (*_IDS, "masked_lm_positions") if name == "fill_mask" else _IDS
     function = tf.function(getattr(served, name), autograph=False)
+    if name == "encode_text":
+        return function.get_concrete_function(
+            text=tf.TensorSpec([None], tf.string, name="text")
+        )
+    inputs = (*_IDS, "masked_lm_positions") if name == "fill_mask" else _IDS
     return function.get_concrete_function(
         **{key: tf.TensorSpec([None, None], tf.int32, name=key) for key in inputs}
     )
+
+
+def _tokenizer(vocabulary: bytes) -> Any:
+    """SentencePiece as an operation of TensorFlow."""
+    try:
+        import tensorflow_text
+    except ImportError:
+        raise AlbertError(
+            "--from-text needs tensorflow-text, which is not installed; install it "
+            "with pip install albert-pretraining[text]."
+        ) from None
+    return tensorflow_text.SentencepieceTokenizer(vocabulary)

@@ -39,6 +39,7 @@ class Exported(NamedTuple):
         weights: Arrays by path.
         step: Of the checkpoint.
         vocabulary: The content of `spiece.model`.
+        from_text: Whether a SavedModel takes text as well as piece ids.
     """
 
     run: Path
@@ -46,6 +47,7 @@ class Exported(NamedTuple):
     weights: "Arrays"
     step: int
     vocabulary: bytes
+    from_text: bool = False
 
 
 def to_huggingface(exported: Exported, folder: Path) -> None:
@@ -77,7 +79,8 @@ def to_saved_model(exported: Exported, folder: Path) -> None:
     model = AlbertPretrainer(exported.config)
     assign_arrays(model.weights_by_path, exported.weights)
     with silent_stderr():
-        write_saved_model(model, folder)
+        vocabulary = exported.vocabulary if exported.from_text else None
+        write_saved_model(model, folder, vocabulary=vocabulary)
 
 
 WRITERS: dict[str, Callable[[Exported, Path], None]] = {
@@ -109,6 +112,12 @@ WRITERS: dict[str, Callable[[Exported, Path], None]] = {
     show_default=True,
     help="The newest weights, or those with the least held-out loss.",
 )
+@click.option(
+    "--from-text",
+    is_flag=True,
+    help="Let a saved-model take text too, in the signature encode_text; what loads it "
+    "needs tensorflow-text.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
@@ -117,6 +126,7 @@ def export(
     target: str,
     output: Path | None,
     checkpoint: str,
+    from_text: bool,
     overwrite: bool,
     quiet: bool,
     debug: bool,
@@ -127,11 +137,14 @@ def export(
     """
     console = Console(quiet=quiet)
     output = output or default_output(run, target)
-    exported = load(run, checkpoint, console)
+    if from_text and target != "saved-model":
+        raise SettingError(f"--from-text is for --to saved-model, not {target}.")
+    exported = load(run, checkpoint, console)._replace(from_text=from_text)
     record = {
         "command": "export",
         "albert_version": __version__,
         "to": target,
+        "from_text": from_text,
         **identity(exported),
     }
     if holds_the_same(output, record):

@@ -170,6 +170,11 @@ def test_an_export_that_fails_leaves_nothing(trained, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_only_a_saved_model_takes_text(trained):
+    said = refusal(trained, "--to", "hf", "--from-text", code=2)
+    assert said == "Error: --from-text is for --to saved-model, not hf.\n"
+
+
 def test_a_run_without_checkpoint_is_refused(copied):
     shutil.rmtree(copied / "checkpoints")
     assert refusal(copied, "--to", "hf") == (
