@@ -1,5 +1,6 @@
 """The stack of layers, some or all of them with the same weights."""
 
+from collections import Counter
 from typing import Any
 
 import keras
@@ -63,12 +64,15 @@ class Encoder(keras.layers.Layer):
         layers = []
         rows = self.embeddings(input_ids, segment_ids, seeds=seeds)
         inner = self.config.inner_group_num
-        for part, name in sublayers(self.config):
-            sublayer = self.sublayers[name]
+        order = sublayers(self.config)
+        uses = Counter(name for _, name in order)
+        weights = {n: self.sublayers[n].weights_for(count) for n, count in uses.items()}
+        for part, name in order:
+            sublayer, given = self.sublayers[name], weights[name].pop()
             if part == "attention":
-                rows = sublayer(rows, input_mask, seeds=seeds)
+                rows = sublayer(rows, input_mask, seeds=seeds, weights=given)
             else:
-                rows = sublayer(rows, seeds=seeds)
+                rows = sublayer(rows, seeds=seeds, weights=given)
                 layers.append(rows)
         return layers[inner - 1 :: inner] if every_layer else rows
 

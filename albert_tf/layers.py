@@ -16,10 +16,11 @@ import keras
 from keras import ops
 
 from albert_tf.dropout import DropoutSeeds, dropout
-from albert_tf.operations import attend, gelu, normalize
+from albert_tf.operations import attend, copies, gelu, normalize, project
 from schemas.config import ModelConfig
 
 Tensor = Any
+Weights = tuple[Tensor, ...]
 
 # What is added to the scores of padding (modeling.py `attention_layer`).
 MASKED_SCORE = -10000.0
@@ -31,11 +32,30 @@ def attention_bias(input_mask: Tensor) -> Tensor:
     return (padding * MASKED_SCORE)[:, None, None, :]
 
 
-def dense(units: int, name: str, *, inputs: int, dtype: Any) -> keras.layers.Dense:
-    """A dense layer whose weights exist; `initialize_weights` gives them values."""
-    layer = keras.layers.Dense(
-        units, kernel_initializer="zeros", name=name, dtype=dtype
-    )
+class Dense(keras.layers.Layer):
+    """Rows times a kernel plus a bias, both kept in float32."""
+
+    def __init__(self, units: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.units = units
+
+    def build(self, input_shape: tuple[int | None, int]) -> None:
+        """Create the weights, zero; `initialize_weights` gives them values."""
+        shapes = {"kernel": (input_shape[-1], self.units), "bias": (self.units,)}
+        self.kernel, self.bias = (
+            self.add_weight(name=name, shape=shape, initializer="zeros", autocast=False)
+            for name, shape in shapes.items()
+        )
+
+    def call(self, rows: Tensor) -> Tensor:
+        """Transform rows `[N, inputs]` to `[N, units]`."""
+        ((kernel, bias),) = copies([self.kernel, self.bias], 1, dtype=rows.dtype)
+        return project(rows, kernel, bias)
+
+
+def dense(units: int, name: str, *, inputs: int, dtype: Any) -> Dense:
+    """A dense layer whose weights exist."""
+    layer = Dense(units, name=name, dtype=dtype)
     layer.build((None, inputs))
     return layer
 
@@ -143,19 +163,31 @@ class SelfAttention(keras.layers.Layer):
         )
         self.layer_norm = layer_norm(width, self.config, dtype=policy)
 
+    def weights_for(self, uses: int) -> list[Weights]:
+        """The weights of the matrix products, once for each use in a pass."""
+        parts = (self.query, self.key, self.value)
+        kernel = ops.concatenate([part.kernel for part in parts], axis=1)  # [H, 3H]
+        bias = ops.concatenate([part.bias for part in parts], axis=0)
+        weights = [kernel, bias, self.output_dense.kernel, self.output_dense.bias]
+        return copies(weights, uses, dtype=self.compute_dtype)
+
     def call(
-        self, rows: Tensor, input_mask: Tensor, seeds: DropoutSeeds | None = None
+        self,
+        rows: Tensor,
+        input_mask: Tensor,
+        seeds: DropoutSeeds | None = None,
+        weights: Weights | None = None,
     ) -> Tensor:
         """Attend over `rows` `[B*S, H]` to the pieces of `input_mask` `[B, S]`."""
         config = self.config
-        attended = self.output_dense(
-            attend(
-                self._project(rows),
-                attention_bias(input_mask),
-                heads=config.num_attention_heads,
-                drop=self._drop(seeds),
-            )
+        kernel, bias, output_kernel, output_bias = weights or self.weights_for(1)[0]
+        context = attend(
+            project(rows, kernel, bias),
+            attention_bias(input_mask),
+            heads=config.num_attention_heads,
+            drop=self._drop(seeds),
         )
+        attended = project(context, output_kernel, output_bias)
         attended = dropout(attended, config.hidden_dropout_prob, seeds)
         return self.layer_norm(rows + attended)
 
@@ -165,13 +197,6 @@ class SelfAttention(keras.layers.Layer):
         if seeds is None or rate == 0.0:
             return None
         return lambda weights: dropout(weights, rate, seeds)
-
-    def _project(self, rows: Tensor) -> Tensor:
-        """Query, key and value of `rows` side by side, `[B*S, 3H]`."""
-        parts = (self.query, self.key, self.value)
-        kernel = ops.concatenate([part.kernel for part in parts], axis=1)  # [H, 3H]
-        added = ops.concatenate([part.bias for part in parts], axis=0)
-        return ops.matmul(rows, kernel) + added
 
 
 class FeedForward(keras.layers.Layer):
@@ -189,8 +214,21 @@ class FeedForward(keras.layers.Layer):
         self.output_dense = dense(width, "output", inputs=inner, dtype=policy)
         self.layer_norm = layer_norm(width, config, dtype=policy)
 
-    def call(self, rows: Tensor, seeds: DropoutSeeds | None = None) -> Tensor:
+    def weights_for(self, uses: int) -> list[Weights]:
+        """The weights of the matrix products, once for each use in a pass."""
+        parts = (self.intermediate, self.output_dense)
+        weights = [weight for part in parts for weight in (part.kernel, part.bias)]
+        return copies(weights, uses, dtype=self.compute_dtype)
+
+    def call(
+        self,
+        rows: Tensor,
+        seeds: DropoutSeeds | None = None,
+        weights: Weights | None = None,
+    ) -> Tensor:
         """Transform each of `rows` `[B*S, H]` by itself."""
-        inner = gelu(self.intermediate(rows))  # [B*S, F]
-        x = dropout(self.output_dense(inner), self.config.hidden_dropout_prob, seeds)
+        kernel, bias, output_kernel, output_bias = weights or self.weights_for(1)[0]
+        inner = gelu(project(rows, kernel, bias))  # [B*S, F]
+        x = project(inner, output_kernel, output_bias)
+        x = dropout(x, self.config.hidden_dropout_prob, seeds)
         return self.layer_norm(rows + x)

@@ -7,13 +7,32 @@ take their place: fused, with gradients by hand.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
 Tensor = Any
+
+
+def copies(
+    weights: Sequence[Tensor], uses: int, *, dtype: str
+) -> list[tuple[Tensor, ...]]:
+    """Weights in the precision of the computation, once for each use in a pass.
+
+    The gradients of all uses are added up in float32, whatever the precision.
+    """
+    if _fused:
+        return list(zip(*(_fused.copies(w, uses, dtype) for w in weights), strict=True))
+    return [tuple(ops.cast(w, dtype) for w in weights) for _ in range(uses)]
+
+
+def project(rows: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
+    """Rows `[N, I]` times a kernel `[I, O]` plus a bias `[O]`."""
+    if _fused:
+        return _fused.project(rows, kernel, bias)
+    return ops.matmul(rows, kernel) + bias
 
 
 def gelu(x: Tensor) -> Tensor:

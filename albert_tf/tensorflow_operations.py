@@ -24,6 +24,52 @@ def _float32(x: Tensor) -> Tensor:
     return tf.cast(x, tf.float32)
 
 
+def copies(weight: Tensor, uses: int, dtype: str) -> list[Tensor]:
+    """See `operations.copies`.
+
+    One cast serves all uses. On the way back, the last use first, each adds its
+    gradient to those behind it, so that they never lie side by side in memory.
+    """
+    weight = tf.convert_to_tensor(weight)
+    cast, result = tf.cast(weight, dtype), []
+    for _ in range(uses - 1):
+        copy, weight = _fork(weight, cast)
+        result.append(copy)
+    return [*result, _last(weight, cast)]
+
+
+@tf.custom_gradient
+def _fork(weight: Tensor, cast: Tensor) -> Any:
+    def gradient(dcast: Tensor, dweight: Tensor) -> Any:
+        return _add_up(dcast, dweight), None
+
+    return (tf.identity(cast), tf.identity(weight)), gradient
+
+
+@tf.custom_gradient
+def _last(weight: Tensor, cast: Tensor) -> Any:
+    return tf.identity(cast), lambda dcast: (_float32(dcast), None)
+
+
+@_compiled
+def _add_up(dcast: Tensor, dweight: Tensor) -> Tensor:
+    return _float32(dcast) + dweight
+
+
+@tf.custom_gradient
+def project(rows: Tensor, kernel: Tensor, bias: Tensor) -> Any:
+    """See `operations.project`."""
+
+    def gradient(dy: Tensor) -> Any:
+        drows = tf.matmul(dy, kernel, transpose_b=True)
+        dkernel = tf.matmul(rows, dy, transpose_a=True)
+        # Faster than a sum over rows, and added up in float32.
+        dbias = tf.ones((1, tf.shape(dy)[0]), dy.dtype) @ dy
+        return drows, dkernel, dbias[0]
+
+    return tf.nn.bias_add(rows @ kernel, bias), gradient
+
+
 @tf.custom_gradient
 def gelu(x: Tensor) -> Any:
     """See `operations.gelu`."""

@@ -76,3 +76,29 @@ def test_bfloat16_attention_weights_add_up_to_one_over_long_rows():
     bias = tf.zeros((1, 1, 1, 512))
     context = operations.attend(same_for_all, bias, heads=1)
     np.testing.assert_allclose(tf.cast(context, tf.float32), 1.0, atol=0.01)
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+def test_gradients_of_the_uses_of_a_weight_are_added_up_in_float32(
+    is_fused, monkeypatch
+):
+    if not is_fused:
+        monkeypatch.setattr(operations, "_fused", None)
+    weight = tf.constant([1.0])
+    with tf.GradientTape() as tape:
+        tape.watch(weight)
+        uses = operations.copies([weight], 3, dtype="bfloat16")
+        factors = tf.constant([256.0, 1.0, 0.5], tf.bfloat16)
+        total = sum(x[0] * y for (x,), y in zip(uses, factors, strict=True))
+    assert [x.dtype for (x,) in uses] == [tf.bfloat16] * 3
+    # In bfloat16, whose next number after 256 is 258, it would be 256.
+    assert tape.gradient(total, weight).numpy() == [257.5]
+
+
+def test_projection_and_its_gradients_are_those_of_a_matrix_product(monkeypatch):
+    arguments = [normal(20, WIDTH), normal(WIDTH, 3), normal(3)]
+    fused = value_and_gradients(operations.project, arguments, "float32")
+    monkeypatch.setattr(operations, "_fused", None)
+    plain = value_and_gradients(operations.project, arguments, "float32")
+    for ours, theirs in zip(fused, plain, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
