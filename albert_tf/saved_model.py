@@ -129,7 +129,7 @@ def _tokenizer(vocabulary: bytes) -> Any:
         import tensorflow_text
     except ImportError:
         raise AlbertError(
-            "--from-text needs tensorflow-text, which is not installed; install it "
-            "with pip install albert-pretraining[text]."
+            "--from-text needs tensorflow-text, which is not installed; "
+            'pip install "albert-pretraining[text]" adds it.'
         ) from None
     return tensorflow_text.SentencepieceTokenizer(vocabulary)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cli.console import Console, silent_stderr
+from schemas.config import ModelConfig
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
 from schemas.layout import DATA_MANIFEST, MODEL_CONFIG, SPM_MODEL
@@ -73,6 +74,20 @@ def vocabulary_for_text(path: Path) -> "Tokenizer":
     return tokenizer
 
 
+def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, path: Path) -> None:
+    """Refuse a vocabulary of another size than the model's.
+
+    Raises:
+        AlbertError: The sizes differ.
+    """
+    if tokenizer.vocab_size != config.vocab_size:
+        raise AlbertError(
+            f"{path / SPM_MODEL} has {tokenizer.vocab_size} pieces and the model "
+            f"{config.vocab_size}; put the vocabulary there that the model was trained "
+            "with."
+        )
+
+
 def open_model(path: Path, tokenizer: "Tokenizer") -> AskedModel:
     """The model of a run or an export, once it fits its vocabulary.
 
@@ -83,12 +98,7 @@ def open_model(path: Path, tokenizer: "Tokenizer") -> AskedModel:
         from albert_tf.trained_model import load_trained_model
     model = load_trained_model(path)
     longest = model.config.max_position_embeddings
-    if model.config.vocab_size != tokenizer.vocab_size:
-        raise AlbertError(
-            f"{path / SPM_MODEL} has {tokenizer.vocab_size} pieces and the model "
-            f"{model.config.vocab_size}; put the vocabulary there that the model was "
-            "trained with."
-        )
+    check_sizes(tokenizer, model.config, path=path)
     if (path / DATA_MANIFEST).exists():
         data = read_json(path / DATA_MANIFEST)["config"]
         longest = min(longest, data["max_seq_length"])

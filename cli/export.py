@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cli.asked_model import read_vocabulary
+from cli.asked_model import check_sizes, read_vocabulary
 from cli.console import Console, silent_stderr
 from schemas import __version__
 from schemas.config import ModelConfig
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import SettingError
 from schemas.json_file import read_json, write_json, write_text
 from schemas.layout import (
     CONFIG,
@@ -27,7 +27,6 @@ from schemas.whole_folder import whole_folder
 
 if TYPE_CHECKING:
     from albert_tf.checkpoints import Arrays
-    from pipeline.tokenizer import Tokenizer
 
 
 class Exported(NamedTuple):
@@ -190,26 +189,11 @@ def load(run: Path, checkpoint: str, console: Console) -> Exported:
     with silent_stderr():
         from albert_tf.trained_model import run_checkpoint, run_config
     config = run_config(run)
-    tokenizer = read_vocabulary(run)
-    check_sizes(tokenizer, config, run=run)
+    check_sizes(read_vocabulary(run), config, path=run)
     which: Any = checkpoint
     found = run_checkpoint(run, which=which, say=console.say)
     vocabulary = (run / SPM_MODEL).read_bytes()
     return Exported(run, config, found.weights, found.state["step"], vocabulary)
-
-
-def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, run: Path) -> None:
-    """Refuse a vocabulary of another size than the model's.
-
-    Raises:
-        AlbertError: The sizes differ.
-    """
-    if tokenizer.vocab_size != config.vocab_size:
-        raise AlbertError(
-            f"{run / SPM_MODEL} has {tokenizer.vocab_size} pieces and the model "
-            f"{config.vocab_size}; put the vocabulary there that the model was trained "
-            "with."
-        )
 
 
 def identity(exported: Exported) -> dict[str, Any]:

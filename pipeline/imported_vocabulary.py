@@ -74,13 +74,13 @@ def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
 
 
 def missing_normalization(tokenizer: Tokenizer) -> list[str]:
-    """What the pieces of a model lack and it does not remove from a text either."""
+    """What would have to be done to a text before this model sees it."""
     made_from = normalization_of_pieces(tokenizer)
     missing = []
     if not made_from.cased and "A" in tokenizer.normalize("A"):
-        missing.append("capital letters")
+        missing.append("lower-casing")
     if not made_from.keep_accents and "é" in tokenizer.normalize("é"):
-        missing.append("accents")
+        missing.append("dropping accents")
     return missing
 
 
@@ -90,9 +90,9 @@ def normalization_warning(tokenizer: Tokenizer, *, vocab: str) -> str:
     if not missing:
         return ""
     return (
-        f"{vocab} was made from text without {missing} and does not remove them from "
-        f"yours, so that they become unknown pieces; albert import {vocab} --output "
-        "NEW writes the removal into it."
+        f"{vocab} leaves {missing} to the program around it, without which words "
+        f"become unknown pieces; albert import {vocab} --output NEW writes it into a "
+        "vocabulary."
     )
 
 

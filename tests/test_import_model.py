@@ -145,9 +145,9 @@ def test_make_data_says_when_a_vocabulary_needs_its_normalization(small, tmp_pat
     said = run("make-data", *arguments, "--vocab", published)
     (warning,) = [line for line in said.splitlines() if line.startswith("Warning")]
     assert warning == (
-        f"Warning: {published} was made from text without capital letters and accents "
-        "and does not remove them from yours, so that they become unknown pieces; "
-        f"albert import {published} --output NEW writes the removal into it."
+        f"Warning: {published} leaves lower-casing and dropping accents to the program "
+        "around it, without which words become unknown pieces; albert import "
+        f"{published} --output NEW writes it into a vocabulary."
     )
     said = run("import", published, "--output", tmp_path / "new")
     assert said.startswith("Written into spiece.model: lower case, without accents.\n")

@@ -116,8 +116,8 @@ def test_a_model_without_its_normalization_is_noticed(model):
     ]
     published = model_of_pieces(pieces, nmt_nfkc())
     assert missing_normalization(Tokenizer(published)) == [
-        "capital letters",
-        "accents",
+        "lower-casing",
+        "dropping accents",
     ]
     assert missing_normalization(tokenizer) == []
     assert missing_normalization(Tokenizer(imported_model(published, LOWER))) == []
