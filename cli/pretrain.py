@@ -172,9 +172,12 @@ def identity(
         for field in dataclasses.fields(config)
         if field.metadata["changes_result"]
     }
+    # Only what was changed, so that a run goes on under a version with a field more.
+    default = dataclasses.asdict(ModelConfig())
+    model = dataclasses.asdict(architecture).items()
     return {
         **training,
-        "model": dataclasses.asdict(architecture),
+        "model": {name: value for name, value in model if value != default[name]},
         "data": manifest.fingerprint,
     }
 

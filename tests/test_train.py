@@ -166,7 +166,7 @@ def test_a_run_stopped_before_its_first_checkpoint_leaves_nothing_to_the_next(
         signal_at_micro_batch(patch, 0)
         assert train(tmp_path / "other", run, model=DROPOUT).step == 0
     assert len(read_metrics(run)) == 1
-    config = dataclasses.replace(CONFIG, seed=7, steps=1)
+    config = dataclasses.replace(CONFIG, seed=7, steps=1, warmup_steps=1)
     for output in (run, alone):
         assert train(data, output, config=config).finished
     assert final(run) == final(alone)
@@ -383,7 +383,7 @@ def test_weights_that_do_not_fit_are_refused_before_anything_is_written(
 def test_a_run_goes_on_without_the_run_it_started_from(undisturbed, data, tmp_path):
     run, source = tmp_path / "run", tmp_path / "source"
     shutil.copytree(undisturbed, source)
-    config = dataclasses.replace(CONFIG, steps=1)
+    config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)
     train(data, run, config=config, model=DROPOUT, init_from=source)
     shutil.rmtree(source)
     result = train(data, run, config=config, model=DROPOUT, init_from=source)
