@@ -15,7 +15,7 @@ from pathlib import Path
 import sentencepiece
 
 from pipeline.input_file import InputFile
-from pipeline.normalization import rules_tsv
+from pipeline.normalization import albert_normalization, rules_tsv
 from pipeline.readers import read_split
 from pipeline.splits import plan_splits
 from pipeline.tfrecord import read_records
@@ -82,9 +82,10 @@ def training_seconds(files: list[InputFile], config: VocabConfig) -> float:
     sample = sample_sentences(plan_splits(files), config, workers=1).train
     with tempfile.TemporaryDirectory() as folder:
         rules, text = Path(folder, "rules.tsv"), Path(folder, "sentences.txt")
-        rules.write_text(
-            rules_tsv(cased=config.cased, keep_accents=config.keep_accents)
+        normalize = albert_normalization(
+            cased=config.cased, keep_accents=config.keep_accents
         )
+        rules.write_text(rules_tsv(normalize), encoding="utf-8")
         with text.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{sentence.text}\n" for sentence in sample)
         del sample

@@ -12,6 +12,8 @@ from pipeline.normalization import normalize_character
 
 # Above this share of the letters the loss is worth a warning.
 WORTH_A_WARNING = 0.01
+# Their letters, some millions, tell the share to a hundredth of itself.
+ENOUGH_SENTENCES = 100_000
 
 # Marks that go with any script; what they stand on is not known here.
 _GENERAL_MARKS = range(0x0300, 0x0370)

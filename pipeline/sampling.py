@@ -6,7 +6,10 @@ the files nor the number of workers shows in it, and exact duplicates count once
 """
 
 import heapq
+import itertools
+import operator
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +39,7 @@ class Sample:
         self.bound = 1 << 64
         self._sentences: dict[int, str] = {}
 
-    def add(self, sentences: list[KeyedSentence]) -> None:
+    def add(self, sentences: Iterable[tuple[int, str]]) -> None:
         """Take in sentences; the sample is cut back when it has doubled."""
         for key, text in sentences:
             if key < self.bound:
@@ -51,17 +54,21 @@ class Sample:
             self._sentences = {key: self._sentences[key] for key in smallest}
             self.bound = smallest[-1] + 1
 
+    def items(self) -> list[tuple[int, str]]:
+        """The sample in the order of its keys, as it is quickly sent to a process."""
+        self._cut()
+        return sorted(self._sentences.items())
+
     def sorted(self) -> list[KeyedSentence]:
         """The sample in the order of its keys."""
-        self._cut()
-        return [KeyedSentence(*item) for item in sorted(self._sentences.items())]
+        return [KeyedSentence(*item) for item in self.items()]
 
 
 class SplitSample(NamedTuple):
-    """What one split contributes."""
+    """What one split contributes, keys and texts."""
 
-    train: list[KeyedSentence]
-    held_out: list[KeyedSentence]
+    train: list[tuple[int, str]]
+    held_out: list[tuple[int, str]]
     counts: Counter[str]
 
 
@@ -82,10 +89,10 @@ def sample_split(split: Split, *, size: int, bound: int, seed: int) -> SplitSamp
         counts["sentences"] += len(lines)
         keys = sentence_keys(document.id, len(lines), seed=seed)
         is_held_out = happens(draws(keys, 0), HELD_OUT_SHARE).tolist()
-        pairs = list(map(KeyedSentence, keys.tolist(), lines))
-        held_out.add([p for p, out in zip(pairs, is_held_out, strict=True) if out])
-        train.add([p for p, out in zip(pairs, is_held_out, strict=True) if not out])
-    return SplitSample(train.sorted(), held_out.sorted(), counts)
+        pairs = list(zip(keys.tolist(), lines, strict=True))
+        held_out.add(itertools.compress(pairs, is_held_out))
+        train.add(itertools.compress(pairs, map(operator.not_, is_held_out)))
+    return SplitSample(train.items(), held_out.items(), counts)
 
 
 def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:
