@@ -33,7 +33,10 @@ def evaluate(
     quiet: bool,
     debug: bool,
 ) -> None:
-    """Measure a run on the held-out split of any data set, with fixed masks."""
+    """Measure a run on held-out text.
+
+    The masks of the held-out split of any data set are fixed, so that runs compare.
+    """
     with silent_stderr():
         from albert_tf.evaluation import evaluate as measure
 

@@ -130,9 +130,9 @@ def export(
     quiet: bool,
     debug: bool,
 ) -> None:
-    """Write a run as files that other programs read, with a card that describes it.
+    """Write a run as files that other programs read.
 
-    The folder has its name only when all of it is written.
+    A card describes them. The folder has its name only when all of it is written.
     """
     console = Console(quiet=quiet)
     output = output or default_output(run, target)

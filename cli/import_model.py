@@ -52,9 +52,9 @@ def import_model(
     quiet: bool,
     debug: bool,
 ) -> None:
-    """Make a run of another ALBERT, for pretrain --init-from to go on with.
+    """Make a run of another ALBERT, to go on from.
 
-    SOURCE is a folder of Hugging Face's with model.safetensors, a checkpoint of
+    It is for pretrain --init-from. SOURCE is a folder of Hugging Face's with model.safetensors, a checkpoint of
     google-research/albert with its configuration, or a SentencePiece model alone, which
     becomes a vocabulary. What is done to a text around that model goes into it.
     """

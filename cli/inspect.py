@@ -33,7 +33,7 @@ from schemas.manifest import read_manifest
 )
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def inspect(data: Path, examples: int, split: str, verify: bool, debug: bool) -> None:
-    """Show the card of a data set and some examples, masks made visible.
+    """Show what a data set is, with examples.
 
     A masked piece stands in brackets, [MASK] or what replaced it; below it the text is
     restored, with what was masked in guillemets.

@@ -80,9 +80,9 @@ ENOUGH_HELD_OUT = 200
 def make_data(
     output: Path | str | None, plan: bool, overwrite: bool, quiet: bool, **values: Any
 ) -> None:
-    """Make masked sentence pairs from raw text, as an Apache Beam job.
+    """Make masked sentence pairs from raw text.
 
-    Writes TFRecord files, a copy of the vocabulary, a data card and, as the last file,
+    An Apache Beam job. Writes TFRecord files, a copy of the vocabulary, a data card and, as the last file,
     manifest.json. The same inputs and settings give the same bytes, wherever it runs.
     """
     start = time.monotonic()

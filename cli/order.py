@@ -21,7 +21,7 @@ from schemas.errors import AlbertError
 def order(
     model: Path, first: str, second: str, as_json: bool, quiet: bool, debug: bool
 ) -> None:
-    """Say which of two passages comes first, and how sure the model is.
+    """Say which of two passages comes first.
 
     MODEL is a run or an export whose sentence task is sop. Of passages that together
     are too long for it, the end of FIRST and the beginning of SECOND are compared.

@@ -34,7 +34,7 @@ from schemas.report import Section
 )
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def report(paths: tuple[Path, ...], output: Path, examples: int, debug: bool) -> None:
-    """Write one HTML page about data sets and runs, to look at and to send around.
+    """Write one HTML page about data and runs.
 
     PATH is the folder of a data set or of a run, which may still be training; several
     runs are drawn into the same plots. The page needs no network and no other file.
