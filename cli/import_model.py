@@ -54,9 +54,10 @@ def import_model(
 ) -> None:
     """Make a run of another ALBERT, to go on from.
 
-    It is for pretrain --init-from. SOURCE is a folder of Hugging Face's with model.safetensors, a checkpoint of
-    google-research/albert with its configuration, or a SentencePiece model alone, which
-    becomes a vocabulary. What is done to a text around that model goes into it.
+    It is for pretrain --init-from. SOURCE is a folder of Hugging Face's with
+    model.safetensors, a checkpoint of google-research/albert with its configuration, or
+    a SentencePiece model alone, which becomes a vocabulary. What is done to a text
+    around that model goes into it.
     """
     console = Console(quiet=quiet)
     vocabulary, asked, model = take_vocabulary(
