@@ -82,9 +82,9 @@ def make_data(
 ) -> None:
     """Make masked sentence pairs from raw text.
 
-    An Apache Beam job. Writes TFRecord files, a copy of the vocabulary, a data card and,
-    as the last file, manifest.json. The same inputs and settings give the same bytes,
-    wherever it runs.
+    An Apache Beam job. Writes TFRecord files, a copy of the vocabulary, a data card
+    and, as the last file, manifest.json. The same inputs and settings give the same
+    bytes, wherever it runs.
     """
     start = time.monotonic()
     console = Console(quiet=quiet)

@@ -1,0 +1,75 @@
+"""Held-out figures of a run against its steps, as a table and a picture.
+
+    python -m benchmarks.learning_curve RUN --every 500 --plot learning.svg
+
+needs matplotlib (the extra `report`).
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from schemas.layout import METRICS
+
+PANELS = (
+    ("mlm_accuracy", "masked pieces right"),
+    ("sentence_accuracy", "sentence order right"),
+)
+
+
+def held_out(run: Path) -> list[dict[str, Any]]:
+    """The evaluations of a run, in the order of their steps."""
+    lines = (run / METRICS).read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row["split"] == "eval"]
+
+
+def table(rows: list[dict[str, Any]], *, every: int) -> str:
+    """The evaluations at every so many steps, and the last one, as Markdown."""
+    lines = [
+        "| step | masked-LM loss | masked pieces right | sentence loss | order right |",
+        "|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        if row["step"] % every == 0 or row is rows[-1]:
+            lines.append(
+                f"| {row['step']:,} | {row['mlm_loss']:.3f} "
+                f"| {row['mlm_accuracy']:.2%} | {row['sentence_loss']:.4f} "
+                f"| {row['sentence_accuracy']:.2%} |"
+            )
+    return "\n".join(lines)
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Both accuracies side by side."""
+    style: dict[Any, Any] = {"svg.hashsalt": "learning", "svg.fonttype": "none"}
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=(9.0, 3.2), layout="constrained")
+        for axes, (name, label) in zip(figure.subplots(1, 2), PANELS, strict=True):
+            steps = [row["step"] for row in rows]
+            axes.plot(steps, [row[name] for row in rows], marker="o", markersize=3)
+            axes.set_xlabel("step")
+            axes.set_title(label, loc="left")
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+            axes.grid(alpha=0.3)
+        figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Print the table and, if asked for, draw the picture."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--every", type=int, default=500, metavar="STEPS")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg")
+    arguments = parser.parse_args()
+    rows = held_out(arguments.run)
+    print(table(rows, every=arguments.every))
+    if arguments.plot:
+        draw(rows, arguments.plot)
+
+
+if __name__ == "__main__":
+    main()
