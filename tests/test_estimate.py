@@ -1,5 +1,8 @@
 """What a job will make, told by a small part of it."""
 
+import gzip
+from pathlib import Path
+
 import pytest
 
 from pipeline import estimate
@@ -37,6 +40,21 @@ def test_of_a_large_input_a_few_places_are_read(inputs, tokenizer, monkeypatch):
     assert part.sample_bytes < whole.sample_bytes / 2
     assert part.examples == pytest.approx(whole.examples, rel=0.25)
     assert part.waiting_bytes == pytest.approx(whole.waiting_bytes, rel=0.25)
+
+
+def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(
+    inputs, tokenizer, monkeypatch, tmp_path
+):
+    text = "\n".join(Path(file.path).read_text() for file in inputs)
+    path = tmp_path / "one.txt.gz"
+    path.write_bytes(gzip.compress(text.encode(), 9))
+    files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(path),)})
+    whole, _ = estimate.read_sample(files)
+    monkeypatch.setattr(estimate, "MOST_AT_A_PLACE", 20_000)
+    part, sample_bytes = estimate.read_sample(files)
+    assert part == whole[: len(part)]
+    assert len(part) < len(whole)
+    assert 20_000 < sample_bytes == sum(len(document.text) for document in part)
 
 
 def test_plan_prints_and_makes_nothing(small, tmp_path):
