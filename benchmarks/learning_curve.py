@@ -53,7 +53,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             axes.plot(steps, [row[name] for row in rows], marker="o", markersize=3)
             axes.set_xlabel("step")
             axes.set_title(label, loc="left")
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:.1%}")
             axes.grid(alpha=0.3)
         figure.savefig(path, metadata={"Date": None})
 
