@@ -19,10 +19,9 @@ from pipeline.normalization import albert_normalization, rules_tsv
 from pipeline.readers import read_split
 from pipeline.splits import plan_splits
 from pipeline.tfrecord import read_records
-from pipeline.vocabulary import sample_sentences
+from pipeline.vocabulary import sample_sentences, trainer_settings
 from schemas.config import VocabConfig
 from schemas.manifest import DatasetManifest
-from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
 
 # Rows that are serialized; the time is stated for all.
 SERIALIZED_ROWS = 20_000
@@ -93,20 +92,7 @@ def training_seconds(files: list[InputFile], config: VocabConfig) -> float:
         sentencepiece.SentencePieceTrainer.Train(
             input=str(text),
             model_prefix=f"{folder}/model",
-            model_type="unigram",
-            vocab_size=config.vocab_size,
-            character_coverage=config.character_coverage,
-            normalization_rule_tsv=str(rules),
-            pad_id=0,
-            unk_id=1,
-            bos_id=-1,
-            eos_id=-1,
-            pad_piece=PAD,
-            unk_piece=UNK,
-            control_symbols=[CLS, SEP, MASK],
-            user_defined_symbols=list(USER_SYMBOLS),
-            max_sentence_length=1 << 16,
-            num_threads=16,
+            **trainer_settings(config, rules=str(rules)),
             minloglevel=2,
         )
         return time.perf_counter() - start

@@ -66,19 +66,8 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
     """
     runner = runner or choose_runner(LOCAL_RUNNER, [])
     shuffle = shuffle or ("files" if runner.is_local else "engine")
-    tokenizer = load_tokenizer(model)
-    dataset = plan_dataset(
-        config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
-    )
     splits = plan_splits(files, split_bytes=split_bytes)
-    job = Job(
-        dataset=dataset,
-        shards=plan_shards(config),
-        num_splits=len(splits),
-        output=str(output),
-        fingerprint=dataset.fingerprint(),
-        versions=tool_versions(),
-    )
+    job = plan_job(files, config, model=model, output=output, num_splits=len(splits))
     transform = chain(splits, job, model=model, shuffle=shuffle)
     if runner.is_dry:
         return submit(transform, job, runner)
@@ -98,6 +87,29 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
         raise
     storage.remove(storage.join(output, WORK))
     return result
+
+
+def plan_job(
+    files: list[InputFile],
+    config: DataConfig,
+    *,
+    model: bytes,
+    output: str | Path,
+    num_splits: int,
+) -> Job:
+    """What every step has to know, wherever it runs."""
+    tokenizer = load_tokenizer(model)
+    dataset = plan_dataset(
+        config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
+    )
+    return Job(
+        dataset=dataset,
+        shards=plan_shards(config),
+        num_splits=num_splits,
+        output=str(output),
+        fingerprint=dataset.fingerprint(),
+        versions=tool_versions(),
+    )
 
 
 def chain(

@@ -173,6 +173,31 @@ def train_vocabulary(sentences: list[KeyedSentence], config: VocabConfig) -> byt
     return model
 
 
+def trainer_settings(config: VocabConfig, *, rules: str) -> dict[str, Any]:
+    """What SentencePiece is asked for, whatever it reads and writes.
+
+    Args:
+        config: Of the vocabulary.
+        rules: The file of the normalization rules.
+    """
+    return {
+        "model_type": "unigram",
+        "vocab_size": config.vocab_size,
+        "character_coverage": config.character_coverage,
+        "normalization_rule_tsv": rules,
+        "pad_id": 0,
+        "unk_id": 1,
+        "bos_id": -1,
+        "eos_id": -1,
+        "pad_piece": PAD,
+        "unk_piece": UNK,
+        "control_symbols": [CLS, SEP, MASK],
+        "user_defined_symbols": list(USER_SYMBOLS),
+        "max_sentence_length": _MOST_SENTENCE_BYTES,
+        "num_threads": _THREADS,
+    }
+
+
 def _train(folder: str, config: VocabConfig) -> bytes:
     os.chdir(folder)
     # SentencePiece reports its progress there; what matters comes as an exception.
@@ -183,20 +208,7 @@ def _train(folder: str, config: VocabConfig) -> bytes:
             sentencepiece.SentencePieceTrainer.Train(
                 sentence_iterator=(line.rstrip("\n") for line in sentences),
                 model_writer=model,
-                model_type="unigram",
-                vocab_size=config.vocab_size,
-                character_coverage=config.character_coverage,
-                normalization_rule_tsv=_RULES,
-                pad_id=0,
-                unk_id=1,
-                bos_id=-1,
-                eos_id=-1,
-                pad_piece=PAD,
-                unk_piece=UNK,
-                control_symbols=[CLS, SEP, MASK],
-                user_defined_symbols=list(USER_SYMBOLS),
-                max_sentence_length=_MOST_SENTENCE_BYTES,
-                num_threads=_THREADS,
+                **trainer_settings(config, rules=_RULES),
             )
     except RuntimeError as error:
         raise AlbertError(explain(str(error), vocab_size=config.vocab_size)) from None

@@ -12,7 +12,6 @@ from albert_tf import training_loop
 from albert_tf.finished import read_metrics
 from albert_tf.layer_consistency import layer_consistency_sum
 from albert_tf.pretrainer import (
-    AlbertPretrainer,
     micro_batch_loss,
     pretraining_sums,
     step_loss,
@@ -21,22 +20,11 @@ from albert_tf.steps import step_counts, training_steps
 from albert_tf.train import pretrain
 from schemas.config import TrainConfig
 from tests.batches import random_batch
-from tests.huggingface_albert import SMALL, lively_weights
+from tests.huggingface_albert import SMALL
+from tests.test_pretrainer import lively_model, tensors
 from tests.training_data import TINY, write_dataset
 
 ON = dataclasses.replace(SMALL, layer_consistency_weight=0.5)
-
-
-def lively_model(config, **kwargs):
-    model = AlbertPretrainer(config, **kwargs)
-    weights = lively_weights(model)
-    for path, weight in model.weights_by_path.items():
-        weight.assign(weights[path])
-    return model
-
-
-def tensors(batch):
-    return {name: tf.constant(values) for name, values in batch.items()}
 
 
 def counts_of(batch):
