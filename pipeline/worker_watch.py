@@ -20,6 +20,7 @@ WORKER_KILLED = (
 )
 
 _SECONDS = 1.0
+_AGAIN_SECONDS = 4.0
 _PREFIX = "worker-"
 
 
@@ -67,18 +68,23 @@ class WorkerWatch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._handlers: dict[int, Any] = {}
+        self._number = 0  # of the signal that interrupts, once one does
 
     def _watch(self) -> None:
-        while not self._stop.wait(_SECONDS):
+        while not self._number and not self._stop.wait(_SECONDS):
             if killed_workers(self._folder):
                 self.killed = True
-                # A real signal, for the main thread waits in a system call.
-                main = threading.main_thread().ident or 0
-                signal.pthread_kill(main, signal.SIGINT)
-                return
+                self._number = signal.SIGINT
+        # A real signal, for the main thread waits in a system call; and again, for a
+        # worker may have been about to sign on, and Beam may wait for it once more.
+        main = threading.main_thread().ident or 0
+        wait = 0.0 if self.killed else _AGAIN_SECONDS
+        while not self._stop.wait(wait):
+            signal.pthread_kill(main, self._number)
+            wait = _AGAIN_SECONDS
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        self._stop.set()
+        self._number = number
         # Beam's threads complain of workers that are gone, until the process ends.
         logging.disable(logging.CRITICAL)
         for process in signed_on(self._folder):
