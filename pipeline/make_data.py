@@ -34,6 +34,7 @@ from pipeline.worker_watch import WORKER_KILLED, WorkerWatch
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
+from schemas.whole_file import TEMPORARY
 
 
 def make_data(  # noqa: PLR0913 - what is made, of what, where and how
@@ -85,7 +86,10 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
             for name in (TRAIN, EVAL, SIDECARS, WORK):
                 storage.remove(storage.join(output, name))
         raise
-    storage.remove(storage.join(output, WORK))
+    # Documents that waited, and what workers were at when they were killed.
+    unfinished = storage.find_below(output, f"**/*{TEMPORARY}*")
+    for path in (storage.join(output, WORK), *unfinished):
+        storage.remove(path)
     return result
 
 
