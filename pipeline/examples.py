@@ -19,7 +19,7 @@ from pipeline.records import encode_rows
 from pipeline.sequences import Sequences
 from pipeline.statistics import Counts, count_batch
 from pipeline.tokenizer import Tokenizer
-from schemas.config import DataConfig, SentenceTask
+from schemas.config import DataConfig
 
 # Rows masked at a time; array operations on fewer cost more for each row.
 BATCH_ROWS = 1500
@@ -31,7 +31,7 @@ def make_records(
     """The records of a copy and their counts, a batch at a time."""
     for first in range(0, len(sequences), BATCH_ROWS):
         batch = sequences[first : first + BATCH_ROWS]
-        pairs = make_pairs(batch, pieces, task=config.sentence_task)
+        pairs = make_pairs(batch, pieces, config=config)
         rows = assemble(pairs, ids=pieces.ids, word_starts=pieces.word_starts)
         budget = budgets(
             np.diff(rows.offsets),
@@ -54,9 +54,9 @@ def make_records(
         yield encode_rows(rows, masked, pairs.labels, config=config), counts
 
 
-def make_pairs(batch: Sequences, pieces: Pieces, *, task: SentenceTask) -> Pairs:
+def make_pairs(batch: Sequences, pieces: Pieces, *, config: DataConfig) -> Pairs:
     """Make the pair of each sequence of a batch."""
-    if task == "none":
+    if config.sentence_task == "none":
         return single_segments(batch.start, batch.end, keys=batch.keys)
     middle = split_points(
         batch.start,
@@ -65,13 +65,14 @@ def make_pairs(batch: Sequences, pieces: Pieces, *, task: SentenceTask) -> Pairs
         may_cut=pieces.may_cut,
         keys=batch.keys,
     )
-    if task == "sop":
+    if config.sentence_task == "sop":
         return sentence_order_pairs(batch.start, middle, batch.end, keys=batch.keys)
     rows = np.flatnonzero(batch.is_put_back)
     b_start, b_end = middle.copy(), batch.end.copy()
     b_start[rows], b_end[rows] = other_segments(
         batch.document[rows],
         (batch.end - middle)[rows],
+        room=config.max_tokens - (middle - batch.start)[rows],
         sentence_starts=pieces.sentence_starts,
         document_starts=pieces.document_starts,
         may_cut=pieces.may_cut,

@@ -1,9 +1,10 @@
 """Documents become sequences: consecutive ranges of their pieces, none left out.
 
-A sequence ends at a sentence where it can and at a word where it must; what does not
-fit opens the next one. Each sequence draws its own target length, so that the share of
-short ones is what the paper says (section 4.1), where the published code draws once
-for a whole document.
+A sequence ends with a sentence: one cut off there would tell which half of the pair
+stood last, and a model would learn that instead of the order. Only a sentence longer
+than a sequence is cut, at a word. What does not fit opens the next one. Each sequence
+draws its own target length, so that the share of short ones is what the paper says
+(section 4.1), where the published code draws once for a whole document.
 """
 
 import dataclasses
@@ -15,9 +16,6 @@ import numpy.typing as npt
 
 from pipeline.draws import Keys, draws, purpose_keys, threshold
 from pipeline.pairs import Int
-
-# A sequence this full is not topped up with a part of the next sentence.
-FULL_ENOUGH_PERCENT = 97
 
 _PART = 1 << 16
 
@@ -154,7 +152,7 @@ def pack(  # noqa: PLR0913 - what is packed, and how
     >>> packed = pack(places, np.array([0]), np.array([9]), max_tokens=7,
     ...               keys=np.array([1], np.uint64), short_seq_prob=0.0)
     >>> packed.start, packed.end
-    (array([0, 7]), array([7, 9]))
+    (array([0, 6]), array([6, 9]))
     """
     chain, start = np.arange(len(keys)), first
     rounds: list[Packed] = []
@@ -197,23 +195,25 @@ def sequence_ends(
 ) -> Int:
     """Where sequences end that begin at `start`, in documents that end at `last`.
 
-    >>> places = cutting_places(np.array([4, 9]), np.ones(9, bool))
-    >>> start, last = np.array([0, 0]), np.array([9, 9])
-    >>> sequence_ends(places, start, last, target=np.array([2, 7]), max_tokens=7)
-    array([4, 7])
+    >>> places = cutting_places(np.array([2, 4, 6, 15]), np.ones(15, bool))
+    >>> start, last = np.array([0, 0, 6]), np.array([15, 15, 15])
+    >>> sequence_ends(places, start, last, target=np.array([1, 7, 7]), max_tokens=7)
+    array([ 4,  6, 13])
 
-    The first sentence stays whole; the second does not fit and is cut.
+    Two sentences where the target is short; all that fit where it is full; and a part
+    of one longer than a sequence.
     """
     ends = places.sentence_ends
-    # One word cannot be divided into a pair, so a sequence goes on to a second.
-    wanted = np.maximum(start + target, places.cut_after(start) + 1)
-    reached = np.searchsorted(ends, wanted)
+    one_word = places.cut_after(start)
+    one_sentence = ends[np.searchsorted(ends, one_word)]
+    # What is to be divided into a pair goes on to a second sentence.
+    reached = np.searchsorted(ends, np.maximum(start + target, one_sentence + 1))
     end = np.minimum(ends[np.minimum(reached, len(ends) - 1)], last)
-    before = np.where(reached > 0, ends[reached - 1], start)
-    is_full = 100 * (before - start) >= FULL_ENOUGH_PERCENT * max_tokens
+    before = ends[reached - 1]
     cut = places.cut_before(start + max_tokens)
-    fits = end - start <= max_tokens
-    return np.where(fits, end, np.where(is_full, before, cut))
+    # Where even the first sentence does not fit, or is a word, one is cut.
+    whole = (before > one_word) & (before - start <= max_tokens)
+    return np.where(end - start <= max_tokens, end, np.where(whole, before, cut))
 
 
 def mend_last(packed: Packed, places: Places, *, max_tokens: int) -> Packed:

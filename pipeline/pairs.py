@@ -110,23 +110,27 @@ def single_segments(starts: Int, ends: Int, *, keys: Keys) -> Pairs:
     return Pairs(starts, ends, nothing, nothing, nothing, keys)
 
 
-def other_segments(
+def other_segments(  # noqa: PLR0913 - what is wanted, and where to look for it
     documents: Int,
     lengths: Int,
     *,
+    room: Int,
     sentence_starts: Int,
     document_starts: Int,
     may_cut: npt.NDArray[np.bool_],
     keys: Keys,
 ) -> tuple[Int, Int]:
-    """Text of another document for each of R rows, as long as what it stands for.
+    """Text of another document for each of R rows, about as long as what it stands for.
 
-    It starts at a random sentence behind which there is enough text, if there is one,
-    so that the length does not tell which pairs are consecutive.
+    It is the whole sentences from a random one on, where there is one with enough text
+    behind it, that come nearest to the wanted length, so that neither the length nor a
+    sentence cut off tells which pairs are consecutive. A sentence longer than the room
+    is cut at a word.
 
     Args:
         documents: The row's own document, `[R]`.
         lengths: Pieces wanted, `[R]`.
+        room: Most pieces, at least `lengths`, `[R]`.
         sentence_starts: Of all documents, ascending.
         document_starts: Of D documents, at least two; the last is the end, `[D + 1]`.
         may_cut: Whether a range may end before a piece, `[N]`.
@@ -144,12 +148,34 @@ def other_segments(
     count = np.maximum(highest - lowest, 1)
     bits = purpose_keys(keys, "other sentence")
     starts: Int = sentence_starts[lowest + below(bits, count)]
-    ends = np.minimum(starts + lengths, last)
-    for row in np.flatnonzero(ends < last):
-        cuts = np.flatnonzero(may_cut[starts[row] + 1 : ends[row] + 1])
-        if len(cuts):
-            ends[row] = starts[row] + 1 + cuts[-1]
+    ends = nearest_ends(
+        starts, starts + lengths, last, sentence_starts=sentence_starts, room=room
+    )
+    for row in np.flatnonzero(ends == starts):
+        cuts = np.flatnonzero(may_cut[starts[row] + 1 : starts[row] + lengths[row] + 1])
+        ends[row] = starts[row] + (1 + cuts[-1] if len(cuts) else lengths[row])
     return starts, ends
+
+
+def nearest_ends(
+    starts: Int, wanted: Int, last: Int, *, sentence_starts: Int, room: Int
+) -> Int:
+    """The sentence end nearest to each wanted one; the start where none has room.
+
+    >>> nearest_ends(np.array([0, 0]), np.array([4, 7]), np.array([20, 20]),
+    ...              sentence_starts=np.array([0, 5, 9, 12]), room=np.array([7, 8]))
+    array([5, 5])
+
+    The second wants 7: 9 is as near as 5 but leaves the room of 8.
+    """
+    behind = np.searchsorted(sentence_starts, wanted)
+    before = np.maximum(sentence_starts[behind - 1], starts)
+    is_last = behind == len(sentence_starts)
+    after = np.where(is_last, last, sentence_starts[np.where(is_last, 0, behind)])
+    after = np.minimum(after, last)
+    fits = after - starts <= room
+    is_nearer = (after - wanted <= wanted - before) | (before == starts)
+    return np.where(fits & is_nearer, after, before)
 
 
 def ranges(starts: Int, lengths: Int) -> Int:

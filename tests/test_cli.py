@@ -309,7 +309,7 @@ def test_a_small_held_out_split_is_said_with_the_fraction_that_would_do(
 ):
     _, said = make_data(small, "--eval-fraction", 0.01, output=tmp_path / "d")
     assert said.splitlines()[-1] == (
-        "Only 0 held-out examples, few to measure on; --eval-fraction 0.12 would give "
+        "Only 0 held-out examples, few to measure on; --eval-fraction 0.1 would give "
         "about 200."
     )
     _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "e")

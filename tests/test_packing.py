@@ -63,24 +63,21 @@ def test_sequences_end_at_sentences_that_fill_them():
     assert pack_full(document, max_tokens=20) == [(0, 20), (20, 40)]
 
 
-def test_a_sentence_that_does_not_fit_is_cut_and_its_rest_opens_the_next_sequence():
+def test_a_sentence_that_does_not_fit_opens_the_next_sequence():
     document = [[1] * 15, [1] * 15]
-    assert pack_full(document, max_tokens=20) == [(0, 20), (20, 30)]
+    assert pack_full(document, max_tokens=20) == [(0, 15), (15, 30)]
 
 
-def test_a_sentence_is_cut_where_a_word_starts():
-    document = [[1] * 15, [3] * 5]
-    assert pack_full(document, max_tokens=20) == [(0, 18), (18, 30)]
+def test_a_sentence_longer_than_a_sequence_is_cut_where_a_word_starts():
+    assert pack_full([[3] * 8], max_tokens=20) == [(0, 18), (18, 24)]
 
 
-def test_a_sentence_is_carried_over_whole_when_the_sequence_is_97_percent_full():
-    document = [[1] * 97, [1] * 50]
-    assert pack_full(document, max_tokens=100) == [(0, 97), (97, 147)]
+def test_the_rest_of_a_sentence_that_is_cut_opens_the_next_sequence():
+    assert pack_full([[1] * 25, [1] * 10], max_tokens=20) == [(0, 20), (20, 35)]
 
 
-def test_a_sequence_that_is_96_percent_full_is_topped_up():
-    document = [[1] * 96, [1] * 50]
-    assert pack_full(document, max_tokens=100) == [(0, 100), (100, 146)]
+def test_a_sentence_of_one_word_is_followed_by_a_part_of_one_that_does_not_fit():
+    assert pack_full([[2], [1] * 30], max_tokens=20) == [(0, 20), (20, 32)]
 
 
 def test_the_last_sequence_is_as_long_as_what_is_left():
@@ -111,8 +108,16 @@ def test_a_short_target_keeps_the_sentence_that_reaches_it_whole():
     assert ends_of([4, 9, 30], target=5, max_tokens=20) == 9
 
 
+def test_a_short_target_goes_on_to_a_second_sentence():
+    assert ends_of([9, 14, 30], target=5, max_tokens=20) == 14
+
+
+def test_a_short_target_stays_with_one_sentence_where_the_second_does_not_fit():
+    assert ends_of([9, 30], target=5, max_tokens=20) == 9
+
+
 def test_a_short_target_never_exceeds_the_maximum():
-    assert ends_of([4, 30], target=5, max_tokens=20) == 20
+    assert ends_of([30], target=5, max_tokens=20) == 20
 
 
 def test_a_sequence_goes_on_to_a_second_word():
@@ -228,7 +233,7 @@ def test_every_sequence_begins_at_a_cut_and_has_another_inside(
 
 
 @given(documents, max_seq_lengths, keys)
-def test_a_full_sequence_is_97_percent_full_or_has_no_room_for_the_next_word(
+def test_a_full_sequence_has_no_room_for_the_next_sentence(
     document, max_seq_length, key
 ):
     max_tokens = max_seq_length - 3
@@ -236,21 +241,26 @@ def test_a_full_sequence_is_97_percent_full_or_has_no_room_for_the_next_word(
     sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=0.0, key=key)
     # The last two may have shared out the end of the document.
     for sequence in sequences[:-2]:
-        is_full = sequence.end - sequence.start >= 0.97 * max_tokens
-        with_next = cut_after(places, sequence.end) - sequence.start
-        assert is_full or with_next > max_tokens
+        with_next = next(end for end in places.sentence_ends if end > sequence.end)
+        assert with_next - sequence.start > max_tokens
 
 
-@given(documents, max_seq_lengths, keys)
-def test_a_sequence_below_the_maximum_ends_at_a_sentence_or_before_a_word_too_long(
-    document, max_seq_length, key
+@given(documents, max_seq_lengths, shares, keys)
+def test_a_sequence_ends_with_a_sentence_unless_none_of_two_words_fits(
+    document, max_seq_length, short_seq_prob, key
 ):
     max_tokens = max_seq_length - 3
     places = places_of(document, max_tokens=max_tokens)
-    sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=1.0, key=key)
-    for sequence in sequences[:-2]:
-        with_next = cut_after(places, sequence.end) - sequence.start
-        assert sequence.end in places.sentence_ends or with_next > max_tokens
+    sequences = pack_one(
+        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
+    )
+    for start, end, *_ in sequences[:-2]:
+        one_word = cut_after(places, start)
+        fitting = [
+            e for e in places.sentence_ends if one_word < e <= start + max_tokens
+        ]
+        with_next = cut_after(places, end) - start
+        assert end in fitting or (not fitting and with_next > max_tokens)
 
 
 @given(documents, max_seq_lengths, shares, keys)

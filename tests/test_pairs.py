@@ -138,11 +138,12 @@ FIVES = np.arange(0, 35, 5)
 DOCUMENTS = np.array([0, 10, 30, 35])
 
 
-def other_places(document, length, *, may_cut=None, count=30_000):
+def other_places(document, length, *, room=35, may_cut=None, count=30_000):
     """Where the text from elsewhere starts and ends, each with its share."""
     starts, ends = other_segments(
         np.full(count, document),
         np.full(count, length),
+        room=np.full(count, room),
         sentence_starts=FIVES,
         document_starts=DOCUMENTS,
         may_cut=np.ones(35, bool) if may_cut is None else may_cut,
@@ -155,9 +156,9 @@ def other_places(document, length, *, may_cut=None, count=30_000):
 def test_another_segment_comes_from_each_other_document_with_enough_text():
     # Of the second document all sentences but the last have 8 pieces behind them.
     assert other_places(0, 8) == {
-        (10, 18): pytest.approx(1 / 6, abs=0.01),
-        (15, 23): pytest.approx(1 / 6, abs=0.01),
-        (20, 28): pytest.approx(1 / 6, abs=0.01),
+        (10, 20): pytest.approx(1 / 6, abs=0.01),
+        (15, 25): pytest.approx(1 / 6, abs=0.01),
+        (20, 30): pytest.approx(1 / 6, abs=0.01),
         (30, 35): pytest.approx(1 / 2, abs=0.01),
     }
 
@@ -166,10 +167,23 @@ def test_another_segment_never_comes_from_the_own_document():
     assert set(other_places(1, 5)) == {(0, 5), (5, 10), (30, 35)}
 
 
-def test_another_segment_ends_where_a_word_does():
+@pytest.mark.parametrize(
+    ("length", "end"), [(1, 5), (5, 5), (7, 5), (8, 10), (12, 10), (13, 15)]
+)
+def test_another_segment_ends_with_the_sentence_nearest_to_the_wanted_length(
+    length, end
+):
+    assert (10, 10 + end) in other_places(0, length)
+
+
+def test_another_segment_ends_with_a_sentence_before_where_the_nearest_has_no_room():
+    assert (10, 15) in other_places(0, 8, room=9)
+
+
+def test_another_segment_is_cut_at_a_word_where_no_sentence_has_room():
     may_cut = np.ones(35, bool)
     may_cut[[33, 34]] = False
-    assert (30, 32) in other_places(0, 3, may_cut=may_cut)
+    assert (30, 32) in other_places(0, 3, room=4, may_cut=may_cut)
 
 
 def test_a_word_starts_behind_a_special_piece_also_where_a_long_one_was_cut():

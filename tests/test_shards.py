@@ -471,8 +471,21 @@ def test_10_percent_of_the_sequences_drew_a_short_target(corpus):
     assert statistics["short_share"] == pytest.approx(0.1, abs=0.005)
 
 
-def test_full_sequences_are_97_percent_full_on_average(corpus):
-    assert realised(corpus["counts"], CONFIG_512)["fill"] >= 0.97
+def test_full_sequences_are_full_up_to_half_a_sentence_or_so(corpus):
+    assert realised(corpus["counts"], CONFIG_512)["fill"] >= 0.93
+
+
+def test_the_last_pieces_of_both_segments_do_not_tell_which_pairs_are_swapped(corpus):
+    ids = corpus["ids"].copy()
+    ids[corpus["masked"]] = corpus["originals"]
+    separators = np.flatnonzero(ids == SEP_ID).reshape(-1, 2)
+    first, second = ids[separators - 1].T
+    # What a sentence ends with most often stands last in segments that are whole.
+    full_stop = np.bincount(np.concatenate([first, second])).argmax()
+    tells = (first == full_stop) != (second == full_stop)
+    right = (second == full_stop)[tells] == corpus["labels"][tells]
+    accuracy = (right.sum() + 0.5 * np.sum(~tells)) / len(tells)
+    assert accuracy == pytest.approx(0.5, abs=0.03)
 
 
 def test_the_files_of_a_shard_are_shuffled(corpus):
