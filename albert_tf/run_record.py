@@ -1,7 +1,6 @@
 """What a run, finished or not, has written about itself, read without TensorFlow."""
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,7 +8,7 @@ from albert_tf.finished import read_metrics
 from schemas.config import ModelConfig, TrainConfig, config_from_dict
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
-from schemas.layout import CONFIG, DATA_MANIFEST, EVAL, METRICS, MODEL_CONFIG, TRAIN
+from schemas.layout import CONFIG, DATA_MANIFEST, MODEL_CONFIG
 
 Metrics = dict[str, Any]
 Config = TypeVar("Config")
@@ -46,7 +45,12 @@ def read_run(run: Path, *, title: str) -> Run:
     Raises:
         AlbertError: It has no metrics or no architecture, or a file cannot be read.
     """
-    lines = checked_metrics(run)
+    lines = read_metrics(run)
+    if not lines:
+        raise AlbertError(
+            f"{run} has no metrics yet; let albert pretrain take its first steps, "
+            "then ask again."
+        )
     settings = read_json(run / CONFIG) if (run / CONFIG).exists() else {}
     data = read_json(run / DATA_MANIFEST) if (run / DATA_MANIFEST).exists() else {}
     identity = settings.get("identity", {})
@@ -55,7 +59,7 @@ def read_run(run: Path, *, title: str) -> Run:
     values = {name: value for name, value in given.items() if name in names}
     return Run(
         title=title,
-        lines=lines,
+        lines=tuple(lines),
         settings=settings,
         config=_parsed(TrainConfig, values, path=run / CONFIG).resolved(),
         model=_parsed(
@@ -70,58 +74,3 @@ def _parsed(kind: type[Config], values: dict[str, Any], *, path: Path) -> Config
         return config_from_dict(kind, values)
     except SettingError as error:
         raise AlbertError(f"{path}: {error}") from error
-
-
-def checked_metrics(run: Path) -> tuple[Metrics, ...]:
-    """The metrics of a run, at least one line.
-
-    Raises:
-        AlbertError: There are none, or a line is not what `pretrain` writes.
-    """
-    path = run / METRICS
-    try:
-        lines = read_metrics(run)
-    except OSError as error:
-        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise AlbertError(_unreadable(path, 1 + _first_unreadable(path))) from error
-    for number, line in enumerate(lines, start=1):
-        if not _is_whole(line):
-            raise AlbertError(_unreadable(path, number))
-    if not lines:
-        raise AlbertError(
-            f"{run} has no metrics yet; let albert pretrain take its first steps, "
-            "then ask again."
-        )
-    return tuple(lines)
-
-
-def _first_unreadable(path: Path) -> int:
-    """How many lines can be read before one cannot."""
-    for number, line in enumerate(path.read_bytes().splitlines()):
-        try:
-            json.loads(line)
-        except ValueError:
-            return number
-    return 0
-
-
-def _is_whole(line: Any) -> bool:
-    """Whether a line has a step, a split, and numbers or nothing for the rest."""
-    return (
-        isinstance(line, dict)
-        and isinstance(line.get("step"), int)
-        and line.get("split") in (TRAIN, EVAL)
-        and all(
-            value is None or isinstance(value, int | float)
-            for name, value in line.items()
-            if name != "split"
-        )
-    )
-
-
-def _unreadable(path: Path, number: int) -> str:
-    return (
-        f"{path}: line {number} is no line of metrics; remove the line, or run "
-        "albert pretrain again, which cuts the file back to its last checkpoint."
-    )

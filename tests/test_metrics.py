@@ -70,6 +70,18 @@ def test_a_line_cut_off_by_a_kill_is_dropped(tmp_path):
     assert read_metrics(tmp_path) == [line(1)]
 
 
+def test_a_damaged_line_keeps_a_run_from_going_on_in_a_sentence(tmp_path):
+    write(tmp_path, line(1), line(2))
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(path.read_text().replace("{", "", 1))
+    with pytest.raises(AlbertError) as refusal:
+        MetricsLog(tmp_path, step=2)
+    assert str(refusal.value) == (
+        f"{path}: line 1 is no line of metrics; remove the line and run the same "
+        "command again."
+    )
+
+
 def test_a_line_that_cannot_be_written_ends_the_run_in_a_sentence(tmp_path):
     log = MetricsLog(tmp_path, step=0)
     (tmp_path / "metrics.jsonl").unlink()
