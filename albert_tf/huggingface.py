@@ -53,6 +53,10 @@ _OUTPUT_BIAS = "predictions.bias"
 _DECODER = "predictions.decoder.weight"
 _DECODER_BIAS = "predictions.decoder.bias"
 
+# Which file of several holds which tensor: what transformers writes of large models.
+_INDEX = f"{MODEL_WEIGHTS}.index.json"
+_FILES = "weight_map"
+
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
@@ -129,7 +133,8 @@ def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
     kind = values.get("model_type")
     if kind != "albert":
         raise AlbertError(
-            f"{source} describes a model of type {kind}, and only albert can be read."
+            f"{source} describes a model of type {kind}, and only albert can be read; "
+            "give the folder of an ALBERT."
         )
     positions = values.get("position_embedding_type", "absolute")
     if positions != "absolute":
@@ -160,17 +165,39 @@ def _check_activation(values: Mapping[str, Any], *, source: Path) -> tuple[str, 
 
 def _read_tensors(folder: Path) -> Arrays:
     """All tensors, under the names they have in AlbertForPreTraining."""
-    path = folder / MODEL_WEIGHTS
-    if not path.exists():
-        raise AlbertError(_no_tensors(folder))
-    try:
-        tensors: Arrays = safetensors.numpy.load_file(path)
-    except (OSError, safetensors.SafetensorError) as error:
-        raise AlbertError(f"{path} is not whole: {error}; copy it again.") from error
+    tensors: Arrays = {}
+    for path in _weight_files(folder):
+        try:
+            tensors |= safetensors.numpy.load_file(path)
+        except (OSError, safetensors.SafetensorError) as error:
+            raise AlbertError(
+                f"{path} is not whole: {error}; copy it again."
+            ) from error
     if any(name.startswith(_PREFIX) for name in tensors):
         return tensors
     # An AlbertModel alone is saved without the prefix.
     return {_PREFIX + name: array for name, array in tensors.items()}
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """The one file of a model's tensors, or those that its index names."""
+    if (folder / MODEL_WEIGHTS).exists():
+        return [folder / MODEL_WEIGHTS]
+    index = folder / _INDEX
+    if not index.exists():
+        raise AlbertError(_no_tensors(folder))
+    files = read_json(index).get(_FILES)
+    if not isinstance(files, dict) or not files:
+        raise AlbertError(f"{index} has no {_FILES}; copy it again.")
+    # By name only: an index has no business outside its folder.
+    paths = [folder / Path(name).name for name in sorted(set(files.values()))]
+    for path in paths:
+        if not path.exists():
+            raise AlbertError(
+                f"{path} is missing, which {_INDEX} names; give the whole folder of a "
+                "model."
+            )
+    return paths
 
 
 def _no_tensors(folder: Path) -> str:

@@ -191,7 +191,7 @@ def test_the_exact_gelu_is_read_with_a_word(tmp_path):
     [
         (
             {"model_type": "bert"},
-            "describes a model of type bert, and only albert can be read.",
+            "describes a model of type bert, and only albert can be read; give the",
         ),
         (
             {"position_embedding_type": "relative_key"},
@@ -262,6 +262,51 @@ def test_a_folder_without_weights_is_refused(tmp_path):
     save(tmp_path, SMALL)
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(AlbertError, match=r"has no model\.safetensors; give the whole"):
+        read_huggingface(tmp_path)
+
+
+def divide(folder):
+    """Put the tensors into two files with an index, as large models are saved."""
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    files = {}
+    for number, names in enumerate((sorted(tensors)[:5], sorted(tensors)[5:]), start=1):
+        file = f"model-0000{number}-of-00002.safetensors"
+        part = {name: tensors[name] for name in names}
+        safetensors.numpy.save_file(part, folder / file)
+        files |= dict.fromkeys(names, file)
+    index = {"metadata": {"total_size": 0}, "weight_map": files}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def test_weights_may_lie_in_several_files(tmp_path):
+    save(tmp_path, SMALL)
+    before = read_huggingface(tmp_path)
+    divide(tmp_path)
+    after = read_huggingface(tmp_path)
+    assert after.weights.keys() == before.weights.keys()
+    for path, array in before.weights.items():
+        np.testing.assert_array_equal(after.weights[path], array)
+
+
+def test_one_missing_file_of_several_is_named(tmp_path):
+    save(tmp_path, SMALL)
+    divide(tmp_path)
+    (tmp_path / "model-00002-of-00002.safetensors").unlink()
+    with pytest.raises(AlbertError) as caught:
+        read_huggingface(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/model-00002-of-00002.safetensors is missing, which "
+        "model.safetensors.index.json names; give the whole folder of a model."
+    )
+
+
+@pytest.mark.parametrize("index", ["{}", '{"weight_map": 3}', '{"weight_map": {}}'])
+def test_an_index_that_names_no_files_is_refused(tmp_path, index):
+    save(tmp_path, SMALL)
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(AlbertError, match="has no weight_map; copy it again"):
         read_huggingface(tmp_path)
 
 
