@@ -10,6 +10,8 @@ from albert_tf.checkpoints import (
     load_newest,
     read_best,
 )
+from albert_tf.foreign_model import ForeignModel
+from albert_tf.google_checkpoint import is_google, read_google
 from albert_tf.huggingface import is_huggingface, read_huggingface
 from albert_tf.pretrainer import AlbertPretrainer
 from schemas.config import ModelConfig, config_from_dict
@@ -22,21 +24,37 @@ Which = Literal["latest", "best"]
 
 
 def load_trained_model(path: Path) -> AlbertPretrainer:
-    """The model of a run or of an export to Hugging Face, in float32.
+    """The model of a run, or of an export to Hugging Face or Google, in float32.
 
     Of a run it is the newest checkpoint.
 
     Raises:
         AlbertError: It is neither, or its weights cannot be read.
     """
-    if is_huggingface(path):
-        config, weights, _ = read_huggingface(path)
+    foreign = read_foreign(path)
+    if foreign is not None:
+        config, weights, _ = foreign
+    elif (path / MODEL_CONFIG).exists():
+        config, weights = run_config(path), run_checkpoint(path).weights
     else:
-        config = run_config(path)
-        weights = run_checkpoint(path).weights
+        raise AlbertError(
+            f"{path} is neither a run nor an export whose weights can be read; give a "
+            "run, or what albert export --to hf or --to google has written."
+        )
     model = AlbertPretrainer(config)
     assign_arrays(model.weights_by_path, weights)
     return model
+
+
+def read_foreign(folder: Path) -> ForeignModel | None:
+    """The model that another program keeps in a folder; None where there is none.
+
+    Raises:
+        AlbertError: It is of another architecture, or cannot be read.
+    """
+    if is_huggingface(folder):
+        return read_huggingface(folder)
+    return read_google(folder) if is_google(folder) else None
 
 
 def run_config(run: Path) -> ModelConfig:
@@ -48,7 +66,7 @@ def run_config(run: Path) -> ModelConfig:
     if not (run / MODEL_CONFIG).exists():
         raise AlbertError(
             f"{run} has no {MODEL_CONFIG}, so it is no run; give a folder that "
-            "albert pretrain has written."
+            "albert pretrain or albert import has written."
         )
     return config_from_dict(ModelConfig, read_json(run / MODEL_CONFIG))
 

@@ -1,5 +1,6 @@
 """The model that a command asks: its vocabulary, its weights, how much it reads."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -7,7 +8,7 @@ from cli.console import Console, silent_stderr
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
-from schemas.layout import DATA_MANIFEST, MODEL_CONFIG, SPM_MODEL
+from schemas.layout import DATA_MANIFEST, EXPORT_RECORD, MODEL_CONFIG, SPM_MODEL
 
 if TYPE_CHECKING:
     from albert_tf.pretrainer import AlbertPretrainer
@@ -41,15 +42,22 @@ def read_vocabulary(path: Path) -> "Tokenizer":
             "folder that albert pretrain or albert export has written."
         )
     tokenizer = load_tokenizer(read_model(path))
-    if (path / DATA_MANIFEST).exists():
-        expected = read_json(path / DATA_MANIFEST)["vocabulary"]["sha256"]
+    for record, expected in _recorded(path):
         if tokenizer.sha256 != expected:
             raise AlbertError(
-                f"{path / SPM_MODEL} is not the vocabulary that the run was trained "
+                f"{path / SPM_MODEL} is not the vocabulary that the model was trained "
                 f"with (its sha256 is {tokenizer.sha256[:12]} and not {expected[:12]}, "
-                f"as {DATA_MANIFEST} has it); put that one back."
+                f"as {record} has it); put that one back."
             )
     return tokenizer
+
+
+def _recorded(path: Path) -> Iterator[tuple[str, str]]:
+    """What says which vocabulary belongs to a model, and its sha256."""
+    if (path / DATA_MANIFEST).exists():
+        yield DATA_MANIFEST, read_json(path / DATA_MANIFEST)["vocabulary"]["sha256"]
+    if (path / EXPORT_RECORD).exists():
+        yield EXPORT_RECORD, read_json(path / EXPORT_RECORD)["vocabulary_sha256"]
 
 
 def vocabulary_for_text(path: Path) -> "Tokenizer":

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pipeline.foreign_vocabulary import ForeignVocabulary
     from pipeline.imported_vocabulary import Normalization
 
+# Files of weights: a folder that has one is more than a vocabulary.
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb")
+
 
 @click.command(
     "import", epilog="Example:  albert import albert-base-v2 --output imported"
@@ -137,11 +140,17 @@ def read_weights(source: Path) -> "ForeignModel | None":
     if not source.is_dir():
         return None
     with silent_stderr():
-        from albert_tf.google_checkpoint import is_google, read_google
-        from albert_tf.huggingface import is_huggingface, read_huggingface
-    if is_huggingface(source):
-        return read_huggingface(source)
-    return read_google(source) if is_google(source) else None
+        from albert_tf.trained_model import read_foreign
+    foreign = read_foreign(source)
+    if foreign is None:
+        left = sorted(path for glob in _WEIGHTS for path in source.glob(glob))
+        if left:
+            raise AlbertError(
+                f"{left[0]} holds weights, and nothing beside it says how to read "
+                "them; give the whole folder of a model of Hugging Face or "
+                "google-research/albert, or its SentencePiece model alone."
+            )
+    return foreign
 
 
 def check_fits(

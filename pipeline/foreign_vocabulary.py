@@ -55,12 +55,9 @@ def read_vocabulary(source: Path, *, given: Path | None = None) -> ForeignVocabu
         AlbertError: There is no one vocabulary, or it is of no use.
     """
     folder = source if source.is_dir() else source.parent
-    file = given or (source if source.is_file() else None)
-    if file is not None:
-        return ForeignVocabulary(file, _checked(file), _asked(folder), scores=None)
-    path = _only_model(folder)
+    path = given or (source if source.is_file() else _only_model(folder))
     tokenizer = folder / HF_TOKENIZER
-    if not tokenizer.exists():
+    if source.is_file() or not tokenizer.exists():
         if path is None:
             raise AlbertError(_nothing(folder))
         return ForeignVocabulary(path, _checked(path), _asked(folder), scores=None)
@@ -74,8 +71,7 @@ def read_vocabulary(source: Path, *, given: Path | None = None) -> ForeignVocabu
     known = Tokenizer(model)
     if [known.piece(i) for i in range(known.vocab_size)] != [p for p, _ in pieces]:
         raise AlbertError(
-            f"{tokenizer} has other pieces than {path.name} beside it; give the files "
-            "of one model."
+            f"{tokenizer} has other pieces than {path}; give the files of one model."
         )
     return ForeignVocabulary(path, model, _asked(folder), scores)
 

@@ -186,13 +186,13 @@ def test_a_run_without_checkpoint_is_refused(copied):
 def test_what_is_no_run_is_refused(tmp_path):
     assert refusal(tmp_path, "--to", "hf") == (
         f"Error: {tmp_path} has no model.json, so it is no run; give a folder that "
-        "albert pretrain has written.\n"
+        "albert pretrain or albert import has written.\n"
     )
 
 
 def test_another_vocabulary_is_refused(copied, model):
     (copied / "spiece.model").write_bytes(model)
-    assert "is not the vocabulary that the run was" in refusal(copied, "--to", "hf")
+    assert "is not the vocabulary that the model was" in refusal(copied, "--to", "hf")
 
 
 def test_a_vocabulary_of_another_size_is_refused(copied):

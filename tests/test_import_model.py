@@ -165,7 +165,7 @@ def test_a_run_is_no_source(exports, tmp_path):
 def test_a_vocabulary_of_another_size_is_refused(exports, model, tmp_path):
     other = tmp_path / "other.model"
     other.write_bytes(model)
-    said = refusal(exports / "hf", "--vocab", other, "--output", tmp_path / "out")
+    said = refusal(exports / "google", "--vocab", other, "--output", tmp_path / "out")
     assert said == (
         f"{other} has 2000 pieces and the model 400; give the vocabulary it was "
         "trained with, with --vocab if it is elsewhere."
@@ -181,7 +181,7 @@ def test_another_architecture_is_refused(exports, tmp_path):
     (source / "spiece.model").write_bytes(spiece)
     assert refusal(source, "--output", tmp_path / "out") == (
         f"{source}/config.json describes a model of type bert, and only albert can be "
-        "read."
+        "read; give the folder of an ALBERT."
     )
 
 
@@ -200,6 +200,34 @@ def test_a_model_without_safetensors_is_refused(exports, tmp_path, left, message
     for name in left:
         (source / name).write_bytes(b"\x80\x02")
     assert message in refusal(source, "--output", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "pytorch_model.bin", "saved_model.pb"]
+)
+def test_weights_that_nothing_describes_are_no_vocabulary(exports, tmp_path, name):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "spiece.model").write_bytes((exports / "hf/spiece.model").read_bytes())
+    (source / name).write_bytes(b"weights")
+    assert refusal(source, "--output", tmp_path / "out") == (
+        f"{source}/{name} holds weights, and nothing beside it says how to read them; "
+        "give the whole folder of a model of Hugging Face or google-research/albert, "
+        "or its SentencePiece model alone."
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_pieces_than_those_of_the_tokenizer_are_refused(exports, tmp_path):
+    pieces = load_tokenizer((exports / "hf/spiece.model").read_bytes())
+    named = [(pieces.piece(i), pieces.score(i)) for i in range(pieces.vocab_size)]
+    other = tmp_path / "other.model"
+    other.write_bytes(model_of_pieces([*named[:-1], ("▁zyzzyva", -9.0)], nmt_nfkc()))
+    said = refusal(exports / "hf", "--vocab", other, "--output", tmp_path / "out")
+    assert said == (
+        f"{exports}/hf/tokenizer.json has other pieces than {other}; give the files of "
+        "one model."
+    )
 
 
 def test_missing_tensors_are_refused_by_name(exports, tmp_path):

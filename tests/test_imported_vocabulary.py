@@ -194,7 +194,7 @@ def test_a_tokenizer_file_of_ours_becomes_the_model_it_is_of(model, tmp_path):
 def test_pieces_that_contradict_each_other_are_refused(model, tmp_path):
     (tmp_path / "spiece.model").write_bytes(model)
     write_tokenizer(tmp_path)
-    with pytest.raises(AlbertError, match=r"has other pieces than spiece\.model"):
+    with pytest.raises(AlbertError, match="has other pieces than "):
         read_vocabulary(tmp_path)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.google_checkpoint import write_google
 from albert_tf.huggingface import huggingface_config, write_huggingface
 from albert_tf.trained_model import load_trained_model, run_checkpoint
 from schemas.errors import AlbertError
@@ -27,10 +28,15 @@ def test_a_run_is_loaded_with_its_newest_weights(tmp_path):
     assert_equal(model, newer)
 
 
-def test_an_export_is_loaded_with_its_weights(tmp_path):
+@pytest.mark.parametrize("target", ["hf", "google"])
+def test_an_export_is_loaded_with_its_weights(tmp_path, target):
     weights = save_run(tmp_path, TINY)
-    write_huggingface(weights, TINY, tmp_path / "model.safetensors")
-    write_json(tmp_path / "config.json", huggingface_config(TINY))
+    (tmp_path / "model.json").unlink()
+    if target == "google":
+        write_google(weights, TINY, tmp_path, step=7)
+    else:
+        write_huggingface(weights, TINY, tmp_path / "model.safetensors")
+        write_json(tmp_path / "config.json", huggingface_config(TINY))
     model = load_trained_model(tmp_path)
     assert model.config == TINY
     assert_equal(model, weights)
@@ -62,8 +68,8 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(AlbertError) as caught:
         load_trained_model(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path} has no model.json, so it is no run; give a folder that albert "
-        "pretrain has written."
+        f"{tmp_path} is neither a run nor an export whose weights can be read; give a "
+        "run, or what albert export --to hf or --to google has written."
     )
 
 
