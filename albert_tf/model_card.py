@@ -55,9 +55,13 @@ import tensorflow as tf
 encode = tf.saved_model.load("FOLDER").signatures["encode"]
 ```
 
-The signatures take piece ids and are described by `saved_model_cli show --all --dir
-FOLDER`; TensorFlow Serving reads the folder too, with a version as its name.""",
+The signatures take piece ids; `encode_text`, there if it was asked for, takes
+text and needs `import tensorflow_text` first. `saved_model_cli show --all --dir FOLDER`
+describes them; TensorFlow Serving reads the folder too, with a version as its name.""",
 }
+# Inputs that the card lists one by one, the largest first.
+_MOST_INPUTS = 20
+
 _VOCABULARY = "`spiece.model` holds the text normalization: give it raw text."
 
 
@@ -79,8 +83,7 @@ def model_card(run: Path, config: ModelConfig, *, step: int, target: str = "hf")
         *(_front_matter(manifest) if target == "hf" else ()),
         f"# ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}",
         "",
-        f"Pre-trained with [albert](https://arxiv.org/abs/1909.11942) {__version__}; "
-        f"weights of step {step:,}.",
+        _origin(record, step=step),
         "",
         _USE[target],
         "",
@@ -93,6 +96,17 @@ def model_card(run: Path, config: ModelConfig, *, step: int, target: str = "hf")
         *_licence(manifest, record),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _origin(record: dict[str, Any], *, step: int) -> str:
+    program = f"[albert](https://arxiv.org/abs/1909.11942) {__version__}"
+    if _is_imported(record):
+        return f"Imported and written out by {program}, not trained further."
+    return f"Pre-trained with {program}; weights of step {step:,}."
+
+
+def _is_imported(record: dict[str, Any]) -> bool:
+    return record.get("command") == "import"
 
 
 def _front_matter(manifest: DatasetManifest | None) -> Iterator[str]:
@@ -122,13 +136,9 @@ def _model(config: ModelConfig) -> Iterator[str]:
 
 
 def _recipe(record: dict[str, Any]) -> Iterator[str]:
-    if record.get("command") == "import":
-        yield from (
-            "## Recipe",
-            "",
-            f"Imported from `{Path(record['source']).name}`, not trained further.",
-            "",
-        )
+    if _is_imported(record):
+        source = Path(record["source"]).name
+        yield from ("## Recipe", "", f"That of `{source}`, which was imported.", "")
         return
     fields = [f for f in dataclasses.fields(TrainConfig) if f.name in record]
     if fields:
@@ -158,8 +168,11 @@ def _data(manifest: DatasetManifest | None) -> Iterator[str]:
     for name, value in dataclasses.asdict(manifest.config).items():
         yield f"| {name} | {value} |"
     yield from ("", "| input | bytes | sha256 |", "|---|--:|---|")
-    for file in manifest.inputs:
+    files = sorted(manifest.inputs, key=lambda file: file["bytes"], reverse=True)
+    for file in files[:_MOST_INPUTS]:
         yield f"| {file['name']} | {file['bytes']:,} | `{file['sha256'][:12]}` |"
+    if more := files[_MOST_INPUTS:]:
+        yield f"| {len(more):,} more | {sum(file['bytes'] for file in more):,} | |"
     yield ""
 
 
@@ -180,10 +193,12 @@ def _metrics(run: Path, *, step: int) -> Iterator[str]:
 
 def _licence(manifest: DatasetManifest | None, record: dict[str, Any]) -> Iterator[str]:
     yield from ("## Licence", "")
-    if record.get("command") == "import":
+    if _is_imported(record):
         yield "As the model it was imported from."
         return
     yield "Whoever publishes these weights says under which licence, and answers for"
     yield "the text they were trained on:"
     kinds = {file["kind"] for file in manifest.inputs} if manifest else set()
     yield from ("", *(f"- {_LICENCES[kind]}" for kind in sorted(kinds)))
+    if source := record.get("init_from"):
+        yield f"- the weights of {Path(source).name} it started from: as theirs"

@@ -68,6 +68,21 @@ def test_where_weights_came_from_is_named_without_its_path(trained):
     write_json(trained / "config.json", record | {"init_from": "/home/me/first"})
     card = model_card(trained, ModelConfig(), step=7)
     assert "| started from the weights of | first |" in card
+    assert "- the weights of first it started from: as theirs" in card
+
+
+def test_of_many_inputs_the_largest_are_listed(trained):
+    manifest = read_json(trained / "data_manifest.json")
+    (file,) = manifest["inputs"][:1]
+    manifest["inputs"] = [file | {"name": f"n{i}", "bytes": i} for i in range(1, 31)]
+    write_json(trained / "data_manifest.json", manifest)
+    card = model_card(trained, SMALL_RUN, step=7)
+    digest = file["sha256"][:12]
+    rows = [row for row in card.splitlines() if row.startswith("| n")]
+    assert [row for row in rows if digest in row] == [
+        f"| n{i} | {i} | `{digest}` |" for i in range(30, 10, -1)
+    ]
+    assert f"| 10 more | {sum(range(1, 11))} | |" in card.splitlines()
 
 
 def test_an_imported_model_has_the_licence_of_its_source(trained):
@@ -75,5 +90,7 @@ def test_an_imported_model_has_the_licence_of_its_source(trained):
         trained / "config.json", {"command": "import", "source": "/home/me/albert-x"}
     )
     card = model_card(trained, SMALL_RUN, step=0)
-    assert "Imported from `albert-x`, not trained further." in card
+    assert "Imported and written out by " in card
+    assert "That of `albert-x`, which was imported." in card
+    assert "Pre-trained" not in card
     assert "As the model it was imported from." in card
