@@ -49,15 +49,17 @@ class JaxSteps:
         devices = jax.local_devices()
         self.num_devices = len(devices)
         mesh = Mesh(np.array(devices), ("devices",))
-        everywhere = NamedSharding(mesh, EVERYWHERE)
+        self._everywhere = everywhere = NamedSharding(mesh, EVERYWHERE)
         self._divided = NamedSharding(mesh, DIVIDED)
-        for weight in model.trainable_variables:
-            weight.assign(jax.device_put(weight.value, everywhere))
         self.slots = {
-            f"{path}/{slot}": keras.Variable(jnp.zeros(weight.shape), trainable=False)
+            f"{path}/{slot}": keras.Variable(
+                jnp.zeros(weight.shape, device=everywhere), trainable=False
+            )
             for path, weight in model.weights_by_path.items()
             for slot in "mv"
         }
+        for path, value in self._placed(model.weights_by_path).items():
+            model.weights_by_path[path].assign(value)
         self._totals: dict[str, Tensor] = {}
         self.discard()
         self._accumulate = jax.jit(
@@ -90,7 +92,7 @@ class JaxSteps:
         batch, keys = jax.device_put((batch, keys.astype(np.uint32)), self._divided)
         self._totals, sums = self._accumulate(
             self._totals,
-            _values(self.model),
+            self._placed(self.model.weights_by_path),
             batch,
             keys,
             {name: np.float32(count) for name, count in counts.items()},
@@ -100,14 +102,12 @@ class JaxSteps:
 
     def compile(self, batch: Batch) -> float:
         """See `TrainingSteps.compile`."""
+        self._apply.lower(*self._state(), np.float32(0)).compile()
         return micro_batch_seconds(self, batch)
 
     def apply(self, learning_rate: float) -> float:
         """See `TrainingSteps.apply`."""
-        slots = {name: slot.value for name, slot in self.slots.items()}
-        norm, weights, slots = self._apply(
-            _values(self.model), slots, self._totals, np.float32(learning_rate)
-        )
+        norm, weights, slots = self._apply(*self._state(), np.float32(learning_rate))
         for path, weight in self.model.weights_by_path.items():
             weight.assign(weights[path])
         for name, slot in self.slots.items():
@@ -121,6 +121,17 @@ class JaxSteps:
             path: jnp.zeros((self.num_devices, *weight.shape), device=self._divided)
             for path, weight in self.model.weights_by_path.items()
         }
+
+    def _state(self) -> tuple[dict[str, Tensor], ...]:
+        """What `apply` changes, as it is now: weights, slots, added-up gradients."""
+        weights = self._placed(self.model.weights_by_path)
+        return weights, self._placed(self.slots), self._totals
+
+    def _placed(self, variables: dict[str, keras.Variable]) -> dict[str, Tensor]:
+        """Values on all devices: a checkpoint's are not, and would compile anew."""
+        values = {path: variable.value for path, variable in variables.items()}
+        placed: dict[str, Tensor] = jax.device_put(values, self._everywhere)
+        return placed
 
     def _add_gradients(
         self,

@@ -81,6 +81,12 @@ def attend(
     # `ops.shape` knows a length too that is not known before it runs.
     length, width = ops.shape(bias)[-1], projected.shape[-1] // 3
     split = ops.reshape(projected, (-1, length, 3, heads, width // heads))
+    if drop is None and _attention_is_fused():
+        query, key, value = ops.unstack(split, 3, axis=2)  # [B, S, A, D]
+        # The kernel takes masks with a row for each query only.
+        mask = ops.repeat(bias >= 0, length, axis=2)  # [B, 1, S, S]
+        context = ops.dot_product_attention(query, key, value, mask=mask)
+        return ops.reshape(context, (-1, width))
     query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
     query = query * (width // heads) ** -0.5
     scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))  # [B, A, S, S]
@@ -91,6 +97,15 @@ def attend(
         weights = drop(weights)
     context = ops.transpose(ops.matmul(weights, value), (0, 2, 1, 3))
     return ops.reshape(context, (-1, width))
+
+
+def _attention_is_fused() -> bool:
+    """Whether Keras has a kernel for attention: for GPUs on JAX, in bfloat16."""
+    if keras.backend.backend() != "jax":
+        return False
+    import jax
+
+    return bool(jax.default_backend() == "gpu")
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,8 @@
 """Model, losses and LAMB compute the same on Keras' JAX backend."""
 
+import dataclasses
 import os
+import signal
 import subprocess
 import sys
 
@@ -9,7 +11,7 @@ import pytest
 
 from albert_tf.finished import read_metrics
 from schemas.config import TrainConfig
-from tests.training_data import write_dataset
+from tests.training_data import TINY, write_dataset
 
 CONFIG = TrainConfig(
     batch_size=8,
@@ -20,23 +22,45 @@ CONFIG = TrainConfig(
     eval_every=50,
     checkpoint_every=10,
 )
+DROPOUT = dataclasses.replace(TINY, hidden_dropout_prob=0.1)
 
 TRAINING = """
-import sys
+import itertools, os, signal, sys
 from pathlib import Path
+from albert_tf import training_loop
 from albert_tf.train import pretrain
-from tests.test_backends import CONFIG
-from tests.training_data import TINY
-data, run = map(Path, sys.argv[1:])
-pretrain(TINY, CONFIG, data=data, output=run, quiet=True)
+from tests import test_backends
+data, run, model, stop_at, stop_signal = sys.argv[1:]
+begun = itertools.count()
+step_counts = training_loop.step_counts
+
+def signalled(batch):
+    if next(begun) == int(stop_at):
+        os.kill(os.getpid(), getattr(signal, stop_signal))
+    return step_counts(batch)
+
+training_loop.step_counts = signalled
+config = test_backends.CONFIG
+model = getattr(test_backends, model)
+pretrain(model, config, data=Path(data), output=Path(run), quiet=True)
 """
 
 
-def train(data, run, *, backend):
-    """The metrics of a run, without times."""
+def train(data, run, *, backend, model="TINY", stop=(-1, "SIGTERM")):
+    """The metrics of a run, without times.
+
+    Args:
+        data: A data set.
+        run: The run directory.
+        backend: Of Keras.
+        model: The name of an architecture of this module.
+        stop: In which step of the process it gets which signal.
+    """
     environment = os.environ | {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-c", TRAINING, str(data), str(run)]
-    subprocess.run(command, check=True, env=environment)
+    arguments = [str(data), str(run), model, *map(str, stop)]
+    command = [sys.executable, "-c", TRAINING, *arguments]
+    code = subprocess.run(command, check=False, env=environment).returncode
+    assert code == (-signal.SIGKILL if stop[1] == "SIGKILL" else 0)
     times = {"sequences_per_second", "seconds"}
     return [
         {name: value for name, value in line.items() if name not in times}
@@ -79,3 +103,37 @@ def test_a_run_has_the_losses_of_tensorflow_under_jax(tmp_path):
     for our, their in zip(ours, theirs, strict=True):
         assert our == pytest.approx(their, abs=1e-4), their["step"]
     assert ours[-1]["mlm_loss"] < ours[0]["mlm_loss"] - 0.5, "these steps did learn"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["SIGTERM", "SIGKILL"])
+def test_a_run_under_jax_goes_on_as_if_nothing_had_happened(tmp_path, by):
+    """With dropout; every bit of the losses, of the weights and of the optimizer."""
+    pytest.importorskip("jax")
+    write_dataset(tmp_path / "data")
+    run = {"backend": "jax", "model": "DROPOUT"}
+    whole = train(tmp_path / "data", tmp_path / "whole", **run)
+    train(tmp_path / "data", tmp_path / "parts", **run, stop=(25, by))
+    (stopped,) = (tmp_path / "parts/checkpoints/latest").read_text().split()
+    assert stopped == ("step-00000020" if by == "SIGKILL" else "step-00000025")
+    assert train(tmp_path / "data", tmp_path / "parts", **run) == whole
+    for part in ("model", "optimizer"):
+        name = f"checkpoints/step-00000100/{part}.safetensors"
+        ours, theirs = tmp_path / "parts" / name, tmp_path / "whole" / name
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.slow
+def test_attention_on_a_gpu_is_that_of_cudnn_and_computes_the_formula():
+    """Once forward and once back in each of two layers."""
+    pytest.importorskip("jax")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.gpu_attention_probe"],
+        check=True,
+        env=os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    difference, calls = done.stdout.split()
+    assert float(difference) < 2e-6
+    assert calls == "4"

@@ -1,8 +1,13 @@
 """What is imported when, and what is installed."""
 
+import os
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
+
+import pytest
+
+from tests.training_data import write_dataset
 
 
 def test_help_needs_neither_tensorflow_nor_beam():
@@ -42,3 +47,44 @@ def test_the_distribution_holds_exactly_four_packages():
         if "albert-pretraining" in owners and not package.startswith("__")
     ]
     assert sorted(names) == ["albert_tf", "cli", "pipeline", "schemas"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "sentence"),
+    [
+        (
+            "torch",
+            "KERAS_BACKEND must be tensorflow or jax, not torch; correct or unset it.",
+        ),
+        (
+            "no backend",
+            "KERAS_BACKEND must be tensorflow or jax, not no backend; "
+            "correct or unset it.",
+        ),
+        (
+            "jax",
+            "KERAS_BACKEND=jax needs JAX, which is not installed; "
+            'pip install "albert-pretraining[jax]" adds it.',
+        ),
+    ],
+)
+def test_a_backend_that_is_none_or_not_installed_is_refused_in_one_sentence(
+    tmp_path, backend, sentence
+):
+    program = (
+        "import sys, importlib.util\n"
+        "find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda n, *a: None if n == 'jax' else find(n, *a)\n"
+        "from cli.main import cli\n"
+        "cli()"
+    )
+    write_dataset(tmp_path / "data")
+    arguments = ["--data", str(tmp_path / "data"), "--output", str(tmp_path / "run")]
+    done = subprocess.run(
+        [sys.executable, "-c", program, "pretrain", *arguments],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"KERAS_BACKEND": backend},
+    )
+    assert (done.returncode, done.stderr) == (2, f"Error: {sentence}\n")
+    assert not (tmp_path / "run").exists()
