@@ -101,6 +101,15 @@ class Recount:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
+        # Pieces that no sentence ends with.
+        self.leaves_open = np.array(
+            [
+                last.isalnum() or last == ","
+                for last in (
+                    tokenizer.piece(i)[-1] for i in range(tokenizer.vocab_size)
+                )
+            ]
+        )
         self.counts: collections.Counter[str] = collections.Counter()
         self.spans: collections.Counter[int] = collections.Counter()
 
@@ -122,6 +131,10 @@ class Recount:
         self._count_spans(original, set(positions))
         middle = original.index(SEP_ID)
         a, b = original[1:middle], original[middle + 1 : -1]
+        if b and self.leaves_open[a[-1]] != self.leaves_open[b[-1]]:
+            is_swapped = features["next_sentence_labels"][0]
+            self.counts["ends_differ"] += 1
+            self.counts["ends_tell"] += self.leaves_open[a[-1]] == is_swapped
         return b + a if features["next_sentence_labels"][0] else a + b
 
     def _count_replacement(self, found: int, label: int) -> None:
@@ -196,6 +209,8 @@ def figures(recount: Recount, lost: int) -> dict[str, float]:
         "random_share": counts["random"] / counts["masked"],
         "random_special": counts["random_special"],
         "label_1_share": counts["swapped"] / counts["examples"],
+        "label_1_told_by_last_pieces": 0.5
+        + (counts["ends_tell"] - counts["ends_differ"] / 2) / counts["examples"],
         "words_masked_in_part": counts["words_in_part"],
         "special_pieces_masked": counts["special_masked"],
         "rows_not_consecutive_in_source": lost,

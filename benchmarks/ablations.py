@@ -1,0 +1,163 @@
+"""Runs beside each other as in the paper's Tables 4 and 5: masked LM, NSP and SOP.
+
+    python -m benchmarks.ablations RUN... --data SOP NSP NONE
+
+Every run is measured on the held-out pairs of every data set, whatever task it was
+trained on: a pair that is out of order and one whose second segment comes from another
+document both have the label 1. Masked LM is measured on the data whose task is the
+run's own. A run without a sentence head cannot be asked; what its encoder knows is
+measured with a logistic regression on the state at [CLS], fitted on 20,000 pairs of
+the training split (marked with *). Intervals are 95 %, Wilson's.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from albert_tf.evaluation import evaluate
+from albert_tf.input_pipeline import Records, evaluation_batches, training_batches
+from albert_tf.micro_batch import MAX_PIECES
+from albert_tf.parameters import count_parameters
+from albert_tf.pretrainer import AlbertPretrainer
+from albert_tf.steps import compiled
+from albert_tf.trained_model import load_trained_model, run_config
+from benchmarks.demo import interval
+from schemas.layout import METRICS
+from schemas.manifest import DatasetManifest, read_manifest
+
+FITTED_PAIRS = 20_000
+
+Floats = npt.NDArray[np.float64]
+
+
+class Share(NamedTuple):
+    """The share of trials that were right; `mark` says how they were asked."""
+
+    share: float
+    trials: int
+    mark: str = ""
+
+    def __str__(self) -> str:
+        low, high = interval(self.share, self.trials)
+        return f"{self.share:.1%}{self.mark} ({low:.1%} to {high:.1%})"
+
+
+def class_states(
+    model: AlbertPretrainer, batches: Iterator[dict[str, Any]], *, pairs: int
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """The last state at [CLS] and the label of so many pairs, `[N, H]` and `[N]`."""
+
+    def states_of(model: AlbertPretrainer, batch: dict[str, Any]) -> Any:
+        rows = model.encoder(
+            batch["input_ids"], batch["input_mask"], batch["segment_ids"]
+        )
+        return rows[:: batch["input_ids"].shape[1]]
+
+    measure = compiled(states_of, model)
+    states, labels, found = [], [], 0
+    while found < pairs:
+        batch = next(batches)
+        states.append(np.asarray(measure(batch), np.float64))
+        labels.append(np.asarray(batch["sentence_order_labels"]))
+        found += len(labels[-1])
+    return np.concatenate(states)[:pairs], np.concatenate(labels)[:pairs]
+
+
+def fit_logistic(
+    states: Floats, labels: npt.NDArray[np.int64], *, penalty: float = 10.0
+) -> Floats:
+    """Weights and bias of a logistic regression by Newton's method, `[H + 1]`.
+
+    >>> fitted = fit_logistic(np.array([[-1.0], [1.0]] * 50), np.array([0, 1] * 50))
+    >>> bool(fitted[0] > 1), round(abs(float(fitted[1])), 6)
+    (True, 0.0)
+    """
+    inputs = np.append(states, np.ones((len(states), 1)), axis=1)
+    fitted = np.zeros(inputs.shape[1])
+    for _ in range(20):
+        likely = 1 / (1 + np.exp(-np.clip(inputs @ fitted, -30, 30)))
+        gradient = inputs.T @ (likely - labels) + penalty * fitted
+        weighted = inputs * (likely * (1 - likely))[:, None]
+        curvature = inputs.T @ weighted + penalty * np.eye(len(fitted))
+        fitted -= np.linalg.solve(curvature, gradient)
+    return fitted
+
+
+def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> Share:
+    """What the state at [CLS] of a run without a sentence head knows of a task."""
+    model = load_trained_model(run)
+    records = Records(data, manifest, remedy="make the data again")
+    size = MAX_PIECES // manifest.config.max_seq_length
+    training = (
+        {name: values[0] for name, values in batch.items()}
+        for batch in training_batches(
+            records, seed=1, start=0, micro_batch_size=size, micro_batches=1
+        )
+    )
+    states, labels = class_states(model, training, pairs=FITTED_PAIRS)
+    center, scale = states.mean(0), states.std(0) + 1e-6
+    fitted = fit_logistic((states - center) / scale, labels)
+    held_out = sum(shard.examples for shard in manifest.shard_files("eval", 0))
+    batches = evaluation_batches(records, batch_size=size, examples=held_out)
+    states, labels = class_states(model, batches, pairs=held_out)
+    said = ((states - center) / scale) @ fitted[:-1] + fitted[-1] > 0
+    return Share(float(np.mean(said == labels)), held_out, mark="*")
+
+
+def cells(run: Path, data: dict[str, Path]) -> dict[str, Share | None]:
+    """Masked LM and both sentence tasks of a run, where there is data for them."""
+    own = run_config(run).sentence_task
+    found: dict[str, Share | None] = {"mlm": None}
+    for task, path in data.items():
+        manifest = read_manifest(path)
+        measured = evaluate(run, data=path, quiet=True)
+        if task == own:
+            found["mlm"] = Share(measured["mlm_accuracy"], measured["mlm_count"])
+        if task != "none" and own != "none":
+            pairs = measured["sentence_count"]
+            found[task] = Share(measured["sentence_accuracy"], pairs)
+        elif task != "none":
+            found[task] = fitted_accuracy(run, path, manifest)
+    return found
+
+
+def seconds_per_step(run: Path) -> float:
+    """The median over what training noted down."""
+    lines = map(json.loads, (run / METRICS).read_text(encoding="utf-8").splitlines())
+    rows = [row for row in lines if row["split"] == "train"]
+    steps = np.diff([row["step"] for row in rows])
+    return float(np.median(np.diff([row["seconds"] for row in rows]) / steps))
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--data", nargs="+", type=Path, required=True)
+    arguments = parser.parse_args()
+    data: dict[str, Path] = {
+        read_manifest(path).config.sentence_task: path for path in arguments.data
+    }
+    print(
+        "| run | trained on | sharing | parameters | ms/step | masked LM "
+        "| next sentence | sentence order |\n|---|---|---|--:|--:|--:|--:|--:|"
+    )
+    for run in arguments.runs:
+        config = run_config(run)
+        found = cells(run, data)
+        print(
+            f"| {run.name} | {config.sentence_task} | {config.sharing} "
+            f"| {sum(count_parameters(config).values()):,} "
+            f"| {1000 * seconds_per_step(run):.0f} | {found['mlm']} "
+            f"| {found.get('nsp')} | {found.get('sop')} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
