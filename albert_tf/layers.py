@@ -16,7 +16,7 @@ import keras
 from keras import ops
 
 from albert_tf.dropout import DropoutSeeds, dropout
-from albert_tf.operations import attend, copies, gelu, normalize, project
+from albert_tf.operations import attend, copies, normalize, project, project_gelu
 from schemas.config import ModelConfig
 
 Tensor = Any
@@ -228,7 +228,7 @@ class FeedForward(keras.layers.Layer):
     ) -> Tensor:
         """Transform each of `rows` `[B*S, H]` by itself."""
         kernel, bias, output_kernel, output_bias = weights or self.weights_for(1)[0]
-        inner = gelu(project(rows, kernel, bias))  # [B*S, F]
-        x = project(inner, output_kernel, output_bias)
+        inner = project(rows, kernel, bias)  # [B*S, F]
+        x = project_gelu(inner, output_kernel, output_bias)
         x = dropout(x, self.config.hidden_dropout_prob, seeds)
         return self.layer_norm(rows + x)

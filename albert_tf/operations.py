@@ -42,6 +42,13 @@ def gelu(x: Tensor) -> Tensor:
     return ops.cast(gelu_float32(ops.cast(x, "float32")), x.dtype)
 
 
+def project_gelu(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
+    """The GELU of rows `[N, I]`, times a kernel `[I, O]`, plus a bias `[O]`."""
+    if _fused:
+        return _fused.project_gelu(x, kernel, bias)
+    return project(gelu(x), kernel, bias)
+
+
 def gelu_float32(x: Tensor) -> Tensor:
     """The formula, without the slow `pow` of `tf.nn.gelu`."""
     inner = math.sqrt(2 / math.pi) * x * (1.0 + 0.044715 * (x * x))

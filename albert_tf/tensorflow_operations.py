@@ -2,7 +2,7 @@
 
 Elementwise parts are compiled by XLA, which fuses them; matrix products and the softmax
 stay with the kernels of oneDNN, which are faster than XLA's on a CPU. Nothing is kept
-for a gradient but what goes in or comes out anyway.
+for a gradient but what goes in or comes out anyway, GELU not even then.
 """
 
 import math
@@ -63,17 +63,35 @@ def project(rows: Tensor, kernel: Tensor, bias: Tensor) -> Any:
     def gradient(dy: Tensor) -> Any:
         drows = tf.matmul(dy, kernel, transpose_b=True)
         dkernel = tf.matmul(rows, dy, transpose_a=True)
-        # Faster than a sum over rows, and added up in float32.
-        dbias = tf.ones((1, tf.shape(dy)[0]), dy.dtype) @ dy
-        return drows, dkernel, dbias[0]
+        return drows, dkernel, _sum_of_rows(dy)
 
     return tf.nn.bias_add(rows @ kernel, bias), gradient
+
+
+def _sum_of_rows(dy: Tensor) -> Tensor:
+    """As a product: faster than a sum over rows, and added up in float32."""
+    return (tf.ones((1, tf.shape(dy)[0]), dy.dtype) @ dy)[0]
 
 
 @tf.custom_gradient
 def gelu(x: Tensor) -> Any:
     """See `operations.gelu`."""
-    return _gelu(x), lambda dy: _gelu_gradient(x, dy)
+    return _gelu(x), lambda dy: _gelu_and_gradient(x, dy)[1]
+
+
+@tf.custom_gradient
+def project_gelu(x: Tensor, kernel: Tensor, bias: Tensor) -> Any:
+    """See `operations.project_gelu`.
+
+    The way back computes GELU again together with its gradient, so that the largest
+    tensor of a feed-forward layer is not kept twice.
+    """
+
+    def gradient(dy: Tensor) -> Any:
+        rows, dx = _gelu_and_gradient(x, tf.matmul(dy, kernel, transpose_b=True))
+        return dx, tf.matmul(rows, dy, transpose_a=True), _sum_of_rows(dy)
+
+    return tf.nn.bias_add(_gelu(x) @ kernel, bias), gradient
 
 
 @_compiled
@@ -84,13 +102,14 @@ def _gelu(x: Tensor) -> Tensor:
 
 
 @_compiled
-def _gelu_gradient(x: Tensor, dy: Tensor) -> Tensor:
+def _gelu_and_gradient(x: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
     wide = _float32(x)
     square = wide * wide
     tanh = tf.tanh(_SLOPE * wide * (1.0 + _CUBE * square))
     inner = _SLOPE * (1.0 + 3 * _CUBE * square)
     slope = 0.5 * (1.0 + tanh) + 0.5 * wide * (1.0 - tanh * tanh) * inner
-    return tf.cast(_float32(dy) * slope, x.dtype)
+    y = 0.5 * wide * (1.0 + tanh)
+    return tf.cast(y, x.dtype), tf.cast(_float32(dy) * slope, x.dtype)
 
 
 def normalize(x: Tensor, gamma: Tensor, beta: Tensor, *, epsilon: float) -> Tensor:
@@ -147,6 +166,7 @@ def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
     def differentiable(projected: Tensor) -> Any:
         split = tf.reshape(projected, (-1, length, 3, heads, depth))
         query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
+
         scores = tf.matmul(query, key, transpose_b=True)
         # The one multiplication and addition that join a product of matrices.
         weights = tf.nn.softmax(scores * depth**-0.5 + tf.cast(bias, scores.dtype))
@@ -187,27 +207,25 @@ def _scores_gradient(
 @tf.custom_gradient
 def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
     """See `operations.cross_entropy`."""
-    losses, hits, *softmax = _cross_entropy(logits, labels)
+    best = tf.argmax(logits, axis=-1, output_type=labels.dtype)
+    largest, chosen = (_float32(_pick(logits, classes)) for classes in (best, labels))
+    total = _sum_of_exponentials(logits, largest)
+    losses = tf.math.log(total) - (chosen - largest)
 
     def gradient(dlosses: Tensor, _: Tensor) -> Any:
-        return _cross_entropy_gradient(logits, labels, *softmax, dlosses), None
+        return _cross_entropy_gradient(logits, labels, largest, total, dlosses), None
 
-    return (losses, hits), gradient
+    return (losses[:, 0], _float32(best == labels)), gradient
+
+
+def _pick(logits: Tensor, classes: Tensor) -> Tensor:
+    """The logit `[N, 1]` of a class `[N]` in each row."""
+    return tf.gather(logits, classes[:, None], batch_dims=1)
 
 
 @_compiled
-def _cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-    """Losses and hits; the largest logits and the sums of exponentials, `[N, 1]`."""
-    wide, is_label = _float32(logits), _is_label(logits, labels)
-    largest = tf.reduce_max(wide, axis=-1, keepdims=True)
-    total = tf.reduce_sum(tf.exp(wide - largest), axis=-1, keepdims=True)
-    # A sum of one term, where XLA would make a slow loop of a gather.
-    chosen = tf.reduce_sum(tf.where(is_label, wide, 0.0), axis=-1, keepdims=True)
-    losses = tf.math.log(total) - (chosen - largest)
-    is_before = _classes(logits, labels) < labels[:, None]
-    is_better = (wide > chosen) | ((wide == chosen) & is_before)
-    hits = 1.0 - tf.reduce_max(_float32(is_better), axis=-1)
-    return losses[:, 0], hits, largest, total
+def _sum_of_exponentials(logits: Tensor, largest: Tensor) -> Tensor:
+    return tf.reduce_sum(tf.exp(_float32(logits) - largest), axis=-1, keepdims=True)
 
 
 @_compiled
@@ -215,13 +233,5 @@ def _cross_entropy_gradient(
     logits: Tensor, labels: Tensor, largest: Tensor, total: Tensor, dlosses: Tensor
 ) -> Tensor:
     softmax = tf.exp(_float32(logits) - largest) / total
-    difference = softmax - _float32(_is_label(logits, labels))
-    return tf.cast(difference * dlosses[:, None], logits.dtype)
-
-
-def _is_label(logits: Tensor, labels: Tensor) -> Tensor:
-    return _classes(logits, labels) == labels[:, None]
-
-
-def _classes(logits: Tensor, labels: Tensor) -> Tensor:
-    return tf.range(logits.shape[1], dtype=labels.dtype)
+    is_label = tf.range(logits.shape[1], dtype=labels.dtype) == labels[:, None]
+    return tf.cast((softmax - _float32(is_label)) * dlosses[:, None], logits.dtype)

@@ -18,6 +18,10 @@ def normal(*shape):
 
 CASES = {
     "gelu": (operations.gelu, [4 * normal(20, WIDTH)]),
+    "project_gelu": (
+        operations.project_gelu,
+        [4 * normal(20, WIDTH), normal(WIDTH, 3), normal(3)],
+    ),
     "normalize": (
         lambda x, gamma, beta: operations.normalize(x, gamma, beta, epsilon=1e-12),
         [3 + normal(20, WIDTH), normal(WIDTH), normal(WIDTH)],
@@ -102,3 +106,34 @@ def test_projection_and_its_gradients_are_those_of_a_matrix_product(monkeypatch)
     plain = value_and_gradients(operations.project, arguments, "float32")
     for ours, theirs in zip(fused, plain, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def mebibytes_at_the_peak(function, *arguments):
+    """What a compiled function takes at most beyond what was there before."""
+    compiled = tf.function(function, autograph=False)
+    compiled(*arguments)
+    try:
+        tf.config.experimental.reset_memory_stats("CPU:0")
+        before = tf.config.experimental.get_memory_info("CPU:0")["current"]
+    except ValueError:
+        pytest.skip("TensorFlow counts memory only with oneDNN")
+    compiled(*arguments)
+    info = tf.config.experimental.get_memory_info("CPU:0")
+    return (info["peak"] - before) / 2**20
+
+
+def test_the_gelu_of_earlier_layers_is_not_kept_for_the_gradient():
+    layers = 12
+
+    def gradient(rows, kernel, bias):
+        with tf.GradientTape() as tape:
+            tape.watch(rows)
+            x = rows
+            for _ in range(layers):
+                x = operations.project_gelu(tf.repeat(x, 512, axis=1), kernel, bias)
+            total = tf.reduce_sum(x)
+        return tape.gradient(total, rows)
+
+    arguments = tf.ones((1024, 1)), tf.ones((512, 1)), tf.zeros(1)
+    each = 1024 * 512 * 4 / 2**20
+    assert mebibytes_at_the_peak(gradient, *arguments) < 1.5 * layers * each
