@@ -137,8 +137,8 @@ def _model(config: ModelConfig) -> Iterator[str]:
 
 def _recipe(record: dict[str, Any]) -> Iterator[str]:
     if _is_imported(record):
-        source = Path(record["source"]).name
-        yield from ("## Recipe", "", f"That of `{source}`, which was imported.", "")
+        name = Path(record["source"]).name
+        yield from ("## Recipe", "", f"That of `{name}`, which was imported.", "")
         return
     fields = [f for f in dataclasses.fields(TrainConfig) if f.name in record]
     if fields:
