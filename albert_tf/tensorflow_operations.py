@@ -2,7 +2,8 @@
 
 Elementwise parts are compiled by XLA, which fuses them; matrix products and the softmax
 stay with the kernels of oneDNN, which are faster than XLA's on a CPU. Nothing is kept
-for a gradient but what goes in or comes out anyway, GELU not even then.
+for a gradient but what goes in or comes out anyway; GELU and the attention weights, the
+largest tensors of a layer, are computed again.
 """
 
 import math
@@ -167,12 +168,18 @@ def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
         split = tf.reshape(projected, (-1, length, 3, heads, depth))
         query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
 
-        scores = tf.matmul(query, key, transpose_b=True)
-        # The one multiplication and addition that join a product of matrices.
-        weights = tf.nn.softmax(scores * depth**-0.5 + tf.cast(bias, scores.dtype))
-        context = tf.transpose(weights @ value, (0, 2, 1, 3))  # [B, S, A, D]
+        def attention_weights() -> Tensor:
+            scores = tf.matmul(query, key, transpose_b=True)
+            # The one multiplication and addition that join a product of matrices.
+            return tf.nn.softmax(scores * depth**-0.5 + tf.cast(bias, scores.dtype))
+
+        # [B, S, A, D]
+        context = tf.transpose(attention_weights() @ value, (0, 2, 1, 3))
 
         def gradient(drows: Tensor) -> Tensor:
+            # Otherwise TensorFlow would see the same product twice and keep the first.
+            with tf.control_dependencies([drows]):
+                weights = attention_weights()
             dcontext = tf.reshape(drows, (-1, length, heads, depth))
             sums = _row_products(dcontext, context)
             dcontext = tf.transpose(dcontext, (0, 2, 1, 3))

@@ -122,6 +122,22 @@ def mebibytes_at_the_peak(function, *arguments):
     return (info["peak"] - before) / 2**20
 
 
+def test_attention_weights_of_earlier_layers_are_not_kept_for_the_gradient():
+    bias, layers = tf.zeros((1, 1, 1, 256)), 12
+
+    def gradient(rows):
+        with tf.GradientTape() as tape:
+            tape.watch(rows)
+            x = rows
+            for _ in range(layers):
+                x = operations.attend(tf.concat([x] * 3, axis=1), bias, heads=8)
+            total = tf.reduce_sum(x)
+        return tape.gradient(total, rows)
+
+    weights = layers * 8 * 256 * 256 * 4 / 2**20
+    assert mebibytes_at_the_peak(gradient, tf.ones((256, 16))) < weights / 2
+
+
 def test_the_gelu_of_earlier_layers_is_not_kept_for_the_gradient():
     layers = 12
 
