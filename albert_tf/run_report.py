@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from albert_tf.confidence import with_interval
 from albert_tf.health import collapse_warning
 from albert_tf.parameters import count_encoder_parameters, count_parameters
 from albert_tf.progress import duration_text
@@ -261,15 +262,9 @@ def _share(value: float | None) -> str | None:
 
 
 def _with_interval(accuracy: float | None, *, pairs: int) -> str | None:
-    """An accuracy with its 95 % interval (normal approximation).
-
-    >>> _with_interval(0.5, pairs=100)
-    '50.0% ± 9.8%'
-    """
     if accuracy is None or not pairs:
         return _share(accuracy)
-    half = 1.96 * math.sqrt(accuracy * (1 - accuracy) / pairs)
-    return f"{accuracy:.1%} ± {half:.1%}"
+    return with_interval(accuracy, pairs)
 
 
 def _evaluated(run: Run) -> int:

@@ -14,11 +14,12 @@ import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from albert_tf.confidence import with_interval
 from albert_tf.evaluation import evaluate
 from albert_tf.input_pipeline import Records, evaluation_batches, training_batches
 from albert_tf.micro_batch import MAX_PIECES
@@ -26,25 +27,12 @@ from albert_tf.parameters import count_parameters
 from albert_tf.pretrainer import AlbertPretrainer
 from albert_tf.steps import compiled
 from albert_tf.trained_model import load_trained_model, run_config
-from benchmarks.demo import interval
 from schemas.layout import METRICS
 from schemas.manifest import DatasetManifest, read_manifest
 
 FITTED_PAIRS = 20_000
 
 Floats = npt.NDArray[np.float64]
-
-
-class Share(NamedTuple):
-    """The share of trials that were right; `mark` says how they were asked."""
-
-    share: float
-    trials: int
-    mark: str = ""
-
-    def __str__(self) -> str:
-        low, high = interval(self.share, self.trials)
-        return f"{self.share:.1%}{self.mark} ({low:.1%} to {high:.1%})"
 
 
 def class_states(
@@ -88,7 +76,7 @@ def fit_logistic(
     return fitted
 
 
-def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> Share:
+def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> str:
     """What the state at [CLS] of a run without a sentence head knows of a task."""
     model = load_trained_model(run)
     records = Records(data, manifest, remedy="make the data again")
@@ -106,21 +94,23 @@ def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> Share:
     batches = evaluation_batches(records, batch_size=size, examples=held_out)
     states, labels = class_states(model, batches, pairs=held_out)
     said = ((states - center) / scale) @ fitted[:-1] + fitted[-1] > 0
-    return Share(float(np.mean(said == labels)), held_out, mark="*")
+    return with_interval(float(np.mean(said == labels)), held_out) + "*"
 
 
-def cells(run: Path, data: dict[str, Path]) -> dict[str, Share | None]:
+def cells(run: Path, data: dict[str, Path]) -> dict[str, str]:
     """Masked LM and both sentence tasks of a run, where there is data for them."""
     own = run_config(run).sentence_task
-    found: dict[str, Share | None] = {"mlm": None}
+    found: dict[str, str] = {}
     for task, path in data.items():
         manifest = read_manifest(path)
         measured = evaluate(run, data=path, quiet=True)
         if task == own:
-            found["mlm"] = Share(measured["mlm_accuracy"], measured["mlm_count"])
+            found["mlm"] = with_interval(
+                measured["mlm_accuracy"], measured["mlm_count"]
+            )
         if task != "none" and own != "none":
             pairs = measured["sentence_count"]
-            found[task] = Share(measured["sentence_accuracy"], pairs)
+            found[task] = with_interval(measured["sentence_accuracy"], pairs)
         elif task != "none":
             found[task] = fitted_accuracy(run, path, manifest)
     return found
@@ -153,7 +143,7 @@ def main() -> None:
         print(
             f"| {run.name} | {config.sentence_task} | {config.sharing} "
             f"| {sum(count_parameters(config).values()):,} "
-            f"| {1000 * seconds_per_step(run):.0f} | {found['mlm']} "
+            f"| {1000 * seconds_per_step(run):.0f} | {found.get('mlm')} "
             f"| {found.get('nsp')} | {found.get('sop')} |",
             flush=True,
         )

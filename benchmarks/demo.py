@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from demo_corpus import write_corpus
 
+from albert_tf.confidence import with_interval
 from cli.console import silent_stderr
 from pipeline.tokenizer import SPACE
 from schemas.layout import EVAL
@@ -51,19 +52,6 @@ def guessing_loss(labels: Counter[int], known: Counter[int]) -> float:
     total = sum(known.values()) + 0.5 * len(known | labels)
     losses = (n * math.log((known[i] + 0.5) / total) for i, n in labels.items())
     return -sum(losses) / sum(labels.values())
-
-
-def interval(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of `count` trials.
-
-    >>> interval(0.5, 100)
-    (0.404, 0.596)
-    """
-    z = 1.96
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    spread = share * (1 - share) / count + z * z / (4 * count * count)
-    half = z * math.sqrt(spread) / (1 + z * z / count)
-    return round(middle - half, 3), round(middle + half, 3)
 
 
 def masked_labels(data: Path, split: str) -> Counter[int]:
@@ -144,7 +132,6 @@ def report(run_folder: Path, data: Path) -> str:
     training = mean_training_loss(run_folder)
     seen, held_out = masked_labels(data, "train"), masked_labels(data, "eval")
     accuracy, pairs = result["sentence_accuracy"], result["sentence_count"]
-    low, high = interval(accuracy, pairs)
     return "\n".join(
         [
             "",
@@ -153,8 +140,8 @@ def report(run_folder: Path, data: Path) -> str:
             comparison("training", training, guessing_loss(seen, seen)),
             comparison("held out", result["mlm_loss"], guessing_loss(held_out, seen)),
             f"  held-out masked pieces guessed right: {result['mlm_accuracy']:.1%}",
-            f"  sentence order right: {accuracy:.1%} of {pairs} held-out pairs "
-            f"(95 % interval {low:.1%} to {high:.1%})",
+            f"  sentence order right: {with_interval(accuracy, pairs)} of {pairs} "
+            "held-out pairs, with a 95 % interval",
             "",
             "Some masks of held-out text, filled in",
             *filled_masks(run_folder, data),

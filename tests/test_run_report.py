@@ -62,8 +62,8 @@ def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_pat
         if t.title == "Held-out evaluation"
     )
     assert table.rows == (
-        ("run", "last", 2, 3.0, math.exp(3.0), "25.0%", 0.5, "50.0% ± 9.8%"),
-        ("run", "best", 1, 2.0, math.exp(2.0), "50.0%", 0.5, "50.0% ± 9.8%"),
+        ("run", "last", 2, 3.0, math.exp(3.0), "25.0%", 0.5, "50.0% (40.4 to 59.6%)"),
+        ("run", "best", 1, 2.0, math.exp(2.0), "50.0%", 0.5, "50.0% (40.4 to 59.6%)"),
     )
 
 
