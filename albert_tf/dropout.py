@@ -17,16 +17,19 @@ class DropoutSeeds(keras.random.SeedGenerator):
 
     Args:
         key: Two integers, a tensor of the backend's seed dtype.
+
+    Attributes:
+        num_drawn: How many were drawn; set back, they are drawn again.
     """
 
     def __init__(self, key: Tensor) -> None:
         self._key = key
-        self._num_drawn = 0
+        self.num_drawn = 0
 
     def next(self, ordered: bool = True) -> Tensor:
         """The next seed, different from all before it."""
-        self._num_drawn += 1
-        return self._key + ops.cast([0, self._num_drawn], self._key.dtype)
+        self.num_drawn += 1
+        return self._key + ops.cast([0, self.num_drawn], self._key.dtype)
 
 
 def dropout(x: Tensor, rate: float, seeds: DropoutSeeds | None) -> Tensor:

@@ -1,6 +1,7 @@
 """The stack of layers, some or all of them with the same weights."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -13,6 +14,7 @@ from albert_tf.layers import (
     SelfAttention,
     dense,
 )
+from albert_tf.recomputation import recomputed
 from albert_tf.sharing import Part, sublayers
 from schemas.config import ModelConfig
 
@@ -20,11 +22,19 @@ Tensor = Any
 
 
 class Encoder(keras.layers.Layer):
-    """Embeddings, L layers and, where there is a sentence task, the pooler."""
+    """Embeddings, L layers and, where there is a sentence task, the pooler.
 
-    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
+    Args:
+        config: The architecture.
+        recompute: Compute each layer again for its gradients, to keep less in memory.
+    """
+
+    def __init__(
+        self, config: ModelConfig, *, recompute: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(name="encoder", **kwargs)
         self.config = config
+        self.recompute = recompute
         self.embeddings = Embeddings(config, dtype=self.dtype_policy)
         self.sublayers = {
             name: self._sublayer(part, name) for part, name in sublayers(config)
@@ -61,20 +71,43 @@ class Encoder(keras.layers.Layer):
             seeds: Where dropout draws from; without, there is no dropout.
             every_layer: Return the rows of all layers, the last layer's last.
         """
-        layers = []
         rows = self.embeddings(input_ids, segment_ids, seeds=seeds)
-        inner = self.config.inner_group_num
         order = sublayers(self.config)
         uses = Counter(name for _, name in order)
         weights = {n: self.sublayers[n].weights_for(count) for n, count in uses.items()}
-        for part, name in order:
-            sublayer, given = self.sublayers[name], weights[name].pop()
-            if part == "attention":
-                rows = sublayer(rows, input_mask, seeds=seeds, weights=given)
+        layers = []
+        for (_, attention), (_, ffn) in zip(order[::2], order[1::2], strict=True):
+            given = [weights[attention].pop(), weights[ffn].pop()]
+            block = self._block(attention, ffn, input_mask, seeds=seeds)
+            if self.recompute and seeds is not None:
+                rows = recomputed(block, rows, *given[0], *given[1])
             else:
-                rows = sublayer(rows, seeds=seeds, weights=given)
-                layers.append(rows)
+                rows = block(rows, *given[0], *given[1])
+            layers.append(rows)
+        inner = self.config.inner_group_num
         return layers[inner - 1 :: inner] if every_layer else rows
+
+    def _block(
+        self,
+        attention: str,
+        ffn: str,
+        input_mask: Tensor,
+        *,
+        seeds: DropoutSeeds | None,
+    ) -> Callable[..., Tensor]:
+        """Two sublayers as a function of rows `[B*S, H]` and all of their weights."""
+        first = seeds.num_drawn if seeds else 0
+
+        def block(rows: Tensor, *weights: Tensor) -> Tensor:
+            if seeds:
+                seeds.num_drawn = first  # the same masks when it is computed again
+            half = len(weights) // 2
+            rows = self.sublayers[attention](
+                rows, input_mask, seeds=seeds, weights=weights[:half]
+            )
+            return self.sublayers[ffn](rows, seeds=seeds, weights=weights[half:])
+
+        return block
 
     def pool(self, rows: Tensor, length: int) -> Tensor:
         """A summary `[B, H]` of each sequence, from its first piece, [CLS]."""

@@ -80,6 +80,11 @@ class LayerNorm(keras.layers.Layer):
         return normalize(rows, self.gamma, self.beta, epsilon=self.epsilon)
 
 
+def with_norm(uses: list[Weights], norm: LayerNorm) -> list[Weights]:
+    """The weights of each use, those of a layer normalisation last."""
+    return [(*weights, norm.gamma, norm.beta) for weights in uses]
+
+
 def layer_norm(width: int, config: ModelConfig, *, dtype: Any) -> LayerNorm:
     """A layer normalisation whose weights exist."""
     layer = LayerNorm(config.layer_norm_eps, dtype=dtype)
@@ -151,7 +156,8 @@ class SelfAttention(keras.layers.Layer):
     """
 
     def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        # Keras would cast the weights that are given too.
+        super().__init__(autocast=False, **kwargs)
         self.config = config
 
     def build(self, input_shape: Any = None) -> None:
@@ -164,12 +170,14 @@ class SelfAttention(keras.layers.Layer):
         self.layer_norm = layer_norm(width, self.config, dtype=policy)
 
     def weights_for(self, uses: int) -> list[Weights]:
-        """The weights of the matrix products, once for each use in a pass."""
+        """All weights, once for each use in a pass."""
         parts = (self.query, self.key, self.value)
         kernel = ops.concatenate([part.kernel for part in parts], axis=1)  # [H, 3H]
         bias = ops.concatenate([part.bias for part in parts], axis=0)
         weights = [kernel, bias, self.output_dense.kernel, self.output_dense.bias]
-        return copies(weights, uses, dtype=self.compute_dtype)
+        return with_norm(
+            copies(weights, uses, dtype=self.compute_dtype), self.layer_norm
+        )
 
     def call(
         self,
@@ -180,7 +188,9 @@ class SelfAttention(keras.layers.Layer):
     ) -> Tensor:
         """Attend over `rows` `[B*S, H]` to the pieces of `input_mask` `[B, S]`."""
         config = self.config
-        kernel, bias, output_kernel, output_bias = weights or self.weights_for(1)[0]
+        kernel, bias, output_kernel, output_bias, *norm = (
+            weights or self.weights_for(1)[0]
+        )
         context = attend(
             project(rows, kernel, bias),
             attention_bias(input_mask),
@@ -189,7 +199,7 @@ class SelfAttention(keras.layers.Layer):
         )
         attended = project(context, output_kernel, output_bias)
         attended = dropout(attended, config.hidden_dropout_prob, seeds)
-        return self.layer_norm(rows + attended)
+        return normalize(rows + attended, *norm, epsilon=config.layer_norm_eps)
 
     def _drop(self, seeds: DropoutSeeds | None) -> Callable[[Tensor], Tensor] | None:
         """The dropout of attention weights, where there is one."""
@@ -203,7 +213,8 @@ class FeedForward(keras.layers.Layer):
     """Two dense layers with GELU between, the residual and layer normalisation."""
 
     def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        # Keras would cast the weights that are given too.
+        super().__init__(autocast=False, **kwargs)
         self.config = config
 
     def build(self, input_shape: Any = None) -> None:
@@ -215,10 +226,12 @@ class FeedForward(keras.layers.Layer):
         self.layer_norm = layer_norm(width, config, dtype=policy)
 
     def weights_for(self, uses: int) -> list[Weights]:
-        """The weights of the matrix products, once for each use in a pass."""
+        """All weights, once for each use in a pass."""
         parts = (self.intermediate, self.output_dense)
         weights = [weight for part in parts for weight in (part.kernel, part.bias)]
-        return copies(weights, uses, dtype=self.compute_dtype)
+        return with_norm(
+            copies(weights, uses, dtype=self.compute_dtype), self.layer_norm
+        )
 
     def call(
         self,
@@ -227,8 +240,10 @@ class FeedForward(keras.layers.Layer):
         weights: Weights | None = None,
     ) -> Tensor:
         """Transform each of `rows` `[B*S, H]` by itself."""
-        kernel, bias, output_kernel, output_bias = weights or self.weights_for(1)[0]
+        kernel, bias, output_kernel, output_bias, *norm = (
+            weights or self.weights_for(1)[0]
+        )
         inner = project(rows, kernel, bias)  # [B*S, F]
         x = project_gelu(inner, output_kernel, output_bias)
         x = dropout(x, self.config.hidden_dropout_prob, seeds)
-        return self.layer_norm(rows + x)
+        return normalize(rows + x, *norm, epsilon=self.config.layer_norm_eps)

@@ -24,6 +24,7 @@ def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
     predictions: int,
     free_bytes: int,
     precision: Precision = "float32",
+    recompute: bool = False,
     devices: int = 1,
 ) -> int:
     """The largest divisor of the batch, or of a device's share, whose activations fit.
@@ -35,6 +36,7 @@ def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
         predictions: P.
         free_bytes: Memory that is free now, for all devices.
         precision: Of the computation.
+        recompute: Whether the layers are computed again for their gradients.
         devices: How many micro-batches are computed at the same time.
 
     >>> derive_micro_batch_size(
@@ -43,7 +45,11 @@ def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
     8
     """
     per_sequence = activation_bytes(
-        config, length=length, predictions=predictions, precision=precision
+        config,
+        length=length,
+        predictions=predictions,
+        precision=precision,
+        recompute=recompute,
     )
     fitting = int(free_bytes * MEMORY_SHARE) // (per_sequence * devices)
     most = max(1, min(fitting, MAX_PIECES // length, batch_size // devices))

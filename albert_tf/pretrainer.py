@@ -52,13 +52,20 @@ class AlbertPretrainer(keras.layers.Layer):
     Args:
         config: The architecture.
         precision: `float32`, or `bfloat16` for computing in it; weights are float32.
+        recompute: See `Encoder`.
     """
 
-    def __init__(self, config: ModelConfig, *, precision: str = "float32") -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        precision: str = "float32",
+        recompute: bool = False,
+    ) -> None:
         policy = "mixed_bfloat16" if precision == "bfloat16" else "float32"
         super().__init__(name="albert", dtype=policy)
         self.config = config
-        self.encoder = Encoder(config, dtype=policy)
+        self.encoder = Encoder(config, recompute=recompute, dtype=policy)
         self.masked_lm_head = MaskedLmHead(config, dtype=policy)
         self.sentence_head = None
         if config.sentence_task != "none":

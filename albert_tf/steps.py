@@ -94,7 +94,9 @@ def training_steps(model: AlbertPretrainer, config: TrainConfig) -> TrainingStep
         return JaxSteps(model, optimizer=config.optimizer, seed=config.seed)
     from albert_tf.tensorflow_steps import TensorFlowSteps
 
-    return TensorFlowSteps(model, optimizer=config.optimizer, seed=config.seed)
+    return TensorFlowSteps(
+        model, optimizer=config.optimizer, seed=config.seed, xla=config.xla
+    )
 
 
 def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Array]:

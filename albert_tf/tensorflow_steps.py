@@ -39,9 +39,17 @@ class TensorFlowSteps:
         model: With the weights that training starts from.
         optimizer: A key of `UPDATES`.
         seed: With step and micro-batch the key of dropout.
+        xla: Compile loss and gradients as a whole with XLA.
     """
 
-    def __init__(self, model: AlbertPretrainer, *, optimizer: str, seed: int) -> None:
+    def __init__(
+        self,
+        model: AlbertPretrainer,
+        *,
+        optimizer: str,
+        seed: int,
+        xla: bool = False,
+    ) -> None:
         self.model = model
         self._update = UPDATES[optimizer]
         self._seed = seed
@@ -58,6 +66,9 @@ class TensorFlowSteps:
                 copies = {path: tf.Variable(w) for path, w in weights.items()}
             self._replicas.append(_replica(device, copies))
         self.num_devices = len(self._replicas)
+        self._gradients = tf.function(
+            self._gradients_of_micro_batch, autograph=False, jit_compile=xla or None
+        )
         self._accumulate = tf.function(self._add_gradients, autograph=False)
         self._apply = tf.function(self._update_weights, autograph=False)
 
@@ -110,7 +121,7 @@ class TensorFlowSteps:
                 sums.append(part_sums)
         return tf.stack(sums)
 
-    def _gradients(
+    def _gradients_of_micro_batch(
         self, values: dict[str, tf.Tensor], batch: Batch, key: Any, counts: Any
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """The sums and gradients of one micro-batch."""

@@ -169,9 +169,18 @@ def check_run(
     )
 
 
+def new_model(job: Job) -> AlbertPretrainer:
+    """A model as the settings ask for, without values yet."""
+    return AlbertPretrainer(
+        job.model_config,
+        precision=job.config.precision,
+        recompute=job.config.recompute,
+    )
+
+
 def resume(job: Job, checkpoint: Checkpoint) -> tuple[TrainingSteps, RunState]:
     """A run as it was when a checkpoint was saved."""
-    model = AlbertPretrainer(job.model_config, precision=job.config.precision)
+    model = new_model(job)
     assign_arrays(model.weights_by_path, checkpoint.weights)
     steps = training_steps(model, job.config)
     assign_arrays(steps.slots, checkpoint.slots)
@@ -180,7 +189,7 @@ def resume(job: Job, checkpoint: Checkpoint) -> tuple[TrainingSteps, RunState]:
 
 def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
     """Begin a run: first weights, the files that never change, step 0."""
-    model = AlbertPretrainer(job.model_config, precision=job.config.precision)
+    model = new_model(job)
     initialize_weights(
         model,
         standard_deviation=job.model_config.initializer_range,
@@ -200,6 +209,7 @@ def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
         predictions=job.manifest.config.max_predictions_per_seq or 0,
         free_bytes=free_memory_bytes(),
         precision=job.config.precision,
+        recompute=job.config.recompute,
         devices=steps.num_devices,
     )
     return steps, RunState(micro_batch_size)

@@ -183,15 +183,13 @@ def table(figures: dict[str, Any]) -> str:
     rows.append(_row("encoder and pooler", costs, "encoder_parameters", show=_whole))
     rows += _parts("forward MFLOP/token", costs, "forward_flops", show=_mega)
     rows.append(_row("training MFLOP/token", costs, "step_flops", show=_mega))
-    rows.append(
-        _row("  with recomputation", costs, "step_flops_recomputed", show=_mega)
-    )
+    rows.append(_row("  with --recompute", costs, "step_flops_recomputed", show=_mega))
     rows.append(_row("weights and optimizer", costs, "state_bytes", show=_bytes))
     rows.append(
         _row("activations of a sequence", costs, "activation_bytes", show=_bytes)
     )
     rows.append(
-        _row("  with recomputation", costs, "activation_bytes_recomputed", show=_bytes)
+        _row("  with --recompute", costs, "activation_bytes_recomputed", show=_bytes)
     )
     rows.append(_row("whole run", costs, "training_flops", show=_flops))
     for machine, days in figures["days"].items():
@@ -214,7 +212,7 @@ def _run_line(figures: dict[str, Any]) -> str:
 def _remarks(figures: dict[str, Any]) -> Iterator[str]:
     """What the figures count, and what they show."""
     yield "FLOP: those of matrix products, a multiplication with its addition as two."
-    yield "Training is three times forward; recomputation, once more for the layers."
+    yield "Training is three times forward; with --recompute once more for the layers."
     if len(figures["models"]) == 2:
         (name, ours), (bert, theirs) = figures["models"].items()
         weights = ours["parameters"]["total"] / theirs["parameters"]["total"]

@@ -259,6 +259,18 @@ class TrainConfig:
     precision: Precision = option(
         "float32", "Number format of the computation; weights stay float32."
     )
+    recompute: bool = option(
+        False,
+        "Compute each layer again for its gradients: a third slower, in a fraction of "
+        "the memory, for wide models.",
+        changes_result=False,
+    )
+    xla: bool = option(
+        False,
+        "Compile the whole step with XLA, as JAX always does, and not only parts of "
+        "it. Meant for GPUs: slower on a CPU.",
+        changes_result=False,
+    )
     eval_every: int | None = option(
         None,
         "Steps between evaluations on the held-out split  [default: steps / 25, "

@@ -35,6 +35,21 @@ def test_derived_size(preset, batch_size, length, free_gib, expected):
     assert size == expected
 
 
+def test_layers_computed_again_take_less_memory():
+    sizes = [
+        derive_micro_batch_size(
+            4096,
+            PRESETS["xxlarge"],
+            length=512,
+            predictions=77,
+            free_bytes=8 * GIB,
+            recompute=recompute,
+        )
+        for recompute in (False, True)
+    ]
+    assert sizes == [1, 8]
+
+
 def test_bfloat16_takes_less_memory():
     sizes = [
         derive_micro_batch_size(

@@ -28,7 +28,7 @@ forward MFLOP/token                           189.3          190.6   99.3%
   masked-LM head                                0.3            1.8   16.7%
   pooler, sentence head                         0.0            0.0  100.0%
 training MFLOP/token                          567.8          571.8   99.3%
-  with recomputation                          756.5          760.5   99.5%
+  with --recompute                            756.5          760.5   99.5%
 weights and optimizer                       180 MiB        1.6 GiB   10.8%
 """
 RUN_AND_TIME = """\
@@ -38,7 +38,7 @@ whole run                             1.49e+20 FLOP  1.50e+20 FLOP   99.3%
 """
 REMARKS = """
 FLOP: those of matrix products, a multiplication with its addition as two.
-Training is three times forward; recomputation, once more for the layers.
+Training is three times forward; with --recompute once more for the layers.
 base: 10.8% of the parameters of bert-base, 99.3% of its
 computation. Layers that share weights are still computed one by one;
 only narrower embeddings save operations.
@@ -59,7 +59,7 @@ def test_the_papers_run_of_base_beside_bert():
     assert before.endswith(f"base      bert-base\n{TABLE}")
     activations, recomputed, rest = after.split("\n", 2)
     assert activations.endswith(" 100.0%")
-    assert recomputed.startswith("  with recomputation ")
+    assert recomputed.startswith("  with --recompute ")
     assert rest == RUN_AND_TIME + REMARKS
 
 

@@ -1,0 +1,66 @@
+"""Memory and gradients of a micro-batch, with recomputation or without.
+
+Run as a program by `test_recomputation.py`, on whatever backend Keras has: writes
+gradients and bytes to an .npz file.
+"""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from albert_tf.pretrainer import AlbertPretrainer
+from albert_tf.steps import dropout_keys, step_counts, training_steps
+from schemas.config import TrainConfig
+from tests.batches import random_batch
+from tests.huggingface_albert import SMALL, lively_weights
+
+# Layers that keep much more than anything else does.
+CONFIG = dataclasses.replace(
+    SMALL,
+    num_hidden_layers=12,
+    hidden_size=128,
+    intermediate_size=512,
+    max_position_embeddings=256,
+    hidden_dropout_prob=0.1,
+    attention_probs_dropout_prob=0.1,
+)
+
+
+def resident_bytes(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
+
+
+def temporary_bytes(steps, batch, counts):
+    """What JAX reserves, or how much more is resident at the peak of a micro-batch."""
+    before = resident_bytes("VmRSS")
+    steps.accumulate(batch, counts=counts, step=0, micro=0)
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak of compiling
+    steps.accumulate(batch, counts=counts, step=0, micro=0)
+    if keras.backend.backend() == "tensorflow":
+        return resident_bytes("VmHWM") - before
+    keys = dropout_keys(1, 0, 0, number=1).astype(np.uint32)
+    weights, _, totals = steps._state()
+    lowered = steps._accumulate.lower(totals, weights, batch, keys, counts)
+    return lowered.compile().memory_analysis().temp_size_in_bytes
+
+
+def main(path, recompute):
+    batch = random_batch(CONFIG, rows=8, length=256, predictions=4)
+    batch = {name: values[None] for name, values in batch.items()}
+    counts = step_counts(batch)
+    model = AlbertPretrainer(CONFIG, recompute=recompute == "recompute")
+    for name, values in lively_weights(model).items():
+        model.weights_by_path[name].assign(values)
+    steps = training_steps(model, TrainConfig())
+    results = {"bytes": temporary_bytes(steps, batch, counts)}
+    steps.apply(0.01)
+    results |= {name: np.asarray(slot) for name, slot in steps.slots.items()}
+    np.savez(path, **results)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
