@@ -152,7 +152,10 @@ def check_run(
     Raises:
         AlbertError: Names what does not fit and the remedy.
     """
-    backend()
+    if backend() == "tensorflow" and train_config.xla and train_config.recompute:
+        raise SettingError(
+            "--xla undoes --recompute on TensorFlow; leave one of them out."
+        )
     manifest = read_manifest(data)
     check_model_fits(model_config, manifest, data=data)
     check_task_fits(model_config, manifest, data=data)

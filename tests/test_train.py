@@ -293,6 +293,16 @@ def refused(data, run, *, model=TINY, config=CONFIG):
     return caught.value
 
 
+def test_xla_that_would_undo_recomputation_is_refused(data, tmp_path):
+    config = TrainConfig(xla=True, recompute=True)
+    with pytest.raises(
+        SettingError,
+        match=r"^--xla undoes --recompute on TensorFlow; leave one of them out\.$",
+    ):
+        pretrain(TINY, config, data=data, output=tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
 def test_sequences_longer_than_the_position_table_are_refused(data, tmp_path):
     model = dataclasses.replace(TINY, max_position_embeddings=16)
     error = refused(data, tmp_path / "run", model=model)
