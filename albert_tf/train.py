@@ -152,10 +152,8 @@ def check_run(
     Raises:
         AlbertError: Names what does not fit and the remedy.
     """
-    if backend() == "tensorflow" and train_config.xla and train_config.recompute:
-        raise SettingError(
-            "--xla undoes --recompute on TensorFlow; leave one of them out."
-        )
+    backend()
+    check_can_recompute(train_config)
     manifest = read_manifest(data)
     check_model_fits(model_config, manifest, data=data)
     check_task_fits(model_config, manifest, data=data)
@@ -170,6 +168,29 @@ def check_run(
     check_can_start_from(
         init_from, model_config, manifest=manifest, data=data, say=lambda line: None
     )
+
+
+def check_can_recompute(config: TrainConfig) -> None:
+    """Refuse recomputation that XLA would undo: it computes equal things once.
+
+    Raises:
+        SettingError: Names the remedy.
+    """
+    if not config.recompute:
+        return
+    if backend() == "tensorflow":
+        if config.xla:
+            raise SettingError(
+                "--xla undoes --recompute on TensorFlow; leave one of them out."
+            )
+        return
+    import jax
+
+    if jax.default_backend() == "cpu":
+        raise SettingError(
+            "--recompute saves nothing with JAX on a CPU; leave it out, or unset "
+            "KERAS_BACKEND."
+        )
 
 
 def new_model(job: Job) -> AlbertPretrainer:

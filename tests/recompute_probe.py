@@ -1,18 +1,17 @@
 """Memory and gradients of a micro-batch, with recomputation or without.
 
-Run as a program by `test_recomputation.py`, on whatever backend Keras has: writes
-gradients and bytes to an .npz file.
+Run as a program by `test_recomputation.py`, each time in a process of its own: writes
+slots and bytes to an .npz file.
 """
 
 import dataclasses
 import sys
 from pathlib import Path
 
-import keras
 import numpy as np
 
 from albert_tf.pretrainer import AlbertPretrainer
-from albert_tf.steps import dropout_keys, step_counts, training_steps
+from albert_tf.steps import step_counts, training_steps
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
@@ -34,18 +33,14 @@ def resident_bytes(name):
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
 
 
-def temporary_bytes(steps, batch, counts):
-    """What JAX reserves, or how much more is resident at the peak of a micro-batch."""
+def bytes_at_the_peak(steps, batch, counts):
+    """How much more is resident in a micro-batch than before the first."""
     before = resident_bytes("VmRSS")
     steps.accumulate(batch, counts=counts, step=0, micro=0)
     Path("/proc/self/clear_refs").write_text("5")  # forgets the peak of compiling
+    steps.discard()
     steps.accumulate(batch, counts=counts, step=0, micro=0)
-    if keras.backend.backend() == "tensorflow":
-        return resident_bytes("VmHWM") - before
-    keys = dropout_keys(1, 0, 0, number=1).astype(np.uint32)
-    weights, _, totals = steps._state()
-    lowered = steps._accumulate.lower(totals, weights, batch, keys, counts)
-    return lowered.compile().memory_analysis().temp_size_in_bytes
+    return resident_bytes("VmHWM") - before
 
 
 def main(path, recompute):
@@ -56,7 +51,7 @@ def main(path, recompute):
     for name, values in lively_weights(model).items():
         model.weights_by_path[name].assign(values)
     steps = training_steps(model, TrainConfig())
-    results = {"bytes": temporary_bytes(steps, batch, counts)}
+    results = {"bytes": bytes_at_the_peak(steps, batch, counts)}
     steps.apply(0.01)
     results |= {name: np.asarray(slot) for name, slot in steps.slots.items()}
     np.savez(path, **results)
