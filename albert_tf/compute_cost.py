@@ -81,11 +81,13 @@ def activation_bytes(
 ) -> int:
     """What one sequence keeps for its gradients, about.
 
-    For each layer query, key, value and context of attention, its weights, what enters
-    and leaves both normalisations (rows `[S, H]`), and what enters and leaves GELU
-    (`[S, F]`); as much again for the gradients of one layer; once the logits and their
-    gradients. Dropout adds what leaves it and a byte a number for what it left. With
-    recomputation only what enters each layer, and one layer whole.
+    For each layer query, key, value and context of attention, what enters and leaves
+    both normalisations (rows `[S, H]`) and what enters GELU (`[S, F]`); as much again
+    for the gradients of one layer, and of one what is computed again: what leaves GELU,
+    the weights of attention and their gradients; once the logits and their gradients.
+    Dropout adds what leaves it and a byte a number for what it left, that of attention
+    the weights too, which are kept then. With recomputation only what enters each
+    layer, and one layer whole. JAX may keep more.
 
     Args:
         config: The architecture.
@@ -97,16 +99,17 @@ def activation_bytes(
     number = NUMBER_BYTES[precision]
     hidden, inner = config.hidden_size, config.intermediate_size
     rows, scores = length * hidden, config.num_attention_heads * length * length
-    layer = number * (8 * rows + 2 * length * inner + scores)
+    layer = number * (8 * rows + length * inner)
+    again = number * (length * inner + 2 * scores)
     if config.attention_probs_dropout_prob:
-        layer += (number + 1) * scores
+        layer += (2 * number + 1) * scores
     if config.hidden_dropout_prob:
         layer += (number + 1) * 2 * rows
     logits = 2 * number * predictions * config.vocab_size
     blocks = num_blocks(config)
     if recompute:
-        return blocks * number * rows + 2 * layer + logits
-    return (blocks + 1) * layer + logits
+        return blocks * number * rows + 2 * layer + again + logits
+    return (blocks + 1) * layer + again + logits
 
 
 def num_blocks(config: ModelConfig) -> int:

@@ -20,7 +20,7 @@ PEAK_FLOPS = {"H100": 989e12, "A100": 312e12}
 SHARE_OF_PEAK = 0.4
 
 # The share of a CPU's measured matrix rate that training of the base model reaches.
-SHARE_OF_MATRIX_RATE = 0.6
+SHARE_OF_MATRIX_RATE = 0.85
 
 
 @dataclasses.dataclass(frozen=True)

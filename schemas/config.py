@@ -268,7 +268,7 @@ class TrainConfig:
     xla: bool = option(
         False,
         "Compile the whole step with XLA, as JAX always does, and not only parts of "
-        "it. Meant for GPUs: slower on a CPU.",
+        "it. Slower on a CPU.",
         changes_result=False,
     )
     eval_every: int | None = option(
