@@ -11,7 +11,6 @@ the training split (marked with *). Intervals are 95 %, Wilson's.
 """
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from albert_tf.confidence import with_interval
-from albert_tf.evaluation import evaluate
+from albert_tf.evaluation import evaluate, held_out_examples
+from albert_tf.finished import read_metrics
 from albert_tf.input_pipeline import Records, evaluation_batches, training_batches
 from albert_tf.micro_batch import MAX_PIECES
 from albert_tf.parameters import count_parameters
 from albert_tf.pretrainer import AlbertPretrainer
 from albert_tf.steps import compiled
 from albert_tf.trained_model import load_trained_model, run_config
-from schemas.layout import METRICS
+from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 
 FITTED_PAIRS = 20_000
@@ -90,7 +90,7 @@ def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> str:
     states, labels = class_states(model, training, pairs=FITTED_PAIRS)
     center, scale = states.mean(0), states.std(0) + 1e-6
     fitted = fit_logistic((states - center) / scale, labels)
-    held_out = sum(shard.examples for shard in manifest.shard_files("eval", 0))
+    held_out = held_out_examples(manifest, data=data, most=None)
     batches = evaluation_batches(records, batch_size=size, examples=held_out)
     states, labels = class_states(model, batches, pairs=held_out)
     said = ((states - center) / scale) @ fitted[:-1] + fitted[-1] > 0
@@ -102,24 +102,24 @@ def cells(run: Path, data: dict[str, Path]) -> dict[str, str]:
     own = run_config(run).sentence_task
     found: dict[str, str] = {}
     for task, path in data.items():
-        manifest = read_manifest(path)
-        measured = evaluate(run, data=path, quiet=True)
-        if task == own:
-            found["mlm"] = with_interval(
-                measured["mlm_accuracy"], measured["mlm_count"]
-            )
-        if task != "none" and own != "none":
-            pairs = measured["sentence_count"]
-            found[task] = with_interval(measured["sentence_accuracy"], pairs)
-        elif task != "none":
-            found[task] = fitted_accuracy(run, path, manifest)
+        if own == "none" and task != "none":
+            found[task] = fitted_accuracy(run, path, read_manifest(path))
+        elif task in (own, "nsp", "sop"):
+            measured = evaluate(run, data=path, quiet=True)
+            if task == own:
+                found["mlm"] = with_interval(
+                    measured["mlm_accuracy"], measured["mlm_count"]
+                )
+            if task != "none":
+                found[task] = with_interval(
+                    measured["sentence_accuracy"], measured["sentence_count"]
+                )
     return found
 
 
 def seconds_per_step(run: Path) -> float:
     """The median over what training noted down."""
-    lines = map(json.loads, (run / METRICS).read_text(encoding="utf-8").splitlines())
-    rows = [row for row in lines if row["split"] == "train"]
+    rows = [row for row in read_metrics(run) if row["split"] == TRAIN]
     steps = np.diff([row["step"] for row in rows])
     return float(np.median(np.diff([row["seconds"] for row in rows]) / steps))
 

@@ -10,7 +10,6 @@ turns, each in a process of its own; the median of the rounds counts.
 """
 
 import argparse
-import dataclasses
 import json
 import os
 import statistics
@@ -19,6 +18,7 @@ import sys
 import time
 
 MICRO_BATCHES = 4
+STEPS = 5  # that are timed in a process
 
 
 def split_cpu(devices: int) -> None:
@@ -35,7 +35,7 @@ def split_cpu(devices: int) -> None:
         os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
 
 
-def step_seconds(devices: int, *, rounds: int) -> list[float]:
+def step_seconds(devices: int) -> list[float]:
     """Seconds of steps of `tiny`, 4 x 8 x 128, in this process."""
     split_cpu(devices)
     import numpy as np
@@ -48,7 +48,7 @@ def step_seconds(devices: int, *, rounds: int) -> list[float]:
     from schemas.presets import PRESETS
 
     cell = Cell(precision="float32", rows=8, length=128, predictions=19)
-    model = AlbertPretrainer(dataclasses.replace(PRESETS["tiny"], vocab_size=30000))
+    model = AlbertPretrainer(PRESETS["tiny"])
     initialize_weights(model, standard_deviation=0.02, seed=1)
     steps = training_steps(model, TrainConfig())
     assert steps.num_devices == devices
@@ -58,7 +58,7 @@ def step_seconds(devices: int, *, rounds: int) -> list[float]:
     }
     counts = step_counts(batch)
     seconds = []
-    for _ in range(rounds + 2):  # the first two compile
+    for _ in range(STEPS + 2):  # the first two compile
         start = time.perf_counter()
         for micro in range(0, MICRO_BATCHES, devices):
             part = {name: v[micro : micro + devices] for name, v in batch.items()}
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
-        return print(json.dumps(step_seconds(arguments.worker, rounds=5)))
+        return print(json.dumps(step_seconds(arguments.worker)))
     found: dict[int, list[float]] = {devices: [] for devices in arguments.devices}
     command = [sys.executable, "-m", "benchmarks.device_scaling", "--worker"]
     for _ in range(arguments.rounds):

@@ -6,14 +6,14 @@ needs matplotlib (the extra `report`).
 """
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
 
-from schemas.layout import METRICS
+from albert_tf.finished import read_metrics
+from schemas.layout import EVAL
 
 PANELS = (
     ("mlm_accuracy", "masked pieces right"),
@@ -23,8 +23,7 @@ PANELS = (
 
 def held_out(run: Path) -> list[dict[str, Any]]:
     """The evaluations of a run, in the order of their steps."""
-    lines = (run / METRICS).read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if row["split"] == "eval"]
+    return [row for row in read_metrics(run) if row["split"] == EVAL]
 
 
 def table(rows: list[dict[str, Any]], *, every: int) -> str:

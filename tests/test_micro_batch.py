@@ -35,33 +35,30 @@ def test_derived_size(preset, batch_size, length, free_gib, expected):
     assert size == expected
 
 
-def test_layers_computed_again_take_less_memory():
-    sizes = [
+def sizes_at_512(preset, *, free_gib, settings):
+    """The micro-batch of a preset at 512 pieces with each of some settings."""
+    return [
         derive_micro_batch_size(
             4096,
-            PRESETS["xxlarge"],
+            PRESETS[preset],
             length=512,
             predictions=77,
-            free_bytes=8 * GIB,
-            recompute=recompute,
+            free_bytes=free_gib * GIB,
+            **setting,
         )
-        for recompute in (False, True)
+        for setting in settings
     ]
+
+
+def test_layers_computed_again_take_less_memory():
+    settings = [{"recompute": False}, {"recompute": True}]
+    sizes = sizes_at_512("xxlarge", free_gib=8, settings=settings)
     assert sizes == [2, 8]
 
 
 def test_bfloat16_takes_less_memory():
-    sizes = [
-        derive_micro_batch_size(
-            4096,
-            PRESETS["base"],
-            length=512,
-            predictions=77,
-            free_bytes=3 * GIB,
-            precision=precision,
-        )
-        for precision in ("float32", "bfloat16")
-    ]
+    settings = [{"precision": "float32"}, {"precision": "bfloat16"}]
+    sizes = sizes_at_512("base", free_gib=3, settings=settings)
     assert sizes == [4, 8]
 
 

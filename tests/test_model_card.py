@@ -65,7 +65,7 @@ def test_a_card_says_when_sharing_was_written_out(trained):
 
 def test_where_weights_came_from_is_named_without_its_path(trained):
     record = read_json(trained / "config.json")
-    write_json(trained / "config.json", record | {"init_from": "/home/me/first"})
+    write_json(trained / "config.json", record | {"init_from": "elsewhere/first"})
     card = model_card(trained, ModelConfig(), step=7)
     assert "| started from the weights of | first |" in card
     assert "- the weights of first it started from: as theirs" in card
@@ -87,7 +87,7 @@ def test_of_many_inputs_the_largest_are_listed(trained):
 
 def test_an_imported_model_has_the_licence_of_its_source(trained):
     write_json(
-        trained / "config.json", {"command": "import", "source": "/home/me/albert-x"}
+        trained / "config.json", {"command": "import", "source": "elsewhere/albert-x"}
     )
     card = model_card(trained, SMALL_RUN, step=0)
     assert "Imported and written out by " in card
