@@ -7,29 +7,36 @@ from keras import ops
 
 Tensor = Any
 
+# So many numbers lie between the seeds of one layer and those of the next.
+MOST_SEEDS_OF_A_LAYER = 16
+
 
 class DropoutSeeds(keras.random.SeedGenerator):
     """The seeds of one forward pass: a key, numbered in the order of drawing.
 
     Keras' own generator keeps its state in a variable that every call changes. Here
     nothing is kept: the key comes from (seed, step, micro-batch), which a checkpoint
-    knows anyway, and a pass that is computed again draws the same masks.
+    knows anyway, and a layer that is computed again draws the same masks.
 
     Args:
         key: Two integers, a tensor of the backend's seed dtype.
-
-    Attributes:
-        num_drawn: How many were drawn; set back, they are drawn again.
     """
 
     def __init__(self, key: Tensor) -> None:
         self._key = key
-        self.num_drawn = 0
+        self._num_drawn = 0
 
     def next(self, ordered: bool = True) -> Tensor:
         """The next seed, different from all before it."""
-        self.num_drawn += 1
-        return self._key + ops.cast([0, self.num_drawn], self._key.dtype)
+        self._num_drawn += 1
+        return self._numbered(self._num_drawn)
+
+    def of_layer(self, layer: int | Tensor) -> "DropoutSeeds":
+        """Seeds of its own for a layer, the same each time."""
+        return DropoutSeeds(self._numbered((layer + 1) * MOST_SEEDS_OF_A_LAYER))
+
+    def _numbered(self, number: int | Tensor) -> Tensor:
+        return self._key + ops.cast([0, number], self._key.dtype)
 
 
 def dropout(x: Tensor, rate: float, seeds: DropoutSeeds | None) -> Tensor:

@@ -1,5 +1,7 @@
 """The stack of layers, some or all of them with the same weights."""
 
+import functools
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -14,11 +16,14 @@ from albert_tf.layers import (
     SelfAttention,
     dense,
 )
+from albert_tf.operations import SharedWeights, repeat
 from albert_tf.recomputation import recomputed
-from albert_tf.sharing import Part, sublayers
+from albert_tf.sharing import Part, layer_names, sublayers
 from schemas.config import ModelConfig
 
 Tensor = Any
+Shared = dict[str, SharedWeights]
+Layer = Callable[..., Tensor]
 
 
 class Encoder(keras.layers.Layer):
@@ -72,42 +77,63 @@ class Encoder(keras.layers.Layer):
             every_layer: Return the rows of all layers, the last layer's last.
         """
         rows = self.embeddings(input_ids, segment_ids, seeds=seeds)
-        order = sublayers(self.config)
-        uses = Counter(name for _, name in order)
-        weights = {n: self.sublayers[n].weights_for(count) for n, count in uses.items()}
-        layers = []
-        for (_, attention), (_, ffn) in zip(order[::2], order[1::2], strict=True):
-            given = [weights[attention].pop(), weights[ffn].pop()]
-            block = self._block(attention, ffn, input_mask, seeds=seeds)
-            if self.recompute and seeds is not None:
-                rows = recomputed(block, rows, *given[0], *given[1])
-            else:
-                rows = block(rows, *given[0], *given[1])
-            layers.append(rows)
+        weights = {n: layer.shared_weights() for n, layer in self.sublayers.items()}
+        layer = functools.partial(self._layer, input_mask=input_mask, seeds=seeds)
+        in_groups = self.config.sharing == "all" and self.config.inner_group_num == 1
+        if in_groups and not every_layer:
+            return self._group_by_group(rows, weights, layer)
+        layers = self._one_by_one(rows, weights, layer)
         inner = self.config.inner_group_num
-        return layers[inner - 1 :: inner] if every_layer else rows
+        return layers[inner - 1 :: inner] if every_layer else layers[-1]
 
-    def _block(
+    def _group_by_group(self, rows: Tensor, weights: Shared, layer: Layer) -> Tensor:
+        """The rows behind the last layer, layers of the same weights in a loop."""
+
+        def layer_of(
+            group: tuple[str, str], first: int, number: int | Tensor, rows: Tensor
+        ) -> Tensor:
+            copies = [w for name in group for w in weights[name].copies(1)[0]]
+            return layer(group, first + number, rows, copies)
+
+        first = 0
+        for group, size in Counter(layer_names(self.config)).items():
+            rows = repeat(functools.partial(layer_of, group, first), rows, size)
+            first += size
+        return rows
+
+    def _one_by_one(self, rows: Tensor, weights: Shared, layer: Layer) -> list[Tensor]:
+        """The rows behind each layer."""
+        order = layer_names(self.config)
+        uses = Counter(itertools.chain(*order))
+        copies = {n: iter(weights[n].copies(count)) for n, count in uses.items()}
+        layers = []
+        for number, names in enumerate(order):
+            own = [w for name in names for w in next(copies[name])]
+            rows = layer(names, number, rows, own)
+            layers.append(rows)
+        return layers
+
+    def _layer(
         self,
-        attention: str,
-        ffn: str,
-        input_mask: Tensor,
+        names: tuple[str, str],
+        number: int | Tensor,
+        rows: Tensor,
+        weights: list[Tensor],
         *,
+        input_mask: Tensor,
         seeds: DropoutSeeds | None,
-    ) -> Callable[..., Tensor]:
-        """Two sublayers as a function of rows `[B*S, H]` and all of their weights."""
-        first = seeds.num_drawn if seeds else 0
+    ) -> Tensor:
+        """Attention and FFN of these names, with a copy of the weights of both."""
+        attention, ffn = (self.sublayers[name] for name in names)
 
-        def block(rows: Tensor, *weights: Tensor) -> Tensor:
-            if seeds:
-                seeds.num_drawn = first  # the same masks when it is computed again
-            half = len(weights) // 2
-            rows = self.sublayers[attention](
-                rows, input_mask, seeds=seeds, weights=weights[:half]
-            )
-            return self.sublayers[ffn](rows, seeds=seeds, weights=weights[half:])
+        def compute(rows: Tensor, *weights: Tensor) -> Tensor:
+            own, half = seeds and seeds.of_layer(number), len(weights) // 2
+            rows = attention(rows, input_mask, seeds=own, weights=weights[:half])
+            return ffn(rows, seeds=own, weights=weights[half:])
 
-        return block
+        if self.recompute and seeds is not None:
+            return recomputed(compute, rows, *weights)
+        return compute(rows, *weights)
 
     def pool(self, rows: Tensor, length: int) -> Tensor:
         """A summary `[B, H]` of each sequence, from its first piece, [CLS]."""

@@ -16,7 +16,13 @@ import keras
 from keras import ops
 
 from albert_tf.dropout import DropoutSeeds, dropout
-from albert_tf.operations import attend, copies, normalize, project, project_gelu
+from albert_tf.operations import (
+    SharedWeights,
+    attend,
+    normalize,
+    project,
+    project_gelu,
+)
 from schemas.config import ModelConfig
 
 Tensor = Any
@@ -49,8 +55,8 @@ class Dense(keras.layers.Layer):
 
     def call(self, rows: Tensor) -> Tensor:
         """Transform rows `[N, inputs]` to `[N, units]`."""
-        ((kernel, bias),) = copies([self.kernel, self.bias], 1, dtype=rows.dtype)
-        return project(rows, kernel, bias)
+        weights = SharedWeights([self.kernel, self.bias], dtype=rows.dtype)
+        return project(rows, *weights.copies(1)[0])
 
 
 def dense(units: int, name: str, *, inputs: int, dtype: Any) -> Dense:
@@ -78,11 +84,6 @@ class LayerNorm(keras.layers.Layer):
     def call(self, rows: Tensor) -> Tensor:
         """Normalise each row by itself."""
         return normalize(rows, self.gamma, self.beta, epsilon=self.epsilon)
-
-
-def with_norm(uses: list[Weights], norm: LayerNorm) -> list[Weights]:
-    """The weights of each use, those of a layer normalisation last."""
-    return [(*weights, norm.gamma, norm.beta) for weights in uses]
 
 
 def layer_norm(width: int, config: ModelConfig, *, dtype: Any) -> LayerNorm:
@@ -169,14 +170,15 @@ class SelfAttention(keras.layers.Layer):
         )
         self.layer_norm = layer_norm(width, self.config, dtype=policy)
 
-    def weights_for(self, uses: int) -> list[Weights]:
-        """All weights, once for each use in a pass."""
+    def shared_weights(self) -> SharedWeights:
+        """All weights, those of query, key and value side by side."""
         parts = (self.query, self.key, self.value)
         kernel = ops.concatenate([part.kernel for part in parts], axis=1)  # [H, 3H]
         bias = ops.concatenate([part.bias for part in parts], axis=0)
-        weights = [kernel, bias, self.output_dense.kernel, self.output_dense.bias]
-        return with_norm(
-            copies(weights, uses, dtype=self.compute_dtype), self.layer_norm
+        return SharedWeights(
+            [kernel, bias, self.output_dense.kernel, self.output_dense.bias],
+            exact=[self.layer_norm.gamma, self.layer_norm.beta],
+            dtype=self.compute_dtype,
         )
 
     def call(
@@ -189,7 +191,7 @@ class SelfAttention(keras.layers.Layer):
         """Attend over `rows` `[B*S, H]` to the pieces of `input_mask` `[B, S]`."""
         config = self.config
         kernel, bias, output_kernel, output_bias, *norm = (
-            weights or self.weights_for(1)[0]
+            weights or self.shared_weights().copies(1)[0]
         )
         context = attend(
             project(rows, kernel, bias),
@@ -225,12 +227,13 @@ class FeedForward(keras.layers.Layer):
         self.output_dense = dense(width, "output", inputs=inner, dtype=policy)
         self.layer_norm = layer_norm(width, config, dtype=policy)
 
-    def weights_for(self, uses: int) -> list[Weights]:
-        """All weights, once for each use in a pass."""
+    def shared_weights(self) -> SharedWeights:
+        """All weights."""
         parts = (self.intermediate, self.output_dense)
-        weights = [weight for part in parts for weight in (part.kernel, part.bias)]
-        return with_norm(
-            copies(weights, uses, dtype=self.compute_dtype), self.layer_norm
+        return SharedWeights(
+            [weight for part in parts for weight in (part.kernel, part.bias)],
+            exact=[self.layer_norm.gamma, self.layer_norm.beta],
+            dtype=self.compute_dtype,
         )
 
     def call(
@@ -241,7 +244,7 @@ class FeedForward(keras.layers.Layer):
     ) -> Tensor:
         """Transform each of `rows` `[B*S, H]` by itself."""
         kernel, bias, output_kernel, output_bias, *norm = (
-            weights or self.weights_for(1)[0]
+            weights or self.shared_weights().copies(1)[0]
         )
         inner = project(rows, kernel, bias)  # [B*S, F]
         x = project_gelu(inner, output_kernel, output_bias)

@@ -16,16 +16,45 @@ from keras import ops
 Tensor = Any
 
 
-def copies(
-    weights: Sequence[Tensor], uses: int, *, dtype: str
-) -> list[tuple[Tensor, ...]]:
-    """Weights in the precision of the computation, once for each use in a pass.
+class SharedWeights:
+    """Weights that a pass uses several times.
 
-    The gradients of all uses are added up in float32, whatever the precision.
+    The gradients of all uses are added up in float32, whatever the precision of the
+    computation.
+
+    Args:
+        weights: Given to each use in the precision of the computation.
+        exact: Given to each use behind them, in float32.
+        dtype: The precision.
     """
-    if _fused:
-        return list(zip(*(_fused.copies(w, uses, dtype) for w in weights), strict=True))
-    return [tuple(ops.cast(w, dtype) for w in weights) for _ in range(uses)]
+
+    def __init__(
+        self, weights: Sequence[Tensor], *, exact: Sequence[Tensor] = (), dtype: str
+    ) -> None:
+        self._weights = weights
+        # Once for all uses, also where these are the rounds of a loop.
+        self._casts = [ops.cast(weight, dtype) for weight in self._weights]
+        self._exact = tuple(exact)
+
+    def copies(self, uses: int) -> list[tuple[Tensor, ...]]:
+        """All of them for each of so many uses, in the order of use."""
+        copies = _fused.copies if _fused else _separate_casts
+        each = map(copies, self._weights, self._casts, [uses] * len(self._casts))
+        return [(*use, *self._exact) for use in zip(*each, strict=True)]
+
+
+def _separate_casts(weight: Tensor, cast: Tensor, uses: int) -> list[Tensor]:
+    """Whose gradients are converted before they are added up."""
+    return [ops.cast(weight, cast.dtype) for _ in range(uses)]
+
+
+def repeat(layer: Callable[[Any, Tensor], Tensor], rows: Tensor, times: int) -> Tensor:
+    """`layer(number, rows)` of its own result again and again, from number 0."""
+    if _fused and times > 1:
+        return _fused.repeat(layer, rows, times)
+    for number in range(times):
+        rows = layer(number, rows)
+    return rows
 
 
 def project(rows: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:

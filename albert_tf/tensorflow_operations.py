@@ -25,14 +25,13 @@ def _float32(x: Tensor) -> Tensor:
     return tf.cast(x, tf.float32)
 
 
-def copies(weight: Tensor, uses: int, dtype: str) -> list[Tensor]:
-    """See `operations.copies`.
+def copies(weight: Tensor, cast: Tensor, uses: int) -> list[Tensor]:
+    """See `operations.SharedWeights`.
 
     One cast serves all uses. On the way back, the last use first, each adds its
     gradient to those behind it, so that they never lie side by side in memory.
     """
-    weight = tf.convert_to_tensor(weight)
-    cast, result = tf.cast(weight, dtype), []
+    weight, result = tf.convert_to_tensor(weight), []
     for _ in range(uses - 1):
         copy, weight = _fork(weight, cast)
         result.append(copy)
@@ -55,6 +54,23 @@ def _last(weight: Tensor, cast: Tensor) -> Any:
 @_compiled
 def _add_up(dcast: Tensor, dweight: Tensor) -> Tensor:
     return _float32(dcast) + dweight
+
+
+def repeat(layer: Callable[[Any, Tensor], Tensor], rows: Tensor, times: int) -> Tensor:
+    """See `operations.repeat`: a loop in the graph, which has the layer once."""
+    shape = rows.shape
+
+    def once_more(number: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return number + 1, tf.ensure_shape(layer(number, rows), shape)
+
+    _, rows = tf.while_loop(
+        lambda number, _: number < times,
+        once_more,
+        (tf.constant(0), rows),
+        maximum_iterations=times,
+        parallel_iterations=1,
+    )
+    return rows
 
 
 @tf.custom_gradient

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.dropout import DropoutSeeds
 from albert_tf.encoder import Encoder
 from albert_tf.initial_weights import truncated_normal
 from albert_tf.sharing import weight_owner
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
+from tests.tensor_memory import mebibytes_at_the_peak
 
 BATCH = {name: tf.constant(values) for name, values in random_batch(SMALL).items()}
 
@@ -22,9 +24,13 @@ def encoder(**changes):
     return layer
 
 
-def encode(layer):
+def encode_tensors(layer, *, sequences=3, **how):
     names = ("input_ids", "input_mask", "segment_ids")
-    return layer(*(BATCH[name] for name in names)).numpy()
+    return layer(*(BATCH[name][:sequences] for name in names), **how)
+
+
+def encode(layer):
+    return encode_tensors(layer).numpy()
 
 
 def owners(layer):
@@ -82,6 +88,59 @@ def test_sharing_equals_not_sharing_with_equal_weights(sharing):
             path = path.replace(f"layer_{match[1]}", owner)
         weight.assign(values[path])
     np.testing.assert_allclose(encode(shared), encode(apart), atol=1e-6)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_layers_in_a_loop_have_the_rows_and_gradients_of_layers_one_by_one(groups):
+    """With dropout too: each layer draws masks of its own."""
+    layer = encoder(
+        num_hidden_groups=groups,
+        hidden_dropout_prob=0.2,
+        attention_probs_dropout_prob=0.2,
+    )
+    for weight in layer.weights:
+        weight.assign(truncated_normal(tuple(weight.shape), path=weight.path, seed=1))
+    variables = [weight.value for weight in layer.weights]
+
+    @tf.function
+    def rows_and_gradients(every_layer):
+        seeds = DropoutSeeds(tf.constant([1, 2], tf.int64))
+        with tf.GradientTape() as tape:
+            rows = encode_tensors(layer, seeds=seeds, every_layer=every_layer)
+            rows = rows[-1] if every_layer else rows
+            total = tf.reduce_sum(rows * tf.linspace(-1.0, 1.0, rows.shape[1]))
+        gradients = tape.gradient(total, variables, unconnected_gradients="zero")
+        return rows, [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+    (rows, ours), (expected, theirs) = map(rows_and_gradients, (False, True))
+    np.testing.assert_array_equal(rows, expected)
+    for weight, gradient, other in zip(layer.weights, ours, theirs, strict=True):
+        np.testing.assert_allclose(gradient, other, atol=1e-5, err_msg=weight.path)
+
+
+def test_more_layers_that_share_all_do_not_make_the_graph_larger():
+    def operations(**changes):
+        layer = encoder(num_hidden_groups=1, **changes)
+        graph = tf.function(lambda: encode_tensors(layer)).get_concrete_function()
+        whole = graph.graph.as_graph_def()
+        parts = [whole.node, *(part.node_def for part in whole.library.function)]
+        return sum(map(len, parts))
+
+    assert operations(num_hidden_layers=24) == operations(num_hidden_layers=4)
+
+
+def test_gradients_of_the_uses_of_a_weight_never_lie_side_by_side():
+    layer = encoder(num_hidden_layers=12, num_hidden_groups=1, intermediate_size=16384)
+    kernels = [w.value for w in layer.weights if w.path.endswith("kernel")]
+
+    def gradients():
+        with tf.GradientTape() as tape:
+            layers = encode_tensors(layer, sequences=1, every_layer=True)
+            total = tf.reduce_sum(layers[-1])
+        return tape.gradient(total, kernels, unconnected_gradients="zero")
+
+    each = 2 * 16 * 16384 * 4 / 2**20  # of the FFN's kernels
+    assert mebibytes_at_the_peak(gradients) < 8 * each
 
 
 def test_every_weight_has_a_path_of_its_own():

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf import operations
+from tests.tensor_memory import mebibytes_at_the_peak
 
 RNG = np.random.default_rng(0)
 ROWS, LENGTH, HEADS, WIDTH, CLASSES = 2, 6, 2, 8, 11
@@ -91,12 +92,31 @@ def test_gradients_of_the_uses_of_a_weight_are_added_up_in_float32(
     weight = tf.constant([1.0])
     with tf.GradientTape() as tape:
         tape.watch(weight)
-        uses = operations.copies([weight], 3, dtype="bfloat16")
+        shared = operations.SharedWeights([weight], dtype="bfloat16")
+        uses = shared.copies(3)
         factors = tf.constant([256.0, 1.0, 0.5], tf.bfloat16)
         total = sum(x[0] * y for (x,), y in zip(uses, factors, strict=True))
     assert [x.dtype for (x,) in uses] == [tf.bfloat16] * 3
     # In bfloat16, whose next number after 256 is 258, it would be 256.
     assert tape.gradient(total, weight).numpy() == [257.5]
+
+
+def test_gradients_of_the_rounds_of_a_loop_are_added_up_in_float32():
+    factors = tf.constant([256.0, 1.0, 0.5], tf.bfloat16)
+
+    @tf.function
+    def gradient(weight):
+        with tf.GradientTape() as tape:
+            tape.watch(weight)
+            shared = operations.SharedWeights([weight], dtype="bfloat16")
+
+            def layer(number, total):
+                return total + shared.copies(1)[0][0] * factors[number]
+
+            total = operations.repeat(layer, tf.zeros(1, tf.bfloat16), 3)
+        return tape.gradient(total, weight)
+
+    assert gradient(tf.constant([1.0])).numpy() == [257.5]
 
 
 def test_projection_and_its_gradients_are_those_of_a_matrix_product(monkeypatch):
@@ -106,20 +126,6 @@ def test_projection_and_its_gradients_are_those_of_a_matrix_product(monkeypatch)
     plain = value_and_gradients(operations.project, arguments, "float32")
     for ours, theirs in zip(fused, plain, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
-
-
-def mebibytes_at_the_peak(function, *arguments):
-    """What a compiled function takes at most beyond what was there before."""
-    compiled = tf.function(function, autograph=False)
-    compiled(*arguments)
-    try:
-        tf.config.experimental.reset_memory_stats("CPU:0")
-        before = tf.config.experimental.get_memory_info("CPU:0")["current"]
-    except ValueError:
-        pytest.skip("TensorFlow counts memory only with oneDNN")
-    compiled(*arguments)
-    info = tf.config.experimental.get_memory_info("CPU:0")
-    return (info["peak"] - before) / 2**20
 
 
 def test_attention_weights_of_earlier_layers_are_not_kept_for_the_gradient():
