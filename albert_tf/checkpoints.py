@@ -20,7 +20,7 @@ import safetensors
 import safetensors.numpy
 
 from schemas.errors import AlbertError
-from schemas.json_file import write_json, write_text
+from schemas.json_file import json_text, write_text
 from schemas.layout import (
     BEST,
     CHECKPOINTS,
@@ -38,6 +38,9 @@ T = TypeVar("T")
 
 # Checkpoints kept besides the best one.
 NUM_KEPT = 3
+
+# The name of a checkpoint that is being written.
+UNFINISHED = "unfinished"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +69,7 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
         AlbertError: It cannot be written; the checkpoints before it are whole.
     """
     target = run / checkpoint_directory(checkpoint.state["step"])
-    temporary = target.with_name(target.name + ".tmp")
+    temporary = target.with_name(UNFINISHED)
     try:
         _write(temporary, checkpoint)
         shutil.rmtree(target, ignore_errors=True)
@@ -76,7 +79,6 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
         if is_best:
             write_text(target.parent / BEST, target.name + "\n")
     except (OSError, safetensors.SafetensorError) as error:
-        shutil.rmtree(temporary, ignore_errors=True)
         reason = error.strerror if isinstance(error, OSError) else str(error)
         is_full = getattr(error, "errno", None) == errno.ENOSPC or "os error 28" in str(
             error
@@ -86,6 +88,8 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
             f"{target} cannot be saved: {reason}; {remedy} and run the same command "
             "again, it continues from the checkpoint before."
         ) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
     _delete_old(target.parent)
 
 
@@ -93,15 +97,17 @@ def _write(directory: Path, checkpoint: Checkpoint) -> None:
     """Write the three files and force them to the disk."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    hashes = {}
-    for name, arrays in (
-        (MODEL_WEIGHTS, checkpoint.weights),
-        (OPTIMIZER_SLOTS, checkpoint.slots),
-    ):
-        safetensors.numpy.save_file(arrays, directory / name)
+    arrays = {MODEL_WEIGHTS: checkpoint.weights, OPTIMIZER_SLOTS: checkpoint.slots}
+    for name, values in arrays.items():
+        safetensors.numpy.save_file(values, directory / name)
+    hashes = {name: _sha256(directory / name) for name in arrays}
+    state = json_text({**checkpoint.state, "sha256": hashes})
+    (directory / STATE).write_text(state, encoding="utf-8")
+    for name in arrays:
+        # `save_file` makes files that only their owner may read.
+        shutil.copymode(directory / STATE, directory / name)
+    for name in (*arrays, STATE):
         _flush(directory / name)
-        hashes[name] = _sha256(directory / name)
-    write_json(directory / STATE, {**checkpoint.state, "sha256": hashes})
     _flush(directory)
 
 
@@ -130,9 +136,8 @@ def _delete_old(directory: Path) -> None:
 
 
 def _newest_first(directory: Path) -> list[Path]:
-    """The checkpoints in a directory; half-written ones have another name."""
-    steps = [path for path in directory.glob("step-*") if path.suffix != ".tmp"]
-    return sorted(steps, reverse=True)
+    """The checkpoints in a directory."""
+    return sorted(directory.glob("step-*"), reverse=True)
 
 
 def has_checkpoint(run: Path) -> bool:
@@ -151,6 +156,11 @@ def load_newest(run: Path, say: Callable[[str], None]) -> Checkpoint | None:
         AlbertError: There are checkpoints and all are damaged.
     """
     return _newest(run, say, read_checkpoint)
+
+
+def load_newest_weights(run: Path, say: Callable[[str], None]) -> Checkpoint | None:
+    """The same without what only training needs: with no slots."""
+    return _newest(run, say, read_weights)
 
 
 def newest_shapes(run: Path, say: Callable[[str], None]) -> Shapes | None:
@@ -186,14 +196,25 @@ def read_checkpoint(path: Path) -> Checkpoint:
     Raises:
         DamagedCheckpointError: A file is absent, cut off or changed.
     """
-    state = _checked_state(path)
+    state = _checked_state(path, MODEL_WEIGHTS, OPTIMIZER_SLOTS)
     weights = safetensors.numpy.load_file(path / MODEL_WEIGHTS)
     slots = safetensors.numpy.load_file(path / OPTIMIZER_SLOTS)
     return Checkpoint(weights, slots, state)
 
 
-def read_best(run: Path) -> Checkpoint:
-    """The checkpoint with the least held-out loss.
+def read_weights(path: Path) -> Checkpoint:
+    """Read and check one checkpoint without its slots.
+
+    Raises:
+        DamagedCheckpointError: A file is absent, cut off or changed.
+    """
+    state = _checked_state(path, MODEL_WEIGHTS)
+    weights = safetensors.numpy.load_file(path / MODEL_WEIGHTS)
+    return Checkpoint(weights, {}, state)
+
+
+def read_best_weights(run: Path) -> Checkpoint:
+    """The checkpoint with the least held-out loss, without its slots.
 
     Raises:
         AlbertError: The run evaluated nothing, or the checkpoint is damaged.
@@ -205,7 +226,7 @@ def read_best(run: Path) -> Checkpoint:
         )
     path = pointer.with_name(pointer.read_text(encoding="utf-8").strip())
     try:
-        return read_checkpoint(path)
+        return read_weights(path)
     except DamagedCheckpointError as error:
         raise AlbertError(
             f"{path} is damaged ({error}); use the run's latest."
@@ -216,21 +237,24 @@ def newest_state(run: Path) -> dict[str, Any] | None:
     """The state of a run's newest checkpoint; None if that is absent or damaged."""
     newest = _newest_first(run / CHECKPOINTS)[:1]
     try:
-        return _checked_state(newest[0]) if newest else None
+        if not newest:
+            return None
+        return _checked_state(newest[0], MODEL_WEIGHTS, OPTIMIZER_SLOTS)
     except DamagedCheckpointError:
         return None
 
 
-def _checked_state(path: Path) -> dict[str, Any]:
-    """The state of a checkpoint whose files are all as they were written.
+def _checked_state(path: Path, *names: str) -> dict[str, Any]:
+    """The state of a checkpoint of which these files are as they were written.
 
     Raises:
         DamagedCheckpointError: A file is absent, cut off or changed.
     """
     try:
         state: dict[str, Any] = json.loads((path / STATE).read_text(encoding="utf-8"))
-        for name, expected in state.pop("sha256").items():
-            if _sha256(path / name) != expected:
+        hashes = state.pop("sha256")
+        for name in names:
+            if _sha256(path / name) != hashes[name]:
                 raise DamagedCheckpointError(f"{name} is not what was written")
     except OSError as error:
         raise DamagedCheckpointError(f"{error.filename}: {error.strerror}") from error
@@ -240,8 +264,8 @@ def _checked_state(path: Path) -> dict[str, Any]:
 
 
 def _read_shapes(path: Path) -> Shapes:
-    """The shapes of the weights in a checkpoint that is whole."""
-    _checked_state(path)
+    """The shapes of the weights in a checkpoint whose weights are whole."""
+    _checked_state(path, MODEL_WEIGHTS)
     with safetensors.safe_open(path / MODEL_WEIGHTS, framework="numpy") as file:
         names = list(file.keys())
         return {name: tuple(file.get_slice(name).get_shape()) for name in names}

@@ -50,10 +50,17 @@ def read_checked(
     """Every record the manifest promises, or what is wrong with it.
 
     After a frame that does not tell where the next begins, the rest of the file is
-    corrupt. Always yields `shard.examples` items.
+    corrupt, and in a file that cannot be opened everything is. Always yields
+    `shard.examples` items.
     """
     path = dataset / shard.name
-    with path.open("rb") as file:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        why = f"cannot be read: {error.strerror}"
+        yield from (CorruptRecord(path, n, 0, why) for n in range(shard.examples))
+        return
+    with file:
         for number in range(shard.examples):
             offset = file.tell()
             data = _read_frame(file.read)

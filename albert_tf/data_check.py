@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import DATA_MANIFEST, MANIFEST, SPM_MODEL
+from schemas.layout import DATA_MANIFEST, MANIFEST, SPM_MODEL, TRAIN
 from schemas.manifest import DatasetManifest
 
 
@@ -58,9 +58,7 @@ def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> Non
     Raises:
         AlbertError: The train split is empty.
     """
-    copies = range(manifest.num_copies("train"))
-    shards = (s for copy in copies for s in manifest.shard_files("train", copy))
-    if not any(shard.examples for shard in shards):
+    if not manifest.num_examples(TRAIN):
         raise AlbertError(
             f"{data} has no training examples; make data from more text or with a "
             "smaller --eval-fraction."

@@ -21,6 +21,7 @@ from albert_tf.progress import Progress
 from albert_tf.steps import compiled
 from albert_tf.trained_model import run_checkpoint, run_config
 from schemas.errors import AlbertError
+from schemas.layout import EVAL
 from schemas.manifest import DatasetManifest, read_manifest
 
 Tensor = Any
@@ -53,7 +54,7 @@ def evaluate(
         model = AlbertPretrainer(config)
         assign_arrays(model.weights_by_path, checkpoint.weights)
         progress.start(total=examples, done=0)
-        records = Records(data, manifest, remedy="make the data again")
+        records = Records(data, manifest)
         sums = HeldOut(model, records, examples=examples).sums(progress=progress)
     assert sums is not None, "only a stop request makes it so"
     return {"step": checkpoint.state["step"], "examples": examples, **_report(sums)}
@@ -82,19 +83,20 @@ def held_out_examples(
     """How many held-out examples are measured on, at least one.
 
     Raises:
-        AlbertError: The data set has no eval split.
+        AlbertError: The data set has none.
     """
     examples = num_evaluation_examples(manifest, most=most)
     if not examples:
         raise AlbertError(
-            f"{data} has no eval split; make data with an --eval-fraction above 0."
+            f"{data} has no held-out examples; make data from more text or with a "
+            "larger --eval-fraction."
         )
     return examples
 
 
 def num_evaluation_examples(manifest: DatasetManifest, *, most: int | None) -> int:
     """How many held-out examples are measured on."""
-    held_out = sum(shard.examples for shard in manifest.shard_files("eval", 0))
+    held_out = manifest.num_examples(EVAL)
     return held_out if most is None else min(most, held_out)
 
 
@@ -129,12 +131,14 @@ class HeldOut:
             AlbertError: A record is corrupt; names file and place.
         """
         total = np.zeros(len(Sums._fields))
+        size, left = self._batch_size, self.examples
         for batch in evaluation_batches(
-            self._records, batch_size=self._batch_size, examples=self.examples
+            self._records, batch_size=size, examples=self.examples
         ):
             if stop is not None and stop.reason:
                 return None
             total += self._measure(batch)
             if progress is not None:
-                progress.advance(self._batch_size)
+                progress.advance(min(size, left))
+            left -= size
         return Sums(*total.tolist())

@@ -13,19 +13,34 @@ STUCK_NATS = 0.02
 STUCK_ABOVE_NATS = 5.0
 
 
-def check_is_number(value: float, what: str, *, step: int, run: Path) -> None:
+def check_is_number(
+    value: float, what: str, *, step: int, run: Path, is_saved: bool
+) -> None:
     """Stop a run whose loss or gradient overflowed.
+
+    Args:
+        value: What was computed.
+        what: Its name.
+        step: When.
+        run: The run directory.
+        is_saved: Whether it has a checkpoint.
 
     Raises:
         AlbertError: Says the likely cause and what is kept.
     """
-    if not math.isfinite(value):
-        raise AlbertError(
-            f"the {what} of step {step} is {value}: the learning rate is most likely "
-            f"too high for this batch size; the checkpoints in {run} are kept, start a "
-            f"new run with a lower --learning-rate or more --warmup-steps and "
+    if math.isfinite(value):
+        return
+    remedy = "a lower --learning-rate or more --warmup-steps"
+    raise AlbertError(
+        f"the {what} of step {step} is {value}: the learning rate is most likely "
+        "too high for this batch size; "
+        + (
+            f"the checkpoints in {run} are kept, start a new run with {remedy} and "
             f"--init-from {run}."
+            if is_saved
+            else f"start again with {remedy}."
         )
+    )
 
 
 def collapse_warning(evaluations: list[dict[str, Any]]) -> str | None:

@@ -56,7 +56,7 @@ class Records:
     dataset: Path
     manifest: DatasetManifest
     on_corrupt: Callable[[CorruptRecord], None] | None = None
-    remedy: str = "make the data again, or leave such records out with --skip-corrupt"
+    remedy: str = "make the data again"
 
     def of_shard(self, name: tf.Tensor) -> tf.data.Dataset:
         """The records of one shard, as bytes, as many as the manifest says."""

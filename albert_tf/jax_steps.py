@@ -24,6 +24,7 @@ from albert_tf.steps import (
     dropout_keys,
     loss_of_values,
     micro_batch_seconds,
+    with_weights,
 )
 
 Tensor = Any
@@ -173,8 +174,7 @@ def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Ar
 
     @jax.jit
     def of_values(values: dict[str, Tensor], batch: Batch) -> Tensor:
-        state = [(weight, values[p]) for p, weight in model.weights_by_path.items()]
-        with keras.StatelessScope(state_mapping=state):
+        with with_weights(model, values):
             return function(model, batch)
 
     return lambda batch: np.asarray(of_values(_values(model), batch), np.float64)

@@ -55,12 +55,13 @@ def layer_similarities(
     batch_size = min(examples, max(1, MAX_PIECES // length))
     sums = compiled(similarity_sums, model)
     total = np.zeros((model.config.num_hidden_layers, 3))
-    pieces = 0
+    pieces, left = 0, examples
     batches = evaluation_batches(records, batch_size=batch_size, examples=examples)
     for batch in batches:
         total += sums(batch)
         pieces += int(batch["input_mask"].sum())
-        progress.advance(batch_size)
+        progress.advance(min(batch_size, left))
+        left -= batch_size
     means = (total / pieces).tolist()
     return [LayerSimilarity(layer, *row) for layer, row in enumerate(means, start=1)]
 

@@ -1,24 +1,23 @@
-"""What is measured: means of sums, kept as lines of JSON and shown in TensorBoard."""
+"""What is measured: means of sums, and the lines of JSON that a run keeps of them."""
 
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import tensorflow as tf
-
-from albert_tf.finished import read_metrics
-from albert_tf.pretrainer import Sums
 from schemas.errors import AlbertError
-from schemas.json_file import write_text
-from schemas.layout import METRICS, TENSORBOARD
+from schemas.layout import EVAL, METRICS, TRAIN
+
+if TYPE_CHECKING:  # It loads Keras, which nobody needs to read what was measured.
+    from albert_tf.pretrainer import Sums
 
 Metrics = dict[str, Any]
 
 
-def means(sums: Sums) -> dict[str, float | None]:
+def means(sums: "Sums") -> dict[str, float | None]:
     """Losses in nats and accuracies; None for a task without examples.
 
+    >>> from albert_tf.pretrainer import Sums
     >>> means(Sums(6.0, 1.0, 4.0, 0.0, 0.0, 0.0))["mlm_loss"]
     1.5
     """
@@ -50,7 +49,7 @@ def metrics_text(metrics: Metrics) -> str:
         loss, accuracy = metrics.get(f"{task}_loss"), metrics.get(f"{task}_accuracy")
         if loss is not None and accuracy is not None:
             parts.append(f"{name} {loss:.3f} ({accuracy:.1%} right)")
-    if metrics.get("split") == "eval" and metrics.get("mlm_loss") is not None:
+    if metrics.get("split") == EVAL and metrics.get("mlm_loss") is not None:
         parts.append(f"perplexity {perplexity(metrics['mlm_loss']):.1f}")
     if metrics.get("layer_consistency") is not None:
         parts.append(f"layer consistency {metrics['layer_consistency']:.4f}")
@@ -61,53 +60,44 @@ def metrics_text(metrics: Metrics) -> str:
     return ", ".join(parts)
 
 
-class MetricsLog:
-    """`metrics.jsonl` and TensorBoard of a run, cut back to the step it resumes from.
+def read_metrics(run: Path) -> list[dict[str, Any]]:
+    """The whole lines of a run's metrics; a last one cut off by a kill is left out.
 
-    TensorBoard's event files cannot be cut, so they are written anew from the lines.
+    Raises:
+        AlbertError: The file cannot be read, or a line is not what `pretrain` writes.
     """
+    path = run / METRICS
+    if not path.exists():
+        return []
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
+    whole = content[: content.rfind(b"\n") + 1]
+    return [
+        _parsed(line, place=f"{path}: line {number}")
+        for number, line in enumerate(whole.splitlines(), start=1)
+    ]
 
-    def __init__(self, run: Path, *, step: int) -> None:
-        self._path = run / METRICS
-        self.lines = [line for line in read_metrics(run) if line["step"] <= step]
-        text = "".join(json.dumps(line) + "\n" for line in self.lines)
-        write_text(self._path, text)
-        directory = run / TENSORBOARD
-        for old in directory.glob("events.out.tfevents.*"):
-            old.unlink()
-        self._writer = tf.summary.create_file_writer(str(directory))
-        for line in self.lines:
-            self._show(line)
 
-    def write(self, line: Metrics) -> None:
-        """Append one line: `step`, `split` and what was measured.
-
-        Raises:
-            AlbertError: It cannot be written, as when the disk is full.
-        """
-        self.lines.append(line)
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-            self._show(line)
-            self._writer.flush()
-        except (OSError, tf.errors.OpError) as error:
-            raise AlbertError(
-                f"{self._path.parent} cannot be written to: {error}; free some space "
-                "and run the same command again, it continues from its last checkpoint."
-            ) from error
-
-    def evaluations(self) -> list[Metrics]:
-        """The lines of the eval split, oldest first."""
-        return [line for line in self.lines if line["split"] == "eval"]
-
-    def close(self) -> None:
-        """Finish the event file."""
-        self._writer.close()
-
-    def _show(self, line: Metrics) -> None:
-        split, step = line["split"], line["step"]
-        with self._writer.as_default():
-            for name, value in line.items():
-                if name not in ("step", "split") and value is not None:
-                    tf.summary.scalar(f"{split}/{name}", value, step=step)
+def _parsed(line: bytes, *, place: str) -> dict[str, Any]:
+    """A line with a step, a split, and numbers or nothing for the rest."""
+    try:
+        metrics: Any = json.loads(line)
+    except ValueError:
+        metrics = None
+    if (
+        isinstance(metrics, dict)
+        and isinstance(metrics.get("step"), int)
+        and metrics.get("split") in (TRAIN, EVAL)
+        and all(
+            value is None or isinstance(value, int | float)
+            for name, value in metrics.items()
+            if name != "split"
+        )
+    ):
+        return metrics
+    raise AlbertError(
+        f"{place} is no line of metrics; remove the line and run the same command "
+        "again."
+    )

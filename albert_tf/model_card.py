@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from albert_tf.finished import read_metrics
+from albert_tf.metrics import read_metrics
 from albert_tf.parameters import count_encoder_parameters, count_parameters
 from schemas import __version__
 from schemas.config import ModelConfig, TrainConfig

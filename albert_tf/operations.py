@@ -68,7 +68,10 @@ def gelu(x: Tensor) -> Tensor:
     """GELU in its tanh approximation, computed in float32."""
     if _fused:
         return _fused.gelu(x)
-    return ops.cast(gelu_float32(ops.cast(x, "float32")), x.dtype)
+    wide = ops.cast(x, "float32")
+    # Without the slow `pow` of `tf.nn.gelu`.
+    inner = math.sqrt(2 / math.pi) * wide * (1.0 + 0.044715 * (wide * wide))
+    return ops.cast(0.5 * wide * (1.0 + ops.tanh(inner)), x.dtype)
 
 
 def project_gelu(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
@@ -76,12 +79,6 @@ def project_gelu(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
     if _fused:
         return _fused.project_gelu(x, kernel, bias)
     return project(gelu(x), kernel, bias)
-
-
-def gelu_float32(x: Tensor) -> Tensor:
-    """The formula, without the slow `pow` of `tf.nn.gelu`."""
-    inner = math.sqrt(2 / math.pi) * x * (1.0 + 0.044715 * (x * x))
-    return 0.5 * x * (1.0 + ops.tanh(inner))
 
 
 def normalize(x: Tensor, gamma: Tensor, beta: Tensor, *, epsilon: float) -> Tensor:

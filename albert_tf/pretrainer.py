@@ -190,5 +190,6 @@ def micro_batch_loss(
         return step_loss(sums, **counts), ops.stack(sums)
     mlm_logits, sentence_logits, layers = model(batch, seeds=seeds, every_layer=True)
     sums = _task_sums(mlm_logits, sentence_logits, batch)
-    mean = layer_consistency_sum(layers, batch["input_mask"]) / piece_count
+    total = layer_consistency_sum(layers, batch["input_mask"])
+    mean = total / ops.maximum(piece_count, 1.0)
     return step_loss(sums, **counts) + weight * mean, ops.stack([*sums, mean])

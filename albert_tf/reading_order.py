@@ -12,6 +12,7 @@ import hashlib
 import itertools
 from collections.abc import Iterator
 
+from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, ShardFile
 
 # Shards read side by side: the smallest data set has eight.
@@ -34,29 +35,24 @@ class ShardGroup:
 
 
 def shard_groups(
-    manifest: DatasetManifest,
-    *,
-    seed: int,
-    start: int,
-    host: int = 0,
-    num_hosts: int = 1,
+    manifest: DatasetManifest, *, seed: int, start: int
 ) -> Iterator[ShardGroup]:
     """The groups of the endless training stream from a position on.
 
     Args:
         manifest: Names the shards and how many examples each has.
         seed: Draws the order.
-        start: Examples already consumed by this host.
-        host: Which of the hosts this is; each reads shards of its own.
-        num_hosts: How many hosts share the stream.
+        start: Examples already consumed.
+
+    Raises:
+        ValueError: There is nothing to train on.
     """
     copies = [
-        manifest.shard_files("train", copy)[host::num_hosts]
-        for copy in range(manifest.num_copies("train"))
+        manifest.shard_files(TRAIN, copy) for copy in range(manifest.num_copies(TRAIN))
     ]
-    cycle = sum(_num_examples(files) for files in copies)
+    cycle = manifest.num_examples(TRAIN)
     if cycle == 0:
-        raise ValueError(f"host {host} of {num_hosts} has no training examples")
+        raise ValueError("no training examples")
     first_pass, left = start // cycle * len(copies), start % cycle
     for number in itertools.count(first_pass):
         files = copies[number % len(copies)]

@@ -4,13 +4,12 @@ import dataclasses
 from pathlib import Path
 from typing import Any, TypeVar
 
-from albert_tf.finished import read_metrics
+from albert_tf.metrics import Metrics, read_metrics
 from schemas.config import ModelConfig, TrainConfig, config_from_dict
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
 from schemas.layout import CONFIG, DATA_MANIFEST, MODEL_CONFIG
 
-Metrics = dict[str, Any]
 Config = TypeVar("Config")
 
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from albert_tf.confidence import with_interval
 from albert_tf.health import collapse_warning
+from albert_tf.metrics import Metrics, perplexity
 from albert_tf.parameters import count_encoder_parameters, count_parameters
 from albert_tf.progress import duration_text
-from albert_tf.run_record import Metrics, Run
+from albert_tf.run_record import Run
 from schemas.layout import EVAL, TRAIN
 from schemas.report import Cell, Curve, Curves, Section, Table, Unit
 
@@ -63,11 +64,6 @@ QUANTITIES = (
         "Pairs whose label is guessed right; the line is chance.",
         unit="share",
         level=0.5,
-    ),
-    Quantity(
-        "layer_consistency",
-        "Layer consistency",
-        "The added loss on what neighbouring layers give.",
     ),
     Quantity(
         "learning_rate",
@@ -246,7 +242,7 @@ def _figures(run: Run, line: Metrics, *, which: str) -> tuple[Cell, ...]:
         which,
         line["step"],
         loss,
-        math.exp(min(loss, 700.0)) if loss is not None else None,
+        None if loss is None else perplexity(loss),
         _share(line.get("mlm_accuracy")),
         line.get("sentence_loss"),
         _with_interval(line.get("sentence_accuracy"), pairs=_evaluated(run)),

@@ -5,7 +5,7 @@ import math
 from schemas.config import TrainConfig
 
 # The batch the default learning rate belongs to.
-PAPER_BATCH_SIZE = 4096
+PAPER_BATCH_SIZE = TrainConfig().batch_size
 
 
 def learning_rate(step: int, *, peak: float, warmup_steps: int, steps: int) -> float:

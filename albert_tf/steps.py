@@ -169,9 +169,17 @@ def loss_of_values(
         key: Of dropout.
         counts: Of the whole step.
     """
-    state = [(weight, values[p]) for p, weight in model.weights_by_path.items()]
-    with keras.StatelessScope(state_mapping=state):
+    with with_weights(model, values):
         return micro_batch_loss(model, batch, **counts, seeds=DropoutSeeds(key))
+
+
+def with_weights(
+    model: AlbertPretrainer, values: Mapping[str, Tensor]
+) -> keras.StatelessScope:
+    """Within it the weights of a model have these values, by path."""
+    return keras.StatelessScope(
+        state_mapping=[(w, values[path]) for path, w in model.weights_by_path.items()]
+    )
 
 
 def clipped_update(

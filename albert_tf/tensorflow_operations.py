@@ -1,4 +1,4 @@
-"""The same on TensorFlow: one pass over memory each, gradients by hand.
+"""The functions of `operations` on TensorFlow: fused, with gradients by hand.
 
 Elementwise parts are compiled by XLA, which fuses them; matrix products and the softmax
 stay with the kernels of oneDNN, which are faster than XLA's on a CPU. Nothing is kept

@@ -24,7 +24,8 @@ from albert_tf.evaluation import HeldOut, num_evaluation_examples
 from albert_tf.initial_weights import initialize_weights
 from albert_tf.input_pipeline import Records, training_batches
 from albert_tf.interruption import Reason, StopRequest, stop_requests
-from albert_tf.metrics import Metrics, MetricsLog
+from albert_tf.metrics import Metrics
+from albert_tf.metrics_log import MetricsLog
 from albert_tf.micro_batch import derive_micro_batch_size, free_memory_bytes
 from albert_tf.pretrainer import AlbertPretrainer
 from albert_tf.progress import Progress
@@ -288,13 +289,15 @@ def make_loop(
         job.data,
         job.manifest,
         on_corrupt=SkippedRecords(progress.say) if job.config.skip_corrupt else None,
+        remedy="make the data again, or leave such records out with --skip-corrupt",
     )
     held_out = None
     if examples:
         held_out = HeldOut(steps.model, records, examples=examples)
     else:
         progress.say(
-            f"{job.data} has no eval split: training goes on without held-out losses."
+            f"{job.data} has no held-out examples: training goes on without held-out "
+            "losses."
         )
     batches = training_batches(
         records,

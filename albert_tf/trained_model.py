@@ -7,8 +7,8 @@ from typing import Literal
 from albert_tf.checkpoints import (
     Checkpoint,
     assign_arrays,
-    load_newest,
-    read_best,
+    load_newest_weights,
+    read_best_weights,
 )
 from albert_tf.foreign_model import ForeignModel
 from albert_tf.google_checkpoint import is_google, read_google
@@ -77,7 +77,7 @@ def run_checkpoint(
     which: Which = "latest",
     say: Callable[[str], None] = lambda line: None,
 ) -> Checkpoint:
-    """A checkpoint of a run.
+    """A checkpoint of a run, without what only training needs.
 
     Args:
         run: The run directory.
@@ -88,8 +88,8 @@ def run_checkpoint(
         AlbertError: There is none, or none that can be read.
     """
     if which == "best":
-        return read_best(run)
-    checkpoint = load_newest(run, say)
+        return read_best_weights(run)
+    checkpoint = load_newest_weights(run, say)
     if checkpoint is None:
         raise AlbertError(
             f"{run} holds no checkpoint yet; let albert pretrain save one first."

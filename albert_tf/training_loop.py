@@ -16,7 +16,8 @@ from albert_tf.evaluation import HeldOut
 from albert_tf.health import check_is_number, collapse_warning
 from albert_tf.interruption import Reason, StopRequest
 from albert_tf.matrix_rate import rate_for_training
-from albert_tf.metrics import MetricsLog, means, metrics_text
+from albert_tf.metrics import means, metrics_text
+from albert_tf.metrics_log import MetricsLog
 from albert_tf.pretrainer import Batch, Sums
 from albert_tf.progress import Progress, duration_text
 from albert_tf.schedule import learning_rate, peak_learning_rate
@@ -202,10 +203,10 @@ class TrainingLoop:
             self.steps.discard()
             return False
         state = self.state
-        check_is_number(sums[0] + sums[3], "loss", step=state.step + 1, run=self.run)
+        self._check_is_number(sums[0] + sums[3], "loss")
         rate = self._learning_rate(state.step)
         norm = self.steps.apply(rate)
-        check_is_number(norm, "gradient", step=state.step + 1, run=self.run)
+        self._check_is_number(norm, "gradient")
         state.step += 1
         state.examples += self.config.batch_size
         seconds = time.perf_counter() - start
@@ -215,6 +216,16 @@ class TrainingLoop:
         self._pace.pieces += float(np.sum(batch["input_mask"]))
         self._record(sums, seconds, learning_rate=rate, gradient_norm=norm)
         return True
+
+    def _check_is_number(self, value: float, what: str) -> None:
+        """Of the step that is being done."""
+        check_is_number(
+            value,
+            what,
+            step=self.state.step + 1,
+            run=self.run,
+            is_saved=self._saved_step > 0,
+        )
 
     def _next_batch(self) -> Batch:
         """The examples of the next step.

@@ -13,7 +13,7 @@ from typing import TypeVar
 from albert_tf.checkpoints import (
     assign_arrays,
     check_shapes,
-    load_newest,
+    load_newest_weights,
     newest_shapes,
 )
 from albert_tf.data_check import check_same_vocabulary, vocabulary_of
@@ -64,7 +64,7 @@ def start_from(
             does not fit; names the tensor.
     """
     source = _source_config(run, manifest=manifest, data=data)
-    checkpoint = load_newest(run, say)
+    checkpoint = load_newest_weights(run, say)
     if checkpoint is None:
         raise AlbertError(f"{run} holds no checkpoint to start from.")
     sources = _sources(model.weights_by_path, model.config, source)

@@ -13,7 +13,6 @@ on the first data set, the runs' models in turns.
 
 import argparse
 import functools
-import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy.typing as npt
 
 from albert_tf.confidence import with_interval
 from albert_tf.evaluation import evaluate, held_out_examples
+from albert_tf.initial_weights import initialize_weights
 from albert_tf.input_pipeline import Records, evaluation_batches, training_batches
 from albert_tf.micro_batch import MAX_PIECES
 from albert_tf.parameters import count_parameters
@@ -83,7 +83,7 @@ def fit_logistic(
 def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> str:
     """What the state at [CLS] of a run without a sentence head knows of a task."""
     model = load_trained_model(run)
-    records = Records(data, manifest, remedy="make the data again")
+    records = Records(data, manifest)
     size = MAX_PIECES // manifest.config.max_seq_length
     training = (
         {name: values[0] for name, values in batch.items()}
@@ -122,21 +122,26 @@ def cells(run: Path, data: dict[str, Path]) -> dict[str, str]:
 
 
 def step_seconds(runs: list[Path], data: Path) -> Floats:
-    """The time of a step of each run's model, the median of alternating rounds."""
-    records = Records(data, read_manifest(data), remedy="make the data again")
+    """The time of a step of each run's model, the median of alternating rounds.
+
+    A step is one micro-batch, as in runs whose batches are small.
+    """
+    records = Records(data, read_manifest(data))
     rounds = []
     for path in runs:
-        config = read_run(path, title=path.name).config
-        steps = training_steps(load_trained_model(path), config)
-        (batch,) = itertools.islice(
+        run = read_run(path, title=path.name)
+        precision, recompute = run.config.precision, run.config.recompute
+        model = AlbertPretrainer(run.model, precision=precision, recompute=recompute)
+        initialize_weights(model, standard_deviation=0.02, seed=1)
+        steps = training_steps(model, run.config)
+        batch = next(
             training_batches(
                 records,
                 seed=1,
                 start=0,
-                micro_batch_size=config.batch_size,
+                micro_batch_size=run.config.batch_size,
                 micro_batches=1,
-            ),
-            1,
+            )
         )
         rounds.append(functools.partial(seconds_of_a_step, steps, batch))
     return np.median([[measure() for measure in rounds] for _ in range(ROUNDS)], axis=0)

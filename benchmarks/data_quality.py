@@ -23,7 +23,7 @@ from pipeline.splits import plan_splits
 from pipeline.tokenizer import Tokenizer
 from pipeline.verification import read_examples, unpadded
 from schemas.json_file import read_json
-from schemas.layout import TRAIN
+from schemas.layout import CONFIG, SPM_MODEL, TRAIN
 from schemas.manifest import read_manifest
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 
@@ -38,7 +38,7 @@ class Source:
 
     def __init__(self, dataset: Path, tokenizer: Tokenizer, copies: int) -> None:
         plan = plan_shards(read_manifest(dataset).config)
-        config = read_json(dataset / "config.json")
+        config = read_json(dataset / CONFIG)
         files = find_inputs(
             {kind: tuple(config[kind]) for kind in KINDS},
             **{name: config[name] for name in INPUT_OPTIONS},
@@ -173,8 +173,8 @@ class Recount:
 def measure(dataset: Path) -> dict[str, float]:
     """All figures of a data set."""
     manifest = read_manifest(dataset)
-    tokenizer = Tokenizer((dataset / "spiece.model").read_bytes())
-    copies = manifest.num_copies("train")
+    tokenizer = Tokenizer((dataset / SPM_MODEL).read_bytes())
+    copies = manifest.num_copies(TRAIN)
     source = Source(dataset, tokenizer, copies)
     recount = Recount(tokenizer)
     lost = 0

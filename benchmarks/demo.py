@@ -5,7 +5,6 @@ says what the model has learned. The same commands work on any text.
 """
 
 import itertools
-import json
 import math
 import shlex
 import subprocess
@@ -21,7 +20,7 @@ from demo_corpus import write_corpus
 from albert_tf.confidence import with_interval
 from cli.console import silent_stderr
 from pipeline.tokenizer import SPACE
-from schemas.layout import EVAL
+from schemas.layout import EVAL, TRAIN
 from schemas.special_tokens import MASK, MASK_ID
 
 VOCAB_SIZE = 2000
@@ -69,9 +68,10 @@ def masked_labels(data: Path, split: str) -> Counter[int]:
 
 def mean_training_loss(run_folder: Path) -> float:
     """The masked-LM loss of the last training steps."""
-    lines = (run_folder / "metrics.jsonl").read_text("utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    losses = [row["mlm_loss"] for row in rows if row["split"] == "train"]
+    from albert_tf.metrics import read_metrics
+
+    rows = read_metrics(run_folder)
+    losses = [row["mlm_loss"] for row in rows if row["split"] == TRAIN]
     return float(np.mean(losses[-LAST_STEPS:]))
 
 
@@ -130,7 +130,7 @@ def report(run_folder: Path, data: Path) -> str:
 
     result = evaluate(run_folder, data=data, quiet=True)
     training = mean_training_loss(run_folder)
-    seen, held_out = masked_labels(data, "train"), masked_labels(data, "eval")
+    seen, held_out = masked_labels(data, TRAIN), masked_labels(data, EVAL)
     accuracy, pairs = result["sentence_accuracy"], result["sentence_count"]
     return "\n".join(
         [

@@ -23,7 +23,7 @@ def rows_per_second(data: Path, *, seconds: float) -> tuple[float, float]:
     # Imported here, so that TensorFlow sees the cores it is given.
     from albert_tf.input_pipeline import Records, training_batches
 
-    records = Records(data, read_manifest(data), remedy="make the data again")
+    records = Records(data, read_manifest(data))
     batches = training_batches(
         records, seed=1, start=0, micro_batch_size=MICRO_BATCH, micro_batches=1
     )

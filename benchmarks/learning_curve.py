@@ -12,9 +12,15 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from albert_tf.finished import read_metrics
+from albert_tf.metrics import read_metrics
 from schemas.layout import EVAL
 
+COLUMNS = {
+    "mlm_loss": ".3f",
+    "mlm_accuracy": ".2%",
+    "sentence_loss": ".4f",
+    "sentence_accuracy": ".2%",
+}
 PANELS = (
     ("mlm_accuracy", "masked pieces right"),
     ("sentence_accuracy", "sentence order right"),
@@ -34,11 +40,11 @@ def table(rows: list[dict[str, Any]], *, every: int) -> str:
     ]
     for row in rows:
         if row["step"] % every == 0 or row is rows[-1]:
-            lines.append(
-                f"| {row['step']:,} | {row['mlm_loss']:.3f} "
-                f"| {row['mlm_accuracy']:.2%} | {row['sentence_loss']:.4f} "
-                f"| {row['sentence_accuracy']:.2%} |"
+            figures = (
+                "–" if row[name] is None else format(row[name], shape)
+                for name, shape in COLUMNS.items()
             )
+            lines.append(f"| {row['step']:,} | {' | '.join(figures)} |")
     return "\n".join(lines)
 
 

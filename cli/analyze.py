@@ -109,7 +109,7 @@ def measure(
         models[path] = open_model(path, tokenizer).model
         check_model_fits(models[path].config, manifest, data=data)
     examples = held_out_examples(manifest, data=data, most=most)
-    records = Records(data, manifest, remedy="make the data again")
+    records = Records(data, manifest)
     with Progress(quiet=quiet) as progress:
         progress.start(total=examples * len(models), done=0)
         return examples, {

@@ -96,7 +96,9 @@ def plan(
     machines = _machines(config, shape, train, values)
     figures = make_plan(config, shape, train, machines)
     if manifest is not None:
-        figures["passes_over_data"] = figures["sequences"] / _examples(manifest)
+        figures["passes_over_data"] = figures["sequences"] / manifest.num_examples(
+            TRAIN
+        )
     click.echo(json.dumps(figures) if as_json else table(figures))
 
 
@@ -130,13 +132,6 @@ def _shape(
     check_model_fits(config, manifest, data=data)
     check_has_training_examples(manifest, data=data)
     return manifest.config
-
-
-def _examples(manifest: DatasetManifest) -> int:
-    """How many examples there are to train on, all copies together."""
-    copies = range(manifest.num_copies(TRAIN))
-    shards = (s for copy in copies for s in manifest.shard_files(TRAIN, copy))
-    return sum(shard.examples for shard in shards)
 
 
 def _machines(

@@ -1,7 +1,6 @@
 """`albert pretrain`: TFRecords to a trained ALBERT."""
 
 import dataclasses
-import math
 import os
 import re
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from schemas.layout import MODEL_CONFIG
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import PRESETS
 
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?|(\d+)")
 
 
 class Duration(click.ParamType[float]):
@@ -37,8 +36,8 @@ class Duration(click.ParamType[float]):
         found = _DURATION.fullmatch(value)
         if not value or not found:
             self.fail(f"{value!r} is no time; write 90s, 30m or 1h30m.", param, ctx)
-        hours, minutes, seconds = (int(part or 0) for part in found.groups())
-        return float(3600 * hours + 60 * minutes + seconds)
+        hours, minutes, seconds, bare = (int(part or 0) for part in found.groups())
+        return float(3600 * hours + 60 * minutes + seconds + bare)
 
 
 @click.command(
@@ -142,6 +141,8 @@ def model_of(run: Path) -> str:
 
 def notes(config: TrainConfig) -> Iterator[str]:
     """What to say before training: derived settings, and an untypical batch."""
+    from albert_tf.schedule import peak_learning_rate
+
     resolved = config.resolved()
     derived = {
         field.name: getattr(resolved, field.name)
@@ -154,12 +155,11 @@ def notes(config: TrainConfig) -> Iterator[str]:
     paper = TrainConfig()
     is_given = config.scale_lr_to_batch or config.learning_rate != paper.learning_rate
     if config.batch_size != paper.batch_size and not is_given:
-        ratio = config.batch_size / paper.batch_size
+        scaled = peak_learning_rate(dataclasses.replace(config, scale_lr_to_batch=True))
         yield (
             f"The learning rate {paper.learning_rate} is meant for batches of "
-            f"{paper.batch_size}; the square-root rule gives "
-            f"{paper.learning_rate * math.sqrt(ratio):.2g} for {config.batch_size} "
-            "(--scale-lr-to-batch)."
+            f"{paper.batch_size}; the square-root rule gives {scaled:.2g} for "
+            f"{config.batch_size} (--scale-lr-to-batch)."
         )
 
 

@@ -238,7 +238,8 @@ class TrainConfig:
     batch_size: int = option(4096, "Examples in an optimizer step.", minimum=1)
     micro_batch_size: int | None = option(
         None,
-        "Examples computed at a time, a divisor of the batch  [default: from memory]",
+        "Examples computed at a time, a divisor of the batch  [default: from the free "
+        "memory of the machine, not of a GPU]",
         minimum=1,
     )
     steps: int = option(125_000, "Optimizer steps, the whole schedule.", minimum=1)

@@ -62,6 +62,10 @@ class DatasetManifest:
         directory = copy_directory(split, copy) + "/"
         return tuple(s for s in self.shards if s.name.startswith(directory))
 
+    def num_examples(self, split: str) -> int:
+        """How many examples all copies of a split have together."""
+        return sum(s.examples for s in self.shards if s.name.startswith(f"{split}/"))
+
     def num_copies(self, split: str) -> int:
         """How many copies of a split there are; 0 when it is absent."""
         return len(self.splits[split]["copies"]) if split in self.splits else 0

@@ -134,8 +134,8 @@ def test_data_without_held_out_text_is_refused(runs, small, tmp_path):
     code, said = attempt("analyze", "layers", runs[0], "--data", data)
     assert (code, said) == (
         1,
-        f"Error: {data} has no eval split; make data with an --eval-fraction above "
-        "0.\n",
+        f"Error: {data} has no held-out examples; make data from more text or with a "
+        "larger --eval-fraction.\n",
     )
 
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.finished import read_metrics
+from albert_tf.metrics import read_metrics
 from schemas.config import TrainConfig
 from tests.training_data import TINY, write_dataset
 

@@ -12,6 +12,7 @@ from albert_tf.checkpoints import (
     Checkpoint,
     assign_arrays,
     load_newest,
+    load_newest_weights,
     save_checkpoint,
 )
 from schemas.errors import AlbertError
@@ -68,6 +69,21 @@ def test_files_are_those_of_the_contract(tmp_path):
     assert (tmp_path / "checkpoints/best").read_text() == "step-00000300\n"
 
 
+def test_whoever_may_read_the_state_may_read_the_weights(tmp_path):
+    save(tmp_path, 1)
+    directory = tmp_path / "checkpoints/step-00000001"
+    modes = {path.stat().st_mode for path in directory.iterdir()}
+    assert modes == {(directory / "state.json").stat().st_mode}
+
+
+def test_weights_are_read_without_what_only_training_needs(tmp_path):
+    save(tmp_path, 1)
+    (tmp_path / "checkpoints/step-00000001/optimizer.safetensors").unlink()
+    loaded = load_newest_weights(tmp_path, print)
+    np.testing.assert_array_equal(loaded.weights["a/kernel"], np.ones((2, 3)))
+    assert (loaded.slots, loaded.state["step"]) == ({}, 1)
+
+
 def test_the_newest_few_and_the_best_are_kept(tmp_path):
     save(tmp_path, 1, 2, 3, 4, 5, 6, best=[2])
     assert NUM_KEPT == 3
@@ -122,13 +138,13 @@ def test_when_all_are_damaged_it_says_what_to_do(tmp_path):
 
 def test_what_a_kill_leaves_half_written_is_no_checkpoint(tmp_path):
     save(tmp_path, 1)
-    half = tmp_path / "checkpoints/step-00000002.tmp"
+    half = tmp_path / "checkpoints/unfinished"
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"half")
     loaded, lines = load(tmp_path)
     assert (loaded.state["step"], lines) == (1, [])
-    save(tmp_path, 2)
-    assert load(tmp_path)[0].state["step"] == 2
+    save(tmp_path, 3)
+    assert directories(tmp_path) == ["step-00000001", "step-00000003"]
 
 
 def test_a_full_disk_leaves_the_checkpoint_before_and_says_so(tmp_path, monkeypatch):

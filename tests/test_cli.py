@@ -160,6 +160,7 @@ def test_a_setting_out_of_bounds_names_rule_and_value(
         (["--set", "hidden_size=wide"], "--set hidden_size must be of type int"),
         (["--batch-size", "10", "--micro-batch-size", "4"], "4 does not."),
         (["--max-time", "soon"], "'soon' is no time; write 90s, 30m or 1h30m."),
+        (["--max-time", "1h30"], "'1h30' is no time; write 90s, 30m or 1h30m."),
     ],
 )
 def test_a_wrong_training_setting_is_refused(small, tmp_path, arguments, sentence):

@@ -69,6 +69,11 @@ def test_a_flipped_bit_in_a_length_spoils_the_rest_of_the_file(tmp_path):
     assert read(path) == expected
 
 
+def test_of_a_file_that_is_missing_every_record_is(tmp_path):
+    reason = "cannot be read: No such file or directory"
+    assert read(tmp_path / "shard") == [reason] * 4
+
+
 def test_a_file_cut_off_in_a_record(tmp_path):
     path = tmp_path / "shard"
     content = write(path)

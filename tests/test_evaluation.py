@@ -62,7 +62,8 @@ def test_data_without_eval_split_is_refused(run, tmp_path):
     with pytest.raises(AlbertError) as caught:
         evaluate(run, data=tmp_path, quiet=True)
     assert str(caught.value) == (
-        f"{tmp_path} has no eval split; make data with an --eval-fraction above 0."
+        f"{tmp_path} has no held-out examples; make data from more text or with a "
+        "larger --eval-fraction."
     )
 
 

@@ -10,11 +10,12 @@ from albert_tf.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.finished import finished_step
 
 
-def save_run(run, *, step=12, evaluated=12):
+def save_run(run, *, step=12, evaluated=12, held_out=1):
     """A run of one checkpoint with one evaluation."""
     arrays = {"kernel": np.zeros(2, "float32")}
     save_checkpoint(run, Checkpoint(arrays, arrays, {"step": step}), is_best=False)
-    manifest = {"shards": [{"name": "eval/copy-00/part-00000-of-00001.tfrecord"}]}
+    name = "eval/copy-00/part-00000-of-00001.tfrecord"
+    manifest = {"shards": [{"name": name, "examples": held_out}]}
     (run / "data_manifest.json").write_text(json.dumps(manifest))
     line = {"step": evaluated, "split": "eval"}
     (run / "metrics.jsonl").write_text(json.dumps(line) + "\n")
@@ -35,6 +36,11 @@ def test_no_run_and_a_run_without_checkpoint_have_none(tmp_path):
 def test_a_last_evaluation_that_is_missing_is_left_to_do(tmp_path):
     save_run(tmp_path, evaluated=10)
     assert finished_step(tmp_path) is None
+
+
+def test_without_held_out_examples_no_evaluation_is_missing(tmp_path):
+    save_run(tmp_path, evaluated=0, held_out=0)
+    assert finished_step(tmp_path) == 12
 
 
 def test_damaged_files_are_left_to_training(tmp_path):

@@ -18,7 +18,7 @@ def evaluations(losses, accuracy=0.5):
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_loss_that_is_no_number_ends_the_run_with_its_likely_cause(tmp_path, value):
     with pytest.raises(AlbertError) as caught:
-        check_is_number(value, "loss", step=7, run=tmp_path)
+        check_is_number(value, "loss", step=7, run=tmp_path, is_saved=True)
     assert str(caught.value) == (
         f"the loss of step 7 is {value}: the learning rate is most likely too high "
         f"for this batch size; the checkpoints in {tmp_path} are kept, start a new run "
@@ -27,8 +27,18 @@ def test_a_loss_that_is_no_number_ends_the_run_with_its_likely_cause(tmp_path, v
     )
 
 
+def test_no_checkpoints_are_promised_where_none_was_saved(tmp_path):
+    with pytest.raises(AlbertError) as caught:
+        check_is_number(math.nan, "gradient", step=7, run=tmp_path, is_saved=False)
+    assert str(caught.value) == (
+        "the gradient of step 7 is nan: the learning rate is most likely too high for "
+        "this batch size; start again with a lower --learning-rate or more "
+        "--warmup-steps."
+    )
+
+
 def test_a_number_passes(tmp_path):
-    check_is_number(1e30, "loss", step=7, run=tmp_path)
+    check_is_number(1e30, "loss", step=7, run=tmp_path, is_saved=False)
 
 
 def test_a_loss_that_stays_at_the_frequencies_of_pieces_is_a_collapse():

@@ -192,7 +192,7 @@ def test_corrupt_record_is_named_with_file_and_place(tmp_path):
         training_rows(tmp_path, manifest, 5)
     assert str(caught.value) == (
         f"{path}: record 0, at byte 0, does not match its checksum; make the data "
-        "again, or leave such records out with --skip-corrupt."
+        "again."
     )
 
 

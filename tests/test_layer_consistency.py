@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf import training_loop
-from albert_tf.finished import read_metrics
 from albert_tf.layer_consistency import layer_consistency_sum
+from albert_tf.metrics import read_metrics
 from albert_tf.pretrainer import (
     micro_batch_loss,
     pretraining_sums,

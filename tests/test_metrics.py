@@ -5,8 +5,8 @@ import json
 import pytest
 import tensorflow as tf
 
-from albert_tf.finished import read_metrics
-from albert_tf.metrics import MetricsLog, means, metrics_text
+from albert_tf.metrics import means, metrics_text, read_metrics
+from albert_tf.metrics_log import MetricsLog
 from albert_tf.pretrainer import Sums
 from schemas.errors import AlbertError
 
