@@ -164,7 +164,7 @@ def load_newest_weights(run: Path, say: Callable[[str], None]) -> Checkpoint | N
 
 
 def newest_shapes(run: Path, say: Callable[[str], None]) -> Shapes | None:
-    """The shapes of the weights that `load_newest` would load.
+    """The shapes of the weights that `load_newest_weights` would load.
 
     Raises:
         AlbertError: There are checkpoints and all are damaged.

@@ -132,7 +132,8 @@ def step_seconds(runs: list[Path], data: Path) -> Floats:
         run = read_run(path, title=path.name)
         precision, recompute = run.config.precision, run.config.recompute
         model = AlbertPretrainer(run.model, precision=precision, recompute=recompute)
-        initialize_weights(model, standard_deviation=0.02, seed=1)
+        deviation = run.model.initializer_range
+        initialize_weights(model, standard_deviation=deviation, seed=1)
         steps = training_steps(model, run.config)
         batch = next(
             training_batches(
