@@ -19,6 +19,8 @@ WORKER_KILLED = (
     "kept: run the same command again, with fewer --workers if memory is short."
 )
 
+# Not SIGINT, which a shell lets its jobs in the background ignore.
+_KILLED = signal.SIGUSR1
 _SECONDS = 1.0
 _AGAIN_SECONDS = 4.0
 _PREFIX = "worker-"
@@ -74,7 +76,7 @@ class WorkerWatch:
         while not self._number and not self._stop.wait(_SECONDS):
             if killed_workers(self._folder):
                 self.killed = True
-                self._number = signal.SIGINT
+                self._number = _KILLED
         # A real signal, for the main thread waits in a system call; and again, for a
         # worker may have been about to sign on, and Beam may wait for it once more.
         main = threading.main_thread().ident or 0
@@ -90,6 +92,8 @@ class WorkerWatch:
         for process in signed_on(self._folder):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
+        if number == _KILLED:
+            raise KeyboardInterrupt
         self._handlers[number](number, frame)
 
     def __enter__(self) -> Self:
@@ -101,6 +105,7 @@ class WorkerWatch:
         for number in (signal.SIGINT, signal.SIGTERM):
             if callable(signal.getsignal(number)):
                 self._handlers[number] = signal.signal(number, self._interrupt)
+        self._handlers[_KILLED] = signal.signal(_KILLED, self._interrupt)
         self._thread.start()
         return self
 

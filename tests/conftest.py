@@ -1,5 +1,6 @@
 """How hypothesis runs, and a real corpus with a vocabulary that is trained once."""
 
+import signal
 from pydoc_data.topics import topics as language_reference
 
 import pytest
@@ -12,6 +13,9 @@ from pipeline.tokenizer import Tokenizer
 from pipeline.vocabulary import train_vocabulary
 from schemas.config import VocabConfig
 from tests.commands import VOCAB, make_data, run, write_topics
+
+# A shell lets its jobs in the background ignore Ctrl-C, and what they start as well.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_make_parametrize_id(val, argname):

@@ -274,10 +274,14 @@ def is_running(process):
     return True
 
 
+@pytest.mark.parametrize("interrupts", ["SIG_DFL", "SIG_IGN"])
 def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
-    files, texts, model, tmp_path
+    files, texts, model, tmp_path, interrupts
 ):
+    """In the background too, where a shell lets jobs ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, getattr(signal, interrupts))
     job = start(texts, model, tmp_path / "d")
+    signal.signal(signal.SIGINT, before)
     victim, _ = wait_for_workers(tmp_path / "d")
     os.kill(victim, signal.SIGKILL)
     said = ended(job)
