@@ -235,11 +235,11 @@ def read_best_weights(run: Path) -> Checkpoint:
 
 def newest_state(run: Path) -> dict[str, Any] | None:
     """The state of a run's newest checkpoint; None if that is absent or damaged."""
-    newest = _newest_first(run / CHECKPOINTS)[:1]
+    checkpoints = _newest_first(run / CHECKPOINTS)
+    if not checkpoints:
+        return None
     try:
-        if not newest:
-            return None
-        return _checked_state(newest[0], MODEL_WEIGHTS, OPTIMIZER_SLOTS)
+        return _checked_state(checkpoints[0], MODEL_WEIGHTS, OPTIMIZER_SLOTS)
     except DamagedCheckpointError:
         return None
 

@@ -39,7 +39,8 @@ class SharedWeights:
     def copies(self, uses: int) -> list[tuple[Tensor, ...]]:
         """All of them for each of so many uses, in the order of use."""
         copies = _fused.copies if _fused else _separate_casts
-        each = map(copies, self._weights, self._casts, [uses] * len(self._casts))
+        pairs = zip(self._weights, self._casts, strict=True)
+        each = [copies(weight, cast, uses) for weight, cast in pairs]
         return [(*use, *self._exact) for use in zip(*each, strict=True)]
 
 

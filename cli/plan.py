@@ -96,9 +96,8 @@ def plan(
     machines = _machines(config, shape, train, values)
     figures = make_plan(config, shape, train, machines)
     if manifest is not None:
-        figures["passes_over_data"] = figures["sequences"] / manifest.num_examples(
-            TRAIN
-        )
+        examples = manifest.num_examples(TRAIN)
+        figures["passes_over_data"] = figures["sequences"] / examples
     click.echo(json.dumps(figures) if as_json else table(figures))
 
 
