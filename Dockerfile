@@ -1,10 +1,10 @@
-# The image of make-data's workers on a cluster: this program, Beam and what reading text
-# needs. TensorFlow and Keras are for training and stay out of it.
+# The image for make-data's workers on a cluster: this program, Beam and what reading text
+# needs. TensorFlow and Keras, which only training needs, are left out.
 #
 #     docker build --tag REGION-docker.pkg.dev/PROJECT/albert/worker:1 .
 #
-# Python's minor version and Beam's version have to be those of the machine that submits
-# the job.
+# Python's minor version and Beam's version must be those of the machine that submits the
+# job.
 ARG PYTHON=3.11
 ARG BEAM=2.77.0
 
@@ -18,4 +18,4 @@ COPY constraints.txt /wheels/
 RUN pip install --no-cache-dir --constraint /wheels/constraints.txt \
         google-crc32c numpy pyarrow sentencepiece sentencex zstandard \
     && pip install --no-cache-dir --no-deps /wheels/*.whl \
-    && python -c "import pipeline.transforms"
+    && python -c "import pipeline.job.transforms"

@@ -20,7 +20,7 @@ $(READY): setup.cfg pyproject.toml constraints.txt
 	@touch $(READY)
 
 demo: $(READY)  ## raw text to a trained model in a few minutes, in ./demo
-	$(BIN)/python benchmarks/demo.py demo
+	$(BIN)/python -m benchmarks.demo demo
 
 check: lint types  ## everything that reads the code without running it
 

@@ -21,16 +21,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.confidence import with_interval
-from albert_tf.evaluation import evaluate, held_out_examples
-from albert_tf.initial_weights import initialize_weights
-from albert_tf.input_pipeline import Records, evaluation_batches, training_batches
-from albert_tf.micro_batch import MAX_PIECES
-from albert_tf.parameters import count_parameters
-from albert_tf.pretrainer import AlbertPretrainer, Batch
-from albert_tf.run_record import read_run
-from albert_tf.steps import TrainingSteps, compiled, step_counts, training_steps
-from albert_tf.trained_model import load_trained_model, run_config
+from albert_tf.data.input_pipeline import Records, evaluation_batches, training_batches
+from albert_tf.inference.trained_model import load_trained_model
+from albert_tf.model.initial_weights import initialize_weights
+from albert_tf.model.parameters import count_parameters
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.planning.micro_batch import MAX_PIECES
+from albert_tf.runs.confidence import with_interval
+from albert_tf.runs.run_record import read_run, run_config
+from albert_tf.training.backends import compiled, training_steps
+from albert_tf.training.evaluation import evaluate, held_out_examples
+from albert_tf.training.steps import TrainingSteps, step_counts
 from schemas.manifest import DatasetManifest, read_manifest
 
 FITTED_PAIRS = 20_000
@@ -94,7 +95,7 @@ def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> str:
     states, labels = class_states(model, training, pairs=FITTED_PAIRS)
     center, scale = states.mean(0), states.std(0) + 1e-6
     fitted = fit_logistic((states - center) / scale, labels)
-    held_out = held_out_examples(manifest, data=data, most=None)
+    held_out = held_out_examples(manifest, data=data, maximum=None)
     batches = evaluation_batches(records, batch_size=size, examples=held_out)
     states, labels = class_states(model, batches, pairs=held_out)
     said = ((states - center) / scale) @ fitted[:-1] + fitted[-1] > 0
@@ -109,7 +110,7 @@ def cells(run: Path, data: dict[str, Path]) -> dict[str, str]:
         if own == "none" and task != "none":
             found[task] = fitted_accuracy(run, path, read_manifest(path))
         elif task in (own, "nsp", "sop"):
-            measured = evaluate(run, data=path, quiet=True)
+            measured = evaluate(run, data=path)
             if task == own:
                 found["mlm"] = with_interval(
                     measured["mlm_accuracy"], measured["mlm_count"]

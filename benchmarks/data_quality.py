@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from cli.options import INPUT_OPTIONS
-from pipeline.formats import KINDS
-from pipeline.inputs import find_inputs
-from pipeline.readers import read_split
-from pipeline.shard_plan import plan_shards
-from pipeline.splits import plan_splits
-from pipeline.tokenizer import Tokenizer
-from pipeline.verification import read_examples, unpadded
+from cli.support.options import INPUT_OPTIONS
+from pipeline.dataset.shard_plan import plan_shards
+from pipeline.dataset.verification import read_examples, unpadded
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.formats import KINDS
+from pipeline.reading.inputs import find_inputs
+from pipeline.reading.readers import read_split
+from pipeline.reading.splits import plan_splits
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.json_file import read_json
 from schemas.layout import CONFIG, SPM_MODEL, TRAIN
 from schemas.manifest import read_manifest
@@ -45,7 +46,7 @@ class Source:
         )
         documents = {}
         for split in plan_splits(files):
-            for document in read_split(split, counts=collections.Counter()):
+            for document in read_split(split, counts=ReadingCounts()):
                 if plan.shard(plan.shard_of(document.id)).split == TRAIN:
                     documents[document.id] = document.text
         ids, starts = [], [0]

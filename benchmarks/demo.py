@@ -1,4 +1,4 @@
-"""The whole way on a small text: `python benchmarks/demo.py FOLDER`.
+"""The whole way on a small text: `python -m benchmarks.demo FOLDER`.
 
 Makes a vocabulary, data and a model from the language reference inside Python, then
 says what the model has learned. The same commands work on any text.
@@ -15,11 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from demo_corpus import write_corpus
 
-from albert_tf.confidence import with_interval
-from cli.console import silent_stderr
-from pipeline.tokenizer import SPACE
+from albert_tf.runs.confidence import with_interval
+from benchmarks.demo_corpus import write_corpus
+from cli.support.console import silent_stderr
+from pipeline.vocabulary.tokenizer import SPACE
 from schemas.layout import EVAL, TRAIN
 from schemas.special_tokens import MASK, MASK_ID
 
@@ -55,7 +55,7 @@ def guessing_loss(labels: Counter[int], known: Counter[int]) -> float:
 
 def masked_labels(data: Path, split: str) -> Counter[int]:
     """How often each piece stands at a masked place, over all copies of a split."""
-    from pipeline.verification import read_examples
+    from pipeline.dataset.verification import read_examples
     from schemas.manifest import read_manifest
 
     manifest = read_manifest(data)
@@ -68,7 +68,7 @@ def masked_labels(data: Path, split: str) -> Counter[int]:
 
 def mean_training_loss(run_folder: Path) -> float:
     """The masked-LM loss of the last training steps."""
-    from albert_tf.metrics import read_metrics
+    from albert_tf.runs.metrics import read_metrics
 
     rows = read_metrics(run_folder)
     losses = [row["mlm_loss"] for row in rows if row["split"] == TRAIN]
@@ -78,10 +78,10 @@ def mean_training_loss(run_folder: Path) -> float:
 def filled_masks(run_folder: Path, data: Path, *, rows: int = 3) -> list[str]:
     """Held-out text with what the model puts at some masked places."""
     with silent_stderr():
-        from albert_tf.predictions import likeliest, mask_probabilities
-        from albert_tf.trained_model import load_trained_model
-    from pipeline.tokenizer import load_tokenizer, read_model
-    from pipeline.verification import read_examples
+        from albert_tf.inference.predictions import likeliest, mask_probabilities
+        from albert_tf.inference.trained_model import load_trained_model
+    from pipeline.dataset.verification import read_examples
+    from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
     from schemas.manifest import read_manifest
 
     model = load_trained_model(run_folder)
@@ -126,9 +126,9 @@ def comparison(name: str, loss: float, guessing: float) -> str:
 def report(run_folder: Path, data: Path) -> str:
     """What the model has learned."""
     with silent_stderr():
-        from albert_tf.evaluation import evaluate
+        from albert_tf.training.evaluation import evaluate
 
-    result = evaluate(run_folder, data=data, quiet=True)
+    result = evaluate(run_folder, data=data)
     training = mean_training_loss(run_folder)
     seen, held_out = masked_labels(data, TRAIN), masked_labels(data, EVAL)
     accuracy, pairs = result["sentence_accuracy"], result["sentence_count"]

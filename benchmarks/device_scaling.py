@@ -40,9 +40,10 @@ def step_seconds(devices: int) -> list[float]:
     split_cpu(devices)
     import numpy as np
 
-    from albert_tf.initial_weights import initialize_weights
-    from albert_tf.pretrainer import AlbertPretrainer
-    from albert_tf.steps import step_counts, training_steps
+    from albert_tf.model.initial_weights import initialize_weights
+    from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.training.backends import training_steps
+    from albert_tf.training.steps import step_counts
     from benchmarks.step_frameworks import Cell, random_arrays
     from schemas.config import TrainConfig
     from schemas.presets import PRESETS

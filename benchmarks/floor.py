@@ -9,17 +9,17 @@ import itertools
 import os
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 import sentencepiece
 
-from pipeline.input_file import InputFile
-from pipeline.normalization import albert_normalization, rules_tsv
-from pipeline.readers import read_split
-from pipeline.splits import plan_splits
-from pipeline.tfrecord import read_records
-from pipeline.vocabulary import sample_sentences, trainer_settings
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.inputs import InputFile
+from pipeline.reading.readers import read_split
+from pipeline.reading.splits import plan_splits
+from pipeline.records.tfrecord import read_records
+from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
+from pipeline.vocabulary.training import sample_sentences, trainer_settings
 from schemas.config import VocabConfig
 from schemas.manifest import DatasetManifest
 
@@ -71,7 +71,7 @@ def reading_seconds(files: list[InputFile]) -> float:
     """Time to read, strip and segment all files in one process."""
     start = time.perf_counter()
     for split in plan_splits(files):
-        for _ in read_split(split, counts=Counter()):
+        for _ in read_split(split, counts=ReadingCounts()):
             pass
     return time.perf_counter() - start
 

@@ -21,7 +21,7 @@ WARM_UP_SECONDS = 1.0
 def rows_per_second(data: Path, *, seconds: float) -> tuple[float, float]:
     """Rows a second of time on the wall, and of processor time."""
     # Imported here, so that TensorFlow sees the cores it is given.
-    from albert_tf.input_pipeline import Records, training_batches
+    from albert_tf.data.input_pipeline import Records, training_batches
 
     records = Records(data, read_manifest(data))
     batches = training_batches(

@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from albert_tf.metrics import read_metrics
+from albert_tf.runs.metrics import read_metrics
 from schemas.layout import EVAL
 
 COLUMNS = {

@@ -24,10 +24,9 @@ from typing import get_args
 from benchmarks import floor
 from benchmarks.job import Run, run_albert
 from benchmarks.stages import sentences_of, stage_seconds
-from pipeline.formats import KINDS, Kind
-from pipeline.input_file import InputFile
-from pipeline.inputs import describe_inputs, find_inputs
-from pipeline.tokenizer import load_tokenizer, read_model
+from pipeline.reading.formats import KINDS, Kind
+from pipeline.reading.inputs import InputFile, describe_inputs, find_inputs
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.config import VocabConfig
 from schemas.manifest import DatasetManifest, read_manifest
 

@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import get_args
 
-from pipeline.byte_ranges import ByteRange, read_blocks
-from pipeline.formats import FORMATS, KINDS, Kind
-from pipeline.input_file import InputFile
-from pipeline.inputs import describe_inputs, find_inputs
-from pipeline.readers import read_part, read_split
-from pipeline.splits import Split, plan_splits
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.formats import FORMATS, KINDS, Kind
+from pipeline.reading.inputs import InputFile, describe_inputs, find_inputs
+from pipeline.reading.readers import read_part, read_split
+from pipeline.reading.splits import Split, plan_splits
+from pipeline.storage.byte_ranges import ByteRange, read_blocks
 
 
 def main() -> None:
@@ -82,14 +82,14 @@ def open_all(files: list[InputFile]) -> int:
 
 def read_all(splits: list[Split]) -> int:
     """Read and clean all documents; returns how many."""
-    counts = Counter[str]()
+    counts = ReadingCounts()
     parts = (part for split in splits for part in split.parts)
     return sum(1 for part in parts for _ in read_part(part, counts=counts))
 
 
 def segment_all(splits: list[Split]) -> int:
     """Divide all documents into sentences too; returns how many parts there are."""
-    counts = Counter[str]()
+    counts = ReadingCounts()
     return sum(1 for split in splits for _ in read_split(split, counts=counts))
 
 

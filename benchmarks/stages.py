@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from pipeline import examples, readers, shards, spill
-from pipeline.input_file import InputFile
-from pipeline.shard_plan import plan_shards
-from pipeline.splits import plan_splits
-from pipeline.tfrecord import RecordWriter
-from pipeline.tokenizer import Tokenizer
+from pipeline.dataset import shards
+from pipeline.dataset.shard_plan import plan_shards
+from pipeline.examples import examples
+from pipeline.job import spill
+from pipeline.reading import readers
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.inputs import InputFile
+from pipeline.reading.splits import plan_splits
+from pipeline.records.tfrecord import RecordWriter
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import DataConfig
 
 # What is measured: stage, where the function is looked up, its name. Time inside a
@@ -27,8 +31,8 @@ FUNCTIONS: tuple[tuple[str, Any, str], ...] = (
     ("packing and pairing", examples, "make_pairs"),
     ("packing and pairing", examples, "assemble"),
     ("masking", examples, "mask"),
-    ("counting", examples, "count_batch"),
-    ("serializing", examples, "encode_rows"),
+    ("counting", shards, "count_batch"),
+    ("serializing", shards, "encode_rows"),
     ("hashing and writing", RecordWriter, "write"),
 )
 
@@ -91,14 +95,8 @@ def stage_seconds(
             stack.enter_context(mock.patch.object(owner, name, timed))
         for split in splits:
             with clock.stage("reading and cleaning"):
-                documents = readers.read_split(split, counts=Counter())
+                documents = readers.read_split(split, counts=ReadingCounts())
                 spill.write_spill(documents, split.number, plan=plan, output=output)
-                spill.write_mark(
-                    spill.mark_path(output, split.number),
-                    fingerprint="",
-                    counts=Counter(),
-                    text_bytes=0,
-                )
         for number in plan.shard_numbers():
             with clock.stage("the rest"):
                 shards.write_shard(
@@ -118,6 +116,6 @@ def sentences_of(files: list[InputFile]) -> list[str]:
         itertools.chain.from_iterable(
             document.text.split("\n")
             for split in plan_splits(files)
-            for document in readers.read_split(split, counts=Counter())
+            for document in readers.read_split(split, counts=ReadingCounts())
         )
     )

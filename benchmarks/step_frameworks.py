@@ -53,13 +53,14 @@ class Ours:
     def __init__(self) -> None:
         import tensorflow  # noqa: F401  # before the baseline of memory is taken
 
-        from albert_tf import tensorflow_steps  # noqa: F401
+        from albert_tf.training import tensorflow_steps  # noqa: F401
 
     def prepare(self, cell: Cell, arrays: Arrays) -> None:
         """Build the model."""
-        from albert_tf.initial_weights import initialize_weights
-        from albert_tf.pretrainer import AlbertPretrainer
-        from albert_tf.steps import step_counts, training_steps
+        from albert_tf.model.initial_weights import initialize_weights
+        from albert_tf.model.pretrainer import AlbertPretrainer
+        from albert_tf.training.backends import training_steps
+        from albert_tf.training.steps import step_counts
         from schemas.config import TrainConfig
 
         model = AlbertPretrainer(CONFIG, precision=cell.precision)

@@ -72,7 +72,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def measure_speed(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any]:
     """Seconds of each framework's steps in alternating rounds, and what follows."""
-    from albert_tf.compute_cost import training_flops
+    from albert_tf.planning.compute_cost import training_flops
 
     workers, skipped = start_workers(cell, arguments.frameworks)
     question = "processor" if arguments.processor_time else "step"
@@ -193,7 +193,7 @@ def work(name: str) -> None:
                 step(framework)
             say({"megabytes": resident_megabytes("VmHWM") - before})
         elif question == "rate":
-            from albert_tf.matrix_rate import matrix_rate
+            from albert_tf.training.matrix_rate import matrix_rate
 
             say({"rate": matrix_rate(cell.precision)})
         else:

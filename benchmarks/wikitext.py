@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 from unittest import mock
 
-from pipeline import mediawiki
-from pipeline.documents import Document
-from pipeline.wiki_paragraphs import is_apparatus
-from pipeline.wikitext import strip_wikitext
+from pipeline.core.documents import Document
+from pipeline.wikipedia import mediawiki
+from pipeline.wikipedia.paragraphs import is_apparatus
+from pipeline.wikipedia.wikitext import strip_wikitext
 
 LEFTOVERS = ("{{", "}}", "[[", "]]", "{|", "|}", "<ref", "</", "'''", "&nbsp;")
 MIN_WORDS = 10

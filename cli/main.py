@@ -7,18 +7,18 @@ from typing import Any, NoReturn
 
 import click
 
-from cli.analyze import analyze
-from cli.evaluate import evaluate
-from cli.export import export
-from cli.fill_mask import fill_mask
-from cli.import_model import import_model
-from cli.inspect import inspect
-from cli.make_data import make_data
-from cli.order import order
-from cli.plan import plan
-from cli.pretrain import pretrain
-from cli.report import report
-from cli.vocab import vocab
+from cli.commands.analyze import analyze
+from cli.commands.evaluate import evaluate
+from cli.commands.export import export
+from cli.commands.fill_mask import fill_mask
+from cli.commands.import_model import import_model
+from cli.commands.inspect import inspect
+from cli.commands.make_data import make_data
+from cli.commands.order import order
+from cli.commands.plan import plan
+from cli.commands.pretrain import pretrain
+from cli.commands.report import report
+from cli.commands.vocab import vocab
 from schemas import __version__
 from schemas.errors import AlbertError
 

@@ -4,6 +4,7 @@ A test compares what this writes with the files in the repository.
 """
 
 import ast
+import configparser
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +19,16 @@ ROOT = DOCS.parent
 README = ROOT / "README.md"
 PACKAGES = ("cli", "pipeline", "albert_tf", "schemas")
 
-# The README's tree stands between the line before it and the line behind it.
-_TREE_START = "## The tree\n\n"
-_TREE_END = "\n\n    tests/ "
+# What stands between these two lines of the README is generated.
+_GENERATED = "<!-- {name}: written by docs/generate.py -->\n"
+_GENERATED_END = "<!-- end -->\n"
+
+# Folders beside the packages.
+_BESIDE = (
+    "| **`tests/`** | The same folders, a file for a module; end to end beside them. |",
+    "| **`benchmarks/`** | Small programs that measure and print a table; the demo. |",
+    "| **`docs/`** | What was decided and why, reference, figures, failed ideas. |",
+)
 
 _FORMAT = """\
 # The data format
@@ -100,29 +108,55 @@ def format_page() -> str:
     )
 
 
-def tree() -> str:
-    """The tree of the README: each module with the first line of its docstring."""
-    lines = []
+def rooms(package: str) -> list[str]:
+    """The rooms of a package in the order in which they may import each other."""
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / "setup.cfg", encoding="utf-8")
+    contract = f"importlinter:contract:{package}-rooms"
+    if contract not in contracts:
+        return []
+    layers = contracts[contract]["layers"].split()
+    return [room for room in reversed(layers) if (ROOT / package / room).is_dir()]
+
+
+def table_of_rooms() -> str:
+    """Each room with the first line of its docstring, in the order of the walk."""
+    lines = ["| room | what it does |", "|---|---|"]
     for package in PACKAGES:
-        about = first_line(ROOT / package / "__init__.py")
-        lines += ["", f"    {package + '/':24} {about}"]
-        for module in sorted((ROOT / package).glob("*.py")):
-            if module.name != "__init__.py":
-                lines.append(f"      {module.name:22} {first_line(module)}")
-    return "\n".join(lines[1:])
+        lines.append(f"| **`{package}/`** | {first_line(ROOT / package)} |")
+        for room in rooms(package):
+            about = first_line(ROOT / package / room)
+            lines.append(f"| [`{package}/{room}`]({package}/{room}) | {about} |")
+    return "\n".join([*lines, *_BESIDE]) + "\n"
 
 
-def first_line(module: Path) -> str:
-    """The first line of a module's docstring."""
-    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+def table_of_commands() -> str:
+    """Each command with the first sentence of its help."""
+    lines = ["| command | what it does |", "|---|---|"]
+    for path, command in commands(cli, "albert"):
+        if not isinstance(command, click.Group):
+            lines.append(f"| `{path}` | {command.get_short_help_str(limit=100)} |")
+    return "\n".join(lines) + "\n"
+
+
+def first_line(package: Path) -> str:
+    """The first line of the docstring of a package."""
+    source = (package / "__init__.py").read_text(encoding="utf-8")
+    docstring = ast.get_docstring(ast.parse(source)) or ""
     return docstring.split("\n", maxsplit=1)[0]
 
 
 def readme_page() -> str:
-    """`README.md` with its tree brought up to date."""
-    before, start, rest = README.read_text(encoding="utf-8").partition(_TREE_START)
-    _, end, after = rest.partition(_TREE_END)
-    return f"{before}{start}{tree()}{end}{after}"
+    """`README.md` with its tables brought up to date."""
+    text = README.read_text(encoding="utf-8")
+    for name, table in (
+        ("commands", table_of_commands()),
+        ("rooms", table_of_rooms()),
+    ):
+        before, start, rest = text.partition(_GENERATED.format(name=name))
+        _, end, after = rest.partition(_GENERATED_END)
+        text = f"{before}{start}{table}{end}{after}"
+    return text
 
 
 PAGES = {

@@ -8,6 +8,7 @@ and `config.json` are made from the fields.
 import dataclasses
 import types
 import typing
+from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from schemas.errors import SettingError
@@ -17,6 +18,9 @@ SentenceTask = Literal["sop", "nsp", "none"]
 Sharing = Literal["all", "attention", "ffn", "none"]
 Precision = Literal["float32", "bfloat16"]
 Config = TypeVar("Config")
+
+# No number of a setting is greater; what counts in 64 bits can count so far.
+MAX_NUMBER = 2**63
 
 
 def option(
@@ -32,8 +36,8 @@ def option(
     Args:
         default: The value when neither a file nor a flag says otherwise.
         help: One sentence for `--help`.
-        minimum: The least value allowed.
-        maximum: The greatest value allowed.
+        minimum: The smallest value allowed.
+        maximum: The largest value allowed.
         changes_result: False for what may differ when a run is continued.
     """
     metadata = {
@@ -43,6 +47,17 @@ def option(
         "changes_result": changes_result,
     }
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def filled_in(config_class: type, field_name: str) -> Any:
+    """The field of a config once its default is known: same help and bounds, required.
+
+    Args:
+        config_class: Whose field it is.
+        field_name: Its name.
+    """
+    (field,) = (f for f in dataclasses.fields(config_class) if f.name == field_name)
+    return dataclasses.field(metadata=field.metadata)
 
 
 def flag_name(field_name: str) -> str:
@@ -65,11 +80,15 @@ def plain_type(annotation: Any) -> Any:
     return annotation
 
 
-def check_bounds(config: Any) -> None:
+def check_bounds(config: Any, *, named: Callable[[str], str] = flag_name) -> None:
     """Refuse a value outside the bounds or choices of its field.
 
+    Args:
+        config: With all its values.
+        named: What a message calls a field: its flag, where it has one.
+
     Raises:
-        SettingError: Names the flag, the rule and the value.
+        SettingError: Names the field, the rule and the value.
     """
     for field in dataclasses.fields(config):
         value, metadata = getattr(config, field.name), field.metadata
@@ -83,9 +102,11 @@ def check_bounds(config: Any) -> None:
             rule = f"at least {minimum}"
         elif maximum is not None and not value <= maximum:
             rule = f"at most {maximum}"
+        elif isinstance(value, int | float) and not abs(value) < MAX_NUMBER:
+            rule = f"less than {MAX_NUMBER}"
         else:
             continue
-        raise SettingError(f"{flag_name(field.name)} must be {rule}, not {value!r}.")
+        raise SettingError(f"{named(field.name)} must be {rule}, not {value!r:.60}.")
 
 
 def config_from_dict(config_class: type[Config], values: dict[str, Any]) -> Config:
@@ -98,8 +119,7 @@ def config_from_dict(config_class: type[Config], values: dict[str, Any]) -> Conf
     for name, value in values.items():
         if name not in fields:
             raise SettingError(
-                f"{name!r} is no setting of {config_class.__name__}; "
-                f"the settings are {', '.join(fields)}."
+                f"{name!r} is not a setting; the settings are {', '.join(fields)}."
             )
         check_type(name, value, fields[name].type)
     return config_class(**values)
@@ -117,7 +137,7 @@ def check_type(name: str, value: Any, annotation: Any) -> None:
         isinstance(value, bool) and expected is not bool
     ):
         raise SettingError(
-            f"{name} must be of type {expected.__name__}, not {value!r}."
+            f"{name} must be of type {expected.__name__}, not {value!r:.60}."
         )
 
 
@@ -126,7 +146,7 @@ class VocabConfig:
     """How text becomes a vocabulary."""
 
     vocab_size: int = option(
-        30000, "Number of pieces, special ones included.", minimum=32
+        30000, "Pieces in the vocabulary, special ones included.", minimum=32
     )
     sample_sentences: int = option(
         1_000_000, "Sentences to train on, a random sample of the text.", minimum=1
@@ -151,21 +171,21 @@ class DataConfig:
 
     max_seq_length: int = option(
         512,
-        "Pieces in an example, [CLS] and both [SEP] included.",
+        "Tokens in an example, [CLS] and both [SEP] included.",
         minimum=8,
         maximum=4096,
     )
     max_predictions_per_seq: int | None = option(
         None,
-        "Most pieces to predict in an example  "
+        "Maximum number of tokens to predict in an example  "
         "[default: masked-lm-prob x max-seq-length]",
         minimum=1,
     )
     masked_lm_prob: float = option(
-        0.15, "Share of the pieces to predict.", minimum=0.0, maximum=0.9
+        0.15, "Share of the tokens to predict.", minimum=0.0, maximum=0.9
     )
     max_ngram: int = option(
-        3, "Most whole words masked together.", minimum=1, maximum=10
+        3, "Maximum number of whole words masked together.", minimum=1, maximum=10
     )
     short_seq_prob: float = option(
         0.1, "Share of sequences made shorter on purpose.", minimum=0.0, maximum=1.0
@@ -202,16 +222,16 @@ class DataConfig:
             )
 
     @property
-    def special_pieces(self) -> int:
-        """Special pieces in an example: [CLS], and a [SEP] behind each segment."""
+    def num_special_tokens(self) -> int:
+        """Special tokens in an example: [CLS], and a [SEP] after each segment."""
         return 2 if self.sentence_task == "none" else 3
 
     @property
     def max_tokens(self) -> int:
-        """Most pieces of text in an example."""
-        return self.max_seq_length - self.special_pieces
+        """Maximum number of tokens of text in an example."""
+        return self.max_seq_length - self.num_special_tokens
 
-    def resolved(self, *, input_bytes: int) -> "DataConfig":
+    def resolved(self, *, input_bytes: int) -> "ResolvedDataConfig":
         """The same settings with every derived default filled in.
 
         Args:
@@ -224,11 +244,21 @@ class DataConfig:
         wanted = round(self.masked_lm_prob * self.max_seq_length)
         predictions = min(max(1, wanted), self.max_seq_length - 3)
         num_shards = min(1000, max(8, -(-input_bytes // (32 << 20))))
-        return dataclasses.replace(
-            self,
-            max_predictions_per_seq=self.max_predictions_per_seq or predictions,
-            num_shards=self.num_shards or num_shards,
+        return ResolvedDataConfig(
+            **vars(self)
+            | {
+                "max_predictions_per_seq": self.max_predictions_per_seq or predictions,
+                "num_shards": self.num_shards or num_shards,
+            }
         )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResolvedDataConfig(DataConfig):
+    """`DataConfig` with every default filled in, as `make-data` works with it."""
+
+    max_predictions_per_seq: int = filled_in(DataConfig, "max_predictions_per_seq")
+    num_shards: int = filled_in(DataConfig, "num_shards")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -281,7 +311,7 @@ class TrainConfig:
     )
     eval_examples: int = option(
         10_000,
-        "Most held-out examples to evaluate on.",
+        "Maximum number of held-out examples to evaluate on.",
         minimum=1,
         changes_result=False,
     )
@@ -314,7 +344,7 @@ class TrainConfig:
                 f"{self.warmup_steps} is."
             )
 
-    def resolved(self) -> "TrainConfig":
+    def resolved(self) -> "ResolvedTrainConfig":
         """The same settings with the defaults that follow from the steps filled in.
 
         >>> config = TrainConfig().resolved()
@@ -322,27 +352,47 @@ class TrainConfig:
         (3125, 5000)
         """
         warmup = self.steps // 40 if self.warmup_steps is None else self.warmup_steps
-        return dataclasses.replace(
-            self,
-            warmup_steps=warmup,
-            eval_every=self.eval_every or max(100, self.steps // 25),
+        return ResolvedTrainConfig(
+            **vars(self)
+            | {
+                "warmup_steps": warmup,
+                "eval_every": self.eval_every or max(100, self.steps // 25),
+            }
         )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResolvedTrainConfig(TrainConfig):
+    """`TrainConfig` with the defaults that follow from the steps filled in."""
+
+    warmup_steps: int = filled_in(TrainConfig, "warmup_steps")
+    eval_every: int = filled_in(TrainConfig, "eval_every")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """The architecture, under the names of Hugging Face's AlbertConfig."""
 
-    vocab_size: int = option(30000, "Pieces in the vocabulary (V).", minimum=6)
-    embedding_size: int = option(128, "Width of the embeddings (E).", minimum=1)
-    hidden_size: int = option(768, "Width of the layers (H).", minimum=1)
-    num_hidden_layers: int = option(12, "Layers (L).", minimum=1)
+    vocab_size: int = option(
+        30000, "Pieces in the vocabulary (V).", minimum=6, maximum=10_000_000
+    )
+    embedding_size: int = option(
+        128, "Width of the embeddings (E).", minimum=1, maximum=65_536
+    )
+    hidden_size: int = option(
+        768, "Width of the layers (H).", minimum=1, maximum=65_536
+    )
+    num_hidden_layers: int = option(12, "Layers (L).", minimum=1, maximum=1024)
     num_hidden_groups: int = option(
         1, "Groups of layers that share weights.", minimum=1
     )
-    inner_group_num: int = option(1, "Blocks in a layer of a group.", minimum=1)
+    inner_group_num: int = option(
+        1, "Blocks in a layer of a group.", minimum=1, maximum=16
+    )
     num_attention_heads: int = option(12, "Attention heads (A).", minimum=1)
-    intermediate_size: int = option(3072, "Width inside the FFN (F).", minimum=1)
+    intermediate_size: int = option(
+        3072, "Width inside the FFN (F).", minimum=1, maximum=262_144
+    )
     sharing: Sharing = option("all", "What the layers of a group share (Table 4).")
     hidden_dropout_prob: float = option(
         0.0, "Dropout after embeddings and blocks.", minimum=0.0, maximum=0.9
@@ -350,8 +400,10 @@ class ModelConfig:
     attention_probs_dropout_prob: float = option(
         0.0, "Dropout on the attention weights.", minimum=0.0, maximum=0.9
     )
-    max_position_embeddings: int = option(512, "Longest sequence.", minimum=1)
-    type_vocab_size: int = option(2, "Segments.", minimum=2)
+    max_position_embeddings: int = option(
+        512, "Longest sequence.", minimum=1, maximum=1_000_000
+    )
+    type_vocab_size: int = option(2, "Segments.", minimum=2, maximum=1024)
     initializer_range: float = option(
         0.02, "Standard deviation of the initial weights.", minimum=0.0
     )
@@ -364,7 +416,7 @@ class ModelConfig:
     )
 
     def __post_init__(self) -> None:
-        check_bounds(self)
+        check_bounds(self, named=str)
         if self.hidden_size % self.num_attention_heads:
             raise SettingError(
                 f"num_attention_heads must divide hidden_size {self.hidden_size}, and "

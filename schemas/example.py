@@ -2,7 +2,7 @@
 
 Names and dtypes are those of google-research/albert. In the `compact` layout nothing
 that can be derived is stored and nothing is padded, so that a record has the length of
-its text; in `padded` all features have the fixed length that fixed-length parsers ask.
+its text; in `padded` all features have the fixed length that some parsers ask for.
 """
 
 import dataclasses
@@ -93,9 +93,9 @@ FEATURES = (
 
 
 def least_length(feature: Feature) -> int:
-    """How many values a record has at least, when it is not padded.
+    """The minimum number of values of a feature in a record that is not padded.
 
-    Predictions may be none: in a very short row no word may fit the budget.
+    There may be no predictions: in a very short row perhaps no word fits the budget.
 
     >>> [f.name for f in FEATURES if f.is_compact and least_length(f) == 0]
     ['masked_lm_positions', 'masked_lm_ids']
@@ -115,7 +115,7 @@ def stored_features(layout: RecordLayout) -> tuple[Feature, ...]:
 def feature_length(
     feature: Feature, *, max_seq_length: int, max_predictions_per_seq: int
 ) -> int:
-    """The padded length of a feature, its greatest length in the `compact` layout."""
+    """The padded length of a feature, its maximum length in the `compact` layout."""
     if feature.length == 1:
         return 1
     lengths = {

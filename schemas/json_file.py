@@ -1,11 +1,21 @@
 """JSON files that are whole or absent: written beside, flushed, then renamed."""
 
 import json
+import os
+import reprlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from schemas.errors import AlbertError
 from schemas.whole_file import whole_file
+
+# Room for the manifest of a million input files.
+MAX_BYTES = 256 << 20
+# Far more than any number of ours, and few enough to be converted and shown.
+MAX_DIGITS = 100
+
+_REMEDY = "correct the file or make it again"
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
@@ -15,7 +25,10 @@ def read_json(path: str | Path) -> dict[str, Any]:
         AlbertError: The file is absent, unreadable or not a JSON object.
     """
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            # Room is made for all that is asked for, so no more than there is.
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(min(size, MAX_BYTES) + 1)
     except FileNotFoundError:
         raise AlbertError(f"{path} does not exist.") from None
     except OSError as error:
@@ -27,15 +40,42 @@ def parse_json(data: bytes, path: str | Path) -> dict[str, Any]:
     """The JSON object that a file holds.
 
     Raises:
-        AlbertError: It is none.
+        AlbertError: The file is too large, not valid JSON, or not an object.
     """
+    if len(data) > MAX_BYTES:
+        raise AlbertError(
+            f"{path} is larger than {MAX_BYTES >> 20} MiB, too large for a JSON file "
+            f"of this program; {_REMEDY}."
+        )
     try:
-        value = json.loads(data.decode("utf-8"))
+        value = json.loads(
+            data.decode("utf-8-sig"),
+            object_pairs_hook=_object,
+            parse_int=_integer,
+        )
+    except RecursionError:
+        reason = "its lists and objects are nested too deeply"
+        raise AlbertError(f"{path} is not valid JSON: {reason}; {_REMEDY}.") from None
     except ValueError as error:
-        raise AlbertError(f"{path} is not valid JSON: {error}.") from error
+        raise AlbertError(f"{path} is not valid JSON: {error}; {_REMEDY}.") from error
     if not isinstance(value, dict):
         raise AlbertError(f"{path} must hold a JSON object, not a list or a value.")
     return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs as a dictionary; a key that comes twice has no clear value."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {reprlib.repr(name)} comes twice in one object")
+    return values
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a whole number has more than {MAX_DIGITS} digits")
+    return int(digits)
 
 
 def json_text(value: object) -> str:

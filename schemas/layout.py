@@ -5,6 +5,9 @@ MANIFEST = "manifest.json"
 CONFIG = "config.json"
 SPM_MODEL = "spiece.model"
 
+# In an output directory while a command writes there.
+LOCK = ".lock"
+
 # A vocabulary: SPM_MODEL, MANIFEST, CONFIG and
 SPM_VOCAB = "spiece.vocab"
 HF_TOKENIZER = "tokenizer.json"
@@ -14,6 +17,10 @@ HF_TOKENIZER_CONFIG = "tokenizer_config.json"
 TRAIN, EVAL = "train", "eval"
 DATA_CARD = "README.md"
 SIDECARS = "shards"
+SIDECAR_FILES = f"{SIDECARS}/*.json"
+# and, while it is made, what is removed at the end:
+WORK = ".work"
+SPLIT_MARKS = f"{WORK}/split-*.json"
 
 # A run: CONFIG, SPM_MODEL and
 MODEL_CONFIG = "model.json"
@@ -21,12 +28,13 @@ DATA_MANIFEST = "data_manifest.json"
 METRICS = "metrics.jsonl"
 TENSORBOARD = "tensorboard"
 CHECKPOINTS = "checkpoints"
+CHECKPOINT_DIRECTORIES = f"{CHECKPOINTS}/step-*"
 LATEST = "latest"
 BEST = "best"
 
 # A checkpoint.
 MODEL_WEIGHTS = "model.safetensors"
-OPTIMIZER_SLOTS = "optimizer.safetensors"
+OPTIMIZER_STATE = "optimizer.safetensors"
 STATE = "state.json"
 
 # An export: what the other program reads, SPM_MODEL and
@@ -61,6 +69,24 @@ def sidecar_file(split: str, shard: int) -> str:
     'shards/eval-00002.json'
     """
     return f"{SIDECARS}/{split}-{shard:05d}.json"
+
+
+def split_documents(split: int) -> str:
+    """The documents of one split of the text, while a data set is made.
+
+    >>> split_documents(4)
+    '.work/split-00004.documents'
+    """
+    return f"{WORK}/split-{split:05d}.documents"
+
+
+def split_mark(split: int) -> str:
+    """What says that one split of the text has been read.
+
+    >>> split_mark(4)
+    '.work/split-00004.json'
+    """
+    return f"{WORK}/split-{split:05d}.json"
 
 
 def checkpoint_directory(step: int) -> str:

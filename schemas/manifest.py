@@ -5,13 +5,15 @@ absolute paths), so that it is byte-identical for any number of workers.
 """
 
 import dataclasses
+import reprlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import DataConfig, config_from_dict
+from schemas.config import ResolvedDataConfig, config_from_dict
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
-from schemas.layout import MANIFEST, copy_directory
+from schemas.layout import DATA_MANIFEST, MANIFEST, copy_directory
+from schemas.manifest_check import contradiction, shape_problem
 
 FORMAT = "albert-pretraining-data"
 FORMAT_VERSION = 1
@@ -33,19 +35,20 @@ class DatasetManifest:
 
     Attributes:
         config: The settings as resolved.
-        features: Name, dtype and greatest length of each feature stored.
-        vocabulary: `sha256` and `size` of the SentencePiece model.
+        features: Name, dtype and maximum length of each feature stored.
+        vocabulary: `file`, `sha256` and `size` of the SentencePiece model.
         fingerprint: Hash of all that decides the bytes of a shard.
         versions: Versions of the tools that decide them.
-        inputs: Name, kind, format, bytes and sha256 of each input file, by hash.
-        splits: Documents, and per copy examples, tokens and masked tokens.
-        statistics: What was realised, of the training split.
+        inputs: Name, kind, format, language, bytes and sha256 of each input file.
+        splits: Of each split its documents (a long one counts once), and of each copy
+            its examples, tokens and masked tokens.
+        statistics: Shares and histograms of the training split, as counted.
         dropped: Counts of what was left out, by reason.
-        changed: Counts of what was read otherwise than it stands, by reason.
+        changed: Counts of what was changed while reading, by reason.
         shards: Every TFRecord file, by name.
     """
 
-    config: DataConfig
+    config: ResolvedDataConfig
     features: tuple[dict[str, Any], ...]
     vocabulary: dict[str, Any]
     fingerprint: str
@@ -83,14 +86,14 @@ def read_manifest(dataset: str | Path) -> DatasetManifest:
     """Read the manifest of a finished data set.
 
     Raises:
-        AlbertError: There is none, or it is of another kind or version.
+        AlbertError: It is missing, of another kind or version, edited or damaged.
     """
     path = Path(dataset) / MANIFEST
     if not Path(dataset).is_dir():
-        raise AlbertError(f"{dataset} is no directory; give one made by make-data.")
-    if not path.exists():
+        raise AlbertError(f"{dataset} is not a folder; give one made by make-data.")
+    if not path.is_file():
         raise AlbertError(
-            f"{dataset} has no {MANIFEST}, so it is no finished data set; "
+            f"{dataset} has no {MANIFEST}, so it is not a finished data set; "
             "run albert make-data again to finish it."
         )
     return parse_manifest(read_json(path), path)
@@ -100,22 +103,40 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
     """The manifest in the JSON object of a file.
 
     Raises:
-        AlbertError: It is of another kind or version, or damaged.
+        AlbertError: It is of another kind or version, edited or damaged.
     """
-    if values.pop("format", None) != FORMAT:
+    if values.get("format") != FORMAT:
         raise AlbertError(f"{path} describes no data set made by albert make-data.")
-    version = values.pop("format_version", None)
+    version = values.get("format_version")
     if version != FORMAT_VERSION:
         raise AlbertError(
-            f"{path} has format version {version} and this program reads "
+            f"{path} has format version {reprlib.repr(version)} and this program reads "
             f"{FORMAT_VERSION}; make the data again with this version."
         )
+    if found := shape_problem(values):
+        raise _damaged(path, found)
     try:
-        values["config"] = config_from_dict(DataConfig, values["config"])
-        values["shards"] = tuple(ShardFile(**s) for s in values["shards"])
-        for name in ("features", "inputs"):
-            values[name] = tuple(values[name])
-        return DatasetManifest(**values)
-    except (AttributeError, KeyError, TypeError, SettingError) as error:
-        reason = str(error).removesuffix(".")
-        raise AlbertError(f"{path} is damaged: {reason}.") from error
+        config = config_from_dict(ResolvedDataConfig, values["config"])
+    except SettingError as error:
+        raise _damaged(path, f"config: {str(error).removesuffix('.')}") from error
+    if found := contradiction(values, config):
+        raise _damaged(path, found)
+    others = {
+        field.name: values[field.name] for field in dataclasses.fields(DatasetManifest)
+    }
+    return DatasetManifest(
+        **others
+        | {
+            "config": config,
+            "features": tuple(values["features"]),
+            "inputs": tuple(values["inputs"]),
+            "shards": tuple(ShardFile(**shard) for shard in values["shards"]),
+        }
+    )
+
+
+def _damaged(path: str | Path, found: str) -> AlbertError:
+    remedy = "make the data again with --overwrite"
+    if Path(path).name == DATA_MANIFEST:
+        remedy = f"copy the {MANIFEST} of its data set over it"
+    return AlbertError(f"{path} is damaged: {found}; {remedy}.")

@@ -18,8 +18,9 @@ class Bars:
         labels: One for each bar.
         values: Their heights.
         unit: Of the values.
-        wanted: The heights that were asked for, if any were.
-        is_ranking: Bars of names lie, one a line; those of classes stand.
+        wanted: The heights that the settings ask for, if they do.
+        is_ranking: Whether the bars are horizontal, one a line, as suits names; else
+            they are vertical, as suits the classes of a histogram.
     """
 
     title: str
@@ -79,8 +80,8 @@ class Table:
         title: What is shown.
         columns: A heading for each column.
         rows: A cell for each column.
-        marked: Numbers of the rows that differ from what surrounds them.
-        is_folded: Shown only when asked for.
+        marked: Indices of the rows that are highlighted.
+        is_folded: Whether it is shown only when a reader opens it.
     """
 
     title: str
@@ -91,12 +92,12 @@ class Table:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Piece:
-    """A piece of an example as the model sees it.
+class Token:
+    """A token of an example as the model sees it.
 
     Attributes:
-        shown: The piece in its place.
-        original: What stood there, for a masked piece.
+        shown: The token in its place.
+        original: The token before masking, if it is masked.
     """
 
     shown: str
@@ -109,11 +110,11 @@ class Example:
 
     Attributes:
         label: What its sentence label means.
-        segments: One or two, without special pieces around them.
+        segments: One or two, without the special tokens around them.
     """
 
     label: str
-    segments: tuple[tuple[Piece, ...], ...]
+    segments: tuple[tuple[Token, ...], ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -122,12 +123,12 @@ class Section:
 
     Attributes:
         title: What it is about.
-        kind: A word or two for that.
-        facts: Names and values to see first.
-        notes: Sentences.
+        kind: What it describes, in a word or two.
+        facts: Names and values that are shown first.
+        notes: Sentences shown below the facts.
         runs: The names of its runs, in the order of their colours.
-        plots: To be drawn.
-        tables: Below them.
+        plots: Drawn below the notes.
+        tables: Shown below the plots.
         examples: Rows of the data.
     """
 

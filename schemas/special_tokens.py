@@ -8,7 +8,7 @@ PAD, UNK, CLS, SEP, MASK = "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"
 SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
 PAD_ID, UNK_ID, CLS_ID, SEP_ID, MASK_ID = range(5)
 
-# Every id from here on is an ordinary piece, one that a random replacement may draw.
+# All ids from here on are ordinary pieces, which a random replacement may draw.
 FIRST_ORDINARY_ID = len(SPECIAL_TOKENS)
 
 # Characters that are always pieces of their own (google-research/albert README).

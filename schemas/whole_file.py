@@ -1,14 +1,18 @@
-"""Files that are whole or absent: written under a temporary name, then renamed."""
+"""Files and folders that are whole or absent: a temporary name, flushed, then renamed.
+
+The temporary name lies beside the final one, so that renaming stays on one file system.
+"""
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from schemas.errors import AlbertError
 
-# Behind the name of a file that is not whole yet; the process follows.
+# Follows the name of what is not whole yet; the number of the process follows it.
 TEMPORARY = ".tmp-"
 
 
@@ -19,17 +23,67 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         AlbertError: The file cannot be written, for want of space or permission.
     """
-    temporary = path.with_name(f"{path.name}{TEMPORARY}{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _temporary(path) as temporary:
         with temporary.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+
+
+@contextlib.contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A folder to write in that gets its name when all of it is on disk.
+
+    What was at `path` before goes away at that moment, and not before.
+
+    Raises:
+        AlbertError: It cannot be written, for want of space or permission.
+    """
+    with _temporary(path) as temporary:
+        temporary.mkdir()
+        yield temporary
+        for written in (*temporary.rglob("*"), temporary):
+            _flush(written)
+        # A folder cannot be renamed onto one that has something in it.
+        before = path.with_name(f"{temporary.name}-before")
+        _remove(before)
+        if path.exists():
+            path.rename(before)
+        temporary.rename(path)
+        _flush(path.parent)
+        _remove(before)
+
+
+@contextlib.contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    """A name beside a path, unused before and after; its errors name the path."""
+    temporary = path.with_name(f"{path.name}{TEMPORARY}{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A process that was killed may have had the number of this one.
+        _remove(temporary)
+        yield temporary
     except OSError as error:
         reason = error.strerror or error
         raise AlbertError(f"{path} cannot be written: {reason}.") from error
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        _remove(temporary)
+
+
+def _flush(path: Path) -> None:
+    """Force a file, or the names in a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there and can be removed."""
+    with contextlib.suppress(OSError):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

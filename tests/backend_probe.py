@@ -10,10 +10,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from albert_tf.adamw import is_excluded
-from albert_tf.dropout import DropoutSeeds
-from albert_tf.lamb import lamb_update
-from albert_tf.pretrainer import AlbertPretrainer, pretraining_sums, step_loss
+from albert_tf.model.dropout import DropoutSeeds
+from albert_tf.model.pretrainer import AlbertPretrainer, pretraining_sums, step_loss
+from albert_tf.training.optimizers import is_excluded, lamb_update
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
 
@@ -65,11 +64,10 @@ def main(path):
         model.weights_by_path.items(), gradients, strict=True
     ):
         zero = ops.zeros(weight.shape)
-        updated, *_ = lamb_update(
+        updated, _ = lamb_update(
             ops.convert_to_tensor(weight),
             gradient,
-            zero,
-            zero,
+            (zero, zero),
             learning_rate=0.01,
             is_excluded=is_excluded(name),
         )

@@ -6,11 +6,11 @@ from pydoc_data.topics import topics as language_reference
 import pytest
 from hypothesis import settings
 
-from pipeline.documents import Document
-from pipeline.readers import shard_documents
-from pipeline.sampling import KeyedSentence
-from pipeline.tokenizer import Tokenizer
-from pipeline.vocabulary import train_vocabulary
+from pipeline.core.documents import Document
+from pipeline.reading.readers import shard_documents
+from pipeline.vocabulary.sampling import KeyedSentence
+from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.training import train_vocabulary
 from schemas.config import VocabConfig
 from tests.commands import VOCAB, make_data, run, write_topics
 

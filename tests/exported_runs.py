@@ -4,8 +4,8 @@ import dataclasses
 import json
 import shutil
 
-from albert_tf.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.pretrainer import AlbertPretrainer
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from schemas.config import ModelConfig, TrainConfig
 from schemas.json_file import write_json
 from tests.huggingface_albert import lively_weights

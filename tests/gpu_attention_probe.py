@@ -12,9 +12,9 @@ import jax
 import numpy as np
 from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
-from albert_tf import operations
-from albert_tf.pretrainer import AlbertPretrainer
-from albert_tf.steps import loss_of_values
+from albert_tf.model import operations
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.training.steps import loss_of_values
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
 

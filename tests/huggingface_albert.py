@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from albert_tf.initial_weights import truncated_normal
+from albert_tf.model.initial_weights import truncated_normal
 from schemas.config import ModelConfig
 
 SMALL = ModelConfig(

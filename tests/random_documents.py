@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from pipeline.packing import at_its_end, cuttable, cutting_places, pack
+from pipeline.examples.packing import at_its_end, cuttable, cutting_places, pack
 
-# A word is its number of pieces, a sentence its words, a document its sentences.
+# A word is its number of tokens, a sentence its words, a document its sentences.
 words = st.integers(1, 4) | st.integers(1, 700)
 sentences = st.lists(st.integers(1, 3), min_size=1, max_size=60) | st.lists(
     words, min_size=1, max_size=5
@@ -20,7 +20,7 @@ keys = st.integers(0, 2**64 - 1)
 
 
 def word_starts_of(document):
-    """Whether each piece of a document starts a word."""
+    """Whether each token of a document starts a word."""
     lengths = np.array([word for sentence in document for word in sentence])
     starts = np.zeros(lengths.sum(), bool)
     starts[np.cumsum(lengths) - lengths] = True
@@ -28,7 +28,7 @@ def word_starts_of(document):
 
 
 def sentence_ends_of(document):
-    """The end of each sentence of a document, in pieces."""
+    """The end of each sentence of a document, in tokens."""
     return np.cumsum([sum(sentence) for sentence in document])
 
 
@@ -39,7 +39,7 @@ def places_of(document, *, max_tokens):
 
 
 class Sequence(NamedTuple):
-    """The pieces [start, end) of a document."""
+    """The tokens [start, end) of a document."""
 
     start: int
     end: int

@@ -1,7 +1,7 @@
 """Memory and gradients of a micro-batch, with recomputation or without.
 
 Run as a program by `test_recomputation.py`, each time in a process of its own: writes
-slots and bytes to an .npz file.
+optimizer state and bytes to an .npz file.
 """
 
 import dataclasses
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from albert_tf.pretrainer import AlbertPretrainer
-from albert_tf.steps import step_counts, training_steps
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.training.backends import training_steps
+from albert_tf.training.steps import step_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
@@ -53,7 +54,7 @@ def main(path, recompute):
     steps = training_steps(model, TrainConfig())
     results = {"bytes": bytes_at_the_peak(steps, batch, counts)}
     steps.apply(0.01)
-    results |= {name: np.asarray(slot) for name, slot in steps.slots.items()}
+    results |= {path: np.asarray(v) for path, v in steps.optimizer_state.items()}
     np.savez(path, **results)
 
 

@@ -3,9 +3,11 @@
 import dataclasses
 import json
 
-from schemas.config import ModelConfig, TrainConfig
+from schemas.config import DataConfig, ModelConfig, TrainConfig
 from schemas.json_file import write_json
 from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
+from schemas.manifest import ShardFile
+from tests import manifests
 
 
 def train_line(step, *, loss=2.0, norm=1.0):
@@ -45,6 +47,21 @@ def _of_both(step, split, loss):
 LINES = (eval_line(0, loss=3.0), train_line(1), train_line(2), eval_line(2))
 
 
+def manifest_of(held_out):
+    """The manifest of a data set with so many held-out examples in one file."""
+    config = DataConfig(dupe_factor=1, num_shards=1).resolved(input_bytes=0)
+    files = [
+        ShardFile(
+            name=f"{split}/copy-00/part-00000-of-00001.tfrecord",
+            examples=examples,
+            bytes=1000 * examples,
+            sha256="0" * 64,
+        )
+        for split, examples in (("train", 900), ("eval", held_out))
+    ]
+    return manifests.manifest_of(files, config, sha256="0" * 64, vocab_size=30000)
+
+
 def write_run(folder, *, lines=LINES, held_out=100, **changes):
     """A run of ten steps whose settings are the defaults but for some changes."""
     folder.mkdir()
@@ -55,8 +72,7 @@ def write_run(folder, *, lines=LINES, held_out=100, **changes):
     identity = config | {"data": "abc", "model": {}}
     write_json(folder / CONFIG, settings | config | record | {"identity": identity})
     write_json(folder / MODEL_CONFIG, dataclasses.asdict(ModelConfig()))
-    shards = [{"name": "eval/copy-00/part-0", "examples": held_out}]
-    write_json(folder / DATA_MANIFEST, {"fingerprint": "abcdef", "shards": shards})
+    write_json(folder / DATA_MANIFEST, manifest_of(held_out).to_dict())
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / METRICS).write_text(text, encoding="utf-8")
     return folder

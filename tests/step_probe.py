@@ -1,6 +1,7 @@
 """Three optimizer steps on the backend of Keras and on so many devices of the CPU.
 
-Run as a program by `test_devices.py`: writes losses, weights and slots to an .npz file.
+Run as a program by `test_devices.py`: writes losses, weights and optimizer
+state to an .npz file.
 A step has three micro-batches, so that on two devices the last group is half empty.
 """
 
@@ -29,9 +30,10 @@ def filled_up(batch, devices):
 
 
 def three_steps(*, dropout):
-    """Losses, weights and slots after each of three steps, by name and step."""
-    from albert_tf.pretrainer import AlbertPretrainer
-    from albert_tf.steps import step_counts, training_steps
+    """Losses, weights and optimizer state after each of three steps, by name."""
+    from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.training.backends import training_steps
+    from albert_tf.training.steps import step_counts
     from schemas.config import TrainConfig
 
     config = dataclasses.replace(
@@ -55,7 +57,10 @@ def three_steps(*, dropout):
             losses += steps.accumulate(part, counts=counts, step=step, micro=micro)
         results[f"losses {step}"] = losses
         results[f"norm {step}"] = steps.apply(0.01)
-        for name, variable in {**model.weights_by_path, **steps.slots}.items():
+        for name, variable in {
+            **model.weights_by_path,
+            **steps.optimizer_state,
+        }.items():
             results[f"{name} {step}"] = variable.numpy()
     return results
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.metrics import read_metrics
+from albert_tf.runs.metrics import read_metrics
 from schemas.config import TrainConfig
 from tests.training_data import TINY, write_dataset
 
@@ -27,8 +27,8 @@ DROPOUT = dataclasses.replace(TINY, hidden_dropout_prob=0.1)
 TRAINING = """
 import itertools, os, signal, sys
 from pathlib import Path
-from albert_tf import training_loop
-from albert_tf.train import pretrain
+from albert_tf.training import training_loop
+from albert_tf.training.train import pretrain
 from tests import test_backends
 data, run, model, stop_at, stop_signal = sys.argv[1:]
 begun = itertools.count()
@@ -42,7 +42,7 @@ def signalled(batch):
 training_loop.step_counts = signalled
 config = test_backends.CONFIG
 model = getattr(test_backends, model)
-pretrain(model, config, data=Path(data), output=Path(run), quiet=True)
+pretrain(model, config, data=Path(data), output=Path(run))
 """
 
 

@@ -9,16 +9,16 @@ import json
 import lzma
 import subprocess
 import sys
-from collections import Counter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from pipeline.inputs import find_inputs
-from pipeline.readers import read_split
-from pipeline.splits import plan_splits
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.inputs import find_inputs
+from pipeline.reading.readers import read_split
+from pipeline.reading.splits import plan_splits
 from schemas.errors import AlbertError
 
 CUT = "damaged or cut off compressed data"
@@ -26,15 +26,15 @@ CUT = "damaged or cut off compressed data"
 
 def read(kind, path, **settings):
     """The texts of a file, and what was counted."""
-    counts = Counter()
+    counts = ReadingCounts()
     files = find_inputs({kind: (str(path),)}, **settings)
     texts = [
         document.text
         for split in plan_splits(files, split_bytes=1000)
         for document in read_split(split, counts=counts)
     ]
-    assert counts.pop("read") == len(texts)
-    return sorted(texts), counts
+    assert counts.documents == len(texts)
+    return sorted(texts), counts.dropped + counts.changed
 
 
 def page(number, text="Ada wrote {number}."):
@@ -163,6 +163,40 @@ def test_a_damaged_row_group_costs_no_other(tmp_path):
             "FILE is a zip archive; give the text files inside it.",
         ),
         (
+            "text",
+            b"PK\x03\x04" + bytes(26) + b"[Content_Types].xml",
+            "FILE is a docx file; give its text, for example as pandoc -t plain "
+            "--wrap=none writes it.",
+        ),
+        (
+            "books",
+            b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/epub+zip",
+            "FILE is an EPUB book; give its text, for example as pandoc -t plain "
+            "--wrap=none writes it.",
+        ),
+        (
+            "text",
+            b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/vnd.oasis.opendocument",
+            "FILE is an OpenDocument file; give its text, for example as pandoc -t "
+            "plain --wrap=none writes it.",
+        ),
+        (
+            "books",
+            b"%PDF-1.7 and so on",
+            "FILE is a PDF; give its text, for example as pdftotext writes it.",
+        ),
+        (
+            "text",
+            b"{\\rtf1 Ada wrote.}",
+            "FILE is an RTF file; give its text, for example as pandoc -t plain "
+            "--wrap=none writes it.",
+        ),
+        (
+            "text",
+            b"\xd0\xcf\x11\xe0\xa1\xb1 and so on",
+            "FILE is an old Office file; save it as plain text.",
+        ),
+        (
             "wikipedia",
             b"7z\xbc\xaf\x27\x1c and so on",
             "FILE is a 7z archive; give the text files inside it.",
@@ -175,7 +209,7 @@ def test_a_damaged_row_group_costs_no_other(tmp_path):
         (
             "text",
             bytes(range(1, 256)) * 9,
-            "FILE is no text: it is full of control characters.",
+            "FILE is not text: it is full of control characters.",
         ),
         (
             "wikipedia",
@@ -186,8 +220,8 @@ def test_a_damaged_row_group_costs_no_other(tmp_path):
         (
             "wikipedia",
             b"Ada wrote.\n",
-            "--wikipedia: FILE is none of MediaWiki dump, wikiextractor output, JSON "
-            "lines and parquet; give plain text with --text.",
+            "--wikipedia: FILE is neither a MediaWiki dump nor wikiextractor output, "
+            "JSON lines, parquet or CSV; give plain text with --text.",
         ),
         (
             "text",
@@ -219,12 +253,14 @@ def test_a_damaged_row_group_costs_no_other(tmp_path):
         (
             "text",
             b"\n<!DOCTYPE html>\n<html><body>Ada wrote.</body></html>\n",
-            "FILE is HTML; give the text in it without tags.",
+            "FILE is HTML; give its text, for example as pandoc -t plain --wrap=none "
+            "writes it.",
         ),
         (
             "books",
             b'<?xml version="1.0"?>\n<HTML lang="en"><body>Ada wrote.</body></HTML>\n',
-            "FILE is HTML; give the text in it without tags.",
+            "FILE is HTML; give its text, for example as pandoc -t plain --wrap=none "
+            "writes it.",
         ),
         (
             "text",
@@ -246,6 +282,42 @@ def test_what_cannot_be_read_is_named(tmp_path, kind, data, message):
     with pytest.raises(AlbertError) as error:
         read(kind, path)
     assert str(error.value).replace(str(path), "FILE") == message
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "named", "plain"),
+    [
+        ("notes.md", "text", "Markdown", "prose"),
+        ("notes.rst", "books", "reStructuredText", "book"),
+        ("page.html", "text", "HTML", "prose"),
+        ("paper.tex.gz", "text", "LaTeX", "prose"),
+    ],
+)
+def test_what_is_named_like_markup_is_read_only_when_told(
+    tmp_path, name, kind, named, plain
+):
+    data = b"# Ada\n\nAda wrote.\n"
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    with pytest.raises(AlbertError) as error:
+        read(kind, path)
+    assert str(error.value) == (
+        f"{path} is named like {named}; give its text, for example as pandoc -t plain "
+        f"--wrap=none writes it, or say --input-format {plain} to read it as it stands."
+    )
+    assert read(kind, path, input_format=plain) == (["# Ada\nAda wrote."], {})
+
+
+def test_a_table_without_the_column_is_refused_with_those_it_has(tmp_path):
+    path = tmp_path / "rows.tsv"
+    path.write_text("id\tbody\n1\tAda wrote.\n")
+    with pytest.raises(AlbertError) as error:
+        read("text", path)
+    assert str(error.value) == (
+        f'--text: {path} has no column "text", its columns of text are id, body; say '
+        "with --text-key where the text is."
+    )
+    assert read("text", path, text_key="body") == (["Ada wrote."], {})
 
 
 @pytest.mark.parametrize("text_key", [None, "body", "title.text"])
@@ -346,8 +418,8 @@ def test_a_line_without_end_takes_bounded_memory(tmp_path, kind):
     program = (
         "import re, sys\n"
         "from pathlib import Path\n"
-        "from pipeline.inputs import find_inputs\n"
-        "from pipeline.readers import read_file\n"
+        "from pipeline.reading.inputs import find_inputs\n"
+        "from pipeline.reading.readers import read_file\n"
         "(file,) = find_inputs({sys.argv[1]: (sys.argv[2],)})\n"
         "print(sum(len(p) for d in read_file(file) for p in d.paragraphs))\n"
         "status = Path('/proc/self/status').read_text()\n"

@@ -69,8 +69,8 @@ def test_a_file_that_is_no_sentencepiece_model_is_no_vocabulary(small, tmp_path)
     said = make_data(small, "--vocab", vocab, output=tmp_path / "d")
     assert said == (
         1,
-        f"Error: {vocab} is no SentencePiece model (a WordPiece vocabulary or a text "
-        "file cannot be used); make one with albert vocab.\n",
+        f"Error: {vocab} is not a SentencePiece model (a WordPiece vocabulary or a "
+        "text file cannot be used); make one with albert vocab.\n",
     )
 
 
@@ -116,8 +116,8 @@ def test_a_data_set_without_a_manifest_is_no_data_set(tmp_path):
     )
     assert said == (
         1,
-        f"Error: {tmp_path}/data has no manifest.json, so it is no finished data set; "
-        "run albert make-data again to finish it.\n",
+        f"Error: {tmp_path}/data has no manifest.json, so it is not a finished data "
+        "set; run albert make-data again to finish it.\n",
     )
     assert not (tmp_path / "run").exists()
 
@@ -128,7 +128,7 @@ def test_a_model_too_short_for_the_data_is_refused(small, tmp_path):
         *("--set", "max_position_embeddings=16", "--output", tmp_path / "run"),
     )
     assert code == 2
-    assert "has sequences of 32 pieces" in said
+    assert "has sequences of 32 tokens" in said
     assert "max_position_embeddings is 16" in said
     assert not (tmp_path / "run").exists()
 
@@ -159,8 +159,8 @@ def test_a_setting_out_of_bounds_names_rule_and_value(
         (["--set", "hidden=3"], "--set takes FIELD=VALUE with a field of"),
         (["--set", "hidden_size=wide"], "--set hidden_size must be of type int"),
         (["--batch-size", "10", "--micro-batch-size", "4"], "4 does not."),
-        (["--max-time", "soon"], "'soon' is no time; write 90s, 30m or 1h30m."),
-        (["--max-time", "1h30"], "'1h30' is no time; write 90s, 30m or 1h30m."),
+        (["--max-time", "soon"], "'soon' is not a time; write 90s, 30m or 1h30m."),
+        (["--max-time", "1h30"], "'1h30' is not a time; write 90s, 30m or 1h30m."),
     ],
 )
 def test_a_wrong_training_setting_is_refused(small, tmp_path, arguments, sentence):
@@ -197,7 +197,7 @@ def test_an_unknown_key_in_a_file_is_refused(small, tmp_path):
     said = make_data(small, "--config", file, output=tmp_path / "d")
     assert said == (
         2,
-        f"Error: {file}: 'max_seq_len' is no setting of albert make-data; "
+        f"Error: {file}: 'max_seq_len' is not a setting of albert make-data; "
         "albert make-data --help lists them.\n",
     )
 
@@ -305,31 +305,17 @@ def test_derived_settings_are_printed(small, tmp_path):
     assert "derived: --max-predictions-per-seq 10 --num-shards 8\n" in said
 
 
-def test_a_small_held_out_split_is_said_with_the_fraction_that_would_do(
-    small, tmp_path
-):
-    _, said = make_data(small, "--eval-fraction", 0.01, output=tmp_path / "d")
-    assert said.splitlines()[-1] == (
-        "Only 0 held-out examples, few to measure on; --eval-fraction 0.1 would give "
-        "about 200."
-    )
-    _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "e")
-    assert "held-out examples, few" not in said
-    said = run("inspect", tmp_path / "e", "--split", "eval")
-    assert said.splitlines()[-1] == f"{tmp_path}/e has no examples in its eval split."
-
-
 def test_quiet_says_nothing(small, tmp_path):
     assert make_data(small, "--quiet", output=tmp_path / "d") == (0, "")
 
 
 def test_an_unexpected_error_is_one_sentence_too(small, tmp_path, monkeypatch):
-    import pipeline.inputs
+    import pipeline.reading.inputs
 
     def fail(*_, **__):
         raise ZeroDivisionError("seven by nothing")
 
-    monkeypatch.setattr(pipeline.inputs, "find_inputs", fail)
+    monkeypatch.setattr(pipeline.reading.inputs, "find_inputs", fail)
     said = attempt("vocab", "--text", small / "text", "--output", tmp_path / "v")
     assert said == (
         1,
@@ -341,7 +327,7 @@ def test_an_unexpected_error_is_one_sentence_too(small, tmp_path, monkeypatch):
 def test_ctrl_c_ends_a_job_with_130_and_no_data_set(small, tmp_path):
     program = (
         "import os, signal, sys\n"
-        "import pipeline.make_data as job\n"
+        "import pipeline.job.make_data as job\n"
         "job.run_here = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)\n"
         "from cli.main import cli\n"
         "cli(sys.argv[1:])\n"

@@ -8,18 +8,20 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.input_pipeline import Records, evaluation_batches
-from pipeline.masking import Masked
-from pipeline.pairs import Rows
-from pipeline.records import encode_rows
-from pipeline.shards import write_records
-from pipeline.statistics import Counts
+from albert_tf.data.input_pipeline import Records, evaluation_batches
+from pipeline.dataset.shards import write_records
+from pipeline.dataset.statistics import Counts
+from pipeline.examples.masking import Masked
+from pipeline.examples.pairs import Rows
+from pipeline.records.features import encode_rows
 from schemas.config import DataConfig
 from schemas.layout import EVAL, shard_file
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
 
-CONFIG = DataConfig(max_seq_length=24, max_predictions_per_seq=4, num_shards=1)
+CONFIG = DataConfig(
+    max_seq_length=24, max_predictions_per_seq=4, num_shards=1
+).resolved(input_bytes=0)
 VOCAB_SIZE = 40_000
 
 pieces = st.integers(FIRST_ORDINARY_ID, VOCAB_SIZE - 1)

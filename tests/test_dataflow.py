@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.formats import KINDS
-from pipeline.inputs import find_inputs
-from pipeline.make_data import make_data
-from pipeline.runners import choose_runner
+from pipeline.job.make_data import make_data
+from pipeline.job.runners import choose_runner
+from pipeline.reading.formats import KINDS
+from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
 from tests.commands import attempt
-from tests.test_runners import documented_commands
+from tests.pipeline.job.test_runners import documented_commands
 
 IMAGE = "europe-docker.pkg.dev/my-project/albert/worker:1"
 OPTIONS = (
@@ -134,5 +134,5 @@ def test_what_beam_finds_wrong_is_one_sentence(small, model):
 
 def test_a_job_whose_workers_would_lack_the_program_is_refused():
     options = [option for option in OPTIONS if "image" not in option]
-    with pytest.raises(SettingError, match=r"--sdk_container_image behind --"):
+    with pytest.raises(SettingError, match=r"--sdk_container_image after --"):
         choose_runner("DataflowRunner", options)

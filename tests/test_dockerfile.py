@@ -9,15 +9,15 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 OUR_OWN = {"cli", "pipeline", "albert_tf", "schemas"}
-# Beam's image has it.
-OF_THE_IMAGE = {"apache-beam"}
+# Beam's image has these.
+OF_THE_IMAGE = {"apache-beam", "grpcio"}
 
 
 def imported_packages():
     """The distributions that a worker's modules import."""
     names = set()
     for folder in ("pipeline", "schemas"):
-        for path in (ROOT / folder).glob("*.py"):
+        for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):
                     names |= {alias.name.split(".")[0] for alias in node.names}

@@ -42,7 +42,7 @@ def test_every_flag_has_a_help_text_and_every_command_an_example(path):
 def test_every_top_level_folder_is_described_in_the_readme():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for folder in (*PACKAGES, "tests", "benchmarks", "docs"):
-        assert f"    {folder}/ " in readme
+        assert f"| **`{folder}/`** |" in readme
 
 
 def test_every_page_that_the_readme_links_exists():

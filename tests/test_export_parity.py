@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.trained_model import load_trained_model
-from pipeline.tokenizer import load_tokenizer, read_model
+from albert_tf.inference.trained_model import load_trained_model
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from tests.commands import run
 from tests.exported_runs import SMALL_RUN, write_run
 from tests.huggingface_albert import assert_equal_but_for_ties

@@ -5,14 +5,14 @@ import shutil
 import pytest
 import safetensors.numpy
 
-from albert_tf.evaluation import evaluate
-from albert_tf.input_pipeline import Records, evaluation_batches
-from pipeline.tokenizer import load_tokenizer, read_model
+from albert_tf.data.input_pipeline import Records, evaluation_batches
+from albert_tf.training.evaluation import evaluate
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.manifest import read_manifest
 from tests.commands import make_data, run
 from tests.exported_runs import SMALL_RUN, VOCAB_SIZE, write_run
 from tests.huggingface_albert import assert_equal_but_for_ties, huggingface_losses
-from tests.test_imported_vocabulary import nmt_nfkc
+from tests.pipeline.vocabulary.test_importing import nmt_nfkc
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,7 @@ def test_an_imported_model_is_measured_as_transformers_measures_it(
     shutil.copytree(small / "text", tmp_path / "text")
     shutil.copytree(huggingface / "imported", tmp_path / "vocab")
     make_data(tmp_path, "--eval-fraction", 0.3, output=tmp_path / "data")
-    measured = evaluate(huggingface / "imported", data=tmp_path / "data", quiet=True)
+    measured = evaluate(huggingface / "imported", data=tmp_path / "data")
     count = measured["examples"]
     records = Records(tmp_path / "data", read_manifest(tmp_path / "data"))
     (batch,) = evaluation_batches(records, batch_size=count, examples=count)

@@ -28,7 +28,7 @@ def test_help_needs_neither_tensorflow_nor_beam():
 
 def test_making_data_needs_neither_tensorflow_nor_keras():
     program = (
-        "import sys, pipeline.make_data, pipeline.vocabulary\n"
+        "import sys, pipeline.job.make_data, pipeline.vocabulary.training\n"
         "print(sorted({'keras', 'tensorflow'} & set(sys.modules)))"
     )
     done = subprocess.run(

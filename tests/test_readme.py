@@ -1,5 +1,6 @@
 """Every command of the README runs as it is written, with a local file in its place."""
 
+import ast
 import bz2
 import re
 import shlex
@@ -9,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_demo import load
+from benchmarks.demo_corpus import write_corpus
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 # What makes a command small enough for a test; a later flag goes before an earlier one.
 SMALLER = {
-    "vocab": ["--vocab-size", "2000"],
+    "vocab": ["--vocab-size", "1000"],
     "make-data": ["--max-seq-length", "64", "--eval-fraction", "0.1"],
     "pretrain": [
         *("--model", "tiny", "--steps", "2", "--warmup-steps", "1"),
@@ -36,7 +37,7 @@ def commands() -> list[list[str]]:
 def folder(tmp_path_factory):
     """The files that the README's commands name, with little text in them."""
     folder = tmp_path_factory.mktemp("readme")
-    dump, books = load("demo_corpus").write_corpus(folder)
+    dump, books = write_corpus(folder)
     packed = bz2.compress(dump.read_bytes())
     (folder / "enwiki-latest-pages-articles.xml.bz2").write_bytes(packed)
     books.rename(folder / "novels")
@@ -65,3 +66,16 @@ def test_the_commands_run_in_the_order_of_the_readme(folder):
             check=False,
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_the_python_of_the_readme_runs_after_its_commands(folder):
+    (program,) = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(ast.literal_eval(done.stdout.splitlines()[-1])) == 5

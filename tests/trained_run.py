@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
-from albert_tf.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.pretrainer import AlbertPretrainer
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from schemas.config import ModelConfig
 from schemas.json_file import write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL

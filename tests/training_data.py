@@ -7,15 +7,16 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.checkpoints import Checkpoint, arrays_of, save_checkpoint
-from albert_tf.initial_weights import initialize_weights
-from albert_tf.pretrainer import AlbertPretrainer
+from albert_tf.model.initial_weights import initialize_weights
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from schemas.config import DataConfig, ModelConfig
 from schemas.example import stored_features
 from schemas.json_file import write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL, shard_file
-from schemas.manifest import DatasetManifest, ShardFile
+from schemas.manifest import ShardFile
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
+from tests.manifests import manifest_of
 
 VOCAB_SIZE = 64
 MAX_SEQ_LENGTH = 24
@@ -145,30 +146,9 @@ def make_manifest(files, *, layout="compact", sentence_task="sop"):
         sentence_task=sentence_task,
         record_layout=layout,
         num_shards=3,
-    )
-    splits = {}
-    for split in ("train", "eval"):
-        copies = {
-            file.name.split("/")[1] for file in files if file.name.startswith(split)
-        }
-        if copies:
-            splits[split] = {"documents": 1, "copies": [{} for _ in copies]}
-    return DatasetManifest(
-        config=config,
-        features=(),
-        vocabulary={
-            "sha256": hashlib.sha256(b"pieces").hexdigest(),
-            "size": VOCAB_SIZE,
-        },
-        fingerprint="",
-        versions={},
-        inputs=(),
-        splits=splits,
-        statistics={},
-        dropped={},
-        changed={},
-        shards=tuple(files),
-    )
+    ).resolved(input_bytes=0)
+    sha256 = hashlib.sha256(b"pieces").hexdigest()
+    return manifest_of(files, config, sha256=sha256, vocab_size=VOCAB_SIZE)
 
 
 def save_run(run, config):

@@ -1,0 +1,208 @@
+"""What all other programs' forms of an ALBERT have in common, both ways.
+
+They share whole layers only, and always have a pooler and a sentence head.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albert_tf.convert.name_maps import Naming
+from albert_tf.model.parameters import weight_shapes
+from albert_tf.model.sharing import whole_layers, whole_layers_source
+from albert_tf.runs.tensor_files import Arrays, Shapes
+from schemas.config import ModelConfig, config_from_dict
+from schemas.errors import AlbertError, SettingError
+
+# Which task the sentence head was trained on; a field of ours in their configuration.
+SENTENCE_TASK = "sentence_task"
+
+_ABSENT_HEAD = (
+    "It has no sentence-order head; that starts at zero, where both orders are "
+    "equally likely."
+)
+
+
+class ExternalModel(NamedTuple):
+    """A model that another program saved.
+
+    Attributes:
+        config: Its architecture.
+        weights: By path.
+        notes: What a person should know of how it was read.
+    """
+
+    config: ModelConfig
+    weights: Arrays
+    notes: tuple[str, ...]
+
+
+class Tensors(NamedTuple):
+    """The tensors of another program's model, none of them loaded yet.
+
+    Attributes:
+        source: Where they are, for messages.
+        shapes: By the other program's names.
+        load: Gives the tensor of a name.
+    """
+
+    source: Path
+    shapes: Shapes
+    load: Callable[[str], Any]
+
+    def without(self, names: Iterable[str]) -> "Tensors":
+        """The same tensors but those of some names."""
+        dropped = set(names)
+        kept = {name: s for name, s in self.shapes.items() if name not in dropped}
+        return self._replace(shapes=kept)
+
+
+def whole_model(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
+    """Weights that compute the same in a model as others know it.
+
+    What is shared in part becomes groups of equal weights. Without a sentence task the
+    pooler and the sentence head are zero, where both labels are equally likely.
+    """
+    whole = whole_layers(config)
+    with_head = dataclasses.replace(whole, sentence_task="sop")
+    arrays = {
+        path: weights[whole_layers_source(path, config)]
+        for path in weight_shapes(whole)
+    }
+    return {
+        path: arrays.get(path, np.zeros(shape, np.float32))
+        for path, shape in weight_shapes(with_head).items()
+    }
+
+
+def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
+    """The architecture in a JSON object with the fields of AlbertConfig.
+
+    Further fields are left out. `hidden_act` is not looked at.
+
+    Raises:
+        AlbertError: A field that decides shapes is missing, or a value is wrong.
+    """
+    fields = {field.name for field in dataclasses.fields(ModelConfig)}
+    own = fields - {"sharing", "sentence_task"}
+    needed = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
+    missing = [name for name in needed if name not in values]
+    if missing:
+        raise AlbertError(
+            f"{source} lacks {listed(missing)}, so it is not a configuration of an "
+            "ALBERT."
+        )
+    try:
+        return config_from_dict(
+            ModelConfig, {name: values[name] for name in values if name in own}
+        )
+    except SettingError as error:
+        raise AlbertError(f"{source}: {error}") from error
+
+
+def take_over(
+    tensors: Tensors, values: Mapping[str, Any], naming: Naming, *, config_source: Path
+) -> ExternalModel:
+    """A model out of another program's tensors and configuration.
+
+    Without pooler and sentence head, or where they are known to be untrained, it is a
+    model without sentence task; a head alone may be missing, and then is zero. Nothing
+    is loaded before all shapes are those of the configuration.
+
+    Args:
+        tensors: Those of the other program; the model leaves out what it does not know.
+        values: The configuration.
+        naming: Of the other program.
+        config_source: Where the configuration is from, for messages.
+
+    Raises:
+        AlbertError: The configuration is wrong, or tensors are missing or of another
+            shape; names them.
+    """
+    task = values.get(SENTENCE_TASK)
+    config = dataclasses.replace(
+        architecture(values, source=config_source),
+        sentence_task="nsp" if task == "nsp" else "sop",
+    )
+    head = _names(config, naming, within="/sentence_head/")
+    pooler = _names(config, naming, within="/pooler/")
+    if task == "none":
+        tensors = tensors.without([*head, *pooler])
+    notes, is_zero = [], set()
+    if not any(name in tensors.shapes for name in head):
+        is_zero = set(head)
+        if any(name in tensors.shapes for name in pooler):
+            notes.append(_ABSENT_HEAD)
+        else:
+            config = dataclasses.replace(config, sentence_task="none")
+    _check_shapes(tensors, config, naming, absent=is_zero)
+    weights = {
+        path: np.zeros(shape, np.float32)
+        if naming.name(path) in is_zero
+        else _loaded(tensors, path, naming)
+        for path, shape in weight_shapes(config).items()
+    }
+    left_out = sorted(tensors.shapes.keys() - {naming.name(path) for path in weights})
+    if left_out:
+        notes.append(f"Left out: {listed(left_out)}.")
+    return ExternalModel(config, weights, tuple(notes))
+
+
+def _names(config: ModelConfig, naming: Naming, *, within: str) -> list[str]:
+    """The other program's names of the weights whose paths contain something."""
+    return [naming.name(path) for path in weight_shapes(config) if within in path]
+
+
+def _check_shapes(
+    tensors: Tensors, config: ModelConfig, naming: Naming, *, absent: set[str]
+) -> None:
+    """Refuse tensors that are not those of an architecture.
+
+    Raises:
+        AlbertError: One is missing that is not in `absent`, or has another shape.
+    """
+    wanted = {
+        naming.name(path): shape[::-1] if naming.is_transposed(path) else shape
+        for path, shape in weight_shapes(config).items()
+    }
+    missing = [n for n in wanted if n not in tensors.shapes and n not in absent]
+    if missing:
+        raise AlbertError(
+            f"{tensors.source} lacks {listed(missing)}; give a whole ALBERT with its "
+            "masked-LM head."
+        )
+    for name, shape in wanted.items():
+        found = tensors.shapes.get(name, shape)
+        if found != shape:
+            raise AlbertError(
+                f"{tensors.source}: {name} has shape {found}, and by the configuration "
+                f"it is {shape}; give the files of one model."
+            )
+
+
+def _loaded(tensors: Tensors, path: str, naming: Naming) -> np.ndarray[Any, Any]:
+    """The tensor at one of our paths, in float32."""
+    name = naming.name(path)
+    try:
+        array = np.asarray(tensors.load(name), dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise AlbertError(
+            f"{tensors.source}: {name} does not hold numbers; copy it again."
+        ) from error
+    if naming.is_transposed(path):
+        array = array.T
+    return np.ascontiguousarray(array)
+
+
+def listed(names: Iterable[str], *, most: int = 3) -> str:
+    """Names for a sentence, the first few of them.
+
+    >>> listed("abcde")
+    'a, b, c and 2 more'
+    """
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

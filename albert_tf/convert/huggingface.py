@@ -1,0 +1,292 @@
+"""An ALBERT as Hugging Face keeps it, both ways: config.json and model.safetensors."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+
+from albert_tf.convert.external_model import (
+    SENTENCE_TASK,
+    ExternalModel,
+    Tensors,
+    take_over,
+    whole_model,
+)
+from albert_tf.convert.name_maps import HUGGINGFACE, renamed
+from albert_tf.model.sharing import whole_layers
+from albert_tf.runs.tensor_files import (
+    Arrays,
+    Shapes,
+    TensorFileError,
+    read_tensors,
+    tensor_shapes,
+)
+from schemas.config import ModelConfig
+from schemas.errors import AlbertError
+from schemas.json_file import read_json
+from schemas.layout import CONFIG, MODEL_WEIGHTS
+from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
+
+# Fields that AlbertConfig has under the same names.
+_FIELDS = (
+    "vocab_size",
+    "embedding_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_hidden_groups",
+    "inner_group_num",
+    "num_attention_heads",
+    "intermediate_size",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "initializer_range",
+    "layer_norm_eps",
+)
+# The spellings of GELU in its tanh approximation, which all released ALBERTs have, and
+# of the exact one.
+_TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
+_EXACT_GELU = "gelu"
+
+_PREFIX = "albert."
+_PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
+_WORD_EMBEDDINGS = "albert.embeddings.word_embeddings.weight"
+_OUTPUT_BIAS = "predictions.bias"
+# The output layer of the masked-LM head, tied to the table and the bias above.
+_DECODER = "predictions.decoder.weight"
+_DECODER_BIAS = "predictions.decoder.bias"
+
+# Which file of several holds which tensor: what transformers writes of large models.
+_INDEX = f"{MODEL_WEIGHTS}.index.json"
+_FILES = "weight_map"
+_ENDING = ".safetensors"
+
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+def huggingface_config(config: ModelConfig) -> dict[str, Any]:
+    """`config.json` for AlbertForPreTraining."""
+    whole = whole_layers(config)
+    return {
+        "architectures": ["AlbertForPreTraining"],
+        "model_type": "albert",
+        **{name: getattr(whole, name) for name in _FIELDS},
+        "hidden_act": _TANH_GELU[0],
+        "classifier_dropout_prob": 0.1,
+        "pad_token_id": PAD_ID,
+        "bos_token_id": CLS_ID,
+        "eos_token_id": SEP_ID,
+        "tie_word_embeddings": True,
+        "dtype": "float32",
+        SENTENCE_TASK: config.sentence_task,
+    }
+
+
+def huggingface_tensors(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
+    """The tensors of an AlbertForPreTraining that computes the same.
+
+    That model always has a projection, here the identity where E = H.
+    """
+    tensors = renamed(whole_model(weights, config), HUGGINGFACE)
+    width = config.hidden_size
+    if config.embedding_size == width:
+        tensors[f"{_PROJECTION}.weight"] = np.eye(width, dtype=np.float32)
+        tensors[f"{_PROJECTION}.bias"] = np.zeros(width, np.float32)
+    tensors[_DECODER_BIAS] = tensors[_OUTPUT_BIAS]
+    return dict(sorted(tensors.items()))
+
+
+def write_huggingface(
+    weights: Mapping[str, Any], config: ModelConfig, path: Path
+) -> None:
+    """Write `model.safetensors`."""
+    tensors = huggingface_tensors(weights, config)
+    # Not `save_file`, which makes a file that only its owner may read.
+    path.write_bytes(safetensors.numpy.save(tensors, metadata={"format": "pt"}))
+
+
+def is_huggingface(folder: Path) -> bool:
+    """Whether a folder has a `config.json` of transformers."""
+    path = folder / CONFIG
+    return path.is_file() and "model_type" in read_json(path)
+
+
+def read_huggingface(folder: Path) -> ExternalModel:
+    """Read a model that transformers, or `albert export --to hf`, saved.
+
+    Raises:
+        AlbertError: It is of another architecture, pickled, or not whole.
+    """
+    source = folder / CONFIG
+    values = read_json(source)
+    _check_kind(values, source=source)
+    notes = _check_activation(values, source=source)
+    tensors = _without_tied(_find_tensors(folder))
+    embedding = values.get("embedding_size", ModelConfig().embedding_size)
+    if embedding == values.get("hidden_size"):
+        tensors = _without_identity(tensors)
+    model = take_over(tensors, values, HUGGINGFACE, config_source=source)
+    return model._replace(notes=notes + model.notes)
+
+
+def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
+    """Refuse another kind of model, or an ALBERT that computes something else."""
+    kind = values.get("model_type")
+    if kind != "albert":
+        raise AlbertError(
+            f"{source} describes a model of type {kind}, and only albert can be read; "
+            "give the folder of an ALBERT."
+        )
+    positions = values.get("position_embedding_type", "absolute")
+    if positions != "absolute":
+        raise AlbertError(
+            f"{source}: position_embedding_type is {positions}; only ALBERTs with "
+            "absolute positions can be read."
+        )
+
+
+def _check_activation(values: Mapping[str, Any], *, source: Path) -> tuple[str, ...]:
+    """Notes on Hugging Face's activation function.
+
+    Raises:
+        AlbertError: It is another one than GELU.
+    """
+    activation = values.get("hidden_act", _TANH_GELU[0])
+    if activation in _TANH_GELU:
+        return ()
+    if activation != _EXACT_GELU:
+        raise AlbertError(
+            f"{source}: hidden_act is {activation}; only ALBERTs with GELU can be read."
+        )
+    return (
+        "Its hidden_act is the exact gelu; here it is computed in its tanh "
+        "approximation, as google-research/albert trained it.",
+    )
+
+
+def _find_tensors(folder: Path) -> Tensors:
+    """All tensors, under the names they have in AlbertForPreTraining.
+
+    Raises:
+        AlbertError: A file is missing or not whole.
+    """
+    places: dict[str, tuple[Path, str]] = {}
+    shapes: Shapes = {}
+    for path in _weight_files(folder):
+        try:
+            found = tensor_shapes(path)
+        except TensorFileError as error:
+            raise _not_whole(path, error) from error
+        places |= {name: (path, name) for name in found}
+        shapes |= found
+    if not any(name.startswith(_PREFIX) for name in shapes):
+        # An AlbertModel alone is saved without the prefix.
+        places = {_PREFIX + name: place for name, place in places.items()}
+        shapes = {_PREFIX + name: shape for name, shape in shapes.items()}
+
+    def load(name: str) -> Any:
+        path, original = places[name]
+        try:
+            return read_tensors(path, [original])[original]
+        except TensorFileError as error:
+            raise _not_whole(path, error) from error
+
+    return Tensors(folder / MODEL_WEIGHTS, shapes, load)
+
+
+def _not_whole(path: Path, error: TensorFileError) -> AlbertError:
+    return AlbertError(f"{path} is not whole: {error}; copy it again.")
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """The one file of a model's tensors, or those that its index names."""
+    if (folder / MODEL_WEIGHTS).exists():
+        return [folder / MODEL_WEIGHTS]
+    index = folder / _INDEX
+    if not index.exists():
+        raise AlbertError(_no_tensors(folder))
+    files = read_json(index).get(_FILES)
+    if not isinstance(files, dict) or not files:
+        raise AlbertError(f"{index} has no {_FILES}; copy it again.")
+    for name in files.values():
+        if not isinstance(name, str) or not name.endswith(_ENDING):
+            raise AlbertError(
+                f"{index} names {name!r:.60}, which is not the name of a file of "
+                f"tensors (*{_ENDING}); copy it again."
+            )
+    # By name only: an index has no business outside its folder.
+    paths = [folder / Path(name).name for name in sorted(set(files.values()))]
+    for path in paths:
+        if not path.is_file():
+            raise AlbertError(
+                f"{path} is missing, which {_INDEX} names; give the whole folder of a "
+                "model."
+            )
+    return paths
+
+
+def _no_tensors(folder: Path) -> str:
+    """Why there is nothing to read."""
+    pickles = sorted(path for glob in _PICKLES for path in folder.glob(glob))
+    if pickles:
+        return (
+            f"{pickles[0]} is a pickle, which can run any program when it is read; "
+            "convert the model to safetensors first (in transformers "
+            'AlbertForPreTraining.from_pretrained("FOLDER").save_pretrained("NEW")).'
+        )
+    return f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model."
+
+
+def _without_tied(tensors: Tensors) -> Tensors:
+    """Without the second names of the tensors that the output layer shares.
+
+    Raises:
+        AlbertError: They are other tensors.
+    """
+    shapes = dict(tensors.shapes)
+    bias_name = _OUTPUT_BIAS if _OUTPUT_BIAS in shapes else _DECODER_BIAS
+    if bias_name in shapes:
+        shapes[_OUTPUT_BIAS] = shapes[bias_name]
+    shapes.pop(_DECODER_BIAS, None)
+    decoder, table = shapes.pop(_DECODER, None), shapes.get(_WORD_EMBEDDINGS)
+
+    def load(name: str) -> Any:
+        return tensors.load(bias_name if name == _OUTPUT_BIAS else name)
+
+    is_there = decoder is not None and table is not None
+    if is_there and not _are_equal(tensors, _DECODER, _WORD_EMBEDDINGS):
+        raise AlbertError(
+            f"{tensors.source}: {_DECODER} differs from {_WORD_EMBEDDINGS}; only "
+            "ALBERTs whose output layer is the embedding table can be read."
+        )
+    return Tensors(tensors.source, shapes, load)
+
+
+def _are_equal(tensors: Tensors, *names: str) -> bool:
+    """Whether two tensors are the same; they are loaded if their shapes are."""
+    one, other = names
+    if tensors.shapes[one] != tensors.shapes[other]:
+        return False
+    return np.array_equal(tensors.load(one), tensors.load(other))
+
+
+def _without_identity(tensors: Tensors) -> Tensors:
+    """Without the projection from E to H where both are the same and it does nothing.
+
+    Raises:
+        AlbertError: It does something.
+    """
+    names = (f"{_PROJECTION}.weight", f"{_PROJECTION}.bias")
+    if all(name in tensors.shapes for name in names):
+        kernel, bias = map(tensors.load, names)
+        is_square = kernel.ndim == 2 and kernel.shape[0] == kernel.shape[1]
+        is_identity = is_square and np.array_equal(kernel, np.eye(len(kernel)))
+        if bias.any() or not is_identity:
+            raise AlbertError(
+                f"{tensors.source}: {_PROJECTION} is not the identity although the "
+                "embedding size is the hidden size; such a model cannot be read."
+            )
+    return tensors.without(names)

@@ -1,0 +1,204 @@
+"""The model card: what an exported model is and how it came to be, for a person."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from albert_tf.model.parameters import count_encoder_parameters, count_parameters
+from albert_tf.runs.metrics import metric_text, read_metrics
+from albert_tf.runs.run_record import (
+    recorded_manifest,
+    recorded_settings,
+    recorded_training,
+)
+from schemas import __version__
+from schemas.config import ModelConfig, TrainConfig
+from schemas.layout import EVAL, SPM_MODEL
+from schemas.manifest import DatasetManifest
+
+# What the metrics of a run are called in its card.
+_METRICS = {
+    "mlm_loss": "masked-LM loss (nats)",
+    "mlm_accuracy": "masked-LM accuracy",
+    "sentence_loss": "sentence-task loss (nats)",
+    "sentence_accuracy": "sentence-task accuracy",
+}
+_SENTENCE_TASKS = {
+    "sop": "sentence order (label 0: B follows A, 1: swapped)",
+    "nsp": "next sentence (label 0: B follows A, 1: B is from elsewhere)",
+    "none": "none: pooler and sentence head are zero",
+}
+_LICENCES = {
+    "wikipedia": "Wikipedia: CC BY-SA, which asks to name the source",
+    "books": "books: public domain or their publishers'; Project Gutenberg's licence "
+    "asks not to use its name without its header",
+    "text": "further text: as its owners say",
+}
+
+# How to load each form of an export.
+_USE = {
+    "hf": """\
+```python
+from transformers import AlbertForPreTraining, AutoTokenizer
+
+model = AlbertForPreTraining.from_pretrained("FOLDER")
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+```
+
+`AlbertForMaskedLM`, `AlbertModel` and KerasHub's `AlbertBackbone.from_preset` load the
+same folder.""",
+    "google": """\
+A checkpoint for google-research/albert, whose flags are
+`--init_checkpoint=FOLDER/model.ckpt --albert_config_file=FOLDER/albert_config.json
+--spm_model_file=FOLDER/spiece.model`.""",
+    "saved-model": """\
+```python
+import tensorflow as tf
+
+encode = tf.saved_model.load("FOLDER").signatures["encode"]
+```
+
+The signatures take piece ids; `encode_text`, there if it was asked for, takes
+text and needs `import tensorflow_text` first. `saved_model_cli show --all --dir FOLDER`
+describes them; TensorFlow Serving reads the folder too, with a version as its name.""",
+}
+# Inputs that the card lists one by one, the largest first.
+_MOST_INPUTS = 20
+
+_VOCABULARY = "`spiece.model` holds the text normalization: give it raw text."
+
+
+def model_card(run: Path, config: ModelConfig, *, step: int, target: str = "hf") -> str:
+    """`README.md` of an export.
+
+    Args:
+        run: Where settings, data and metrics are recorded, as far as it has them.
+        config: The architecture.
+        step: Of the checkpoint.
+        target: What it was exported to, a value of `--to`.
+    """
+    record, manifest = recorded_settings(run), recorded_manifest(run)
+    lines = [
+        *(_front_matter(manifest) if target == "hf" else ()),
+        f"# ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}",
+        "",
+        _origin(record, step=step),
+        "",
+        _USE[target],
+        "",
+        _VOCABULARY,
+        "",
+        *_model(config),
+        *_recipe(run, record),
+        *_data(manifest),
+        *_metrics(run, step=step),
+        *_licence(manifest, record),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _origin(record: dict[str, Any], *, step: int) -> str:
+    program = f"[albert](https://arxiv.org/abs/1909.11942) {__version__}"
+    if _is_imported(record):
+        return f"Imported and written out by {program}, not trained further."
+    return f"Pre-trained with {program}; weights of step {step:,}."
+
+
+def _is_imported(record: dict[str, Any]) -> bool:
+    return record.get("command") == "import"
+
+
+def _front_matter(manifest: DatasetManifest | None) -> Iterator[str]:
+    """What the Hugging Face Hub reads."""
+    yield from ("---", "library_name: transformers", "pipeline_tag: fill-mask")
+    yield from ("tags:", "- albert")
+    languages = sorted({i["language"] for i in manifest.inputs} if manifest else ())
+    if languages:
+        yield from ("language:", *(f"- {language}" for language in languages))
+    yield from ("---", "")
+
+
+def _model(config: ModelConfig) -> Iterator[str]:
+    total = sum(count_parameters(config).values())
+    yield from ("## Model", "", "| | |", "|---|---|")
+    for field in dataclasses.fields(config):
+        if field.name != "sentence_task":
+            yield f"| {field.name} | {getattr(config, field.name)} |"
+    yield f"| sentence task | {_SENTENCE_TASKS[config.sentence_task]} |"
+    yield f"| weights, encoder with pooler | {count_encoder_parameters(config):,} |"
+    yield f"| weights with both heads | {total:,} |"
+    yield ""
+    if config.sharing != "all":
+        yield "The layers share only in part, which other programs cannot say: the"
+        yield "files hold the weights of each layer, equal where they are shared."
+        yield ""
+
+
+def _recipe(run: Path, record: dict[str, Any]) -> Iterator[str]:
+    if _is_imported(record):
+        name = Path(record.get("source") or "an unknown model").name
+        yield from ("## Recipe", "", f"That of `{name}`, which was imported.", "")
+        return
+    fields = [f for f in dataclasses.fields(TrainConfig) if f.name in record]
+    if fields:
+        config = recorded_training(run, record | {"identity": None}).resolved()
+        yield from ("## Recipe", "", "| setting | value |", "|---|---|")
+        for field in fields:
+            value = getattr(config, field.name)
+            if field.metadata["changes_result"] and value is not None:
+                yield f"| {field.name} | {value} |"
+        if source := record.get("init_from"):
+            yield f"| started from the weights of | {Path(source).name} |"
+        yield ""
+
+
+def _data(manifest: DatasetManifest | None) -> Iterator[str]:
+    if manifest is None:
+        return
+    yield from ("## Data", "", "| | |", "|---|---|")
+    yield f"| fingerprint | `{manifest.fingerprint}` |"
+    yield f"| `{SPM_MODEL}` | `{manifest.vocabulary['sha256']}` |"
+    for split, values in manifest.splits.items():
+        examples = sum(copy["examples"] for copy in values["copies"])
+        yield (
+            f"| {split} | {values['documents']:,} documents, "
+            f"{examples:,} examples in copies: {len(values['copies'])} |"
+        )
+    for name, value in dataclasses.asdict(manifest.config).items():
+        yield f"| {name} | {value} |"
+    yield from ("", "| input | bytes | sha256 |", "|---|--:|---|")
+    files = sorted(manifest.inputs, key=lambda file: file["bytes"], reverse=True)
+    for file in files[:_MOST_INPUTS]:
+        yield f"| {file['name']} | {file['bytes']:,} | `{file['sha256'][:12]}` |"
+    if more := files[_MOST_INPUTS:]:
+        yield f"| {len(more):,} more | {sum(file['bytes'] for file in more):,} | |"
+    yield ""
+
+
+def _metrics(run: Path, *, step: int) -> Iterator[str]:
+    yield from ("## Metrics", "")
+    lines = [m for m in read_metrics(run) if m["split"] == EVAL and m["step"] <= step]
+    if not lines:
+        yield from ("Nothing was measured on held-out text.", "")
+        return
+    last = lines[-1]
+    yield f"| on held-out text, step {last['step']:,} | |"
+    yield "|---|--:|"
+    for name, words in _METRICS.items():
+        if last.get(name) is not None:
+            yield f"| {words} | {metric_text(name, last[name])} |"
+    yield ""
+
+
+def _licence(manifest: DatasetManifest | None, record: dict[str, Any]) -> Iterator[str]:
+    yield from ("## Licence", "")
+    if _is_imported(record):
+        yield "As the model it was imported from."
+        return
+    yield "Whoever publishes these weights says under which licence, and answers for"
+    yield "the text they were trained on:"
+    kinds = {file["kind"] for file in manifest.inputs} if manifest else set()
+    yield from ("", *(f"- {_LICENCES[kind]}" for kind in sorted(kinds)))
+    if source := record.get("init_from"):
+        yield f"- the weights of {Path(source).name} it started from: as theirs"

@@ -1,0 +1,151 @@
+"""A trained model as a SavedModel of TensorFlow, with named signatures on piece ids."""
+
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from albert_tf.model.heads import gather_rows
+from albert_tf.model.operations import elementary
+from albert_tf.model.pretrainer import AlbertPretrainer
+from schemas.errors import AlbertError
+from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
+
+Tensor = Any
+
+_IDS = ("input_ids", "input_mask", "segment_ids")
+
+
+class ServedModel(tf.Module):
+    """What a SavedModel computes, for any number of sequences of any length.
+
+    Args:
+        model: With its trained weights.
+        vocabulary: The SentencePiece model, where text is to be taken too.
+        max_seq_length: Tokens that are read of a text; None for all positions.
+
+    Raises:
+        AlbertError: Text is to be taken, and tensorflow-text is not installed.
+    """
+
+    def __init__(
+        self,
+        model: AlbertPretrainer,
+        *,
+        vocabulary: bytes | None = None,
+        max_seq_length: int | None = None,
+    ) -> None:
+        super().__init__(name="albert")
+        self._model = model
+        self._longest = max_seq_length or model.config.max_position_embeddings
+        self.tokenizer = None if vocabulary is None else _tokenizer(vocabulary)
+        # What is saved with the functions below.
+        self.weights = [variable.value for variable in model.trainable_variables]
+
+    def encode(
+        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
+    ) -> dict[str, Tensor]:
+        """`sequence_output` `[B, S, H]`; with a pooler `pooled_output` `[B, H]`."""
+        encoder = self._model.encoder
+        rows = encoder(input_ids, input_mask, segment_ids)
+        length = tf.shape(input_ids)[1]
+        width = self._model.config.hidden_size
+        outputs = {"sequence_output": tf.reshape(rows, (-1, length, width))}
+        if self._model.sentence_head is not None:
+            outputs["pooled_output"] = encoder.pool(rows, length)
+        return outputs
+
+    def encode_text(self, text: Tensor) -> dict[str, Tensor]:
+        """As `encode`, of texts `[B]`, each cut after so many tokens as it may have."""
+        assert self.tokenizer is not None
+        pieces = self.tokenizer.tokenize(text)
+        pieces = pieces[:, : self._longest - 2]
+        edge = tf.ones_like(text, tf.int32)[:, None]
+        ids = tf.concat([CLS_ID * edge, pieces, SEP_ID * edge], axis=1)
+        mask = tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)
+        padded = ids.to_tensor(default_value=PAD_ID)
+        return self.encode(padded, mask, tf.zeros_like(padded))
+
+    def fill_mask(
+        self,
+        input_ids: Tensor,
+        input_mask: Tensor,
+        segment_ids: Tensor,
+        masked_lm_positions: Tensor,
+    ) -> dict[str, Tensor]:
+        """`logits` `[B, P, V]` of every piece at the places `[B, P]`."""
+        encoder = self._model.encoder
+        rows = encoder(input_ids, input_mask, segment_ids)
+        masked = gather_rows(rows, masked_lm_positions, tf.shape(input_ids)[1])
+        logits = self._model.masked_lm_head(masked, encoder.embeddings.word_embeddings)
+        shape = (-1, tf.shape(masked_lm_positions)[1], self._model.config.vocab_size)
+        return {"logits": tf.reshape(logits, shape)}
+
+    def sentence_order(
+        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
+    ) -> dict[str, Tensor]:
+        """`logits` `[B, 2]`: B follows A, or not."""
+        outputs = self.encode(input_ids, input_mask, segment_ids)
+        assert self._model.sentence_head is not None
+        return {"logits": self._model.sentence_head(outputs["pooled_output"])}
+
+
+def write_saved_model(
+    model: AlbertPretrainer,
+    folder: Path,
+    *,
+    vocabulary: bytes | None = None,
+    max_seq_length: int | None = None,
+) -> None:
+    """Write a SavedModel with the signatures `encode`, `fill_mask`, `sentence_order`.
+
+    `encode` is the default of a server as well. Without a sentence task there is no
+    `sentence_order`; with a vocabulary there is `encode_text`, and whatever loads the
+    folder needs the operations of tensorflow-text.
+
+    Args:
+        model: With its trained weights.
+        folder: Where to write.
+        vocabulary: As for `ServedModel`.
+        max_seq_length: As for `ServedModel`.
+
+    Raises:
+        AlbertError: There is a vocabulary, and tensorflow-text is not installed.
+    """
+    served = ServedModel(model, vocabulary=vocabulary, max_seq_length=max_seq_length)
+    names = ["encode", "fill_mask"]
+    if model.sentence_head is not None:
+        names.append("sentence_order")
+    if vocabulary is not None:
+        names.append("encode_text")
+    # TensorFlow Serving may be built without XLA, and compiling would begin again with
+    # every other length.
+    with elementary():
+        signatures = {name: _traced(served, name) for name in names}
+    signatures[tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY] = signatures["encode"]
+    tf.saved_model.save(served, str(folder), signatures=signatures)
+
+
+def _traced(served: ServedModel, name: str) -> Any:
+    """One signature, for any batch and any length."""
+    function = tf.function(getattr(served, name), autograph=False)
+    if name == "encode_text":
+        return function.get_concrete_function(
+            text=tf.TensorSpec([None], tf.string, name="text")
+        )
+    inputs = (*_IDS, "masked_lm_positions") if name == "fill_mask" else _IDS
+    return function.get_concrete_function(
+        **{key: tf.TensorSpec([None, None], tf.int32, name=key) for key in inputs}
+    )
+
+
+def _tokenizer(vocabulary: bytes) -> Any:
+    """SentencePiece as an operation of TensorFlow."""
+    try:
+        import tensorflow_text
+    except ImportError:
+        raise AlbertError(
+            "--from-text needs tensorflow-text, which is not installed; "
+            'pip install "albert-pretraining[text]" adds it.'
+        ) from None
+    return tensorflow_text.SentencepieceTokenizer(vocabulary)

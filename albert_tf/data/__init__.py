@@ -1,0 +1,12 @@
+"""From the records of a data set to batches, in a reproducible order.
+
+    data_check       Whether a model, a data set and a run belong together, checked
+                     before any work.
+    reading_order    The order in which training examples are read: an endless stream,
+                     known by a count.
+    corrupt_records  What becomes of corrupt records in training: each is left out with
+                     a line.
+    input_pipeline   Records become batches, in TensorFlow.
+
+May import: `model`, `runs`; of the pipeline `examples` and `records`.
+"""

@@ -1,0 +1,146 @@
+"""Whether a model, a data set and a run belong together, checked before any work."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from schemas.config import ModelConfig
+from schemas.errors import AlbertError, SettingError
+from schemas.layout import DATA_MANIFEST, MANIFEST, SPM_MODEL, TRAIN
+from schemas.manifest import DatasetManifest
+
+
+def check_model_fits(
+    config: ModelConfig, manifest: DatasetManifest, *, data: Path
+) -> None:
+    """Refuse a data set whose examples the model cannot take.
+
+    Raises:
+        SettingError: Names the rule, both values and the remedy.
+    """
+    length = manifest.config.max_seq_length
+    if length > config.max_position_embeddings:
+        raise SettingError(
+            f"{data} has sequences of {length} tokens and the model's "
+            f"max_position_embeddings is {config.max_position_embeddings}; give "
+            f"--set max_position_embeddings={length}, or make data with a shorter "
+            "--max-seq-length."
+        )
+    size = manifest.vocabulary["size"]
+    if size != config.vocab_size:
+        raise SettingError(
+            f"{data} was made with a vocabulary of {size} tokens and the model's "
+            f"vocab_size is {config.vocab_size}; leave vocab_size out, it follows from "
+            "the data."
+        )
+
+
+def check_task_fits(
+    config: ModelConfig, manifest: DatasetManifest, *, data: Path
+) -> None:
+    """Refuse to train a sentence task on the pairs of another.
+
+    Raises:
+        SettingError: Names both tasks and the remedy.
+    """
+    task, data_task = config.sentence_task, manifest.config.sentence_task
+    if task not in ("none", data_task):
+        raise SettingError(
+            f"the model's sentence_task is {task} and {data} was made with "
+            f"--sentence-task {data_task}; give --set sentence_task={data_task} or "
+            f"none, or make data with --sentence-task {task}."
+        )
+
+
+def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> None:
+    """Refuse a data set with nothing to train on.
+
+    Raises:
+        AlbertError: There are no training examples.
+    """
+    if not manifest.num_examples(TRAIN):
+        raise AlbertError(
+            f"{data} has no training examples; make data from more text or with a "
+            "smaller --eval-fraction."
+        )
+
+
+def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
+    """Refuse a data set whose files are not those of its manifest, by their sizes.
+
+    Raises:
+        AlbertError: Names the first file that is absent or has another size.
+    """
+    for shard in manifest.shards:
+        path = data / shard.name
+        size = path.stat().st_size if path.exists() else None
+        if size != shard.bytes:
+            state = "is missing" if size is None else f"has {size} bytes"
+            raise AlbertError(
+                f"{path} {state} and {MANIFEST} says {shard.bytes}; "
+                "make the data again."
+            )
+
+
+def check_has_vocabulary(data: Path) -> None:
+    """Refuse a data set without the vocabulary that a run keeps beside its weights.
+
+    Raises:
+        AlbertError: The vocabulary is missing.
+    """
+    if not (data / SPM_MODEL).is_file():
+        raise AlbertError(f"{data / SPM_MODEL} is missing; make the data again.")
+
+
+def check_same_data(run: Path, *, data: Path) -> None:
+    """Refuse to continue a run on other data than it was started with.
+
+    Raises:
+        AlbertError: The manifests differ.
+    """
+    recorded = run / DATA_MANIFEST
+    if recorded.exists() and recorded.read_bytes() != (data / MANIFEST).read_bytes():
+        raise AlbertError(
+            f"{data} is not the data set {run} was started on: {MANIFEST} differs from "
+            f"{recorded}; continue on the old data, or start a new run with "
+            f"--init-from {run} --output NEW."
+        )
+
+
+def vocabulary_of(run: Path) -> dict[str, Any]:
+    """The vocabulary that a run keeps beside its weights, as a manifest names one.
+
+    Raises:
+        AlbertError: The vocabulary is missing.
+    """
+    try:
+        model = (run / SPM_MODEL).read_bytes()
+    except OSError as error:
+        raise AlbertError(
+            f"{run / SPM_MODEL} cannot be read: {error.strerror}; put the vocabulary "
+            "there that the model was trained with."
+        ) from error
+    return {"sha256": hashlib.sha256(model).hexdigest()}
+
+
+def check_same_vocabulary(
+    vocabulary: dict[str, Any], manifest: DatasetManifest, *, run: Path, data: Path
+) -> None:
+    """Refuse to use the weights of a run with tokens of another vocabulary.
+
+    Args:
+        vocabulary: The run's, from `vocabulary_of`.
+        manifest: Of the data set to use.
+        run: For the message.
+        data: For the message.
+
+    Raises:
+        AlbertError: The vocabularies differ.
+    """
+    ours, theirs = vocabulary["sha256"], manifest.vocabulary["sha256"]
+    if ours != theirs:
+        raise AlbertError(
+            f"{data} was made with another vocabulary (sha256 {theirs[:12]}) than "
+            f"{run} was trained with ({ours[:12]}); make data with the vocabulary "
+            f"{run / SPM_MODEL}."
+        )

@@ -1,0 +1,268 @@
+"""Records become batches, in TensorFlow.
+
+Records are batched before they are decoded, so that one call decodes a batch. What the
+`compact` layout leaves out (padding, mask, segments) is derived here; the batches of
+both layouts are equal.
+"""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from albert_tf.data.reading_order import shard_groups
+from pipeline.records.reading import CHUNK, CorruptRecord, Item, read_shard
+from schemas.config import ResolvedDataConfig
+from schemas.errors import AlbertError
+from schemas.example import feature_length, stored_features
+from schemas.layout import TRAIN
+from schemas.manifest import DatasetManifest
+from schemas.special_tokens import PAD_ID, SEP_ID
+
+Batch = dict[str, Any]
+
+# Examples in the shuffle window, each about 1 kB. A shard is in random order already:
+# the window only has to keep the pairs of a document apart.
+SHUFFLE_WINDOW = 16384
+
+# The label of a row that holds no example: no masked tokens and no pair.
+NO_LABEL = -1
+
+# Where TensorFlow only reads, the memory of the GPUs is for whoever computes.
+if keras.backend.backend() != "tensorflow":
+    tf.config.set_visible_devices([], "GPU")
+
+# TensorFlow would rewrite the functions below to find loops over tensors in them.
+as_written = tf.autograph.experimental.do_not_convert
+
+
+@dataclasses.dataclass(frozen=True)
+class Records:
+    """Where examples come from.
+
+    Attributes:
+        dataset: The data set's directory.
+        manifest: Its manifest.
+        on_corrupt: Told about each corrupt record, which then is a row without weight.
+            Without it the first one ends the reading.
+        remedy: What to do about a corrupt record that ended the reading.
+    """
+
+    dataset: Path
+    manifest: DatasetManifest
+    on_corrupt: Callable[[CorruptRecord], None] | None = None
+    remedy: str = "make the data again"
+    # Those that end the reading; found by TensorFlow's threads, which read ahead.
+    _found: list[CorruptRecord] = dataclasses.field(default_factory=list, init=False)
+
+    def of_shard(self, name: tf.Tensor) -> tf.data.Dataset:
+        """The records of one shard, as bytes, as many as the manifest says."""
+        signature = tf.TensorSpec([None], tf.string)
+        return tf.data.Dataset.from_generator(
+            self._rows, args=(name,), output_signature=signature
+        ).unbatch()
+
+    def _rows(self, name: bytes) -> Iterator[list[bytes]]:
+        """The records of a shard, many at a time, empty where they are corrupt."""
+        (shard,) = (s for s in self.manifest.shards if s.name == name.decode())
+        items = itertools.chain.from_iterable(
+            read_shard(self.dataset, shard, self.manifest)
+        )
+        rows = itertools.chain.from_iterable(map(self._rows_of, items))
+        while some := list(itertools.islice(rows, CHUNK)):
+            yield some
+
+    def _rows_of(self, item: Item) -> Iterable[bytes]:
+        """The row of a record; a row without weight for each that is lost."""
+        if isinstance(item, bytes):
+            return (item,)
+        (self.on_corrupt or self._found.append)(item)
+        return itertools.repeat(b"", item.lost)
+
+    def parse(self, batches: tf.data.Dataset) -> tf.data.Dataset:
+        """Decode batches of records."""
+        parse = functools.partial(parse_batch, config=self.manifest.config)
+        return batches.map(parse, num_parallel_calls=2)
+
+    def check(self) -> None:
+        """Refuse to go on after a corrupt record, unless somebody is told of them.
+
+        Raises:
+            AlbertError: One was found; names file and place.
+        """
+        if self._found:
+            raise AlbertError(f"{self._found[0]}; {self.remedy}.")
+
+
+def training_batches(
+    records: Records,
+    *,
+    seed: int,
+    start: int,
+    micro_batch_size: int,
+    micro_batches: int,
+    devices: int = 1,
+) -> Iterator[Batch]:
+    """The batches of training steps, without end.
+
+    Args:
+        records: The data set.
+        seed: Draws the order of the examples.
+        start: Examples already consumed.
+        micro_batch_size: M.
+        micro_batches: K, micro-batches in a step.
+        devices: K is filled up to a multiple of it, with rows that count nowhere.
+
+    Yields:
+        Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`.
+
+    Raises:
+        AlbertError: A record is corrupt; names file and place.
+    """
+    stream = training_records(records, seed=seed, start=start)
+    batches = records.parse(stream.batch(micro_batch_size, drop_remainder=True))
+    batches = batches.batch(micro_batches, drop_remainder=True)
+    if micro_batches % devices:
+        full = -(-micro_batches // devices) * devices
+        batches = batches.map(functools.partial(fill_up, batch_size=full))
+    batches = batches.prefetch(2).with_options(_deterministic())
+    yield from _checked(batches, records)
+
+
+def _checked(batches: tf.data.Dataset, records: Records) -> Iterator[Batch]:
+    """The batches up to a corrupt record, or until no record can be used any longer."""
+    enough = min(SHUFFLE_WINDOW, records.manifest.num_examples(TRAIN))
+    unusable = 0
+    for batch in batches.as_numpy_iterator():
+        records.check()
+        is_usable = batch["sentence_order_labels"] != NO_LABEL
+        unusable = 0 if is_usable.any() else unusable + is_usable.size
+        if unusable >= enough:
+            raise AlbertError(
+                f"Of {unusable:,} records of {records.dataset} that were read one "
+                "after the other none can be used; make the data again."
+            )
+        yield batch
+
+
+def training_records(records: Records, *, seed: int, start: int) -> tf.data.Dataset:
+    """The endless stream of training records from a position on, as bytes."""
+
+    def groups() -> Iterator[tuple[list[str], int, int]]:
+        for group in shard_groups(records.manifest, seed=seed, start=start):
+            yield [file.name for file in group.files], group.seed, group.skip
+
+    @as_written
+    def shuffled(names: tf.Tensor, seed: tf.Tensor, skip: tf.Tensor) -> tf.data.Dataset:
+        side_by_side = tf.data.Dataset.from_tensor_slices(names).interleave(
+            records.of_shard, cycle_length=tf.size(names, tf.int64), block_length=16
+        )
+        shuffled = side_by_side.shuffle(
+            SHUFFLE_WINDOW, seed=seed, reshuffle_each_iteration=False
+        )
+        return shuffled.skip(skip)
+
+    number = tf.TensorSpec([], tf.int64)
+    signature = (tf.TensorSpec([None], tf.string), number, number)
+    return tf.data.Dataset.from_generator(groups, output_signature=signature).flat_map(
+        shuffled
+    )
+
+
+def evaluation_batches(
+    records: Records, *, batch_size: int, examples: int
+) -> Iterator[Batch]:
+    """The first examples of the eval split, in the order of the files.
+
+    The last batch is filled up with rows that count nowhere.
+
+    Yields:
+        Dicts of arrays `[B, ...]`, features as in `pretrainer.BATCH_FEATURES`.
+
+    Raises:
+        AlbertError: A record is corrupt; names file and place.
+    """
+    shards = records.manifest.shard_files("eval", 0)
+    names = tf.data.Dataset.from_tensor_slices([shard.name for shard in shards])
+    stream = names.flat_map(records.of_shard).take(examples).batch(batch_size)
+    fill = functools.partial(fill_up, batch_size=batch_size)
+    batches = records.parse(stream).map(fill).prefetch(2)
+    for batch in batches.with_options(_deterministic()).as_numpy_iterator():
+        records.check()
+        yield batch
+
+
+@as_written
+def fill_up(batch: Batch, batch_size: int) -> Batch:
+    """Add rows without weight to a batch that is too small."""
+
+    def padded(values: tf.Tensor, fill: int) -> tf.Tensor:
+        missing = batch_size - tf.shape(values)[0]
+        paddings = [[0, missing]] + [[0, 0]] * (values.shape.rank - 1)
+        filled = tf.pad(values, paddings, constant_values=fill)
+        return tf.ensure_shape(filled, [batch_size, *values.shape[1:]])
+
+    return {
+        name: padded(values, NO_LABEL if name == "sentence_order_labels" else 0)
+        for name, values in batch.items()
+    }
+
+
+@as_written
+def parse_batch(records: tf.Tensor, config: ResolvedDataConfig) -> Batch:
+    """Decode serialized examples `[B]`; b"" is a row without weight.
+
+    Args:
+        records: Examples as `pipeline.records.reading` found them good.
+        config: How the data set was made.
+    """
+    stored = stored_features(config.record_layout)
+    parsed = tf.io.parse_example(
+        records, {f.name: tf.io.RaggedFeature(tf.as_dtype(f.dtype)) for f in stored}
+    )
+    dense = {}
+    for feature in stored:
+        longest = feature_length(
+            feature,
+            max_seq_length=config.max_seq_length,
+            max_predictions_per_seq=config.max_predictions_per_seq,
+        )
+        values = parsed[feature.name]
+        fill = tf.cast(NO_LABEL if feature.length == 1 else 0, values.dtype)
+        padded = values.to_tensor(default_value=fill, shape=[None, longest])
+        is_integer = feature.dtype == "int64"
+        dense[feature.name] = tf.cast(padded, tf.int32) if is_integer else padded
+    if config.record_layout == "compact":
+        dense |= derived_features(dense, parsed["masked_lm_ids"].row_lengths())
+    dense["sentence_order_labels"] = dense.pop("next_sentence_labels")[:, 0]
+    dense.pop("token_boundary", None)
+    return dense
+
+
+def derived_features(dense: Batch, num_predictions: tf.Tensor) -> Batch:
+    """Mask, segments and weights, from padded tokens and the number of predictions.
+
+    The first [SEP] ends segment A; the only other one ends the row.
+    """
+    input_ids = dense["input_ids"]
+    input_mask = tf.cast(input_ids != PAD_ID, tf.int32)
+    separators = tf.cast(input_ids == SEP_ID, tf.int32)
+    is_after_first = tf.cumsum(separators, axis=1, exclusive=True) > 0
+    return {
+        "input_mask": input_mask,
+        "segment_ids": tf.cast(is_after_first, tf.int32) * input_mask,
+        "masked_lm_weights": tf.sequence_mask(
+            num_predictions, dense["masked_lm_ids"].shape[1], tf.float32
+        ),
+    }
+
+
+def _deterministic() -> tf.data.Options:
+    options = tf.data.Options()
+    options.deterministic = True
+    return options

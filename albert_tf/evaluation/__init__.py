@@ -1,0 +1,10 @@
+"""What a model is worth, by measures that do not depend on its vocabulary or masks.
+
+    words               Which words of held-out text a model is asked about.
+    word_scores         How likely a model finds whole words in their places.
+    neighbour_counts    What counting gives where a model predicts.
+    bits_per_character  How many bits a model needs for each character of such words.
+    minimal_pairs       Pairs of sentences of which one is grammatical.
+
+May import: the rooms before it.
+"""

@@ -1,0 +1,36 @@
+"""The weights that a run starts from, the same on every backend of Keras.
+
+Each tensor is drawn from (seed, its path) alone, so models that differ in depth or
+heads start with the same values wherever they have the same tensors.
+"""
+
+import hashlib
+from typing import Any
+
+import keras
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def initialize_weights(
+    model: keras.layers.Layer, *, standard_deviation: float, seed: int
+) -> None:
+    """Give a new model its first weights (modeling.py `create_initializer`).
+
+    Kernels and tables are drawn; biases stay 0 and scales of layer normalisation 1.
+    """
+    for variable in model.trainable_variables:
+        if len(variable.shape) > 1:
+            values = truncated_normal(variable.shape, path=variable.path, seed=seed)
+            variable.assign(values * np.float32(standard_deviation))
+
+
+def truncated_normal(shape: tuple[int, ...], *, path: str, seed: int) -> Array:
+    """Standard normal values; any beyond 2 is drawn again."""
+    digest = hashlib.sha256(f"{seed} {path}".encode()).digest()
+    rng = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
+    values = rng.standard_normal(shape, dtype=np.float32)
+    while (outside := np.abs(values) > 2).any():
+        values[outside] = rng.standard_normal(int(outside.sum()), dtype=np.float32)
+    return values

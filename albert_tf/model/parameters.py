@@ -1,0 +1,102 @@
+"""Which weights an architecture has, and how many, without building it."""
+
+import math
+
+from albert_tf.model.sharing import sublayers
+from schemas.config import ModelConfig
+
+Shapes = dict[str, tuple[int, ...]]
+
+# What the weights are counted by, and what the paths of each part contain. A path that
+# fits two parts belongs to the last of them.
+_PARTS = {
+    "embeddings": "/embeddings/",
+    "projection": "/embeddings/projection/",
+    "attention": "_attention/",
+    "ffn": "_ffn/",
+    "pooler": "/pooler/",
+    "masked_lm_head": "/masked_lm_head/",
+    "sentence_head": "/sentence_head/",
+}
+
+
+def count_parameters(config: ModelConfig) -> dict[str, int]:
+    """The number of weights of each part of a model.
+
+    >>> sum(count_parameters(ModelConfig()).values())
+    11813810
+    """
+    counts = dict.fromkeys(_PARTS, 0)
+    for path, shape in weight_shapes(config).items():
+        part = next(part for part in reversed(_PARTS) if _PARTS[part] in path)
+        counts[part] += math.prod(shape)
+    return counts
+
+
+def count_encoder_parameters(config: ModelConfig) -> int:
+    """The weights of encoder and pooler, the number papers and model cards give.
+
+    >>> count_encoder_parameters(ModelConfig())
+    11683584
+    """
+    counts = count_parameters(config)
+    return sum(n for part, n in counts.items() if not part.endswith("_head"))
+
+
+def weight_shapes(config: ModelConfig) -> Shapes:
+    """The shape of every weight, by its path in `weights_by_path`.
+
+    >>> weight_shapes(ModelConfig())["albert/encoder/pooler/kernel"]
+    (768, 768)
+    """
+    hidden, embedding = config.hidden_size, config.embedding_size
+    blocks = _block_shapes(hidden, inner=config.intermediate_size)
+    has_sentence_task = config.sentence_task != "none"
+    parts: dict[str, Shapes] = {
+        "encoder/embeddings": {
+            "word_embeddings": (config.vocab_size, embedding),
+            "position_embeddings": (config.max_position_embeddings, embedding),
+            "token_type_embeddings": (config.type_vocab_size, embedding),
+            **_layer_norm(embedding),
+            **(_dense("projection", embedding, hidden) if embedding != hidden else {}),
+        },
+        **{f"encoder/{name}": blocks[part] for part, name in sublayers(config)},
+        "encoder": _dense("pooler", hidden, hidden) if has_sentence_task else {},
+        "masked_lm_head": {
+            "output_bias": (config.vocab_size,),
+            **_dense("transform", hidden, embedding),
+            **_layer_norm(embedding),
+        },
+        "sentence_head": _dense("classifier", hidden, 2) if has_sentence_task else {},
+    }
+    return {
+        f"albert/{part}/{name}": shape
+        for part, shapes in parts.items()
+        for name, shape in shapes.items()
+    }
+
+
+def _block_shapes(hidden: int, *, inner: int) -> dict[str, Shapes]:
+    """The weights of attention and FFN in one block, by part."""
+    return {
+        "attention": {
+            **_dense("query", hidden, hidden),
+            **_dense("key", hidden, hidden),
+            **_dense("value", hidden, hidden),
+            **_dense("output", hidden, hidden),
+            **_layer_norm(hidden),
+        },
+        "ffn": {
+            **_dense("intermediate", hidden, inner),
+            **_dense("output", inner, hidden),
+            **_layer_norm(hidden),
+        },
+    }
+
+
+def _dense(name: str, inputs: int, units: int) -> Shapes:
+    return {f"{name}/kernel": (inputs, units), f"{name}/bias": (units,)}
+
+
+def _layer_norm(width: int) -> Shapes:
+    return {"layer_norm/gamma": (width,), "layer_norm/beta": (width,)}

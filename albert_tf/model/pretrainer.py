@@ -1,0 +1,181 @@
+"""The model that is pre-trained, and what is summed over its predictions.
+
+All that is numerical is `keras.ops`, so that it runs on any backend of Keras. A batch
+is a dict of the tensors of `BATCH_FEATURES`.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from albert_tf.model.dropout import DropoutSeeds
+from albert_tf.model.encoder import Encoder
+from albert_tf.model.heads import MaskedLmHead, SentenceHead, gather_rows
+from albert_tf.model.layer_consistency import layer_consistency_sum
+from albert_tf.model.operations import cross_entropy
+from albert_tf.runs.metrics import Sums
+from schemas.config import ModelConfig
+
+Tensor = Any
+Batch = dict[str, Tensor]
+
+# The shapes of a batch: S pieces, P predictions; a sentence label of -1 is no label.
+BATCH_FEATURES = {
+    "input_ids": "[B, S]",
+    "input_mask": "[B, S]",
+    "segment_ids": "[B, S]",
+    "masked_lm_positions": "[B, P]",
+    "masked_lm_ids": "[B, P]",
+    "masked_lm_weights": "[B, P]",
+    "sentence_order_labels": "[B]",
+}
+
+
+class AlbertPretrainer(keras.layers.Layer):
+    """The encoder with the masked-LM head and, unless its task is none, the other.
+
+    Args:
+        config: The architecture.
+        precision: `float32`, or `bfloat16` for computing in it; weights are float32.
+        recompute: See `Encoder`.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        precision: str = "float32",
+        recompute: bool = False,
+    ) -> None:
+        policy = "mixed_bfloat16" if precision == "bfloat16" else "float32"
+        super().__init__(name="albert", dtype=policy)
+        self.config = config
+        self.encoder = Encoder(config, recompute=recompute, dtype=policy)
+        self.masked_lm_head = MaskedLmHead(config, dtype=policy)
+        self.sentence_head = None
+        if config.sentence_task != "none":
+            self.sentence_head = SentenceHead(config, dtype=policy)
+        self.build()
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights, all zero but the scales of layer normalisation."""
+        self.encoder.build()
+        self.masked_lm_head.build()
+        if self.sentence_head is not None:
+            self.sentence_head.build()
+
+    @property
+    def weights_by_path(self) -> dict[str, keras.Variable]:
+        """Every weight under its full name, the one checkpoints use."""
+        return {weight.path: weight for weight in self.trainable_variables}
+
+    def call(
+        self,
+        batch: Batch,
+        seeds: DropoutSeeds | None = None,
+        every_layer: bool = False,
+    ) -> tuple[Any, ...]:
+        """Logits `[B*P, V]` of the masked pieces and `[B, 2]` of the sentence task.
+
+        The latter are None without such a task. With `every_layer` the rows `[B*S, H]`
+        of all layers come third.
+        """
+        layers = self.encoder(
+            batch["input_ids"],
+            batch["input_mask"],
+            batch["segment_ids"],
+            seeds=seeds,
+            every_layer=every_layer,
+        )
+        if every_layer:
+            return *self._logits(layers[-1], batch), layers
+        return self._logits(layers, batch)
+
+    def _logits(self, rows: Tensor, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        length = batch["input_ids"].shape[1]
+        masked = gather_rows(rows, batch["masked_lm_positions"], length)
+        mlm_logits = self.masked_lm_head(
+            masked, self.encoder.embeddings.word_embeddings
+        )
+        if self.sentence_head is None:
+            return mlm_logits, None
+        return mlm_logits, self.sentence_head(self.encoder.pool(rows, length))
+
+
+def pretraining_sums(
+    model: AlbertPretrainer, batch: Batch, seeds: DropoutSeeds | None = None
+) -> Sums:
+    """Run the model and add up losses and hits, in float32 whatever the precision."""
+    mlm_logits, sentence_logits = model(batch, seeds=seeds)
+    return _task_sums(mlm_logits, sentence_logits, batch)
+
+
+def _task_sums(
+    mlm_logits: Tensor, sentence_logits: Tensor | None, batch: Batch
+) -> Sums:
+    labels = ops.reshape(batch["masked_lm_ids"], (-1,))
+    weights = ops.reshape(batch["masked_lm_weights"], (-1,))
+    mlm = _weighted_sums(mlm_logits, labels, ops.cast(weights, "float32"))
+    if sentence_logits is None:
+        zero = ops.zeros((), "float32")
+        return Sums(*mlm, zero, zero, zero)
+    labels = batch["sentence_order_labels"]
+    weights = ops.cast(labels >= 0, "float32")
+    return Sums(*mlm, *_weighted_sums(sentence_logits, labels, weights))
+
+
+def _weighted_sums(
+    logits: Tensor, labels: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Cross-entropy and hits of `logits` `[N, C]`, weighted, and the weights' sum."""
+    losses, hits = cross_entropy(logits, ops.maximum(labels, 0))
+    return ops.sum(losses * weights), ops.sum(hits * weights), ops.sum(weights)
+
+
+def step_loss(sums: Sums, *, mlm_count: Tensor, sentence_count: Tensor) -> Tensor:
+    """A micro-batch's share of the loss of a step: both task losses, added 1 to 1.
+
+    Args:
+        sums: Of the micro-batch.
+        mlm_count: Masked pieces in the whole step.
+        sentence_count: Pairs in the whole step.
+    """
+    return sums.mlm_loss / ops.maximum(mlm_count, 1.0) + (
+        sums.sentence_loss / ops.maximum(sentence_count, 1.0)
+    )
+
+
+def micro_batch_loss(
+    model: AlbertPretrainer,
+    batch: Batch,
+    *,
+    mlm_count: Tensor,
+    sentence_count: Tensor,
+    piece_count: Tensor,
+    seeds: DropoutSeeds | None = None,
+) -> tuple[Tensor, Tensor]:
+    """A micro-batch's share of the loss of a step, and what adds up over its shares.
+
+    Args:
+        model: Run on the batch.
+        batch: One micro-batch.
+        mlm_count: Masked pieces in the whole step.
+        sentence_count: Pairs in the whole step.
+        piece_count: Pieces in the whole step, those that are no padding.
+        seeds: Where dropout draws from.
+
+    Returns:
+        The loss, and the `Sums` as one tensor `[6]`; if the model has a
+        `layer_consistency_weight`, `[7]` with the share of that loss's mean.
+    """
+    counts = {"mlm_count": mlm_count, "sentence_count": sentence_count}
+    weight = model.config.layer_consistency_weight
+    if not weight:
+        sums = pretraining_sums(model, batch, seeds)
+        return step_loss(sums, **counts), ops.stack(sums)
+    mlm_logits, sentence_logits, layers = model(batch, seeds=seeds, every_layer=True)
+    sums = _task_sums(mlm_logits, sentence_logits, batch)
+    total = layer_consistency_sum(layers, batch["input_mask"])
+    mean = total / ops.maximum(piece_count, 1.0)
+    return step_loss(sums, **counts) + weight * mean, ops.stack([*sums, mean])

@@ -1,0 +1,160 @@
+"""What `operations` is on TensorFlow: compiled in parts, and with little kept.
+
+Elementwise parts are compiled by XLA, which fuses them; matrix products and the softmax
+stay with the kernels of oneDNN, which are faster than XLA's on a CPU. Nothing is kept
+for a gradient but what goes in or comes out anyway; GELU and the attention weights, the
+largest tensors of a layer, are computed again.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from albert_tf.model.recomputation import recomputed
+
+Tensor = Any
+
+
+def _compiled(function: Callable[..., Any]) -> Any:
+    return tf.function(function, jit_compile=True, autograph=False)
+
+
+def _float32(x: Tensor) -> Tensor:
+    return tf.cast(x, tf.float32)
+
+
+@tf.custom_gradient
+def exact_gradient(weight: Tensor, cast: Tensor) -> Any:
+    """See `operations.SharedWeights`: `cast`, with the gradient of a `weight`."""
+    return tf.identity(cast), lambda dcast: (_float32(dcast), None)
+
+
+def repeat(layer: Callable[[Any, Tensor], Tensor], rows: Tensor, times: int) -> Tensor:
+    """See `operations.repeat`: a loop in the graph, which has the layer once."""
+    shape = rows.shape
+
+    def once_more(number: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return number + 1, tf.ensure_shape(layer(number, rows), shape)
+
+    _, rows = tf.while_loop(
+        lambda number, _: number < times,
+        once_more,
+        (tf.constant(0), rows),
+        maximum_iterations=times,
+        parallel_iterations=1,
+    )
+    return rows
+
+
+def fused(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function with its value and its gradients each compiled by XLA.
+
+    Only the arguments are kept for the gradients, which compute the function again.
+    """
+    value = _compiled(function)
+
+    @_compiled
+    def gradients(arguments: Any, dvalue: Tensor, settings: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(arguments)
+            result = function(*arguments, **settings)
+        return tape.gradient(result, arguments, output_gradients=dvalue)
+
+    def call(*arguments: Any, **settings: Any) -> Tensor:
+        @tf.custom_gradient
+        def differentiable(*arguments: Tensor) -> Any:
+            def gradient(dvalue: Tensor) -> Any:
+                return gradients(arguments, dvalue, settings)
+
+            return value(*arguments, **settings), gradient
+
+        return differentiable(*map(tf.convert_to_tensor, arguments))
+
+    return call
+
+
+def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
+    """See `operations.attend`: the weights are computed again for the gradient."""
+    length, width = bias.shape[-1], projected.shape[-1] // 3
+    depth = width // heads
+
+    def context(projected: Tensor) -> Tensor:
+        split = tf.reshape(projected, (-1, length, 3, heads, depth))
+        query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
+        products = tf.matmul(query, key, transpose_b=True)  # [B, A, S, S]
+        weights = _softmax(products, bias, scale=depth**-0.5)
+        return tf.reshape(tf.transpose(weights @ value, (0, 2, 1, 3)), (-1, width))
+
+    return recomputed(context, projected)
+
+
+def _softmax(products: Tensor, bias: Tensor, *, scale: float) -> Tensor:
+    """The softmax of scaled products plus a bias, its gradient exact in bfloat16.
+
+    The gradient of a row is P * (dP - the mean of dP, weighted by P). Where one weight
+    is almost 1, its dP and the mean are almost equal, and their difference would be
+    rounding alone. So the dP of the largest weight is subtracted from all first, which
+    changes nothing else.
+    """
+
+    @tf.custom_gradient
+    def differentiable(products: Tensor) -> Any:
+        # The one multiplication and addition that join a product of matrices.
+        weights = tf.nn.softmax(products * scale + tf.cast(bias, products.dtype))
+
+        def gradient(dweights: Tensor) -> Tensor:
+            largest = _pick(dweights, tf.argmax(weights, axis=-1, output_type=tf.int32))
+            mean = _weighted_mean(weights, dweights, largest)
+            return _softmax_gradient(weights, dweights, largest, mean, scale=scale)
+
+        return weights, gradient
+
+    return differentiable(products)
+
+
+def _pick(values: Tensor, places: Tensor) -> Tensor:
+    """The value `[..., 1]` at a place `[...]` in each row of `[..., N]`."""
+    return tf.gather(values, places[..., None], batch_dims=len(places.shape))
+
+
+@_compiled
+def _weighted_mean(weights: Tensor, dweights: Tensor, largest: Tensor) -> Tensor:
+    products = _float32(weights) * (_float32(dweights) - _float32(largest))
+    return tf.reduce_sum(products, axis=-1, keepdims=True)
+
+
+@_compiled
+def _softmax_gradient(
+    weights: Tensor, dweights: Tensor, largest: Tensor, mean: Tensor, *, scale: float
+) -> Tensor:
+    difference = (_float32(dweights) - _float32(largest)) - mean
+    return tf.cast(_float32(weights) * difference * scale, weights.dtype)
+
+
+@tf.custom_gradient
+def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
+    """See `operations.cross_entropy`."""
+    best = tf.argmax(logits, axis=-1, output_type=labels.dtype)
+    largest, chosen = (_float32(_pick(logits, classes)) for classes in (best, labels))
+    total = _sum_of_exponentials(logits, largest)
+    losses = tf.math.log(total) - (chosen - largest)
+
+    def gradient(dlosses: Tensor, _: Tensor) -> Any:
+        return _cross_entropy_gradient(logits, labels, largest, total, dlosses), None
+
+    return (losses[:, 0], _float32(best == labels)), gradient
+
+
+@_compiled
+def _sum_of_exponentials(logits: Tensor, largest: Tensor) -> Tensor:
+    return tf.reduce_sum(tf.exp(_float32(logits) - largest), axis=-1, keepdims=True)
+
+
+@_compiled
+def _cross_entropy_gradient(
+    logits: Tensor, labels: Tensor, largest: Tensor, total: Tensor, dlosses: Tensor
+) -> Tensor:
+    softmax = tf.exp(_float32(logits) - largest) / total
+    is_label = tf.range(logits.shape[1], dtype=labels.dtype) == labels[:, None]
+    return tf.cast((softmax - _float32(is_label)) * dlosses[:, None], logits.dtype)

@@ -1,0 +1,124 @@
+"""What an architecture costs to train: operations and memory, by arithmetic alone.
+
+Operations are those of matrix products, a multiplication with its addition counted as
+two; embedding look-ups, softmax, GELU and layer normalisation are not counted. Going
+back takes twice the operations of going forward, so training takes three times as many,
+and with recomputation the layers go forward once more. Sharing weights changes none of
+this: every layer is computed, whosever weights it has.
+"""
+
+import dataclasses
+
+from albert_tf.model.parameters import count_parameters
+from schemas.config import ModelConfig, Precision
+
+# Bytes of a number of the computation, by `--precision`.
+NUMBER_BYTES: dict[Precision, int] = {"float32": 4, "bfloat16": 2}
+
+# A weight, its two moments and its accumulated gradient, in float32 whatever the
+# precision.
+WEIGHT_BYTES = 4 * 4
+
+
+def forward_flops(
+    config: ModelConfig, *, length: int, predictions: int
+) -> dict[str, int]:
+    """Operations of one sequence's forward pass, by part of the model.
+
+    Args:
+        config: The architecture.
+        length: S, pieces in the sequence.
+        predictions: P, places in it where pieces are predicted.
+
+    >>> flops = forward_flops(ModelConfig(), length=512, predictions=20)
+    >>> round(sum(flops.values()) / 512)  # a token
+    189250278
+    """
+    hidden, embedding = config.hidden_size, config.embedding_size
+    blocks = num_blocks(config)
+    has_projection = embedding != hidden
+    has_sentence_task = config.sentence_task != "none"
+    dense = 4 * hidden * hidden + 2 * hidden * config.intermediate_size
+    head = hidden * embedding + embedding * config.vocab_size
+    products = {
+        "projection": has_projection * length * embedding * hidden,
+        "layers": blocks * length * dense,
+        "attention_scores": blocks * length * 2 * length * hidden,
+        "masked_lm_head": predictions * head,
+        "sentence_head": has_sentence_task * (hidden * hidden + 2 * hidden),
+    }
+    return {part: 2 * number for part, number in products.items()}
+
+
+def training_flops(
+    config: ModelConfig, *, length: int, predictions: int, recompute: bool = False
+) -> int:
+    """Operations to train on one sequence.
+
+    Args:
+        config: The architecture.
+        length: S.
+        predictions: P.
+        recompute: Count that the layers are computed again on the way back.
+    """
+    forward = forward_flops(config, length=length, predictions=predictions)
+    again = forward["layers"] + forward["attention_scores"] if recompute else 0
+    return 3 * sum(forward.values()) + again
+
+
+def state_bytes(config: ModelConfig) -> int:
+    """Memory of the weights and of what the optimizer keeps for each."""
+    return WEIGHT_BYTES * sum(count_parameters(config).values())
+
+
+def activation_bytes(
+    config: ModelConfig,
+    *,
+    length: int,
+    predictions: int,
+    precision: Precision = "float32",
+    recompute: bool = False,
+) -> int:
+    """What one sequence keeps for its gradients, about.
+
+    For each layer query, key, value and context of attention, what enters and leaves
+    both normalisations (rows `[S, H]`) and what enters GELU (`[S, F]`); as much again
+    for the gradients of one layer, and of one what is computed again: what leaves GELU,
+    the weights of attention and their gradients; once the logits and their gradients.
+    Dropout adds what leaves it and a byte a number for what it left, that of attention
+    the weights too, which are kept then. With recomputation only what enters each
+    layer, and one layer whole. JAX may keep more.
+
+    Args:
+        config: The architecture.
+        length: S.
+        predictions: P.
+        precision: Of the computation.
+        recompute: Whether the layers are computed again on the way back.
+    """
+    number = NUMBER_BYTES[precision]
+    hidden, inner = config.hidden_size, config.intermediate_size
+    rows, scores = length * hidden, config.num_attention_heads * length * length
+    layer = number * (8 * rows + length * inner)
+    again = number * (length * inner + 2 * scores)
+    if config.attention_probs_dropout_prob:
+        layer += (2 * number + 1) * scores
+    if config.hidden_dropout_prob:
+        layer += (number + 1) * 2 * rows
+    logits = 2 * number * predictions * config.vocab_size
+    blocks = num_blocks(config)
+    if recompute:
+        return blocks * number * rows + 2 * layer + again + logits
+    return (blocks + 1) * layer + again + logits
+
+
+def num_blocks(config: ModelConfig) -> int:
+    """How often attention and FFN are computed for a sequence."""
+    return config.num_hidden_layers * config.inner_group_num
+
+
+def same_shape_bert(config: ModelConfig) -> ModelConfig:
+    """The BERT of the same shape: nothing shared, embeddings as wide as the layers."""
+    return dataclasses.replace(
+        config, sharing="none", num_hidden_groups=1, embedding_size=config.hidden_size
+    )

@@ -1,0 +1,86 @@
+"""How many sequences to compute at a time, when nobody says."""
+
+import os
+from pathlib import Path
+
+from albert_tf.planning.compute_cost import activation_bytes
+from schemas.config import ModelConfig, Precision
+
+# More pieces at a time make no matrix product on a CPU faster, only signals slower.
+MAX_PIECES = 4096
+
+# The share of the free memory that activations may take.
+MEMORY_SHARE = 0.5
+
+# Where Linux shows a container the limits it runs under.
+CGROUP = Path("/sys/fs/cgroup")
+
+
+def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
+    batch_size: int,
+    config: ModelConfig,
+    *,
+    length: int,
+    predictions: int,
+    free_bytes: int,
+    precision: Precision = "float32",
+    recompute: bool = False,
+    devices: int = 1,
+) -> int:
+    """The largest divisor of the batch, or of a device's share, whose activations fit.
+
+    Args:
+        batch_size: Sequences in a step.
+        config: The architecture.
+        length: S.
+        predictions: P.
+        free_bytes: Memory that is free now, for all devices.
+        precision: Of the computation.
+        recompute: Whether the layers are computed again for their gradients.
+        devices: How many micro-batches are computed at the same time.
+
+    >>> derive_micro_batch_size(
+    ...     32, ModelConfig(), length=512, predictions=77, free_bytes=16 << 30
+    ... )
+    8
+    """
+    per_sequence = activation_bytes(
+        config,
+        length=length,
+        predictions=predictions,
+        precision=precision,
+        recompute=recompute,
+    )
+    fitting = int(free_bytes * MEMORY_SHARE) // (per_sequence * devices)
+    most = max(1, min(fitting, MAX_PIECES // length, batch_size // devices))
+    share = batch_size if batch_size % devices else batch_size // devices
+    return max(size for size in range(1, most + 1) if share % size == 0)
+
+
+def free_memory_bytes(cgroup: Path = CGROUP) -> int:
+    """Memory the machine could give now, or the container where that is less.
+
+    macOS does not count free pages; there it is half of what the machine has.
+    """
+    page_size = os.sysconf("SC_PAGE_SIZE")
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * page_size
+    except (ValueError, OSError):
+        free = os.sysconf("SC_PHYS_PAGES") * page_size // 2
+    left = _left_in_cgroup(cgroup)
+    return free if left is None else min(free, left)
+
+
+def _left_in_cgroup(cgroup: Path) -> int | None:
+    """The limit of a control group less what it uses; None without a limit.
+
+    What it caches of files is given back on demand, so it counts as free.
+    """
+    try:
+        limit = int((cgroup / "memory.max").read_text())
+        used = int((cgroup / "memory.current").read_text())
+        lines = (cgroup / "memory.stat").read_text().splitlines()
+        cached = dict(line.split(maxsplit=1) for line in lines)["inactive_file"]
+        return max(0, limit - used + int(cached))
+    except (OSError, ValueError, KeyError):  # No such file, or the limit is "max".
+        return None

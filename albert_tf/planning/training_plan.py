@@ -1,0 +1,135 @@
+"""What a run will take, by arithmetic, beside the BERT of the same shape."""
+
+import dataclasses
+from typing import Any
+
+from albert_tf.model.parameters import count_encoder_parameters, count_parameters
+from albert_tf.planning.compute_cost import (
+    activation_bytes,
+    forward_flops,
+    same_shape_bert,
+    state_bytes,
+    training_flops,
+)
+from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
+from schemas.presets import PRESETS
+
+# Operations a second of dense bfloat16 products, by the vendors' data sheets, and the
+# share of them that well-made training reaches.
+PEAK_FLOPS = {"H100": 989e12, "A100": 312e12}
+SHARE_OF_PEAK = 0.4
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What a run could be computed by.
+
+    Attributes:
+        name: For people.
+        flops: Operations a second that it sustains in training.
+    """
+
+    name: str
+    flops: float
+
+
+def plan(
+    config: ModelConfig,
+    data: ResolvedDataConfig,
+    train: TrainConfig,
+    machines: list[Machine],
+) -> dict[str, Any]:
+    """All figures of a run, as one JSON object.
+
+    Args:
+        config: The architecture.
+        data: Resolved; gives the length S and the predictions P of an example.
+        train: Gives steps, batch and precision.
+        machines: What to tell the time for.
+    """
+    bert = same_shape_bert(config)
+    costs = {preset_name(config) or "this model": cost(config, data, train)}
+    if bert != config:
+        costs[preset_name(bert) or "its BERT"] = cost(bert, data, train)
+    sequences = train.steps * train.batch_size
+    return {
+        "max_seq_length": data.max_seq_length,
+        "max_predictions_per_seq": data.max_predictions_per_seq,
+        "precision": train.precision,
+        "steps": train.steps,
+        "batch_size": train.batch_size,
+        "sequences": sequences,
+        "tokens": sequences * data.max_seq_length,
+        "models": costs,
+        "days": {
+            machine.name: {
+                name: of_model["training_flops"] / machine.flops / 86400
+                for name, of_model in costs.items()
+            }
+            for machine in machines
+        },
+    }
+
+
+def cost(
+    config: ModelConfig, data: ResolvedDataConfig, train: TrainConfig
+) -> dict[str, Any]:
+    """What one architecture costs; operations are of one token, or of the whole run.
+
+    Args:
+        config: The architecture.
+        data: As for `plan`.
+        train: As for `plan`.
+    """
+    length, predictions = data.max_seq_length, data.max_predictions_per_seq
+    assert predictions is not None, "resolved settings have all values"
+    shape = {"length": length, "predictions": predictions}
+    forward = forward_flops(config, **shape)
+    parameters = count_parameters(config)
+    sequence, recomputed = (
+        training_flops(config, **shape, recompute=again) for again in (False, True)
+    )
+    kept, kept_recomputed = (
+        activation_bytes(config, **shape, precision=train.precision, recompute=again)
+        for again in (False, True)
+    )
+    return {
+        "architecture": dataclasses.asdict(config),
+        "parameters": parameters | {"total": sum(parameters.values())},
+        "encoder_parameters": count_encoder_parameters(config),
+        "forward_flops": {part: flops / length for part, flops in forward.items()}
+        | {"total": sum(forward.values()) / length},
+        "step_flops": sequence / length,
+        "step_flops_recomputed": recomputed / length,
+        "state_bytes": state_bytes(config),
+        "activation_bytes": kept,
+        "activation_bytes_recomputed": kept_recomputed,
+        "training_flops": train.steps * train.batch_size * sequence,
+    }
+
+
+def preset_name(config: ModelConfig) -> str | None:
+    """The preset with these widths, depth and sharing, whatever its vocabulary.
+
+    >>> preset_name(same_shape_bert(ModelConfig(vocab_size=8000)))
+    'bert-base'
+    """
+    of_data = {
+        field: getattr(config, field)
+        for field in ("vocab_size", "sentence_task", "max_position_embeddings")
+    }
+    for name, preset in PRESETS.items():
+        if dataclasses.replace(preset, **of_data) == config:
+            return name
+    return None
+
+
+def accelerators() -> list[Machine]:
+    """Two accelerators that many know, at a share of their peak."""
+    return [
+        Machine(
+            f"{name}, bfloat16, {SHARE_OF_PEAK:.0%} of {peak / 1e12:.0f} TFLOP/s",
+            SHARE_OF_PEAK * peak,
+        )
+        for name, peak in PEAK_FLOPS.items()
+    ]

@@ -1,0 +1,379 @@
+"""Checkpoints: whole or absent, checked when read, the newest few and the best kept.
+
+A checkpoint is a folder of `model.safetensors`, `optimizer.safetensors` and
+`state.json`, which holds the hashes of the other two and says whether no checkpoint
+before was better. So the best one is known as soon as it has its name.
+"""
+
+import dataclasses
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from albert_tf.runs.saved_state import check_state
+from albert_tf.runs.tensor_files import (
+    Arrays,
+    Shapes,
+    TensorFileError,
+    read_tensors,
+    tensor_shapes,
+)
+from schemas.errors import AlbertError
+from schemas.json_file import json_text, read_json, write_text
+from schemas.layout import (
+    BEST,
+    CHECKPOINTS,
+    LATEST,
+    MODEL_WEIGHTS,
+    OPTIMIZER_STATE,
+    STATE,
+    checkpoint_directory,
+)
+from schemas.whole_file import TEMPORARY, whole_folder
+
+T = TypeVar("T")
+Say = Callable[[str], None]
+
+# Which checkpoint of a run: the newest, or the one with the least held-out loss.
+Which = Literal["latest", "best"]
+
+# Checkpoints kept besides the best one.
+NUM_KEPT = 3
+
+# Fields of `state.json` that are no part of the state.
+_HASHES, _IS_BEST = "sha256", "is_best"
+
+_NAME = re.compile(r"step-([0-9]{8,18})")
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run continues from.
+
+    Attributes:
+        weights: Of the model, by path.
+        optimizer_state: The moments of every weight, by its path and `/m` or `/v`.
+        state: Step, position in the data and the like; JSON values.
+    """
+
+    weights: Arrays
+    optimizer_state: Arrays
+    state: dict[str, Any]
+
+
+class DamagedCheckpointError(Exception):
+    """A checkpoint is incomplete or not what was written; the message says how."""
+
+
+def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
+    """Write the checkpoint of `state["step"]` and delete old ones.
+
+    The files `latest` and `best` name checkpoints for people and their scripts.
+
+    Args:
+        run: The run directory.
+        checkpoint: What to write.
+        is_best: Whether none before had a lower held-out loss.
+
+    Raises:
+        AlbertError: It cannot be written; the checkpoints before it are whole.
+    """
+    target = run / checkpoint_directory(checkpoint.state["step"])
+    try:
+        with whole_folder(target) as folder:
+            _write(folder, checkpoint, is_best=is_best)
+        write_text(target.parent / LATEST, target.name + "\n")
+        if is_best:
+            write_text(target.parent / BEST, target.name + "\n")
+    except AlbertError as error:
+        raise AlbertError(
+            f"{str(error).removesuffix('.')}; free some space or make the folder "
+            "writable, then run the same command again: it continues from the "
+            "checkpoint before."
+        ) from error
+    _delete_old(run)
+
+
+def _write(folder: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
+    """Write the three files.
+
+    Raises:
+        OSError: One cannot be written.
+    """
+    arrays = {
+        MODEL_WEIGHTS: checkpoint.weights,
+        OPTIMIZER_STATE: checkpoint.optimizer_state,
+    }
+    for name, values in arrays.items():
+        try:
+            safetensors.numpy.save_file(values, folder / name)
+        except safetensors.SafetensorError as error:
+            raise OSError(str(error)) from error
+    hashes = {name: _sha256(folder / name) for name in arrays}
+    state = {**checkpoint.state, _HASHES: hashes, _IS_BEST: is_best}
+    (folder / STATE).write_text(json_text(state), encoding="utf-8")
+    for name in arrays:
+        # `save_file` makes files that only their owner may read.
+        shutil.copymode(folder / STATE, folder / name)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _delete_old(run: Path) -> None:
+    """Keep the newest few and the best; delete what killed processes left too."""
+    checkpoints = _newest_first(run)
+    kept = {*checkpoints[:NUM_KEPT], _best(run)}
+    unfinished = (run / CHECKPOINTS).glob(f"step-*{TEMPORARY}*")
+    for path in (*checkpoints, *unfinished):
+        if path not in kept:
+            shutil.rmtree(path)
+
+
+def _newest_first(run: Path) -> list[Path]:
+    """The checkpoints of a run, damaged or not."""
+    found = (run / CHECKPOINTS).glob("step-*")
+    return sorted(filter(_is_checkpoint, found), key=_step, reverse=True)
+
+
+def _is_checkpoint(path: Path) -> bool:
+    return _NAME.fullmatch(path.name) is not None
+
+
+def _step(path: Path) -> int:
+    """The step of a checkpoint, by its name."""
+    return int(path.name.removeprefix("step-"))
+
+
+def _best(run: Path) -> Path | None:
+    """The checkpoint with the least held-out loss; None if nothing was evaluated.
+
+    It is the newest that was the best when it was saved. Earlier versions only named it
+    in a file.
+    """
+    for path in _newest_first(run):
+        try:
+            if read_json(path / STATE).get(_IS_BEST) is True:
+                return path
+        except AlbertError:
+            continue
+    named = run / CHECKPOINTS / BEST
+    if not named.is_file():
+        return None
+    name = named.read_bytes().decode("utf-8", "replace").strip()
+    return named.with_name(name) if _NAME.fullmatch(name) else None
+
+
+def has_checkpoint(run: Path) -> bool:
+    """Whether a run has any checkpoint, damaged or not."""
+    return bool(_newest_first(run))
+
+
+def load_newest(
+    run: Path, say: Say, *, with_optimizer: bool = True
+) -> Checkpoint | None:
+    """The newest whole checkpoint of a run, None if it has none at all.
+
+    Args:
+        run: The run directory.
+        say: Told about every damaged checkpoint passed over.
+        with_optimizer: Read what only training needs too.
+
+    Raises:
+        AlbertError: There are checkpoints and all are damaged.
+    """
+
+    def read(path: Path) -> Checkpoint:
+        return read_checkpoint(path, with_optimizer=with_optimizer)
+
+    return _newest(run, say, read)
+
+
+def newest_shapes(run: Path, say: Say) -> Shapes | None:
+    """The shapes of the weights that `load_newest` would load.
+
+    Raises:
+        AlbertError: There are checkpoints and all are damaged.
+    """
+    return _newest(run, say, _read_shapes)
+
+
+def _newest(run: Path, say: Say, read: Callable[[Path], T]) -> T | None:
+    """What `read` makes of the newest checkpoint that is whole."""
+    candidates = _newest_first(run)
+    reasons = []
+    for path in candidates:
+        try:
+            return read(path)
+        except DamagedCheckpointError as error:
+            reasons.append(f"{path.name}: {error}")
+            say(f"{path} is damaged ({error}); going back to the checkpoint before it.")
+    if candidates:
+        raise AlbertError(
+            f"{run / CHECKPOINTS} has no checkpoint that can be read ({reasons[0]}); "
+            "start the run again with --overwrite."
+        )
+    return None
+
+
+def read_checkpoint(path: Path, *, with_optimizer: bool = True) -> Checkpoint:
+    """Read and check one checkpoint.
+
+    Args:
+        path: Its folder.
+        with_optimizer: Read what only training needs too.
+
+    Raises:
+        DamagedCheckpointError: A file is absent, cut off or changed.
+    """
+    names = [MODEL_WEIGHTS, *([OPTIMIZER_STATE] if with_optimizer else [])]
+    state = _checked_state(path, *names)
+    if with_optimizer and "micro_batch_size" not in state:
+        raise DamagedCheckpointError(f"{STATE} has no micro_batch_size")
+    arrays = {}
+    for name in names:
+        try:
+            arrays[name] = read_tensors(path / name)
+        except TensorFileError as error:
+            raise DamagedCheckpointError(f"{name}: {error}") from error
+    return Checkpoint(arrays[MODEL_WEIGHTS], arrays.get(OPTIMIZER_STATE, {}), state)
+
+
+def newest_state(run: Path) -> dict[str, Any] | None:
+    """The state of a run's newest checkpoint; None if that is absent or damaged."""
+    checkpoints = _newest_first(run)
+    if not checkpoints:
+        return None
+    try:
+        return _checked_state(checkpoints[0], MODEL_WEIGHTS, OPTIMIZER_STATE)
+    except DamagedCheckpointError:
+        return None
+
+
+def _checked_state(path: Path, *names: str) -> dict[str, Any]:
+    """The state of a checkpoint of which these files are as they were written.
+
+    Raises:
+        DamagedCheckpointError: A file is absent, cut off or changed.
+    """
+    try:
+        state = read_json(path / STATE)
+        hashes = state.pop(_HASHES, None)
+        state.pop(_IS_BEST, None)
+        for name in names:
+            if not isinstance(hashes, dict) or _sha256(path / name) != hashes.get(name):
+                raise DamagedCheckpointError(f"{name} is not what was written")
+        check_state(state, step=_step(path))
+    except OSError as error:
+        raise DamagedCheckpointError(f"{error.filename}: {error.strerror}") from error
+    except AlbertError as error:
+        raise DamagedCheckpointError(str(error).removesuffix(".")) from error
+    except ValueError as error:
+        raise DamagedCheckpointError(f"{STATE} cannot be true: {error}") from error
+    return state
+
+
+def _read_shapes(path: Path) -> Shapes:
+    """The shapes of the weights in a checkpoint whose weights are whole."""
+    _checked_state(path, MODEL_WEIGHTS)
+    try:
+        return tensor_shapes(path / MODEL_WEIGHTS)
+    except TensorFileError as error:
+        raise DamagedCheckpointError(f"{MODEL_WEIGHTS}: {error}") from error
+
+
+def run_checkpoint(
+    run: Path, *, which: Which = "latest", say: Say = lambda line: None
+) -> Checkpoint:
+    """A checkpoint of a run, without what only training needs.
+
+    Args:
+        run: The run directory.
+        which: The newest one, or the one with the least held-out loss.
+        say: Told about every damaged checkpoint passed over.
+
+    Raises:
+        AlbertError: There is no checkpoint, or no checkpoint that can be read.
+    """
+    if which == "best":
+        return _read_best(run)
+    checkpoint = load_newest(run, say, with_optimizer=False)
+    if checkpoint is None:
+        raise AlbertError(
+            f"{run} holds no checkpoint yet; let albert pretrain save one first."
+        )
+    return checkpoint
+
+
+def _read_best(run: Path) -> Checkpoint:
+    """The checkpoint with the least held-out loss, without its optimizer state.
+
+    Raises:
+        AlbertError: The run evaluated nothing, or the checkpoint is damaged.
+    """
+    path = _best(run)
+    if path is None:
+        raise AlbertError(
+            f"{run} has no best checkpoint, for nothing was evaluated; use its latest."
+        )
+    try:
+        return read_checkpoint(path, with_optimizer=False)
+    except DamagedCheckpointError as error:
+        raise AlbertError(
+            f"{path} is damaged ({error}); use the run's latest."
+        ) from error
+
+
+def arrays_sha256(arrays: Mapping[str, Any]) -> str:
+    """A hash of the names and values of arrays."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def arrays_of(variables: Mapping[str, Any]) -> Arrays:
+    """Variables of any backend as arrays, for a checkpoint."""
+    return {name: variable.numpy() for name, variable in variables.items()}
+
+
+def assign_arrays(variables: Mapping[str, Any], arrays: Arrays) -> None:
+    """Give variables the values of a checkpoint.
+
+    Raises:
+        AlbertError: Names or shapes differ; names the first tensor that does.
+    """
+    check_shapes(shapes_of(variables), shapes_of(arrays))
+    for name, variable in variables.items():
+        variable.assign(arrays[name])
+
+
+def shapes_of(tensors: Mapping[str, Any]) -> Shapes:
+    """The shapes of arrays or of variables."""
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def check_shapes(model: Shapes, checkpoint: Shapes) -> None:
+    """Refuse a checkpoint with other tensors than a model.
+
+    Raises:
+        AlbertError: Names or shapes differ; names the first tensor that does.
+    """
+    for name in sorted(model.keys() | checkpoint.keys()):
+        ours = model.get(name, "no such tensor")
+        theirs = checkpoint.get(name, "no such tensor")
+        if ours != theirs:
+            raise AlbertError(
+                f"{name} has shape {theirs} in the checkpoint and {ours} in the model; "
+                "continue with the architecture the run was started with."
+            )

@@ -1,0 +1,137 @@
+"""What is measured: means of sums, and the lines of JSON that a run keeps of them."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from schemas.errors import AlbertError
+from schemas.layout import EVAL, METRICS, TRAIN
+from schemas.readable import percent
+
+Metrics = dict[str, Any]
+
+
+class Sums(NamedTuple):
+    """Losses (in nats) and hits, added up over predictions, and how many there were.
+
+    Sums and not means, because the batch of a step is computed in micro-batches with
+    different numbers of masked pieces.
+    """
+
+    mlm_loss: Any
+    mlm_correct: Any
+    mlm_count: Any
+    sentence_loss: Any
+    sentence_correct: Any
+    sentence_count: Any
+
+
+def means(sums: Sums) -> dict[str, float | None]:
+    """Losses in nats and accuracies; None for a task without examples.
+
+    >>> means(Sums(6.0, 1.0, 4.0, 0.0, 0.0, 0.0))["mlm_loss"]
+    1.5
+    """
+
+    def mean(total: Any, count: Any) -> float | None:
+        return float(total) / float(count) if count else None
+
+    return {
+        "mlm_loss": mean(sums.mlm_loss, sums.mlm_count),
+        "mlm_accuracy": mean(sums.mlm_correct, sums.mlm_count),
+        "sentence_loss": mean(sums.sentence_loss, sums.sentence_count),
+        "sentence_accuracy": mean(sums.sentence_correct, sums.sentence_count),
+    }
+
+
+def perplexity(loss: float) -> float:
+    """How many equally likely tokens would be as hard to guess as at this loss."""
+    return math.exp(loss) if loss < 700 else math.inf
+
+
+def metric_text(name: str, value: float | None) -> str:
+    """One metric as tables show it, by its name.
+
+    >>> metric_text("mlm_loss", 7.25), metric_text("mlm_accuracy", 0.1)
+    ('7.2500', '10.00%')
+    >>> metric_text("mlm_count", 12345), metric_text("sentence_loss", None)
+    ('12,345', 'none')
+    """
+    if value is None:
+        return "none"
+    if name.endswith("_accuracy"):
+        return f"{value:.2%}"
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
+
+
+def metrics_text(metrics: Metrics) -> str:
+    """The metrics of a step in one line.
+
+    >>> metrics_text({"mlm_loss": 7.25, "mlm_accuracy": 0.1, "sentence_loss": None})
+    'masked LM 7.250 (10.0% right)'
+    """
+    parts = []
+    for task, name in (("mlm", "masked LM"), ("sentence", "sentence task")):
+        loss, accuracy = metrics.get(f"{task}_loss"), metrics.get(f"{task}_accuracy")
+        if loss is not None and accuracy is not None:
+            parts.append(f"{name} {loss:.3f} ({percent(accuracy)} right)")
+    if metrics.get("split") == EVAL and metrics.get("mlm_loss") is not None:
+        parts.append(f"perplexity {perplexity(metrics['mlm_loss']):.1f}")
+    if metrics.get("layer_consistency") is not None:
+        parts.append(f"layer consistency {metrics['layer_consistency']:.4f}")
+    if metrics.get("learning_rate") is not None:
+        parts.append(f"learning rate {metrics['learning_rate']:.2e}")
+    if metrics.get("gradient_norm") is not None:
+        parts.append(f"gradient {metrics['gradient_norm']:.2f}")
+    return ", ".join(parts)
+
+
+def read_metrics(run: Path) -> list[dict[str, Any]]:
+    """The whole lines of a run's metrics; a last one cut off by a kill is left out.
+
+    Raises:
+        AlbertError: The file cannot be read, or a line is not what `pretrain` writes.
+    """
+    path = run / METRICS
+    if not path.exists():
+        return []
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
+    whole = content[: content.rfind(b"\n") + 1]
+    return [
+        _parsed(line, place=f"{path}: line {number}")
+        for number, line in enumerate(whole.splitlines(), start=1)
+    ]
+
+
+def _parsed(line: bytes, *, place: str) -> dict[str, Any]:
+    """A line with a step, a split, and numbers or nothing for the rest."""
+    try:
+        metrics: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        metrics = None
+    is_object = isinstance(metrics, dict) and {"step", "split"} <= metrics.keys()
+    if is_object and all(map(_is_valid, metrics.items())):
+        return dict(metrics)
+    raise AlbertError(
+        f"{place} is not a line of metrics; remove the line and run the same command "
+        "again."
+    )
+
+
+def _is_valid(item: tuple[str, Any]) -> bool:
+    """Whether a value can stand under its name in a line."""
+    name, value = item
+    if name == "split":
+        return value in (TRAIN, EVAL)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if name == "step":
+        return is_number and isinstance(value, int) and 0 <= value < 2**63
+    if name == "seconds":
+        return is_number and 0 <= value < 2**63
+    # What is not a number was measured too, where training went wrong.
+    is_in_range = isinstance(value, float) or (is_number and abs(value) < 2**63)
+    return value is None or (is_number and is_in_range)

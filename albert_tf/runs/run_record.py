@@ -1,0 +1,168 @@
+"""What a run, finished or not, has written about itself, read without TensorFlow.
+
+Every reader of a run's settings, architecture and data takes them from here, so that a
+file that was edited or damaged is refused once, in the same words.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, TypeVar
+
+from albert_tf.runs.metrics import Metrics, read_metrics
+from schemas.config import (
+    ModelConfig,
+    ResolvedTrainConfig,
+    TrainConfig,
+    config_from_dict,
+)
+from schemas.errors import AlbertError, SettingError
+from schemas.json_file import read_json
+from schemas.layout import CONFIG, DATA_MANIFEST, MODEL_CONFIG
+from schemas.manifest import DatasetManifest, parse_manifest
+
+Config = TypeVar("Config")
+
+# What the settings say besides those of the training, where they say anything.
+_TYPES: dict[str, type] = {
+    "command": str,
+    "albert_version": str,
+    "data": str,
+    "model": str,
+    "overrides": list,
+    "init_from": str,
+    "source": str,
+    "identity": dict,
+    "environment": dict,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+    """What a run has written about itself.
+
+    Attributes:
+        title: What the report calls it.
+        lines: Its metrics, oldest first.
+        settings: As given; empty if it keeps none.
+        config: How it is trained, resolved.
+        model: Its architecture.
+        data: The manifest of its data; None if it keeps none.
+    """
+
+    title: str
+    lines: tuple[Metrics, ...]
+    settings: dict[str, Any]
+    config: ResolvedTrainConfig
+    model: ModelConfig
+    data: DatasetManifest | None
+
+    def of_split(self, split: str) -> list[Metrics]:
+        """The lines of a split."""
+        return [line for line in self.lines if line["split"] == split]
+
+
+def read_run(run: Path, *, title: str) -> Run:
+    """Read what a run, finished or not, has written about itself.
+
+    Raises:
+        AlbertError: It has no metrics or no architecture, or a file cannot be read.
+    """
+    lines = read_metrics(run)
+    if not lines:
+        raise AlbertError(
+            f"{run} has no metrics yet; let albert pretrain take its first steps, "
+            "then ask again."
+        )
+    settings = recorded_settings(run)
+    return Run(
+        title=title,
+        lines=tuple(lines),
+        settings=settings,
+        config=recorded_training(run, settings).resolved(),
+        model=run_config(run),
+        data=recorded_manifest(run),
+    )
+
+
+def recorded_settings(run: Path) -> dict[str, Any]:
+    """The settings that a run was given; empty if it keeps none.
+
+    Raises:
+        AlbertError: They cannot be read, or one is of another type.
+    """
+    path = run / CONFIG
+    settings = read_json(path) if path.exists() else {}
+    places = [(settings, _TYPES)]
+    if isinstance(settings.get("environment"), dict):
+        places.append((settings["environment"], {"started": str, "python": str}))
+    for values, types in places:
+        for name, kind in types.items():
+            value = values.get(name)
+            if value is not None and not isinstance(value, kind):
+                raise AlbertError(
+                    f"{path}: {name} must be of type {kind.__name__}, not "
+                    f"{type(value).__name__}; put the file back as it was written."
+                )
+    return settings
+
+
+def recorded_training(run: Path, settings: dict[str, Any]) -> TrainConfig:
+    """How a run is trained, as far as its settings say; the defaults for the rest.
+
+    Raises:
+        AlbertError: A value is wrong.
+    """
+    names = {field.name for field in dataclasses.fields(TrainConfig)}
+    identity = settings.get("identity") or {}
+    given = {**settings, **{k: v for k, v in identity.items() if v is not None}}
+    values = {name: value for name, value in given.items() if name in names}
+    return _parsed(TrainConfig, values, path=run / CONFIG)
+
+
+def recorded_manifest(run: Path) -> DatasetManifest | None:
+    """The manifest of the data that a run was trained on; None if it keeps none.
+
+    Raises:
+        AlbertError: It cannot be read.
+    """
+    path = run / DATA_MANIFEST
+    return parse_manifest(read_json(path), path) if path.exists() else None
+
+
+def run_config(run: Path) -> ModelConfig:
+    """The architecture of a run.
+
+    Raises:
+        AlbertError: The folder is not a run, or a value is wrong.
+    """
+    path = run / MODEL_CONFIG
+    if not path.exists():
+        raise AlbertError(
+            f"{run} has no {MODEL_CONFIG}, so it is not a run; give a folder that "
+            "albert pretrain or albert import has written."
+        )
+    return _parsed(ModelConfig, read_json(path), path=path)
+
+
+def trained_length(run: Path, config: ModelConfig) -> int:
+    """Tokens in the longest sequences that a run was trained on.
+
+    Where that is not known, as of an import, in the longest that its model takes.
+
+    Args:
+        run: The run directory.
+        config: Its architecture.
+
+    Raises:
+        AlbertError: The manifest of its data cannot be read.
+    """
+    manifest = recorded_manifest(run)
+    longest = config.max_position_embeddings
+    return min(longest, manifest.config.max_seq_length) if manifest else longest
+
+
+def _parsed(kind: type[Config], values: dict[str, Any], *, path: Path) -> Config:
+    try:
+        return config_from_dict(kind, values)
+    except SettingError as error:
+        raise AlbertError(f"{path}: {error}") from error

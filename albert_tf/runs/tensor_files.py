@@ -1,0 +1,62 @@
+"""Files of tensors: what the header says is checked before anything is loaded."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+Shapes = dict[str, tuple[int, ...]]
+
+# The number formats that weights are read in.
+FLOATS = ("F16", "F32", "F64")
+
+
+class TensorFileError(Exception):
+    """A file of tensors cannot be read; the message says why."""
+
+
+def tensor_shapes(path: Path) -> Shapes:
+    """The shape of every tensor in a file, from its header alone.
+
+    Raises:
+        TensorFileError: The file is absent, cut off or has a header that is not valid.
+    """
+    with _opened(path) as file:
+        names = list(file.keys())
+        return {name: tuple(file.get_slice(name).get_shape()) for name in names}
+
+
+def read_tensors(path: Path, names: Iterable[str] | None = None) -> Arrays:
+    """Tensors of floating-point numbers in a file; all of them, or those named.
+
+    Raises:
+        TensorFileError: The file is absent, cut off or has a header that is not valid,
+            or a tensor is of another type.
+    """
+    with _opened(path) as file:
+        arrays = {}
+        for name in list(file.keys()) if names is None else names:
+            kind = file.get_slice(name).get_dtype()
+            if kind not in FLOATS:
+                raise TensorFileError(
+                    f"{name} is of type {kind}, and only {', '.join(FLOATS)} can be "
+                    "read"
+                )
+            arrays[name] = file.get_tensor(name)
+        return arrays
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A file whose header is valid and has the length of the file."""
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            yield file
+    except OSError as error:
+        raise TensorFileError(error.strerror or str(error)) from error
+    except (safetensors.SafetensorError, ValueError) as error:
+        raise TensorFileError(str(error)) from error

@@ -1,0 +1,116 @@
+"""When a run is evaluated, what that costs, and whether it is the best so far."""
+
+import math
+import time
+
+from albert_tf.runs.metrics import Metrics, means, metrics_text
+from albert_tf.training.evaluation import HeldOut
+from albert_tf.training.health import collapse_warning
+from albert_tf.training.interruption import StopRequest
+from albert_tf.training.metrics_log import MetricsLog
+from albert_tf.training.progress import Progress
+from albert_tf.training.run_state import RunState
+from schemas.config import ResolvedTrainConfig
+from schemas.layout import EVAL
+
+# Before the first step all models guess alike, so a few examples show as much as all.
+FIRST_EXAMPLES = 200
+
+# Going forward takes about a third of the time of a whole step.
+FORWARD_SHARE = 1 / 3
+
+
+class Evaluations:
+    """Before the first step, after the last and regularly in between, once each.
+
+    Args:
+        held_out: What to evaluate on, if there is anything.
+        log: Its lines tell what was evaluated before.
+        config: The resolved settings.
+        progress: Shows how far an evaluation is, and its result.
+    """
+
+    def __init__(
+        self,
+        held_out: HeldOut | None,
+        log: MetricsLog,
+        config: ResolvedTrainConfig,
+        *,
+        progress: Progress,
+    ) -> None:
+        self._held_out, self._log, self._config = held_out, log, config
+        self._every = config.eval_every
+        self._progress = progress
+
+    def is_due(self, step: int) -> bool:
+        """Whether there is an evaluation after a step that was not done yet."""
+        is_done = any(line["step"] == step for line in self._log.evaluations())
+        is_time = step % self._every == 0 or step == self._config.steps
+        return self._held_out is not None and is_time and not is_done
+
+    def measure(self, state: RunState, stop: StopRequest) -> Metrics | None:
+        """Evaluate; the line of metrics, None if stopped."""
+        assert self._held_out is not None, "else none is due"
+        examples, done = self._examples(state.step), 0
+
+        def show(number: int) -> None:
+            nonlocal done
+            done += number
+            self._progress.show(f"evaluating, {done:,} of {examples:,} examples")
+
+        start = time.perf_counter()
+        sums = self._held_out.sums(examples=examples, on_batch=show, stop=stop)
+        if sums is None:
+            return None
+        return {
+            "step": state.step,
+            "split": EVAL,
+            **means(sums),
+            "learning_rate": None,
+            "gradient_norm": None,
+            "sequences_per_second": examples / (time.perf_counter() - start),
+            "seconds": state.seconds,
+        }
+
+    def is_best(self, line: Metrics) -> bool:
+        """Whether no evaluation of a trained model before had a lower loss."""
+        if not line["step"] or line["mlm_loss"] is None:
+            return False
+        before = [e["mlm_loss"] for e in self._log.evaluations() if e["step"]]
+        return bool(line["mlm_loss"] <= min(before, default=math.inf))
+
+    def record(self, line: Metrics) -> None:
+        """Log an evaluation and show it."""
+        self._log.write(line)
+        self._progress.say(f"Held out, step {line['step']}: {metrics_text(line)}.")
+        if warning := collapse_warning(self._log.evaluations()):
+            self._progress.say(warning)
+
+    def seconds(self, step: int, *, step_seconds: float) -> float:
+        """About what an evaluation after a step takes.
+
+        Judging by the fastest before, or by a step if that is faster: the first
+        evaluation of a process is compiled.
+
+        Args:
+            step: After which it is.
+            step_seconds: What a step takes.
+        """
+        rates = [e.get("sequences_per_second") for e in self._log.evaluations()]
+        measured = [1 / rate for rate in rates if rate]
+        guess = FORWARD_SHARE * step_seconds / self._config.batch_size
+        fastest: float = min([*measured, guess])
+        return self._examples(step) * fastest
+
+    def seconds_left(self, step: int, *, step_seconds: float) -> float:
+        """What all evaluations after a step take together."""
+        last = self._config.steps
+        regular = last // self._every - step // self._every
+        number = regular + bool(last % self._every) if step < last else 0
+        return number * self.seconds(last, step_seconds=step_seconds)
+
+    def _examples(self, step: int) -> int:
+        if self._held_out is None:
+            return 0
+        all_examples = self._held_out.examples
+        return all_examples if step else min(FIRST_EXAMPLES, all_examples)

@@ -1,0 +1,74 @@
+"""What ends a run before its last step: Ctrl-C, SIGTERM or the time allowed.
+
+Nothing is interrupted here. The request is noted, and the loop looks for one between
+micro-batches.
+"""
+
+import contextlib
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Literal
+
+Reason = Literal["interrupted", "terminated", "max-time"]
+
+_REASONS: dict[int, Reason] = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+}
+
+
+class StopRequest:
+    """Why to stop, once there is a reason.
+
+    Args:
+        max_seconds: How long the run may take from now on; None for no limit.
+
+    Attributes:
+        has_progress: Set once a step is done. Before that the time allowed ends
+            nothing, so that a run which is continued again and again gets on.
+    """
+
+    def __init__(self, max_seconds: float | None = None) -> None:
+        self.has_progress = False
+        self._reason: Reason | None = None
+        self._deadline = math.inf
+        if max_seconds is not None:
+            self._deadline = time.monotonic() + max_seconds
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why to stop, None to go on."""
+        self.need(0.0)
+        return self._reason
+
+    def need(self, seconds: float) -> None:
+        """Make it a reason to stop if less than so many seconds are left."""
+        is_over = time.monotonic() + seconds > self._deadline
+        if is_over and self.has_progress and self._reason is None:
+            self._reason = "max-time"
+
+    def receive(self, number: int, frame: Any = None) -> None:
+        """Note a signal; the next one of its kind ends the process at once."""
+        self._reason = _REASONS[number]
+        signal.signal(number, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def stop_requests(max_seconds: float | None = None) -> Iterator[StopRequest]:
+    """Turn signals into a request while the block runs.
+
+    Python delivers signals to the main thread only; in any other, only the time counts.
+    """
+    request = StopRequest(max_seconds)
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    before = {number: signal.signal(number, request.receive) for number in _REASONS}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,181 @@
+"""An optimizer step on JAX, in two compiled pieces: accumulate, then apply.
+
+Each local device computes its own micro-batches and adds up their gradients in its row
+of an array that is divided among the devices. `apply` adds up the rows: the only time
+in a step that devices exchange anything.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.training.optimizers import OPTIMIZERS
+from albert_tf.training.steps import (
+    Array,
+    Counts,
+    OfModel,
+    dropout_keys,
+    loss_of_values,
+    micro_batch_seconds,
+    with_weights,
+)
+
+Tensor = Any
+
+# The same on all devices; the first axis divided among them.
+EVERYWHERE = PartitionSpec()
+DIVIDED = PartitionSpec("devices")
+
+
+class JaxSteps:
+    """`TrainingSteps` over all local devices of JAX.
+
+    Args:
+        model: With the weights that training starts from.
+        optimizer: A key of `OPTIMIZERS`.
+        seed: With step and micro-batch the key of dropout.
+    """
+
+    def __init__(self, model: AlbertPretrainer, *, optimizer: str, seed: int) -> None:
+        self.model = model
+        self._optimizer = OPTIMIZERS[optimizer]
+        self._seed = seed
+        devices = jax.local_devices()
+        self.num_devices = len(devices)
+        mesh = Mesh(np.array(devices), ("devices",))
+        self._everywhere = everywhere = NamedSharding(mesh, EVERYWHERE)
+        self._divided = NamedSharding(mesh, DIVIDED)
+        self.optimizer_state = self._optimizer.zeros(
+            model.weights_by_path,
+            lambda weight: keras.Variable(
+                jnp.zeros(weight.shape, device=everywhere), trainable=False
+            ),
+        )
+        for path, value in self._placed(model.weights_by_path).items():
+            model.weights_by_path[path].assign(value)
+        self._totals: dict[str, Tensor] = {}
+        self.discard()
+        self._accumulate = jax.jit(
+            jax.shard_map(
+                self._add_gradients,
+                mesh=mesh,
+                in_specs=(DIVIDED, EVERYWHERE, DIVIDED, DIVIDED, EVERYWHERE),
+                out_specs=(DIVIDED, DIVIDED),
+                check_vma=False,  # else gradients of weights are added up here
+            ),
+            donate_argnums=0,
+        )
+        self._apply = jax.jit(
+            self._updated,
+            in_shardings=(everywhere, everywhere, self._divided, everywhere),
+            out_shardings=(everywhere, everywhere, everywhere),
+            donate_argnums=(0, 1),
+        )
+
+    def accumulate(
+        self,
+        batch: Batch,
+        *,
+        counts: Counts,
+        step: int,
+        micro: int,
+    ) -> Array:
+        """See `TrainingSteps.accumulate`."""
+        keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
+        batch, keys = jax.device_put((batch, keys.astype(np.uint32)), self._divided)
+        self._totals, sums = self._accumulate(
+            self._totals,
+            self._placed(self.model.weights_by_path),
+            batch,
+            keys,
+            {name: np.float32(count) for name, count in counts.items()},
+        )
+        total: Array = np.asarray(sums, np.float64).sum(axis=0)
+        return total
+
+    def compile(self, batch: Batch) -> float:
+        """See `TrainingSteps.compile`."""
+        self._apply.lower(*self._state(), np.float32(0)).compile()
+        return micro_batch_seconds(self, batch)
+
+    def apply(self, learning_rate: float) -> float:
+        """See `TrainingSteps.apply`."""
+        norm, weights, state = self._apply(*self._state(), np.float32(learning_rate))
+        for path, weight in self.model.weights_by_path.items():
+            weight.assign(weights[path])
+        for path, variable in self.optimizer_state.items():
+            variable.assign(state[path])
+        self.discard()
+        return float(norm)
+
+    def discard(self) -> None:
+        """See `TrainingSteps.discard`."""
+        self._totals = {
+            path: jnp.zeros((self.num_devices, *weight.shape), device=self._divided)
+            for path, weight in self.model.weights_by_path.items()
+        }
+
+    def _state(self) -> tuple[dict[str, Tensor], ...]:
+        """What `apply` changes: weights, optimizer state, added-up gradients."""
+        weights = self._placed(self.model.weights_by_path)
+        return weights, self._placed(self.optimizer_state), self._totals
+
+    def _placed(self, variables: dict[str, keras.Variable]) -> dict[str, Tensor]:
+        """Values on all devices; a checkpoint's are not, and would compile again."""
+        values = {path: variable.value for path, variable in variables.items()}
+        placed: dict[str, Tensor] = jax.device_put(values, self._everywhere)
+        return placed
+
+    def _add_gradients(
+        self,
+        totals: dict[str, Tensor],
+        values: dict[str, Tensor],
+        batch: Batch,
+        keys: Tensor,
+        counts: dict[str, Tensor],
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """What `accumulate` compiles, as one device sees it: its row of everything."""
+        batch = {name: rows[0] for name, rows in batch.items()}
+
+        def loss(values: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+            return loss_of_values(self.model, values, batch, key=keys[0], counts=counts)
+
+        gradients, sums = jax.grad(loss, has_aux=True)(values)
+        added = {path: total + gradients[path] for path, total in totals.items()}
+        return added, sums[None]
+
+    def _updated(
+        self,
+        weights: dict[str, Tensor],
+        state: dict[str, Tensor],
+        totals: dict[str, Tensor],
+        learning_rate: Tensor,
+    ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+        """What `apply` compiles."""
+        return self._optimizer.step(
+            weights,
+            {path: jnp.sum(total, axis=0) for path, total in totals.items()},
+            state,
+            learning_rate=learning_rate,
+        )
+
+
+def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Array]:
+    """See `backends.compiled`."""
+
+    @jax.jit
+    def of_values(values: dict[str, Tensor], batch: Batch) -> Tensor:
+        with with_weights(model, values):
+            return function(model, batch)
+
+    return lambda batch: np.asarray(of_values(_values(model), batch), np.float64)
+
+
+def _values(model: AlbertPretrainer) -> dict[str, Tensor]:
+    return {path: weight.value for path, weight in model.weights_by_path.items()}

@@ -1,0 +1,101 @@
+"""How long a step takes on this machine: a few real ones, on random examples."""
+
+import math
+import time
+from statistics import median
+
+import numpy as np
+
+from albert_tf.model.initial_weights import initialize_weights
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
+from albert_tf.training.backends import training_steps
+from albert_tf.training.steps import TrainingSteps, step_counts
+from schemas.config import DataConfig, ModelConfig, TrainConfig
+from schemas.special_tokens import FIRST_ORDINARY_ID
+
+# How long steps are repeated after everything is compiled, and the least number of
+# them.
+REPEAT_SECONDS, LEAST_REPEATS = 3.0, 2
+
+
+def step_seconds(config: ModelConfig, data: DataConfig, train: TrainConfig) -> float:
+    """The seconds that an optimizer step takes, reading of examples left out.
+
+    A whole step of many micro-batches is not computed: the time of one is multiplied.
+
+    Args:
+        config: The architecture.
+        data: Resolved; gives the length S and the predictions P of an example.
+        train: Gives batch and precision.
+    """
+    length, predictions = data.max_seq_length, data.max_predictions_per_seq or 0
+    model = AlbertPretrainer(config, precision=train.precision)
+    initialize_weights(model, standard_deviation=config.initializer_range, seed=0)
+    steps = training_steps(model, train)
+    size = train.micro_batch_size or derive_micro_batch_size(
+        train.batch_size,
+        config,
+        length=length,
+        predictions=predictions,
+        free_bytes=free_memory_bytes(),
+        precision=train.precision,
+        devices=steps.num_devices,
+    )
+    batch = random_batch(
+        (steps.num_devices, size, length),
+        predictions=predictions,
+        vocab_size=config.vocab_size,
+    )
+    accumulating, applying = _timed(steps, batch)
+    rounds = math.ceil(train.batch_size / size / steps.num_devices)
+    return rounds * accumulating + applying
+
+
+def _timed(steps: TrainingSteps, batch: Batch) -> tuple[float, float]:
+    """The seconds that N micro-batches `[N, M, ...]` and an update take."""
+    counts = step_counts(batch)
+    accumulating = [steps.compile(batch)]
+    applying: list[float] = []
+    start = time.perf_counter()
+    while (
+        len(applying) <= LEAST_REPEATS or time.perf_counter() - start < REPEAT_SECONDS
+    ):
+        before = time.perf_counter()
+        steps.accumulate(batch, counts=counts, step=0, micro=0)
+        between = time.perf_counter()
+        steps.apply(0.0)
+        accumulating.append(between - before)
+        applying.append(time.perf_counter() - between)
+    return median(accumulating), median(applying[1:])  # the first update compiles
+
+
+def random_batch(
+    shape: tuple[int, int, int], *, predictions: int, vocab_size: int
+) -> Batch:
+    """A batch of full sequences of random tokens.
+
+    Args:
+        shape: `[N, M, S]`.
+        predictions: P, in each sequence.
+        vocab_size: V.
+
+    Returns:
+        Arrays `[N, M, ...]`, features as in `pretrainer.BATCH_FEATURES`.
+    """
+    random = np.random.default_rng(0)
+    *rows, length = shape
+    masked = (*rows, predictions)
+    return {
+        "input_ids": random.integers(FIRST_ORDINARY_ID, vocab_size, shape, "int32"),
+        "input_mask": np.ones(shape, "int32"),
+        "segment_ids": np.broadcast_to(
+            (np.arange(length) >= length // 2).astype("int32"), shape
+        ),
+        "masked_lm_positions": random.integers(1, length, masked, "int32"),
+        "masked_lm_ids": random.integers(
+            FIRST_ORDINARY_ID, vocab_size, masked, "int32"
+        ),
+        "masked_lm_weights": np.ones(masked, "float32"),
+        "sentence_order_labels": random.integers(0, 2, rows, "int32"),
+    }

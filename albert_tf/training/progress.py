@@ -1,0 +1,55 @@
+"""What training asks of whoever shows its progress to a person."""
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Lines, and one bar at a time."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing at all is shown, so that nothing need be measured for it."""
+
+    def say(self, line: str) -> None:
+        """Show a line."""
+
+    def start(self, label: str, *, total: int, done: int = 0) -> None:
+        """Begin a bar, in place of one that is there.
+
+        Args:
+            label: What is being done; may be empty.
+            total: What there is to do, in any unit.
+            done: What was done before.
+        """
+
+    def advance(self, amount: int) -> None:
+        """Move the bar on."""
+
+    def show(self, status: str, *, is_last: bool = False) -> None:
+        """Show how it stands: beside the bar, or now and then as a line of its own.
+
+        Args:
+            status: In about 75 characters, to fit into a terminal.
+            is_last: Show it even if a line was shown just before.
+        """
+
+
+class NoProgress:
+    """`Progress` of which nothing is shown."""
+
+    is_quiet = True
+
+    def say(self, line: str) -> None:
+        """Show nothing."""
+
+    def start(self, label: str, *, total: int, done: int = 0) -> None:
+        """Show nothing."""
+
+    def advance(self, amount: int) -> None:
+        """Show nothing."""
+
+    def show(self, status: str, *, is_last: bool = False) -> None:
+        """Show nothing."""
+
+
+QUIET = NoProgress()

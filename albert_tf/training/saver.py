@@ -1,0 +1,66 @@
+"""When a run is saved."""
+
+import dataclasses
+import time
+from pathlib import Path
+
+from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.training.run_state import RunState
+from albert_tf.training.steps import TrainingSteps
+
+# Between checkpoints when --checkpoint-every is not given.
+CHECKPOINT_SECONDS = 30 * 60
+
+
+class Saver:
+    """Saves checkpoints of the last whole step.
+
+    Args:
+        run: The run directory.
+        steps: With model and optimizer state.
+        state: Where the run stands; at this step it is saved already.
+        every: Steps between checkpoints; None for every half hour.
+
+    Attributes:
+        saved_step: The step of the newest checkpoint, 0 if there is none.
+        seconds: What the last checkpoint took, 0 before the first.
+    """
+
+    def __init__(
+        self, run: Path, steps: TrainingSteps, state: RunState, *, every: int | None
+    ) -> None:
+        self._run, self._steps, self._state = run, steps, state
+        self._every = every
+        self._saved_at = time.monotonic()
+        self.saved_step = state.step
+        self.seconds = 0.0
+
+    def save(self, *, is_best: bool = False) -> None:
+        """Save a checkpoint.
+
+        Raises:
+            AlbertError: It cannot be written.
+        """
+        start = time.monotonic()
+        checkpoint = Checkpoint(
+            arrays_of(self._steps.model.weights_by_path),
+            arrays_of(self._steps.optimizer_state),
+            dataclasses.asdict(self._state),
+        )
+        save_checkpoint(self._run, checkpoint, is_best=is_best)
+        self._saved_at = time.monotonic()
+        self.saved_step, self.seconds = self._state.step, self._saved_at - start
+
+    def save_what_is_new(self) -> None:
+        """Save unless the newest checkpoint is of this step."""
+        if self._state.step > self.saved_step:
+            self.save()
+
+    def save_when_due(self) -> None:
+        """Save every so many steps or minutes."""
+        if self._every is None:
+            is_due = time.monotonic() - self._saved_at >= CHECKPOINT_SECONDS
+        else:
+            is_due = self._state.step % self._every == 0
+        if is_due:
+            self.save_what_is_new()

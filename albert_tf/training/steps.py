@@ -1,0 +1,138 @@
+"""An optimizer step: what the loop asks of a backend, and what both backends share.
+
+A step adds up the gradients of its micro-batches, each already divided by the counts of
+the whole step, then clips and applies the sum once. So the size of a micro-batch
+changes only memory and rounding. The same holds for the number of devices: each
+computes whole micro-batches, and dropout depends on the place of a micro-batch in the
+step, not on the device.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import keras
+import numpy as np
+
+from albert_tf.model.dropout import DropoutSeeds
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch, micro_batch_loss
+
+Tensor = Any
+Array = np.ndarray[Any, Any]
+OfModel = Callable[[AlbertPretrainer, Batch], Tensor]
+Counts = dict[str, float]
+
+
+class TrainingSteps(Protocol):
+    """A model and the state of its optimizer.
+
+    Attributes:
+        model: Updated in place by `apply`.
+        optimizer_state: What the optimizer keeps for every weight, by path.
+        num_devices: N, micro-batches that are computed at the same time.
+    """
+
+    model: AlbertPretrainer
+    optimizer_state: dict[str, Any]
+    num_devices: int
+
+    def accumulate(
+        self,
+        batch: Batch,
+        *,
+        counts: Counts,
+        step: int,
+        micro: int,
+    ) -> Array:
+        """Add up the gradients of N micro-batches.
+
+        Args:
+            batch: N micro-batches, arrays `[N, M, ...]`.
+            counts: Of the whole step, from `step_counts`.
+            step: With `micro` and the seed the key of dropout.
+            micro: Which micro-batch of the step the first one is.
+
+        Returns:
+            The `Sums` over all N, and that of the layer-consistency loss where it is
+            trained.
+        """
+
+    def compile(self, batch: Batch) -> float:
+        """Compile for micro-batches `[N, M, ...]` like these, changing nothing.
+
+        Returns:
+            The seconds that N micro-batches take once compiled.
+        """
+
+    def apply(self, learning_rate: float) -> float:
+        """Clip and apply what was accumulated; the norm before clipping."""
+
+    def discard(self) -> None:
+        """Forget what was accumulated."""
+
+
+def step_counts(batch: Batch) -> Counts:
+    """What the losses of a whole step `[K, M, ...]` are divided by.
+
+    These are arguments of `micro_batch_loss`.
+    """
+    has_label = batch["sentence_order_labels"] >= 0
+    return {
+        "mlm_count": float(np.sum(batch["masked_lm_weights"])),
+        "sentence_count": float(np.sum(has_label)),
+        "piece_count": float(np.sum(batch["input_mask"])),
+    }
+
+
+def micro_batch_seconds(steps: TrainingSteps, batch: Batch) -> float:
+    """What `TrainingSteps.compile` returns: of two calls, the first compiles."""
+    counts = step_counts(batch)
+    for _ in range(2):
+        start = time.perf_counter()
+        steps.accumulate(batch, counts=counts, step=0, micro=0)
+    seconds = time.perf_counter() - start
+    steps.discard()
+    return seconds
+
+
+def loss_of_values(
+    model: AlbertPretrainer,
+    values: Mapping[str, Tensor],
+    batch: Batch,
+    *,
+    key: Tensor,
+    counts: dict[str, Tensor],
+) -> tuple[Tensor, Tensor]:
+    """`micro_batch_loss` as a function of the weights, which backends differentiate.
+
+    Args:
+        model: The architecture.
+        values: Of the weights, by path.
+        batch: Tensors `[M, ...]`.
+        key: Of dropout.
+        counts: Of the whole step.
+    """
+    with with_weights(model, values):
+        return micro_batch_loss(model, batch, **counts, seeds=DropoutSeeds(key))
+
+
+def with_weights(
+    model: AlbertPretrainer, values: Mapping[str, Tensor]
+) -> keras.StatelessScope:
+    """A scope in which the weights of a model have these values, by path."""
+    return keras.StatelessScope(
+        state_mapping=[(w, values[path]) for path, w in model.weights_by_path.items()]
+    )
+
+
+def dropout_keys(seed: int, step: int, micro: int, *, number: int) -> Array:
+    """The dropout keys `[number, 2]` of consecutive micro-batches."""
+    return np.array([dropout_key(seed, step, micro + n) for n in range(number)])
+
+
+def dropout_key(seed: int, step: int, micro: int) -> tuple[int, int]:
+    """The key of the dropout masks of one micro-batch, two 31-bit integers."""
+    digest = hashlib.sha256(f"dropout {seed} {step} {micro}".encode()).digest()
+    first, second = digest[:4], digest[4:8]
+    return int.from_bytes(first, "big") >> 1, int.from_bytes(second, "big") >> 1

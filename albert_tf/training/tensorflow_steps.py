@@ -1,0 +1,176 @@
+"""An optimizer step on TensorFlow, in two compiled pieces: accumulate, then apply.
+
+Every device has a copy of the weights and adds up its own gradients. These meet once in
+a step, on the first device, which has the optimizer: ALBERT has few weights for the
+time that its steps take.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.training.optimizers import OPTIMIZERS
+from albert_tf.training.steps import (
+    Array,
+    Counts,
+    OfModel,
+    dropout_keys,
+    loss_of_values,
+    micro_batch_seconds,
+)
+
+
+class Replica(NamedTuple):
+    """A device with its copy of the weights and the gradients it has added up."""
+
+    device: str
+    weights: dict[str, tf.Variable]
+    totals: dict[str, tf.Variable]
+
+
+class TensorFlowSteps:
+    """`TrainingSteps` over all visible GPUs, or the CPU where there is none.
+
+    Args:
+        model: With the weights that training starts from.
+        optimizer: A key of `OPTIMIZERS`.
+        seed: With step and micro-batch the key of dropout.
+        xla: Compile loss and gradients as a whole with XLA.
+    """
+
+    def __init__(
+        self,
+        model: AlbertPretrainer,
+        *,
+        optimizer: str,
+        seed: int,
+        xla: bool = False,
+    ) -> None:
+        self.model = model
+        self._optimizer = OPTIMIZERS[optimizer]
+        self._seed = seed
+        self.optimizer_state = self._optimizer.zeros(model.weights_by_path, _zeros_like)
+        weights = {path: w.value for path, w in model.weights_by_path.items()}
+        first, *others = local_devices()
+        self._replicas = [_replica(first, weights)]
+        for device in others:
+            with tf.device(device):
+                copies = {path: tf.Variable(w) for path, w in weights.items()}
+            self._replicas.append(_replica(device, copies))
+        self.num_devices = len(self._replicas)
+        self._gradients = tf.function(
+            self._gradients_of_micro_batch, autograph=False, jit_compile=xla or None
+        )
+        self._accumulate = tf.function(self._add_gradients, autograph=False)
+        self._apply = tf.function(self._update_weights, autograph=False)
+
+    def accumulate(
+        self,
+        batch: Batch,
+        *,
+        counts: Counts,
+        step: int,
+        micro: int,
+    ) -> Array:
+        """See `TrainingSteps.accumulate`."""
+        keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
+        sums = self._accumulate(
+            batch,
+            tf.constant(keys, tf.int64),
+            {name: tf.constant(count, tf.float32) for name, count in counts.items()},
+        )
+        total: Array = np.asarray(sums, np.float64).sum(axis=0)
+        return total
+
+    def compile(self, batch: Batch) -> float:
+        """See `TrainingSteps.compile`."""
+        self._apply.get_concrete_function(tf.TensorSpec([], tf.float32))
+        return micro_batch_seconds(self, batch)
+
+    def apply(self, learning_rate: float) -> float:
+        """See `TrainingSteps.apply`."""
+        return float(self._apply(tf.constant(learning_rate, tf.float32)))
+
+    def discard(self) -> None:
+        """See `TrainingSteps.discard`."""
+        for replica in self._replicas:
+            for total in replica.totals.values():
+                total.assign(tf.zeros_like(total))
+
+    def _add_gradients(self, batch: Batch, keys: Any, counts: Any) -> tf.Tensor:
+        """What `accumulate` compiles: one graph, whose devices run side by side."""
+        sums = []
+        for number, replica in enumerate(self._replicas):
+            with tf.device(replica.device):
+                part_sums, gradients = self._gradients(
+                    {p: tf.convert_to_tensor(w) for p, w in replica.weights.items()},
+                    {name: values[number] for name, values in batch.items()},
+                    keys[number],
+                    counts,
+                )
+                for path, total in replica.totals.items():
+                    total.assign_add(gradients[path])
+                sums.append(part_sums)
+        return tf.stack(sums)
+
+    def _gradients_of_micro_batch(
+        self, values: dict[str, tf.Tensor], batch: Batch, key: Any, counts: Any
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """The sums and gradients of one micro-batch."""
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(list(values.values()))
+            loss, sums = loss_of_values(
+                self.model, values, batch, key=key, counts=counts
+            )
+        gradients = tape.gradient(loss, values)
+        return sums, {p: tf.convert_to_tensor(g) for p, g in gradients.items()}
+
+    def _update_weights(self, learning_rate: tf.Tensor) -> tf.Tensor:
+        """What `apply` compiles."""
+        first, *others = self._replicas
+        with tf.device(first.device):
+            norm, weights, state = self._optimizer.step(
+                {p: tf.convert_to_tensor(w) for p, w in first.weights.items()},
+                {
+                    p: tf.add_n([r.totals[p] for r in self._replicas])
+                    for p in first.totals
+                },
+                {path: v.value() for path, v in self.optimizer_state.items()},
+                learning_rate=learning_rate,
+            )
+            for path, weight in first.weights.items():
+                weight.assign(weights[path])
+            for path, variable in self.optimizer_state.items():
+                variable.assign(state[path])
+        for replica in others:
+            with tf.device(replica.device):
+                for path, weight in replica.weights.items():
+                    weight.assign(weights[path])
+        self.discard()
+        return norm
+
+
+def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Array]:
+    """See `backends.compiled`."""
+    graph = tf.function(lambda batch: function(model, batch), autograph=False)
+    return lambda batch: np.asarray(graph(batch), np.float64)
+
+
+def local_devices() -> list[str]:
+    """All visible GPUs, or the CPU."""
+    devices = tf.config.list_logical_devices("GPU")
+    devices = devices or tf.config.list_logical_devices("CPU")
+    return [device.name for device in devices]
+
+
+def _replica(device: str, weights: dict[str, tf.Variable]) -> Replica:
+    """A device that has added up nothing yet."""
+    with tf.device(device):
+        return Replica(device, weights, {p: _zeros_like(w) for p, w in weights.items()})
+
+
+def _zeros_like(weight: Any) -> tf.Variable:
+    return tf.Variable(tf.zeros(weight.shape, tf.float32), trainable=False)

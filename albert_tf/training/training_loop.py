@@ -1,0 +1,191 @@
+"""The training loop: steps, and between them evaluations and checkpoints."""
+
+import dataclasses
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from albert_tf.model.pretrainer import Batch
+from albert_tf.training.announcement import step_text, timed_step, utilization_text
+from albert_tf.training.evaluations import Evaluations
+from albert_tf.training.health import diverged
+from albert_tf.training.interruption import Reason, StopRequest
+from albert_tf.training.pace import Pace
+from albert_tf.training.progress import Progress
+from albert_tf.training.run_state import Array, RunState
+from albert_tf.training.saver import Saver
+from albert_tf.training.schedule import learning_rate_of
+from albert_tf.training.step_record import StepRecord
+from albert_tf.training.steps import TrainingSteps, step_counts
+from schemas.config import ResolvedTrainConfig
+from schemas.errors import AlbertError
+from schemas.readable import duration
+
+
+@dataclasses.dataclass(kw_only=True)
+class TrainingLoop:
+    """A run that is ready for its next step.
+
+    Attributes:
+        run: The run directory.
+        config: The resolved settings.
+        steps: The step, with model and optimizer state.
+        batches: What is left of the stream of examples, a step at a time.
+        state: Where the run stands.
+        evaluations: When to evaluate, and how.
+        saver: When to save, and how.
+        record: Told of every step.
+        progress: Shows how the run goes.
+        stop: Asked between micro-batches.
+    """
+
+    run: Path
+    config: ResolvedTrainConfig
+    steps: TrainingSteps
+    batches: Iterator[Batch]
+    state: RunState
+    evaluations: Evaluations
+    saver: Saver
+    record: StepRecord
+    progress: Progress
+    stop: StopRequest
+
+    def __post_init__(self) -> None:
+        self._pace = Pace(self.config.batch_size)
+
+    def train(self) -> Reason | None:
+        """Go on to the last step; why it ended earlier, if it did.
+
+        What is done by then is saved, in either case.
+
+        Raises:
+            AlbertError: A loss or gradient overflowed, or nothing can be saved.
+        """
+        if not (self._is_finished or self.stop.reason):
+            self._prepare()
+        self._evaluate_when_due()
+        while self._may_go_on() and self._step():
+            self._evaluate_when_due()
+            self.saver.save_when_due()
+        self.saver.save_what_is_new()
+        is_complete = self._is_finished and not self.evaluations.is_due(self.state.step)
+        return None if is_complete else self.stop.reason
+
+    @property
+    def _is_finished(self) -> bool:
+        return self.state.step >= self.config.steps
+
+    def _may_go_on(self) -> bool:
+        """Whether there is a step left to do, and time for it."""
+        self.stop.need(self._pace.step_seconds + self.saver.seconds)
+        return not (self._is_finished or self.stop.reason)
+
+    def _prepare(self) -> None:
+        """Compile and time the step, say how long the run will take, begin the bar.
+
+        The batch that is timed is put back.
+        """
+        self.progress.say("Compiling the step ...")
+        batch = self._next_batch()
+        self.batches = itertools.chain([batch], self.batches)
+        seconds = timed_step(self.steps, batch)
+        self._pace.estimate = seconds
+        utilization = utilization_text(
+            self.steps, batch, seconds, config=self.config, progress=self.progress
+        )
+        steps_left = self.config.steps - self.state.step
+        self.progress.say(
+            f"{step_text(batch, seconds)}{utilization}; the {steps_left} steps left "
+            f"will take about {duration(self._seconds_left())}."
+        )
+        total = self.config.steps * self.config.batch_size
+        self.progress.start("", total=total, done=self.state.examples)
+
+    def _seconds_left(self) -> float:
+        """Of all steps and evaluations."""
+        step, step_seconds = self.state.step, self._pace.step_seconds
+        evaluating = self.evaluations.seconds_left(step, step_seconds=step_seconds)
+        return (self.config.steps - step) * step_seconds + evaluating
+
+    def _step(self) -> bool:
+        """Do one step; False, with nothing changed, when asked to stop."""
+        start = time.perf_counter()
+        batch = self._next_batch()
+        waited = time.perf_counter() - start
+        sums = self._accumulate(batch)
+        if sums is None:
+            self.steps.discard()
+            return False
+        self._check_is_finite(sums[0] + sums[3], "loss")
+        rate = learning_rate_of(self.config, self.state.step)
+        norm = self.steps.apply(rate)
+        self._check_is_finite(norm, "gradient")
+        self.state.step += 1
+        self.state.examples += self.config.batch_size
+        seconds = time.perf_counter() - start
+        self._pace.add(seconds, waited=waited)
+        text = self.record.add(sums, seconds, learning_rate=rate, gradient_norm=norm)
+        self.progress.show(
+            f"{text}, {self._pace.text()}, {duration(self._seconds_left())} left",
+            is_last=self._is_finished,
+        )
+        self.stop.has_progress = True
+        return True
+
+    def _check_is_finite(self, value: float, what: str) -> None:
+        """End the run, with the metrics up to here, if a step overflowed."""
+        if math.isfinite(value):
+            return
+        self.record.log_window()
+        step, is_saved = self.state.step + 1, self.saver.saved_step > 0
+        raise diverged(value, what, step=step, run=self.run, is_saved=is_saved)
+
+    def _next_batch(self) -> Batch:
+        """The examples of the next step.
+
+        Raises:
+            AlbertError: They cannot be read; the steps before are saved first.
+        """
+        try:
+            return next(self.batches)
+        except AlbertError:
+            self.saver.save_what_is_new()
+            raise
+
+    def _accumulate(self, batch: Batch) -> Array | None:
+        """Add up the gradients of a step; its sums, None when asked to stop."""
+        sums, devices = np.zeros(()), self.steps.num_devices
+        counts = step_counts(batch)
+        for micro in range(0, len(batch["input_ids"]), devices):
+            if self.stop.reason:
+                return None
+            sums = sums + self.steps.accumulate(
+                {name: v[micro : micro + devices] for name, v in batch.items()},
+                counts=counts,
+                step=self.state.step,
+                micro=micro,
+            )
+            left = self.config.batch_size - micro * self.state.micro_batch_size
+            self.progress.advance(min(devices * self.state.micro_batch_size, left))
+        return sums
+
+    def _evaluate_when_due(self) -> None:
+        """Evaluate if there is time for it, save if that is the best, and log it.
+
+        In this order, so that a run that is killed in between evaluates again.
+        """
+        step, step_seconds = self.state.step, self._pace.step_seconds
+        if not self.evaluations.is_due(step):
+            return
+        seconds = self.evaluations.seconds(step, step_seconds=step_seconds)
+        self.stop.need(seconds + self.saver.seconds)
+        line = self.evaluations.measure(self.state, self.stop)
+        if line is None:
+            return
+        if self.evaluations.is_best(line):
+            self.saver.save(is_best=True)
+        self.evaluations.record(line)

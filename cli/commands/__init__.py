@@ -1,0 +1,17 @@
+"""One file for each command.
+
+    vocab         `albert vocab`: raw text to a SentencePiece model.
+    make_data     `albert make-data`: raw text and a vocabulary to TFRecords.
+    inspect       `albert inspect`: what a data set is, and whether it is whole.
+    pretrain      `albert pretrain`: TFRecords to a trained ALBERT.
+    plan          `albert plan`: what a run will take, before it is begun.
+    evaluate      `albert evaluate`: how good a run is on held-out text.
+    fill_mask     `albert fill-mask`: the pieces a model expects at the masks of a text.
+    order         `albert order`: which of two passages comes first.
+    analyze       `albert analyze`: what a trained model is like inside.
+    export        `albert export`: a run becomes files that other programs read.
+    import_model  `albert import`: an ALBERT from elsewhere becomes a run to go on from.
+    report        `albert report`: data sets and runs on one page for people.
+
+May import: all of `cli`.
+"""

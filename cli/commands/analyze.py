@@ -1,0 +1,202 @@
+"""`albert analyze`: what a trained model is like inside."""
+
+import dataclasses
+import itertools
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.support.asked_model import (
+    checkpoint_option,
+    open_model,
+    read_vocabulary,
+    untrained_positions,
+)
+from cli.support.console import Console, silent_stderr
+from cli.support.options import UserPath
+from schemas.errors import SettingError
+from schemas.manifest import DatasetManifest, read_manifest
+
+if TYPE_CHECKING:
+    from albert_tf.inference.layer_similarity import LayerSimilarity
+    from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.runs.checkpoints import Which
+    from pipeline.vocabulary.tokenizer import Tokenizer
+
+Measured = dict[Path, "list[LayerSimilarity]"]
+
+
+@click.group(epilog="Example:  albert analyze layers run --data data")
+def analyze() -> None:
+    """Look into a trained model."""
+
+
+@analyze.command(
+    epilog="Example:  albert analyze layers run other-run --data data --plot layers.svg"
+)
+@click.argument("model", type=UserPath(path_type=Path))
+@click.argument("model2", required=False, type=UserPath(path_type=Path))
+@click.option(
+    "--data",
+    required=True,
+    type=UserPath(path_type=Path),
+    help="Data set made with the vocabulary of the models; its held-out split is used.",
+)
+@click.option(
+    "--eval-examples",
+    default=200,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Maximum number of held-out examples to measure on.",
+)
+@checkpoint_option
+@click.option(
+    "--plot",
+    type=UserPath(dir_okay=False, path_type=Path),
+    help="Draw the figure too, into a file .svg or .png.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def layers(
+    model: Path,
+    model2: Path | None,
+    data: Path,
+    eval_examples: int,
+    checkpoint: "Which",
+    plot: Path | None,
+    as_json: bool,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Compare the input and the output of each layer, as Figure 1 of the paper.
+
+    For every layer the L2 distance, the cosine similarity and its angle in degrees,
+    means over the pieces of held-out text. MODEL and MODEL2, whose layers then stand
+    side by side, are runs or exports.
+    """
+    if plot is not None:
+        from cli.report.layer_plot import check_can_draw, draw_layers
+
+        check_can_draw(plot)
+    paths = [model] if model2 is None else [model, model2]
+    if len(set(paths)) < len(paths):
+        raise SettingError(f"{model} is given twice; give another MODEL2, or none.")
+    examples, measured = measure(
+        paths, data=data, most=eval_examples, checkpoint=checkpoint, quiet=quiet
+    )
+    if plot is not None:
+        draw_layers(measured, plot)
+    if as_json:
+        click.echo(json.dumps({"examples": examples, **described(measured)}))
+    else:
+        click.echo(f"{table(measured)}\n{examples:,} held-out examples of {data}")
+
+
+def measure(
+    paths: list[Path], *, data: Path, most: int, checkpoint: "Which", quiet: bool
+) -> tuple[int, Measured]:
+    """How many examples were read, and the layers of each model.
+
+    All models are checked before the first is measured.
+
+    Args:
+        paths: Runs or exports.
+        data: The data set.
+        most: Maximum number of examples.
+        checkpoint: Which checkpoint of each run.
+        quiet: Say nothing, show no progress.
+
+    Raises:
+        AlbertError: A model cannot be loaded, does not fit the data, or there is no
+            held-out text.
+    """
+    manifest = read_manifest(data)
+    with silent_stderr():
+        from albert_tf.data.input_pipeline import Records
+        from albert_tf.inference.layer_similarity import layer_similarities
+        from albert_tf.training.evaluation import held_out_examples
+    tokenizers = {path: read_vocabulary(path) for path in paths}
+    models = {
+        path: open_for(
+            manifest, path, tokenizer, data=data, checkpoint=checkpoint, quiet=quiet
+        )
+        for path, tokenizer in tokenizers.items()
+    }
+    examples = held_out_examples(manifest, data=data, maximum=most)
+    records = Records(data, manifest)
+    with Console(quiet=quiet) as console:
+        console.start("measuring", total=examples * len(models))
+        return examples, {
+            path: layer_similarities(
+                model, records, examples=examples, progress=console
+            )
+            for path, model in models.items()
+        }
+
+
+def open_for(
+    manifest: DatasetManifest,
+    path: Path,
+    tokenizer: "Tokenizer",
+    *,
+    data: Path,
+    checkpoint: "Which",
+    quiet: bool,
+) -> "AlbertPretrainer":
+    """A model that fits a data set.
+
+    Args:
+        manifest: Of the data set.
+        path: A run or an export.
+        tokenizer: Its vocabulary.
+        data: The data set, for messages.
+        checkpoint: Which checkpoint of a run.
+        quiet: Do not say that positions are untrained.
+
+    Raises:
+        AlbertError: It cannot be loaded, or does not fit.
+    """
+    from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
+
+    vocabulary = {"sha256": tokenizer.sha256}
+    check_same_vocabulary(vocabulary, manifest, run=path, data=data)
+    model = open_model(path, tokenizer, which=checkpoint).model
+    check_model_fits(model.config, manifest, data=data)
+    for line in untrained_positions(path, model.config, manifest, data=data):
+        Console(quiet=quiet).say(line)
+    return model
+
+
+def described(measured: Measured) -> dict[str, Any]:
+    """What was measured, for programs."""
+    return {
+        "models": [
+            {"model": str(path), "layers": [dataclasses.asdict(row) for row in rows]}
+            for path, rows in measured.items()
+        ]
+    }
+
+
+def table(measured: Measured) -> str:
+    """What was measured, for a person: a line a layer, the models side by side."""
+    heading = f"{'L2 distance':>14}{'cosine':>9}{'degrees':>10}"
+    lines = [
+        "layer"
+        + "".join(f"{_shortened(str(path)):>{len(heading)}}" for path in measured),
+        "     " + heading * len(measured),
+    ]
+    for number, rows in enumerate(itertools.zip_longest(*measured.values()), start=1):
+        cells = (_cells(row) if row else " " * len(heading) for row in rows)
+        lines.append(f"{number:5}" + "".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _cells(row: "LayerSimilarity") -> str:
+    return f"{row.l2_distance:14.4f}{row.cosine_similarity:9.4f}{row.degrees:10.2f}"
+
+
+def _shortened(name: str, *, most: int = 30) -> str:
+    return name if len(name) <= most else f"...{name[3 - most :]}"

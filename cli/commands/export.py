@@ -1,0 +1,230 @@
+"""`albert export`: a run becomes files that other programs read."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from cli.support.asked_model import (
+    check_sizes,
+    checkpoint_option,
+    read_vocabulary,
+)
+from cli.support.console import Console, silent_stderr
+from cli.support.options import UserPath
+from schemas import __version__
+from schemas.config import ModelConfig
+from schemas.errors import SettingError
+from schemas.json_file import read_json, write_json, write_text
+from schemas.layout import (
+    CONFIG,
+    EXPORT_RECORD,
+    HF_TOKENIZER,
+    HF_TOKENIZER_CONFIG,
+    MODEL_CARD,
+    MODEL_WEIGHTS,
+    SPM_MODEL,
+)
+from schemas.whole_file import whole_file, whole_folder
+
+if TYPE_CHECKING:
+    from albert_tf.runs.checkpoints import Which
+    from albert_tf.runs.tensor_files import Arrays
+
+
+class Exported(NamedTuple):
+    """What there is to export.
+
+    Attributes:
+        run: Where it is from.
+        config: The architecture.
+        weights: Arrays by path.
+        step: Of the checkpoint.
+        max_seq_length: Tokens in the longest sequences it was trained on.
+        vocabulary: The content of `spiece.model`.
+        from_text: Whether a SavedModel takes text as well as piece ids.
+    """
+
+    run: Path
+    config: ModelConfig
+    weights: "Arrays"
+    step: int
+    max_seq_length: int
+    vocabulary: bytes
+    from_text: bool = False
+
+
+def to_huggingface(exported: Exported, folder: Path) -> None:
+    """Write what transformers and KerasHub read."""
+    from albert_tf.convert.huggingface import huggingface_config, write_huggingface
+    from pipeline.vocabulary.tokenizer_json import tokenizer_config, tokenizer_json
+
+    config = exported.config
+    write_huggingface(exported.weights, config, folder / MODEL_WEIGHTS)
+    write_json(folder / CONFIG, huggingface_config(config))
+    write_json(folder / HF_TOKENIZER, tokenizer_json(exported.vocabulary))
+    tokenizer = tokenizer_config(max_length=exported.max_seq_length)
+    write_json(folder / HF_TOKENIZER_CONFIG, tokenizer)
+
+
+def to_google(exported: Exported, folder: Path) -> None:
+    """Write what google-research/albert restores."""
+    from albert_tf.convert.google_checkpoint import write_google
+
+    write_google(exported.weights, exported.config, folder, step=exported.step)
+
+
+def to_saved_model(exported: Exported, folder: Path) -> None:
+    """Write what TensorFlow Serving reads."""
+    from albert_tf.convert.saved_model import write_saved_model
+    from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.runs.checkpoints import assign_arrays
+
+    model = AlbertPretrainer(exported.config)
+    assign_arrays(model.weights_by_path, exported.weights)
+    with silent_stderr():
+        write_saved_model(
+            model,
+            folder,
+            vocabulary=exported.vocabulary if exported.from_text else None,
+            max_seq_length=exported.max_seq_length,
+        )
+
+
+WRITERS: dict[str, Callable[[Exported, Path], None]] = {
+    "hf": to_huggingface,
+    "saved-model": to_saved_model,
+    "google": to_google,
+}
+
+
+@click.command(epilog="Example:  albert export run --to hf --output my-albert")
+@click.argument("run", type=UserPath(path_type=Path))
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(list(WRITERS)),
+    required=True,
+    help="What reads it: Hugging Face and KerasHub, TensorFlow and its server, or "
+    "google-research/albert.",
+)
+@click.option(
+    "--output",
+    type=UserPath(file_okay=False, path_type=Path),
+    help="Folder to write  [default: the run's name, followed by -hf and so on]",
+)
+@checkpoint_option
+@click.option(
+    "--from-text",
+    is_flag=True,
+    help="Let a saved-model take text too, in the signature encode_text; what loads it "
+    "needs tensorflow-text.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def export(
+    run: Path,
+    target: str,
+    output: Path | None,
+    checkpoint: "Which",
+    from_text: bool,
+    overwrite: bool,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Write a run as files that other programs read.
+
+    A card describes them. The folder has its name only when all of it is written.
+    """
+    console = Console(quiet=quiet)
+    output = output or default_output(run, target)
+    if from_text and target != "saved-model":
+        raise SettingError(f"--from-text is for --to saved-model, not {target}.")
+    exported = load(run, checkpoint, console)._replace(from_text=from_text)
+    record = {
+        "command": "export",
+        "albert_version": __version__,
+        "to": target,
+        "from_text": from_text,
+        **identity(exported),
+    }
+    if holds_the_same(output, record):
+        console.say(f"{output} is finished already; nothing to do.")
+        return
+    if (output / EXPORT_RECORD).exists() and not overwrite:
+        raise SettingError(
+            f"--output: {output} holds an export of other weights or for another "
+            "program; give another folder, or --overwrite to replace it."
+        )
+    with whole_folder(output) as folder:
+        WRITERS[target](exported, folder)
+        with whole_file(folder / SPM_MODEL) as file:
+            file.write(exported.vocabulary)
+        write_text(folder / MODEL_CARD, card(exported, target))
+        write_json(folder / EXPORT_RECORD, record)
+    console.say(f"{output}: step {exported.step:,} of {run}, for {target}")
+
+
+def default_output(run: Path, target: str) -> Path:
+    """Beside the run, under its name.
+
+    >>> default_output(Path("models/run"), "hf").name
+    'run-hf'
+    """
+    run = run.resolve()
+    return Path(f"{run}-{target}")
+
+
+def card(exported: Exported, target: str) -> str:
+    """The model card."""
+    from albert_tf.convert.model_card import model_card
+
+    return model_card(exported.run, exported.config, step=exported.step, target=target)
+
+
+def load(run: Path, checkpoint: "Which", console: Console) -> Exported:
+    """What there is to export, once its parts fit together.
+
+    Raises:
+        AlbertError: The run has no checkpoint, or another vocabulary.
+    """
+    with silent_stderr():
+        from albert_tf.model.run_weights import read_run_weights
+        from albert_tf.runs.run_record import run_config, trained_length
+    config = run_config(run)
+    check_sizes(read_vocabulary(run), config, path=run)
+    _, weights, step = read_run_weights(run, which=checkpoint, say=console.say)
+    length = trained_length(run, config)
+    vocabulary = (run / SPM_MODEL).read_bytes()
+    return Exported(run, config, weights, step, length, vocabulary)
+
+
+def identity(exported: Exported) -> dict[str, Any]:
+    """What decides the files."""
+    from albert_tf.runs.checkpoints import arrays_sha256
+
+    return {
+        "step": exported.step,
+        "weights_sha256": arrays_sha256(exported.weights),
+        "vocabulary_sha256": hashlib.sha256(exported.vocabulary).hexdigest(),
+    }
+
+
+def holds_the_same(output: Path, record: dict[str, Any]) -> bool:
+    """Whether a folder holds this export already; False where nothing is.
+
+    Raises:
+        SettingError: It holds something else.
+    """
+    if output.exists() and not output.is_dir():
+        raise SettingError(f"--output: {output} is a file; give a folder.")
+    if not output.is_dir() or not any(output.iterdir()):
+        return False
+    if not (output / EXPORT_RECORD).exists():
+        raise SettingError(
+            f"--output: {output} holds other files; give a new or empty folder."
+        )
+    return read_json(output / EXPORT_RECORD) == record

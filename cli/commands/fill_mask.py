@@ -1,0 +1,190 @@
+"""`albert fill-mask`: the pieces a model expects at the masks of a text."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.support.asked_model import AskedModel, checkpoint_option
+from cli.support.options import UserPath
+from schemas.errors import AlbertError, SettingError
+from schemas.readable import percent
+from schemas.special_tokens import MASK, MASK_ID
+
+if TYPE_CHECKING:
+    from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.runs.checkpoints import Which
+    from pipeline.vocabulary.tokenizer import Tokenizer
+
+_NO_TEXT = (
+    f"Give a text with {MASK} in it, or send texts on standard input, one a line."
+)
+
+
+@click.command(epilog='Example:  albert fill-mask run "The [MASK] crosses the river."')
+@click.argument("model", type=UserPath(path_type=Path))
+@click.argument("texts", nargs=-1, metavar="[TEXT]...")
+@click.option(
+    "--top",
+    default=5,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Pieces to show for each mask.",
+)
+@checkpoint_option
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a text.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def fill_mask(
+    model: Path,
+    texts: tuple[str, ...],
+    top: int,
+    checkpoint: "Which",
+    as_json: bool,
+    debug: bool,
+) -> None:
+    """Say which pieces a model expects at the masks of texts.
+
+    MODEL is a run or an export. Write [MASK] where a piece is to be found; several in a
+    text are filled in each by itself. Without TEXT, texts are read from standard input,
+    one a line, and each is answered as it comes; a line that cannot be is named. A
+    piece that begins a word is shown with a "▁" before it; one without continues the
+    word before.
+    """
+    from cli.support.asked_model import open_model, vocabulary_for_text
+
+    if not texts:
+        check_standard_input()
+    tokenizer = vocabulary_for_text(model)
+    for text in texts:
+        encode(text, tokenizer)
+    asked = open_model(model, tokenizer, which=checkpoint)
+    encoded = [(text, encode(text, tokenizer, asked=asked)) for text in texts]
+    lines = Lines(tokenizer, asked)
+    for text, ids in encoded or lines:
+        answer = {
+            "text": text,
+            **filled(ids, asked.model, tokenizer=tokenizer, top=top),
+        }
+        click.echo(json.dumps(answer, ensure_ascii=False) if as_json else shown(answer))
+    if lines.failed:
+        raise click.exceptions.Exit(1)
+
+
+def check_standard_input() -> None:
+    """Refuse to wait for texts that nobody sends.
+
+    Raises:
+        SettingError: Standard input is closed or a terminal.
+    """
+    if not sys.stdin or sys.stdin.isatty():
+        raise SettingError(_NO_TEXT)
+
+
+class Lines:
+    """The lines of standard input that hold a text with a mask, each as it comes.
+
+    Attributes:
+        failed: Whether a line could not be taken; each was named on standard error.
+    """
+
+    def __init__(self, tokenizer: "Tokenizer", asked: AskedModel) -> None:
+        self.failed = False
+        self._tokenizer, self._asked = tokenizer, asked
+
+    def __iter__(self) -> Iterator[tuple[str, list[int]]]:
+        """Each text and its token ids.
+
+        Raises:
+            SettingError: All lines are blank.
+        """
+        number = 0
+        for place, line in enumerate(sys.stdin.buffer, start=1):
+            if not line.strip():
+                continue
+            number += 1
+            try:
+                text = decoded(line)
+                yield text, encode(text, self._tokenizer, asked=self._asked)
+            except AlbertError as error:
+                self.failed = True
+                click.echo(f"Line {place}: {error}", err=True)
+        if not number:
+            raise SettingError(_NO_TEXT)
+
+
+def decoded(line: bytes) -> str:
+    """A line as text, without the space around it.
+
+    Raises:
+        AlbertError: It is not UTF-8.
+    """
+    try:
+        return line.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        raise AlbertError("the text is not UTF-8; convert it first.") from None
+
+
+def encode(
+    text: str, tokenizer: "Tokenizer", *, asked: AskedModel | None = None
+) -> list[int]:
+    """The token ids of a text with masks, [CLS] and [SEP] included.
+
+    Args:
+        text: As it was given.
+        tokenizer: The vocabulary of the model.
+        asked: The model, once it is loaded, which says how long a text may be.
+
+    Raises:
+        AlbertError: The text has no mask, is not UTF-8 or is too long.
+    """
+    from pipeline.queries.masked_text import encode_masked, quoted
+
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise AlbertError(f"{quoted(text)} is not UTF-8; convert it first.")
+    ids = encode_masked(text, tokenizer)
+    if asked is not None and len(ids) > asked.max_seq_length:
+        raise AlbertError(
+            f"{quoted(text)} has {len(ids)} tokens with [CLS] and [SEP] and the "
+            f"model reads {asked.max_seq_length}; give less text."
+        )
+    return ids
+
+
+def filled(
+    input_ids: list[int],
+    model: "AlbertPretrainer",
+    *,
+    tokenizer: "Tokenizer",
+    top: int,
+) -> dict[str, Any]:
+    """The best pieces at each mask, and the text with the very best."""
+    from albert_tf.inference.predictions import likeliest, mask_probabilities
+
+    best = [likeliest(row, top=top) for row in mask_probabilities(model, input_ids)]
+    chosen = (pieces[0][0] for pieces in best)
+    ids = [next(chosen) if i == MASK_ID else i for i in input_ids]
+    masks = [
+        [{"piece": tokenizer.piece(i), "id": i, "probability": p} for i, p in pieces]
+        for pieces in best
+    ]
+    return {"filled": tokenizer.decode(ids), "masks": masks}
+
+
+def shown(answer: dict[str, Any]) -> str:
+    """An answer for a person.
+
+    >>> print(shown({"text": "A [MASK].", "filled": "a tree.", "masks": [[
+    ...     {"piece": "▁tree", "probability": 0.5},
+    ...     {"piece": "▁cat", "probability": 0.125}]]}))
+    A [MASK].
+      ▁tree 50.0%   ▁cat 12.5%
+      a tree.
+    """
+    rows = [
+        "   ".join(f"{p['piece']} {percent(p['probability'])}" for p in mask)
+        for mask in answer["masks"]
+    ]
+    return "\n  ".join([answer["text"], *rows, answer["filled"]])

@@ -1,0 +1,236 @@
+"""`albert import`: an ALBERT from elsewhere becomes a run to go on from."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.support import output_folder
+from cli.support.console import Console, silent_stderr
+from cli.support.options import UserPath, common_options
+from schemas.errors import AlbertError, SettingError
+from schemas.json_file import write_json
+from schemas.layout import MODEL_CONFIG, SPM_MODEL
+
+if TYPE_CHECKING:
+    from albert_tf.convert.external_model import ExternalModel
+    from pipeline.vocabulary.external import ExternalVocabulary, Normalization
+
+# Files of weights: a folder that has one is more than a vocabulary.
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb")
+
+
+@click.command(
+    "import", epilog="Example:  albert import albert-base-v2 --output imported"
+)
+@click.argument("source", type=UserPath(path_type=Path))
+@click.option(
+    "--vocab",
+    type=UserPath(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Its SentencePiece model  [default: the one in SOURCE]",
+)
+@click.option(
+    "--cased/--no-cased",
+    default=None,
+    help="Whether it keeps capital letters  [default: what its tokenizer's files say, "
+    "else as its pieces are]",
+)
+@click.option(
+    "--keep-accents/--no-keep-accents",
+    default=None,
+    help="Whether it keeps accents  [default: likewise]",
+)
+@common_options
+def import_model(
+    source: Path,
+    vocab: Path | None,
+    cased: bool | None,
+    keep_accents: bool | None,
+    output: Path,
+    overwrite: bool,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Make a run of another ALBERT, to go on from.
+
+    It is for pretrain --init-from. SOURCE is a folder of Hugging Face's with
+    model.safetensors, a checkpoint of google-research/albert with its configuration, or
+    a SentencePiece model alone, which becomes a vocabulary. What is done to a text
+    around that model goes into it.
+    """
+    console = Console(quiet=quiet)
+    vocabulary, asked, model = take_vocabulary(
+        source, vocab, cased=cased, keep_accents=keep_accents
+    )
+    external = read_weights(source)
+    if external is not None:
+        check_fits(external, model, vocabulary=vocabulary)
+    settings = {
+        "source": os.path.abspath(source),
+        "vocab": os.path.abspath(vocab) if vocab else None,
+        "cased": cased,
+        "keep_accents": keep_accents,
+    }
+    with output_folder.claim(
+        output,
+        output_folder.IMPORT,
+        settings=settings,
+        identity=identity(model, external),
+        overwrite=overwrite,
+    ) as finished:
+        if finished:
+            console.say(f"{output} is finished already; nothing to do.")
+            return
+        write(output, model, external, asked=asked, vocabulary=vocabulary)
+    for line in summary(output, external, asked=asked, model=model, before=vocabulary):
+        console.say(line)
+
+
+def take_vocabulary(
+    source: Path,
+    given: Path | None,
+    *,
+    cased: bool | None,
+    keep_accents: bool | None,
+) -> tuple["ExternalVocabulary", "Normalization", bytes]:
+    """The vocabulary as found, what it keeps of a text, and as it is written.
+
+    Raises:
+        AlbertError: There is no vocabulary that can be used.
+    """
+    from pipeline.core.sentencepiece_proto import has_own_rules
+    from pipeline.vocabulary.external import Normalization, read_external
+    from pipeline.vocabulary.importing import imported_model, normalization_of_pieces
+    from pipeline.vocabulary.tokenizer import load_tokenizer
+
+    if not source.exists():
+        raise SettingError(f"{source} does not exist; give a folder or a file.")
+    if (source / MODEL_CONFIG).exists():
+        raise SettingError(
+            f"{source} is a run already; give it to albert pretrain as --init-from."
+        )
+    found = read_external(source, given=given)
+    of_pieces = normalization_of_pieces(load_tokenizer(found.model))
+    if has_own_rules(found.model):
+        return found, of_pieces, found.model
+    default = found.asked or of_pieces
+    asked = Normalization(
+        cased=default.cased if cased is None else cased,
+        keep_accents=default.keep_accents if keep_accents is None else keep_accents,
+    )
+    with silent_stderr():
+        model = imported_model(found.model, asked, scores=found.scores)
+    return found, asked, model
+
+
+def read_weights(source: Path) -> "ExternalModel | None":
+    """The weights of a folder; None where it holds a vocabulary alone.
+
+    Raises:
+        AlbertError: They cannot be read.
+    """
+    if not source.is_dir():
+        return None
+    with silent_stderr():
+        from albert_tf.inference.trained_model import read_external
+    external = read_external(source)
+    if external is None:
+        left = sorted(path for glob in _WEIGHTS for path in source.glob(glob))
+        if left:
+            raise AlbertError(
+                f"{left[0]} holds weights, and nothing beside it says how to read "
+                "them; give the whole folder of a model of Hugging Face or "
+                "google-research/albert, or its SentencePiece model alone."
+            )
+    return external
+
+
+def check_fits(
+    external: "ExternalModel", model: bytes, *, vocabulary: "ExternalVocabulary"
+) -> None:
+    """Refuse a vocabulary of another size than the model's.
+
+    Raises:
+        AlbertError: The sizes differ.
+    """
+    from pipeline.vocabulary.tokenizer import load_tokenizer
+
+    size = load_tokenizer(model).vocab_size
+    if size != external.config.vocab_size:
+        raise AlbertError(
+            f"{vocabulary.path} has {size} pieces and the model "
+            f"{external.config.vocab_size}; give the vocabulary it was trained with, "
+            "with --vocab if it is elsewhere."
+        )
+
+
+def identity(model: bytes, external: "ExternalModel | None") -> dict[str, Any]:
+    """What decides the files."""
+    from pipeline.vocabulary.tokenizer import load_tokenizer
+
+    if external is None:
+        return {"vocabulary": load_tokenizer(model).sha256}
+    from albert_tf.runs.checkpoints import arrays_sha256
+
+    return {
+        "vocabulary": load_tokenizer(model).sha256,
+        "model": dataclasses.asdict(external.config),
+        "weights": arrays_sha256(external.weights),
+    }
+
+
+def write(
+    output: Path,
+    model: bytes,
+    external: "ExternalModel | None",
+    *,
+    asked: "Normalization",
+    vocabulary: "ExternalVocabulary",
+) -> None:
+    """Write the weights, if there are any, and the vocabulary, its manifest last."""
+    from pipeline.vocabulary.writing import imported_manifest, write_vocabulary
+
+    if external is not None:
+        from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
+
+        write_json(output / MODEL_CONFIG, dataclasses.asdict(external.config))
+        checkpoint = Checkpoint(external.weights, {}, {"step": 0})
+        save_checkpoint(output, checkpoint, is_best=False)
+    manifest = imported_manifest(model, vocabulary.model, **asked._asdict())
+    write_vocabulary(model, manifest, output=output)
+
+
+def summary(
+    output: Path,
+    external: "ExternalModel | None",
+    *,
+    asked: "Normalization",
+    model: bytes,
+    before: "ExternalVocabulary",
+) -> list[str]:
+    """What was made, and what to type next."""
+    from pipeline.vocabulary.tokenizer import load_tokenizer
+
+    lines = list(external.notes) if external else []
+    if model == before.model:
+        lines.append("The vocabulary has its normalization inside already.")
+    else:
+        words = (
+            "capital letters kept" if asked.cased else "lower case",
+            "accents kept" if asked.keep_accents else "without accents",
+        )
+        lines.append(f"Written into {SPM_MODEL}: {', '.join(words)}.")
+    size = load_tokenizer(model).vocab_size
+    if external is None:
+        lines.append(f"{output}: {size:,} pieces; give it to make-data as --vocab.")
+        return lines
+    config = external.config
+    lines.append(
+        f"{output}: {config.num_hidden_layers} layers of width {config.hidden_size}, "
+        f"{size:,} pieces; make data with --vocab {output}, then train on it with "
+        f"--init-from {output}."
+    )
+    return lines

@@ -1,0 +1,79 @@
+"""`albert inspect`: what a data set is, and whether it is whole."""
+
+import itertools
+from pathlib import Path
+
+import click
+
+from cli.support.console import Console
+from cli.support.options import UserPath
+from schemas.errors import AlbertError
+from schemas.layout import EVAL, TRAIN
+from schemas.manifest import DatasetManifest, read_manifest
+from schemas.readable import counted
+
+
+@click.command(epilog="Example:  albert inspect data --examples 2 --verify")
+@click.argument("data", type=UserPath(path_type=Path))
+@click.option(
+    "--examples",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Examples to show.",
+)
+@click.option(
+    "--split",
+    default=TRAIN,
+    show_default=True,
+    type=click.Choice([TRAIN, EVAL]),
+    help="Where the examples are taken from.",
+)
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Hash every file again and hold every record against the feature table.",
+)
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def inspect(data: Path, examples: int, split: str, verify: bool, debug: bool) -> None:
+    """Show what a data set is, with examples.
+
+    A masked token stands in brackets, [MASK] or what replaced it; below it the text is
+    restored, with what was masked in guillemets.
+    """
+    from pipeline.dataset.data_card import data_card
+    from pipeline.dataset.example_view import show_example
+    from pipeline.dataset.verification import load_vocabulary, read_examples
+
+    manifest = read_manifest(data)
+    if verify:
+        check_files(data, manifest)
+    tokenizer = load_vocabulary(data, manifest)
+    click.echo(data_card(manifest))
+    if examples and not any(f.examples for f in manifest.shard_files(split, 0)):
+        click.echo(f"{data} has no examples in its {split} split.")
+    records = read_examples(data, manifest, split=split, copy=0)
+    for features in itertools.islice(records, examples):
+        task = manifest.config.sentence_task
+        click.echo(show_example(features, tokenizer.piece, task=task) + "\n")
+    if verify:
+        click.echo(
+            f"{data} is whole: {counted(len(manifest.shards), 'file')} verified."
+        )
+
+
+def check_files(data: Path, manifest: DatasetManifest) -> None:
+    """Hash and read every file of a data set, and say what is wrong with each.
+
+    Raises:
+        AlbertError: Something is.
+    """
+    from pipeline.dataset.verification import verify
+
+    total = sum(shard.bytes for shard in manifest.shards)
+    with Console(quiet=False).bar("verifying", total=total, unit="B") as bar:
+        problems = list(verify(data, manifest, progress=bar.to))
+    for problem in problems:
+        click.echo(problem)
+    if problems:
+        raise AlbertError(f"{data} is damaged; make it again with --overwrite.")

@@ -1,0 +1,395 @@
+"""`albert make-data`: raw text and a vocabulary to TFRecords."""
+
+import contextlib
+import dataclasses
+import functools
+import logging
+import math
+import os
+import shlex
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import click
+
+from cli.support import output_folder, remote_output
+from cli.support.console import Bar, Console, hearing_interrupts, watching
+from cli.support.options import (
+    Folder,
+    UserPath,
+    common_options,
+    config_options,
+    find_given_inputs,
+    input_options,
+    input_settings,
+    refuse_stray,
+    settings_line,
+    take_config,
+)
+from pipeline.reading.formats import KINDS
+from pipeline.storage import files
+from schemas.config import DataConfig, ResolvedDataConfig
+from schemas.errors import SettingError
+from schemas.json_file import parse_json
+from schemas.layout import EVAL, MANIFEST, TRAIN
+from schemas.manifest import DatasetManifest, parse_manifest
+from schemas.readable import counted, duration, prefixed
+
+if TYPE_CHECKING:
+    from pipeline.job.runners import Runner
+    from pipeline.reading.inputs import InputFile
+
+# With fewer held-out examples, accuracies are uncertain by more than 7 points.
+ENOUGH_HELD_OUT = 200
+# No more of the documents are advised to be held out.
+GREATEST_SHARE = 0.5
+
+
+@click.command(
+    "make-data",
+    epilog="Example:  albert make-data --wikipedia enwiki.xml.bz2 --books novels/ "
+    "--vocab vocab --output data",
+)
+@input_options
+@click.option(
+    "--vocab",
+    required=True,
+    type=UserPath(readable=False),
+    metavar="DIR|FILE",
+    help="Vocabulary made by albert vocab, or its spiece.model.",
+)
+@config_options(DataConfig)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    show_default="as many as the text keeps busy, up to all cores",
+    help="Worker processes; never changes the result.",
+)
+@click.option(
+    "--runner",
+    default="FnApiRunner",
+    show_default=True,
+    metavar="NAME",
+    help="Where the job runs: FnApiRunner here; DataflowRunner, FlinkRunner, "
+    "SparkRunner and PortableRunner take Beam's own options after --.",
+)
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="Print what would be made, how large and how long, and make nothing.",
+)
+@click.argument("beam_options", nargs=-1, metavar="[-- BEAM OPTIONS]")
+@functools.partial(
+    common_options,
+    output=click.option(
+        "--output",
+        type=Folder(may_be_remote=True),
+        help="Folder to write, here or on storage such as gs://bucket/folder.",
+    ),
+)
+def make_data(
+    output: Path | str | None, plan: bool, overwrite: bool, quiet: bool, **values: Any
+) -> None:
+    """Make masked sentence pairs from raw text.
+
+    An Apache Beam job. Writes TFRecord files, a copy of the vocabulary, a data card
+    and, as the last file, manifest.json. The same inputs and settings give the same
+    bytes, wherever it runs.
+    """
+    start = time.monotonic()
+    console = Console(quiet=quiet)
+    debug = values.pop("debug")
+    refuse_stray(values["beam_options"])
+    config = take_config(DataConfig, values)
+    if plan:
+        task = gather(values, config, console)
+        for line in plan_lines(task):
+            console.say(line)
+        return
+    if output is None:
+        raise SettingError("--output: name the folder to write.")
+    with contextlib.nullcontext() if debug else silent_logging():
+        runner = take_runner(values, output=str(output))
+        task = gather(values, config, console)
+        with claim(task, output, runner=runner, overwrite=overwrite) as finished:
+            if finished:
+                console.say(f"{output} is finished already; nothing to do.")
+                return
+            run_job(task, output, runner=runner, console=console)
+    if runner.is_dry:
+        console.say("Beam has checked the job; nothing was submitted (--dry_run).")
+        return
+    path = files.join(output, MANIFEST)
+    manifest = parse_manifest(parse_json(files.read_whole(path), path), output)
+    for line in closing_lines(manifest, output, time.monotonic() - start):
+        console.say(line)
+
+
+@contextlib.contextmanager
+def silent_logging() -> Iterator[None]:
+    """Keep out of sight what Beam logs; what matters comes as an exception.
+
+    Beam tells of parts that are not installed and not used, and its servers of every
+    worker that goes.
+    """
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+class Task(NamedTuple):
+    """All that decides what is made.
+
+    Attributes:
+        inputs: The recognised files.
+        config: Settings as resolved.
+        model: The SentencePiece model.
+        given: The settings as config.json records them.
+        workers: Processes, where they run on this machine.
+        passed_over: Files beside the inputs that are not read.
+    """
+
+    inputs: "list[InputFile]"
+    config: ResolvedDataConfig
+    model: bytes
+    given: dict[str, Any]
+    workers: int
+    passed_over: int
+
+
+def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task:
+    """Read the vocabulary, find the inputs, derive what was left to be derived."""
+    from pipeline.job.estimate import busy_workers
+    from pipeline.vocabulary.importing import normalization_warning
+    from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+
+    model = read_model(values["vocab"])
+    if warning := normalization_warning(load_tokenizer(model), vocab=values["vocab"]):
+        console.say(f"Warning: {warning}")
+    inputs, passed_over = find_given_inputs(values, console)
+    text_bytes = sum(file.text_bytes for file in inputs)
+    resolved = config.resolved(input_bytes=text_bytes)
+    settings = dataclasses.asdict(resolved)
+    derived = {n: v for n, v in settings.items() if getattr(config, n) is None}
+    if derived:
+        console.say(f"derived: {settings_line(derived)}")
+    vocab = os.path.abspath(values["vocab"])
+    given = {**input_settings(values), "vocab": vocab, **settings}
+    workers = values["workers"] or min(
+        os.cpu_count() or 1, busy_workers(text_bytes, copies=resolved.dupe_factor)
+    )
+    return Task(inputs, resolved, model, given, workers, passed_over)
+
+
+def take_runner(values: dict[str, Any], *, output: str) -> "Runner":
+    """Where the job runs, refused at once where it could not end well."""
+    from pipeline.job.runners import check_places, choose_runner
+
+    runner = choose_runner(values["runner"], values["beam_options"])
+    check_places(
+        runner,
+        output=output,
+        inputs=[path for kind in KINDS for path in values[kind]],
+        workers=values["workers"],
+    )
+    return runner
+
+
+@contextlib.contextmanager
+def claim(
+    task: Task, output: Path | str, *, runner: "Runner", overwrite: bool
+) -> Iterator[bool]:
+    """Take the output, wherever it is; gives whether it is finished already."""
+    from pipeline.vocabulary.tokenizer import load_tokenizer
+
+    if runner.is_dry:
+        yield False
+        return
+    record: dict[str, Any] = {
+        "settings": task.given,
+        "identity": {
+            **dataclasses.asdict(task.config),
+            "vocab": load_tokenizer(task.model).sha256,
+            "inputs": [file.describe() for file in task.inputs],
+        },
+        "overwrite": overwrite,
+    }
+    if isinstance(output, str):
+        yield remote_output.claim(output, output_folder.MAKE_DATA, **record)
+        return
+    with output_folder.claim(output, output_folder.MAKE_DATA, **record) as finished:
+        yield finished
+
+
+def run_job(
+    task: Task, output: Path | str, *, runner: "Runner", console: Console
+) -> None:
+    """Run the job with a progress bar for reading and then one for writing."""
+    from pipeline.job.make_data import make_data as make
+
+    run = functools.partial(
+        make,
+        task.inputs,
+        task.config,
+        model=task.model,
+        output=output,
+        workers=task.workers,
+        runner=runner,
+        passed_over=task.passed_over,
+    )
+    if runner.is_dry:
+        run()
+        return
+    with (
+        JobBars(task, output, console) as bars,
+        watching(bars.look),
+        hearing_interrupts(console),
+    ):
+        run()
+
+
+class JobBars:
+    """A bar for reading and, once that has ended, one for writing."""
+
+    def __init__(self, task: Task, output: Path | str, console: Console) -> None:
+        from pipeline.dataset.shard_plan import plan_shards
+        from pipeline.job.progress import ProgressReader
+
+        self._progress = ProgressReader(output)
+        self._console = console
+        self._shards = len(plan_shards(task.config).shard_numbers())
+        self._total = sum(file.text_bytes for file in task.inputs)
+        self._reading = console.bar("reading", total=self._total, unit="B")
+        self._writing: Bar | None = None
+
+    def look(self) -> None:
+        """Show how far the job is."""
+        progress = self._progress.poll()
+        if self._writing is None:
+            note = counted(progress.documents, "document")
+            self._reading.to(min(progress.read_bytes, self._total), note=note)
+            if progress.read_bytes < self._total:
+                return
+            # Only now, so that the time left is that of writing.
+            self._writing = self._console.bar(
+                "writing", total=self._shards, unit="shard"
+            )
+        examples = counted(progress.examples, "example")
+        size = prefixed(progress.written_bytes, "B")
+        self._writing.to(progress.shards, note=f"{examples}, {size}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for bar in (self._reading, self._writing):
+            if bar is not None:
+                bar.close()
+
+
+def plan_lines(task: Task) -> list[str]:
+    """What is to be expected of a job, measured on a sample of its inputs."""
+    from pipeline.dataset.shard_plan import plan_shards
+    from pipeline.job.estimate import estimate
+    from pipeline.reading.splits import plan_splits
+    from pipeline.vocabulary.tokenizer import load_tokenizer
+
+    tokenizer = load_tokenizer(task.model)
+    expected = estimate(task.inputs, task.config, tokenizer=tokenizer)
+    shards = plan_shards(task.config)
+    return [
+        f"plan: {counted(len(plan_splits(task.inputs)), 'split')} to read, "
+        f"{counted(shards.train_shards, 'shard')} to train on and "
+        f"{shards.eval_shards:,} held out, {counted(shards.copies, 'copy', 'copies')}",
+        f"about {counted(expected.examples, 'example')} in "
+        f"{prefixed(expected.output_bytes, 'B')}, and "
+        f"{prefixed(expected.waiting_bytes, 'B')} of disk while it runs",
+        f"about {duration(expected.seconds(task.workers))} with "
+        f"{counted(task.workers, 'worker')} on this machine, "
+        f"{duration(expected.cpu_seconds)} of a core, judging by "
+        f"{prefixed(expected.sample_bytes, 'B')} of the text",
+    ]
+
+
+def closing_lines(
+    manifest: DatasetManifest, output: Path | str, seconds: float
+) -> Iterator[str]:
+    """What is said at the end of the job."""
+    from pipeline.reading.counts import describe_counts
+
+    yield summary(manifest, output, seconds)
+    yield from describe_counts(manifest.dropped, manifest.changed)
+    if advice := eval_advice(manifest):
+        yield advice
+    if step := next_step(output):
+        yield step
+
+
+def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> str:
+    """The line at the end of the job."""
+    train = manifest.splits[TRAIN]
+    eval_split = manifest.splits[EVAL]
+    examples = sum(copy["examples"] for copy in train["copies"])
+    tokens = sum(copy["tokens"] for copy in train["copies"])
+    held_out = sum(copy["examples"] for copy in eval_split["copies"])
+    return (
+        f"{output}: {counted(train['documents'], 'document')} in "
+        f"{counted(len(train['copies']), 'copy', 'copies')}, "
+        f"{counted(examples, 'example')}, {counted(tokens, 'token')}; "
+        f"{counted(held_out, 'held-out example')} of "
+        f"{counted(eval_split['documents'], 'document')}; {duration(seconds)}"
+    )
+
+
+def next_step(output: Path | str) -> str:
+    """The command to type next, quoted for the shell; empty for a remote data set."""
+    if isinstance(output, str):
+        return ""
+    return f"next: albert pretrain --data {shlex.quote(str(output))} --output run"
+
+
+def eval_advice(manifest: DatasetManifest) -> str:
+    """What to say of a held-out split too small to measure on; empty if it is not."""
+    fraction = manifest.config.eval_fraction
+    held_out = sum(copy["examples"] for copy in manifest.splits[EVAL]["copies"])
+    if not fraction or held_out >= ENOUGH_HELD_OUT:
+        return ""
+    said = f"Only {counted(held_out, 'held-out example')}, few to measure on"
+    enough = enough_held_out(
+        sum(split["documents"] for split in manifest.splits.values()),
+        examples=manifest.splits[TRAIN]["copies"][0]["examples"] + held_out,
+        tried=fraction,
+    )
+    if enough is None:
+        return f"{said}; more text, or shorter documents, would give more."
+    return f"{said}; --eval-fraction {enough:g} would give {ENOUGH_HELD_OUT} or more."
+
+
+def enough_held_out(documents: int, *, examples: int, tried: float) -> float | None:
+    """The share of the documents that holds out enough examples; None if too many.
+
+    Whole documents are held out, each with the probability of this share. So that the
+    number is hardly ever too small, it is three standard deviations above it, and three
+    documents more.
+
+    Args:
+        documents: How many there are.
+        examples: Of one copy of all of them.
+        tried: A share that was too small.
+
+    >>> enough_held_out(10_000, examples=50_000, tried=0.001)
+    0.0062
+    >>> enough_held_out(3, examples=50_000, tried=0.001) is None
+    True
+    """
+    needed = math.ceil(ENOUGH_HELD_OUT * documents / examples)
+    share = max(2 * tried, (needed + 3 * math.sqrt(needed) + 3) / documents)
+    if share > GREATEST_SHARE:
+        return None
+    place = 1 - math.floor(math.log10(share))
+    return math.ceil(share * 10.0**place) / 10.0**place

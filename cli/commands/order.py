@@ -1,0 +1,87 @@
+"""`albert order`: which of two passages comes first."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.support.asked_model import checkpoint_option
+from cli.support.console import Console
+from cli.support.options import UserPath
+from schemas.errors import AlbertError
+from schemas.readable import percent
+
+if TYPE_CHECKING:
+    from albert_tf.runs.checkpoints import Which
+    from pipeline.queries.passages import PassagePair
+
+
+@click.command(
+    epilog='Example:  albert order run "She opened the letter." "Then she read it."'
+)
+@click.argument("model", type=UserPath(path_type=Path))
+@click.argument("first")
+@click.argument("second")
+@checkpoint_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--quiet", is_flag=True, help="Do not say that passages were cut.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def order(
+    model: Path,
+    first: str,
+    second: str,
+    checkpoint: "Which",
+    as_json: bool,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Say which of two passages comes first.
+
+    MODEL is a run or an export whose sentence task is sop. Of passages that together
+    are too long for it, the end of FIRST and the beginning of SECOND are compared.
+    """
+    from cli.support.asked_model import open_model, vocabulary_for_text
+    from pipeline.queries.passages import pair_passages
+
+    tokenizer = vocabulary_for_text(model)
+    asked = open_model(model, tokenizer, which=checkpoint)
+    task = asked.model.config.sentence_task
+    if task != "sop":
+        raise AlbertError(
+            f"{model} has no sentence-order head: its sentence task is {task}; give a "
+            "model trained on pairs of --sentence-task sop."
+        )
+    pair = pair_passages(first, second, tokenizer, max_seq_length=asked.max_seq_length)
+    if pair.tokens_read != pair.tokens:
+        Console(quiet=quiet).say(cut_text(pair, longest=asked.max_seq_length))
+    from albert_tf.inference.predictions import in_order_probability
+
+    probability = in_order_probability(asked.model, pair.input_ids)
+    answer = {
+        "in_order": probability >= 0.5,
+        "probability_in_order": probability,
+        "pieces": pair.tokens,
+        "pieces_read": pair.tokens_read,
+    }
+    click.echo(json.dumps(answer) if as_json else shown(probability))
+
+
+def cut_text(pair: "PassagePair", *, longest: int) -> str:
+    """What is said of passages that together are too long."""
+    (first, second), (first_read, second_read) = pair.tokens, pair.tokens_read
+    return (
+        f"The passages are longer than the {longest} tokens that the model reads: "
+        f"compared are the last {first_read} of FIRST's {first} and the first "
+        f"{second_read} of SECOND's {second}."
+    )
+
+
+def shown(probability: float) -> str:
+    """The answer for a person.
+
+    >>> shown(0.25)
+    'SECOND comes first: 75.0% sure.'
+    """
+    name = "FIRST" if probability >= 0.5 else "SECOND"
+    return f"{name} comes first: {percent(max(probability, 1 - probability))} sure."

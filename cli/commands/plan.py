@@ -1,0 +1,287 @@
+"""`albert plan`: what a run will take, before it is begun."""
+
+import functools
+import json
+import operator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.support.architecture import model_options, resolve_model
+from cli.support.console import silent_stderr
+from cli.support.options import UserPath, config_options
+from schemas.config import (
+    DataConfig,
+    ModelConfig,
+    Precision,
+    ResolvedDataConfig,
+    TrainConfig,
+    flag_name,
+)
+from schemas.errors import SettingError
+from schemas.layout import TRAIN
+from schemas.manifest import DatasetManifest, read_manifest
+from schemas.readable import duration, percent, prefixed, rounded
+
+if TYPE_CHECKING:
+    from albert_tf.planning.training_plan import Machine
+
+# What the data set decides.
+DATA_FIELDS = ("max_seq_length", "max_predictions_per_seq")
+
+# What people call the parts of parameters and of operations.
+PARTS = {
+    "parameters": {
+        "embeddings": "embeddings",
+        "projection": "projection E to H",
+        "attention": "attention",
+        "ffn": "FFN",
+        "pooler": "pooler",
+        "masked_lm_head": "masked-LM head",
+        "sentence_head": "sentence head",
+    },
+    "forward_flops": {
+        "projection": "projection E to H",
+        "layers": "layers",
+        "attention_scores": "attention scores",
+        "masked_lm_head": "masked-LM head",
+        "sentence_head": "pooler, sentence head",
+    },
+}
+
+Show = Callable[[float], str]
+
+
+@click.command(epilog="Example:  albert plan --model large --measure")
+@model_options
+@click.option(
+    "--data",
+    type=UserPath(file_okay=False, path_type=Path),
+    help="Data set that gives vocabulary, sentence task and both lengths.",
+)
+@config_options(DataConfig, only=DATA_FIELDS)
+@config_options(TrainConfig, only=("batch_size", "steps", "precision"))
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SEQUENCES",
+    help="Tell the time for so many sequences a second.",
+)
+@click.option(
+    "--flops",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="OPERATIONS",
+    help="Tell the time for so many operations a second, such as 4e14.",
+)
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Tell the time for this machine: time a few steps of the model now.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def plan(
+    model: str,
+    overrides: tuple[str, ...],
+    data: Path | None,
+    batch_size: int,
+    steps: int,
+    precision: Precision,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Tell what training takes: parameters, operations, memory, time.
+
+    Beside it stands the BERT of the same shape, which shares no weights and whose
+    embeddings are as wide as its layers: sharing shrinks parameters, not computation.
+    """
+    from albert_tf.planning.training_plan import plan as make_plan
+
+    manifest = read_manifest(data) if data is not None else None
+    config = resolve_model(model, overrides, manifest)
+    shape = _shape(config, data, manifest)
+    train = TrainConfig(batch_size=batch_size, steps=steps, precision=precision)
+    machines = _machines(config, shape, train, values)
+    figures = make_plan(config, shape, train, machines)
+    if manifest is not None:
+        examples = manifest.num_examples(TRAIN)
+        figures["passes_over_data"] = figures["sequences"] / examples
+    click.echo(json.dumps(figures) if as_json else table(figures))
+
+
+def _shape(
+    config: ModelConfig, data: Path | None, manifest: DatasetManifest | None
+) -> ResolvedDataConfig:
+    """The settings of the examples, those of the data set if there is one.
+
+    Raises:
+        SettingError: They are given twice, or the sequences are too long.
+    """
+    from albert_tf.data.data_check import check_has_training_examples, check_model_fits
+
+    context = click.get_current_context()
+    if data is None or manifest is None:
+        values = {name: context.params[name] for name in DATA_FIELDS}
+        shape = DataConfig(**values).resolved(input_bytes=0)
+        if shape.max_seq_length > config.max_position_embeddings:
+            raise SettingError(
+                f"--max-seq-length must be at most the model's max_position_embeddings "
+                f"{config.max_position_embeddings}, not {shape.max_seq_length}; give "
+                f"--set max_position_embeddings={shape.max_seq_length}."
+            )
+        return shape
+    given = click.core.ParameterSource.COMMANDLINE
+    for name in DATA_FIELDS:
+        if context.get_parameter_source(name) is given:
+            raise SettingError(
+                f"{flag_name(name)} follows from --data; leave one of them out."
+            )
+    check_model_fits(config, manifest, data=data)
+    check_has_training_examples(manifest, data=data)
+    return manifest.config
+
+
+def _machines(
+    config: ModelConfig,
+    shape: ResolvedDataConfig,
+    train: TrainConfig,
+    asked: dict[str, Any],
+) -> "list[Machine]":
+    """What to tell the time for: what was asked for, else two known accelerators.
+
+    Raises:
+        SettingError: More than one was asked for.
+    """
+    from albert_tf.planning.training_plan import Machine, accelerators
+
+    given = [name for name in ("rate", "flops", "measure") if asked[name]]
+    if len(given) > 1:
+        flags = " and ".join(f"--{name}" for name in given)
+        raise SettingError(f"{flags} cannot be given together; choose one.")
+    if asked["rate"]:
+        return [_machine_of_rate(asked["rate"], config, shape)]
+    if asked["flops"]:
+        return [Machine(f"{prefixed(asked['flops'], 'FLOP')}/s", asked["flops"])]
+    if not asked["measure"]:
+        return accelerators()
+    with silent_stderr():
+        from albert_tf.training.measured_step import step_seconds
+
+        rate = train.batch_size / step_seconds(config, shape, train)
+    return [_machine_of_rate(rate, config, shape, name="this machine, ")]
+
+
+def _machine_of_rate(
+    rate: float, config: ModelConfig, shape: DataConfig, *, name: str = ""
+) -> "Machine":
+    """A machine that trains on so many sequences a second."""
+    from albert_tf.planning.compute_cost import training_flops
+    from albert_tf.planning.training_plan import Machine
+
+    flops = rate * training_flops(
+        config,
+        length=shape.max_seq_length,
+        predictions=shape.max_predictions_per_seq or 0,
+    )
+    described = f"{name}{rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s"
+    return Machine(described, flops)
+
+
+def table(figures: dict[str, Any]) -> str:
+    """A plan for a person."""
+    costs = figures["models"]
+    rows = [("", *costs, "")]
+    rows += _parts("parameters", costs, "parameters", show=_whole)
+    rows.append(_row("encoder and pooler", costs, "encoder_parameters", show=_whole))
+    rows += _parts("forward MFLOP/token", costs, "forward_flops", show=_mega)
+    rows.append(_row("training MFLOP/token", costs, "step_flops", show=_mega))
+    rows.append(_row("  with --recompute", costs, "step_flops_recomputed", show=_mega))
+    rows.append(_row("weights and optimizer", costs, "state_bytes", show=_bytes))
+    rows.append(
+        _row("activations of a sequence", costs, "activation_bytes", show=_bytes)
+    )
+    rows.append(
+        _row("  with --recompute", costs, "activation_bytes_recomputed", show=_bytes)
+    )
+    rows.append(_row("whole run", costs, "training_flops", show=_flops))
+    for machine, days in figures["days"].items():
+        rows.append(_row(f"  {machine}", days, show=_days))
+    return "\n".join([_run_line(figures), "", *_aligned(rows), "", *_remarks(figures)])
+
+
+def _run_line(figures: dict[str, Any]) -> str:
+    """What the run consists of."""
+    line = (
+        f"{figures['steps']:,} steps of {figures['batch_size']:,} sequences of "
+        f"{figures['max_seq_length']} tokens, {figures['max_predictions_per_seq']} of "
+        f"them predicted: {figures['tokens']:,} tokens"
+    )
+    if "passes_over_data" in figures:
+        line += f", {figures['passes_over_data']:.2f} times the data set"
+    return f"{line}; {figures['precision']}."
+
+
+def _remarks(figures: dict[str, Any]) -> Iterator[str]:
+    """What the figures count, and what they show."""
+    yield "FLOP: those of matrix products, a multiplication with its addition as two."
+    yield "Training is three times forward; with --recompute once more for the layers."
+    if len(figures["models"]) == 2:
+        (name, ours), (bert, theirs) = figures["models"].items()
+        weights = ours["parameters"]["total"] / theirs["parameters"]["total"]
+        work = ours["step_flops"] / theirs["step_flops"]
+        yield f"{name}: {percent(weights)} of the parameters of {bert}, {percent(work)}"
+        yield "of its computation. Layers that share weights are still computed one by"
+        yield "one; only narrower embeddings save operations."
+
+
+def _parts(
+    label: str, costs: dict[str, Any], key: str, *, show: Show
+) -> Iterator[tuple[str, ...]]:
+    """The row of a total, and those of its parts."""
+    yield _row(label, costs, key, "total", show=show)
+    for part in next(iter(costs.values()))[key]:
+        if part != "total" and any(cost[key][part] for cost in costs.values()):
+            yield _row(f"  {PARTS[key][part]}", costs, key, part, show=show)
+
+
+def _row(label: str, costs: dict[str, Any], *path: str, show: Show) -> tuple[str, ...]:
+    """One figure of each model, and the first as a share of the second."""
+    figures = [functools.reduce(operator.getitem, path, c) for c in costs.values()]
+    has_share = len(figures) == 2 and figures[1]
+    share = percent(figures[0] / figures[1]) if has_share else ""
+    return (label, *map(show, figures), share)
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows in columns, the labels at the left and the figures at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [label.ljust(widths[0])]
+            + [f.rjust(width) for f, width in zip(rest, widths[1:], strict=True)]
+        ).rstrip()
+        for label, *rest in rows
+    ]
+
+
+def _whole(number: float) -> str:
+    return f"{number:,}"
+
+
+def _mega(number: float) -> str:
+    return f"{number / 1e6:,.1f}"
+
+
+def _bytes(number: float) -> str:
+    mebibytes = number / 2**20
+    return f"{mebibytes:.0f} MiB" if mebibytes < 1024 else f"{mebibytes / 1024:.1f} GiB"
+
+
+def _flops(number: float) -> str:
+    return f"{number:.2e} FLOP"
+
+
+def _days(number: float) -> str:
+    return duration(number * 86400)

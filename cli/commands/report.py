@@ -1,0 +1,133 @@
+"""`albert report`: data sets and runs on one page for people."""
+
+import os
+from pathlib import Path
+
+import click
+
+from cli.support.options import UserPath
+from schemas.errors import AlbertError, SettingError
+from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG
+from schemas.readable import prefixed
+from schemas.report import Section
+
+
+@click.command(epilog="Example:  albert report data run --output report.html")
+@click.argument(
+    "paths",
+    metavar="PATH...",
+    nargs=-1,
+    required=True,
+    type=UserPath(path_type=Path),
+)
+@click.option(
+    "--output",
+    default="report.html",
+    show_default=True,
+    type=UserPath(path_type=Path),
+    help="HTML file to write; an earlier one is replaced.",
+)
+@click.option(
+    "--examples",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=0, max=100),
+    help="Examples to show of each data set.",
+)
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def report(paths: tuple[Path, ...], output: Path, examples: int, debug: bool) -> None:
+    """Write one HTML page about data and runs.
+
+    PATH is the folder of a data set or of a run, which may still be training; several
+    runs are drawn into the same plots. The page needs no network and no other file.
+    """
+    check_output(output)
+    sections = find_sections(paths, examples=examples)
+
+    from cli.report.page import page
+    from schemas.json_file import write_text
+
+    text = page(sections)
+    write_text(output, text)
+    click.echo(f"{output}: {prefixed(len(text.encode()), 'B')}.")
+
+
+def check_output(output: Path) -> None:
+    """Refuse to write where no report should be.
+
+    Raises:
+        SettingError: The path is a folder, lies in none, or is not that of a page.
+    """
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise SettingError(f"--output: {output} must end with .html.")
+    if os.path.isdir(output):
+        raise SettingError(f"--output: {output} is a folder; give a file in it.")
+    if not os.path.isdir(output.parent):
+        raise SettingError(
+            f"--output: there is no folder {output.parent}; make it first."
+        )
+
+
+def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
+    """A section for each data set, then one for all runs.
+
+    Raises:
+        AlbertError: A folder is neither, or its files cannot be read.
+    """
+    once = {os.path.abspath(path): path for path in paths}
+    titles = titles_of(list(once.values()))
+    kinds = {path: is_run(path) for path in titles}
+    sections, runs = [], []
+    for path, title in titles.items():
+        if kinds[path]:
+            from albert_tf.runs.run_record import read_run
+
+            runs.append(read_run(path, title=title))
+        else:
+            from pipeline.dataset.report import dataset_section
+
+            sections.append(dataset_section(path, title=title, examples=examples))
+    if runs:
+        from albert_tf.reporting.run_report import runs_section
+
+        sections.append(runs_section(runs))
+    return sections
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is a run; else it is a data set.
+
+    Raises:
+        AlbertError: It is neither.
+    """
+    if not os.path.isdir(path):
+        raise AlbertError(
+            f"{path} is not a folder; give that of a data set or of a run."
+        )
+    if any((path / name).exists() for name in (MODEL_CONFIG, METRICS)):
+        return True
+    if not (path / MANIFEST).exists():
+        raise AlbertError(
+            f"{path} is neither a finished data set of albert make-data nor a run of "
+            "albert pretrain; give the folder that one of them wrote."
+        )
+    return False
+
+
+def titles_of(paths: list[Path]) -> dict[Path, str]:
+    """The name of each folder, with as many of its parents as make it unique.
+
+    >>> list(titles_of([Path("a/run"), Path("b/run"), Path("data")]).values())
+    ['a/run', 'b/run', 'data']
+    """
+    parts = {path: Path(os.path.abspath(path)).parts for path in paths}
+    depth = 1
+    while depth < max(map(len, parts.values())):
+        if len({names[-depth:] for names in parts.values()}) == len(paths):
+            break
+        depth += 1
+    lasts = [names[-1] for names in parts.values()]
+    return {
+        path: "/".join(names[-(depth if lasts.count(names[-1]) > 1 else 1) :])
+        for path, names in parts.items()
+    }

@@ -1,0 +1,131 @@
+"""`albert vocab`: raw text to a SentencePiece model."""
+
+import dataclasses
+import itertools
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.support import output_folder
+from cli.support.console import Console
+from cli.support.options import (
+    GivenInputs,
+    common_options,
+    config_options,
+    find_given_inputs,
+    input_options,
+    input_settings,
+    refuse_stray,
+    take_config,
+    workers_option,
+)
+from schemas.config import VocabConfig
+
+
+@click.command(
+    epilog="Example:  albert vocab --wikipedia enwiki.xml.bz2 --books novels/ "
+    "--output vocab",
+    # For a sentence of our own about them.
+    context_settings={"allow_extra_args": True},
+)
+@input_options
+@config_options(VocabConfig)
+@workers_option
+@common_options
+def vocab(
+    output: Path, workers: int, overwrite: bool, quiet: bool, **values: Any
+) -> None:
+    """Train a SentencePiece vocabulary on raw text.
+
+    Writes spiece.model, which holds the text normalization too, and files by which
+    the folder loads in Hugging Face's AutoTokenizer; manifest.json says how large the
+    sample was and how held-out sentences fare.
+    """
+    from pipeline.reading.counts import describe_counts
+
+    start = time.monotonic()
+    console = Console(quiet=quiet)
+    values.pop("debug")
+    config = take_config(VocabConfig, values)
+    refuse_stray(click.get_current_context().args)
+    given = find_given_inputs(values, console)
+    settings = {
+        **input_settings(values),
+        **dataclasses.asdict(config),
+    }
+    identity = dataclasses.asdict(config) | {
+        "inputs": [f.describe() for f in given.files]
+    }
+    with output_folder.claim(
+        output,
+        output_folder.VOCAB,
+        settings=settings,
+        identity=identity,
+        overwrite=overwrite,
+    ) as finished:
+        if finished:
+            console.say(f"{output} is finished already; nothing to do.")
+            return
+        manifest = _make(given, config, output=output, workers=workers, console=console)
+    card = manifest["card"]
+    console.say(
+        f"{output}: {config.vocab_size:,} tokens; on {card['held_out_sentences']:,} "
+        f"held-out sentences {card['pieces_per_word']:.2f} tokens a word, "
+        f"{card['unknown_rate']:.3%} unknown; {time.monotonic() - start:.0f} s"
+    )
+    for line in describe_counts(manifest["dropped"], manifest["changed"]):
+        console.say(line)
+    console.say(
+        f"Make data with it: albert make-data ... --vocab {output} --output data"
+    )
+
+
+def _make(
+    given: GivenInputs,
+    config: VocabConfig,
+    *,
+    output: Path,
+    workers: int,
+    console: Console,
+) -> dict[str, Any]:
+    """Sample, train and write; returns the manifest."""
+    from pipeline.reading.counts import PASSED_OVER
+    from pipeline.reading.splits import Split, plan_splits
+    from pipeline.vocabulary import accents
+    from pipeline.vocabulary.training import (
+        sample_sentences,
+        train_vocabulary,
+    )
+    from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
+
+    splits = plan_splits(given.files)
+    total = sum(split.text_bytes for split in splits)
+    with console.bar("reading", total=total, unit="B") as bar:
+
+        def on_split(split: Split) -> None:
+            bar.to(bar.done + split.text_bytes)
+
+        text = sample_sentences(splits, config, workers=workers, on_split=on_split)
+    text.counts.dropped[PASSED_OVER] += given.passed_over
+    console.say(
+        f"training on {len(text.train):,} of {text.counts.sentences:,} sentences, "
+        f"about {text.training_seconds:.0f} s and "
+        f"{text.training_memory / 1e9:.1f} GB of memory"
+    )
+    if not config.keep_accents:
+        # Those with the smallest keys: a random part, and the same each time.
+        some = itertools.islice(text.train, accents.ENOUGH_SENTENCES)
+        share = accents.share_of_lost_marks(sentence.text for sentence in some)
+        if warning := accents.warning(share):
+            console.say(f"Warning: {warning}")
+    with console.bar("training", total=100, unit="%") as bar:
+        model = train_vocabulary(
+            text.train,
+            config,
+            on_progress=lambda share: bar.to(round(100 * share)),
+        )
+    manifest = vocabulary_manifest(model, text, config, given.files)
+    write_vocabulary(model, manifest, output=output)
+    return manifest

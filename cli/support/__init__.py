@@ -1,0 +1,17 @@
+"""What several commands share: flags, folders, what a person sees.
+
+    console        What a person sees while a command works: lines and progress bars on
+                   stderr.
+    options        Flags made from the fields of a config, and the flags that all
+                   commands have.
+    architecture   The architecture a command is given: a preset or a file, and fields
+                   changed in it.
+    output_folder  The folder a command writes: recognised, locked, continued or
+                   refused.
+    remote_output  The output of a job on a cluster's storage: recognised, continued or
+                   refused.
+    asked_model    The model that a command asks: its vocabulary, its weights, how much
+                   it reads.
+
+May import: `pipeline`, `albert_tf`, inside functions where they are heavy.
+"""

@@ -1,0 +1,90 @@
+"""The architecture a command is given: a preset or a file, and fields changed in it."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from cli.support.options import UserPath
+from schemas.config import ModelConfig, config_from_dict, plain_type
+from schemas.errors import SettingError
+from schemas.json_file import read_json
+from schemas.manifest import DatasetManifest
+from schemas.presets import PRESETS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def model_options(command: Command) -> Command:
+    """The flags --model and --set."""
+    model = click.option(
+        "--model",
+        default="base",
+        show_default=True,
+        type=UserPath(readable=False),
+        metavar="|".join(PRESETS) + "|FILE.json",
+        help="Architecture.",
+    )
+    overrides = click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Another value for a field of the architecture.",
+    )
+    return model(overrides(command))
+
+
+def resolve_model(
+    model: str, overrides: tuple[str, ...], manifest: DatasetManifest | None
+) -> ModelConfig:
+    """The architecture asked for, with what follows from the data, if there is any.
+
+    Raises:
+        SettingError: A preset, a field or a value is unknown.
+    """
+    if model in PRESETS:
+        values = dataclasses.asdict(PRESETS[model])
+        if manifest is not None:
+            values["sentence_task"] = manifest.config.sentence_task
+    elif Path(model).is_file():
+        values = read_json(model)
+    else:
+        raise SettingError(
+            f"--model must be one of {', '.join(PRESETS)} or a JSON file, not {model}."
+        )
+    values_set = dict(parse_override(override) for override in overrides)
+    if manifest is not None:
+        if "vocab_size" in values_set:
+            raise SettingError("--set: vocab_size follows from the data; leave it out.")
+        values.setdefault("sentence_task", manifest.config.sentence_task)
+        values["vocab_size"] = manifest.vocabulary["size"]
+    return config_from_dict(ModelConfig, values | values_set)
+
+
+def parse_override(override: str) -> tuple[str, Any]:
+    """One FIELD=VALUE.
+
+    >>> parse_override("hidden_size=256"), parse_override("hidden-size=256")
+    (('hidden_size', 256), ('hidden_size', 256))
+
+    Raises:
+        SettingError: It has another form, or names no field of the architecture.
+    """
+    name, equals, text = override.partition("=")
+    name = name.replace("-", "_")
+    fields = {field.name: field for field in dataclasses.fields(ModelConfig)}
+    if not equals or name not in fields:
+        raise SettingError(
+            f"--set takes FIELD=VALUE with a field of {', '.join(fields)}; "
+            f"{override!r} is not."
+        )
+    kind = plain_type(fields[name].type)
+    try:
+        return name, kind(text) if kind in (int, float) else text
+    except ValueError:
+        raise SettingError(
+            f"--set {name} must be of type {kind.__name__}, not {text!r}."
+        ) from None

@@ -1,0 +1,202 @@
+"""The model that a command asks: its vocabulary, its weights, how much it reads."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from cli.support.console import Console, silent_stderr
+from schemas.config import ModelConfig
+from schemas.errors import AlbertError
+from schemas.json_file import read_json
+from schemas.layout import (
+    DATA_MANIFEST,
+    EXPORT_RECORD,
+    HF_TOKENIZER_CONFIG,
+    MODEL_CONFIG,
+    SPM_MODEL,
+)
+
+if TYPE_CHECKING:
+    from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.runs.checkpoints import Which
+    from pipeline.vocabulary.tokenizer import Tokenizer
+    from schemas.manifest import DatasetManifest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def checkpoint_option(command: Command) -> Command:
+    """The flag --checkpoint of every command that reads a run."""
+    return click.option(
+        "--checkpoint",
+        type=click.Choice(["latest", "best"]),
+        default="latest",
+        show_default=True,
+        help="Of a run: its newest weights, or those with the least held-out loss.",
+    )(command)
+
+
+class AskedModel(NamedTuple):
+    """A model ready to be asked.
+
+    Attributes:
+        model: With its trained weights.
+        max_seq_length: Tokens in the longest sequences it was trained on or, where that
+            is not known, in the longest that it takes.
+    """
+
+    model: "AlbertPretrainer"
+    max_seq_length: int
+
+
+def read_vocabulary(path: Path) -> "Tokenizer":
+    """The vocabulary of a run or an export.
+
+    Raises:
+        AlbertError: There is no vocabulary, or another one than the model's.
+    """
+    from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+
+    if not (path / SPM_MODEL).is_file():
+        raise AlbertError(
+            f"{path} has no {SPM_MODEL}, so it is neither a run nor an export; give a "
+            "folder that albert pretrain or albert export has written."
+        )
+    tokenizer = load_tokenizer(read_model(path))
+    for record, expected in _recorded(path):
+        if tokenizer.sha256 != expected:
+            raise AlbertError(
+                f"{path / SPM_MODEL} is not the vocabulary that the model was trained "
+                f"with (its sha256 is {tokenizer.sha256[:12]} and not {expected[:12]}, "
+                f"as {record} has it); put that one back."
+            )
+    return tokenizer
+
+
+def _recorded(path: Path) -> Iterator[tuple[str, str]]:
+    """What says which vocabulary belongs to a model, and its sha256."""
+    from albert_tf.runs.run_record import recorded_manifest
+
+    manifest = recorded_manifest(path)
+    if manifest is not None:
+        yield DATA_MANIFEST, manifest.vocabulary["sha256"]
+    if (path / EXPORT_RECORD).exists():
+        sha256 = read_json(path / EXPORT_RECORD).get("vocabulary_sha256")
+        yield EXPORT_RECORD, sha256 if isinstance(sha256, str) else "nothing"
+
+
+def vocabulary_for_text(path: Path) -> "Tokenizer":
+    """The vocabulary of a run or an export, to read new text with.
+
+    Says so where other programs do more to a text than the vocabulary itself does.
+
+    Raises:
+        AlbertError: There is no vocabulary, or another one than the model's.
+    """
+    from pipeline.core.sentencepiece_proto import has_own_rules
+    from pipeline.vocabulary.importing import missing_normalization
+
+    tokenizer = read_vocabulary(path)
+    is_run = (path / MODEL_CONFIG).exists()
+    if not is_run and not has_own_rules((path / SPM_MODEL).read_bytes()):
+        missing = " and ".join(missing_normalization(tokenizer))
+        if missing:
+            Console(quiet=False).say(
+                f"{path / SPM_MODEL} leaves {missing} to the program around it; albert "
+                f"import {path} makes a run whose vocabulary does it."
+            )
+    return tokenizer
+
+
+def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, path: Path) -> None:
+    """Refuse a vocabulary of another size than the model's.
+
+    Raises:
+        AlbertError: The sizes differ.
+    """
+    if tokenizer.vocab_size != config.vocab_size:
+        raise AlbertError(
+            f"{path / SPM_MODEL} has {tokenizer.vocab_size} pieces and the model "
+            f"{config.vocab_size}; put the vocabulary there that the model was trained "
+            "with."
+        )
+
+
+def open_model(
+    path: Path, tokenizer: "Tokenizer", *, which: "Which" = "latest"
+) -> AskedModel:
+    """The model of a run or an export, once it fits its vocabulary.
+
+    Args:
+        path: The run or the export.
+        tokenizer: Its vocabulary.
+        which: Which checkpoint of a run.
+
+    Raises:
+        AlbertError: It cannot be loaded, or has another number of pieces.
+    """
+    with silent_stderr():
+        from albert_tf.inference.trained_model import load_trained_model
+    model = load_trained_model(path, which=which, say=Console(quiet=False).say)
+    check_sizes(tokenizer, model.config, path=path)
+    return AskedModel(model, longest_trained(path, model.config))
+
+
+def longest_trained(path: Path, config: ModelConfig) -> int:
+    """Tokens in the longest sequences a model was trained on, as far as is known.
+
+    Args:
+        path: A run, which keeps the settings of its data, or an export.
+        config: The architecture.
+
+    Raises:
+        AlbertError: What says so cannot be read.
+    """
+    from albert_tf.runs.run_record import trained_length
+
+    longest = trained_length(path, config)
+    if (path / HF_TOKENIZER_CONFIG).exists():
+        recorded = read_json(path / HF_TOKENIZER_CONFIG).get("model_max_length")
+        if isinstance(recorded, int) and recorded > 0:
+            return min(longest, recorded)
+    return longest
+
+
+def untrained_positions(
+    path: Path, config: ModelConfig, manifest: "DatasetManifest", *, data: Path
+) -> Iterator[str]:
+    """What to say where data are longer than all that a model was trained on.
+
+    Args:
+        path: The run or the export.
+        config: Its architecture.
+        manifest: Of the data set.
+        data: For the sentence.
+    """
+    longest, length = longest_trained(path, config), manifest.config.max_seq_length
+    if longest < length <= config.max_position_embeddings:
+        yield (
+            f"{data} has sequences of {length} tokens and {path} was trained on at "
+            f"most {longest}: the positions after that were never trained."
+        )
+
+
+def other_sentence_task(
+    path: Path, config: ModelConfig, manifest: "DatasetManifest", *, data: Path
+) -> Iterator[str]:
+    """What to say where the labels of data are not those a model was trained on.
+
+    Args:
+        path: The run or the export.
+        config: Its architecture.
+        manifest: Of the data set.
+        data: For the sentence.
+    """
+    task, of_data = config.sentence_task, manifest.config.sentence_task
+    if "none" not in (task, of_data) and task != of_data:
+        yield (
+            f"The sentence task of {path} is {task} and the labels of {data} are of "
+            f"{of_data}: sentence_loss and sentence_accuracy say little."
+        )

@@ -1,0 +1,193 @@
+"""What a person sees while a command works: lines and progress bars on stderr."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Self
+
+import click
+from tqdm import tqdm
+
+from schemas.readable import duration, percent, prefixed
+
+# Between lines of progress where there is no terminal.
+LINE_SECONDS = 10.0
+# No bar appears for what takes less.
+DELAY_SECONDS = 2.0
+
+
+@contextmanager
+def silent_stderr() -> Iterator[None]:
+    """Swallow what native code writes while it is imported.
+
+    TensorFlow reports on the machine then, and no setting stops it; what goes wrong
+    still comes as an exception.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+class Console:
+    """Speaks to the person unless asked to be quiet: lines, and one bar at a time.
+
+    It is a `Progress` of training.
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.is_quiet = quiet
+        self._bar: Bar | None = None
+
+    def say(self, line: str) -> None:
+        """Print a line, above the bar if there is one."""
+        if not self.is_quiet:
+            with tqdm.external_write_mode(file=sys.stderr):
+                click.echo(line, err=True)
+
+    def bar(self, label: str, *, total: int, unit: str = "", done: int = 0) -> "Bar":
+        """A progress bar, or plain lines where there is no terminal."""
+        return Bar(label, total=total, unit=unit, done=done, is_quiet=self.is_quiet)
+
+    def start(self, label: str, *, total: int, done: int = 0) -> None:
+        """Begin a bar of this console, in place of one that is there."""
+        self.close()
+        self._bar = self.bar(label, total=total, done=done)
+
+    def advance(self, amount: int) -> None:
+        """Move the bar on."""
+        if self._bar is not None:
+            self._bar.to(self._bar.done + amount)
+
+    def show(self, status: str, *, is_last: bool = False) -> None:
+        """Show how it stands, beside the bar or as a line."""
+        if self._bar is not None:
+            self._bar.show(status, is_last=is_last)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Bar:
+    """How far one stage is: a bar at a terminal, otherwise a line now and then."""
+
+    def __init__(
+        self, label: str, *, total: int, unit: str, done: int, is_quiet: bool
+    ) -> None:
+        is_terminal = sys.stderr.isatty()
+        self._bar = tqdm(
+            total=total,
+            initial=done,
+            delay=DELAY_SECONDS,
+            disable=is_quiet or not is_terminal,
+            dynamic_ncols=True,
+            bar_format=f"{label} |{{bar}}| {{desc}}".lstrip(),
+        )
+        self._has_lines = not (is_quiet or is_terminal)
+        self._label, self._total, self._unit = label, total, unit
+        self._at_first, self._start = done, time.monotonic()
+        self._last_line = self._start
+        self._status: str | None = None
+        self.done = done
+
+    def to(self, done: int, *, note: str = "") -> None:
+        """Say how much is done by now, with the rate, the time left and a note."""
+        self._bar.update(done - self.done)
+        self.done = done
+        if self._status is None:
+            self._tell(", ".join(filter(None, [*self._figures(), note])))
+
+    def show(self, status: str, *, is_last: bool = False) -> None:
+        """Show this instead of the rate and the time left, from now on.
+
+        Args:
+            status: In about 75 characters, to fit into a terminal.
+            is_last: Show it even if a line was shown just before.
+        """
+        self._status = status
+        self._tell(status, is_last=is_last)
+
+    def close(self) -> None:
+        """Leave it as it is."""
+        self._bar.close()
+
+    def _figures(self) -> Iterator[str]:
+        """The share that is done, the rate where there is a unit, and the time left."""
+        yield percent(self.done / self._total) if self._total else "100%"
+        seconds = time.monotonic() - self._start
+        rate = (self.done - self._at_first) / seconds if seconds else 0.0
+        if rate:
+            if self._unit:
+                yield f"{prefixed(rate, self._unit)}/s"
+            yield f"{duration((self._total - self.done) / rate)} left"
+
+    def _tell(self, text: str, *, is_last: bool = False) -> None:
+        """Write a text beside the bar, or as a line if the last one is long ago."""
+        self._bar.set_description_str(text, refresh=is_last)
+        is_time = time.monotonic() - self._last_line >= LINE_SECONDS
+        if self._has_lines and (is_last or is_time):
+            self._last_line = time.monotonic()
+            click.echo(f"{self._label}: {text}" if self._label else text, err=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+@contextmanager
+def watching(look: Callable[[], None], *, seconds: float = 0.5) -> Iterator[None]:
+    """Call a function regularly from another thread while a block runs."""
+    stop = threading.Event()
+
+    def watch() -> None:
+        while not stop.wait(seconds):
+            look()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def hearing_interrupts(console: Console) -> Iterator[None]:
+    """Say at once that Ctrl-C was heard, since ending what runs may take a moment."""
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() != threading.main_thread():
+        yield
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        console.say("Stopping; what is finished is kept.")
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,303 @@
+"""Flags made from the fields of a config, and the flags that all commands have."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
+
+import click
+
+from cli.support.console import Console
+from pipeline.reading.formats import FORMATS, KINDS
+from pipeline.storage.files import find_files, is_remote, told_of_hashing
+from schemas.config import flag_name, plain_type
+from schemas.errors import SettingError
+from schemas.json_file import read_json
+
+if TYPE_CHECKING:
+    from pipeline.reading.inputs import InputFile
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Config = TypeVar("Config")
+
+# Keys of a written config.json that are not settings.
+RECORD_KEYS = ("command", "albert_version", "identity", "environment")
+
+
+# Files that are passed over and named; the others are only counted.
+SHOWN_NOTES = 5
+
+# The flags for raw text that are not paths.
+INPUT_OPTIONS = ("language", "input_format", "text_key")
+
+
+def config_options(
+    config_class: type, *, only: tuple[str, ...] = ()
+) -> Callable[[Command], Command]:
+    """One flag for each field of a config, or for some, with its default and help."""
+
+    def decorate(command: Command) -> Command:
+        for field in reversed(dataclasses.fields(config_class)):
+            if not only or field.name in only:
+                command = _field_option(field)(command)
+        return command
+
+    return decorate
+
+
+def _field_option(field: "dataclasses.Field[Any]") -> Callable[[Command], Command]:
+    kind = plain_type(field.type)
+    choices = get_args(kind)
+    name = flag_name(field.name)
+    arguments: dict[str, Any] = {
+        "default": field.default,
+        "help": field.metadata["help"],
+        "show_default": field.default is not None,
+    }
+    if kind is bool:
+        return click.option(f"{name}/--no-{name.removeprefix('--')}", **arguments)
+    arguments["type"] = click.Choice(choices) if choices else kind
+    return click.option(name, **arguments)
+
+
+def take_config(config_class: type[Config], values: dict[str, Any]) -> Config:
+    """Take the fields of a config out of a command's values.
+
+    Raises:
+        SettingError: A value breaks a rule.
+    """
+    names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
+    return config_class(**{name: values.pop(name) for name in names})
+
+
+def input_options(command: Command) -> Command:
+    """The flags for raw text."""
+    # Whether a file is readable is told by whoever reads it.
+    path = UserPath(readable=False)
+    paths: dict[str, Any] = {"multiple": True, "metavar": "PATH", "type": path}
+    for option in reversed(
+        (
+            click.option(
+                "--wikipedia",
+                **paths,
+                help="MediaWiki dump as downloaded, wikiextractor output, or articles "
+                "as JSON lines, parquet or CSV. Files, folders, globs; repeatable.",
+            ),
+            click.option(
+                "--books",
+                **paths,
+                help="Books, one a file, plain or from Gutenberg; BookCorpus' files; "
+                "JSON lines, parquet or CSV.",
+            ),
+            click.option(
+                "--text",
+                **paths,
+                help="Any other text: one sentence a line with a blank line between "
+                "documents, running prose, JSON lines, parquet or CSV. A line "
+                "<|endoftext|> or </s> ends a document, and so does ---- with "
+                "--input-format marked; --input-format lines takes one document a "
+                "line.",
+            ),
+            click.option(
+                "--language",
+                metavar="CODE",
+                help="Language of all sentences  [default: what a record names in "
+                "lang, language or url, else what its file names, else en]",
+            ),
+            click.option(
+                "--input-format",
+                type=click.Choice(FORMATS),
+                metavar="FORMAT",
+                help=f"How the files are read: {', '.join(FORMATS)}  [default: "
+                "recognised from content]",
+            ),
+            click.option(
+                "--text-key",
+                metavar="NAME",
+                help="Column or key of the text in parquet, CSV and JSON lines, as a.b "
+                "if nested  [default: text]",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+class UserPath(click.Path):
+    """A path in which ~ is the home folder, also where no shell has replaced it."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """The path, as `click.Path` gives it."""
+        if isinstance(value, str):
+            value = os.path.expanduser(value)
+        return super().convert(value, param, ctx)
+
+
+class Folder(UserPath):
+    """A folder to write: on this machine or, if allowed, on a cluster's storage."""
+
+    def __init__(self, *, may_be_remote: bool = False) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+        self._may_be_remote = may_be_remote
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """A `Path`, or a string with a scheme such as gs://."""
+        if not isinstance(value, str) or not is_remote(value):
+            return super().convert(value, param, ctx)
+        if not self._may_be_remote:
+            self.fail(f"{value} is not on this machine; give a folder here.")
+        return value.rstrip("/")
+
+
+_LOCAL_OUTPUT = click.option(
+    "--output", required=True, type=Folder(), help="Folder to write."
+)
+
+
+def common_options(
+    command: Command, *, output: Callable[[Command], Command] = _LOCAL_OUTPUT
+) -> Command:
+    """The flags of every command that writes a folder, and --config."""
+    for option in reversed(
+        (
+            output,
+            click.option(
+                "--config",
+                type=UserPath(dir_okay=False),
+                is_eager=True,
+                expose_value=False,
+                callback=_load_config,
+                help="JSON file of settings, such as the config.json of an earlier "
+                "run; flags win over it.",
+            ),
+            click.option(
+                "--overwrite",
+                is_flag=True,
+                help="Remove first what an earlier run of this command wrote.",
+            ),
+            click.option("--quiet", is_flag=True, help="Print errors only."),
+            click.option("--debug", is_flag=True, help="Show where an error happened."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def workers_option(command: Command) -> Command:
+    """The number of worker processes, which never changes the result."""
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=lambda: os.cpu_count() or 1,
+        show_default="all cores",
+        help="Worker processes; never changes the result.",
+    )(command)
+
+
+def _load_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Let a JSON file stand between the defaults and the flags."""
+    if path is None:
+        return
+    command = context.command.name
+    # Flags are spelled with hyphens, settings with underscores.
+    values = {name.replace("-", "_"): v for name, v in read_json(path).items()}
+    if values.get("command", command) != command:
+        raise SettingError(
+            f"--config: {path} was written by albert {values['command']}; give one "
+            f"of albert {command}."
+        )
+    known = {parameter.name for parameter in context.command.params}
+    for name in values:
+        if name not in known and name not in RECORD_KEYS:
+            raise SettingError(
+                f"{path}: {name!r} is not a setting of albert {command}; "
+                f"albert {command} --help lists them."
+            )
+    repeatable = {p.name for p in context.command.params if getattr(p, "multiple", 0)}
+    context.default_map = {
+        name: [value] if name in repeatable and isinstance(value, str) else value
+        for name, value in values.items()
+        if name not in RECORD_KEYS
+    }
+
+
+def input_settings(values: dict[str, Any]) -> dict[str, Any]:
+    """The flags for raw text as config.json records them, good from any folder."""
+    paths = {kind: [os.path.abspath(path) for path in values[kind]] for kind in KINDS}
+    return paths | {name: values[name] for name in INPUT_OPTIONS}
+
+
+class GivenInputs(NamedTuple):
+    """The files to read, and how many others there were in their folders."""
+
+    files: "list[InputFile]"
+    passed_over: int
+
+
+def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
+    """The files that the flags for raw text name; says how each is read."""
+    from pipeline.reading.inputs import describe_inputs, find_inputs
+
+    notes: list[str] = []
+    with (
+        console.bar("hashing", total=_local_bytes(values), unit="B") as bar,
+        told_of_hashing(lambda size: bar.to(bar.done + size)),
+    ):
+        files = find_inputs(
+            {kind: values[kind] for kind in KINDS},
+            **{name: values[name] for name in INPUT_OPTIONS},
+            on_passed_over=notes.append,
+        )
+    for note in notes[:SHOWN_NOTES]:
+        console.say(f"passed over: {note}")
+    if len(notes) > SHOWN_NOTES:
+        console.say(f"passed over: {len(notes) - SHOWN_NOTES} more files.")
+    for line in describe_inputs(files):
+        console.say(line)
+    return GivenInputs(files, len(notes))
+
+
+def refuse_stray(arguments: Sequence[str]) -> None:
+    """Refuse what stands on the command line without a flag.
+
+    A shell replaces a pattern by the names of many files, of which a flag takes one.
+
+    Raises:
+        SettingError: There is such an argument.
+    """
+    if arguments and not arguments[0].startswith("-"):
+        raise SettingError(
+            f"{arguments[0]!r} belongs to no flag; give each path with --wikipedia, "
+            "--books or --text, and put quotes around a pattern, as in "
+            "--text 'novels/*.txt'."
+        )
+
+
+def _local_bytes(values: dict[str, Any]) -> int:
+    """The size of all files of this machine that the flags for raw text name."""
+    patterns = (pattern for kind in KINDS for pattern in values[kind])
+    return sum(
+        os.path.getsize(path)
+        for pattern in patterns
+        if not is_remote(pattern)
+        for path in find_files(pattern)
+        if os.path.isfile(path)
+    )
+
+
+def settings_line(values: dict[str, Any]) -> str:
+    """Derived values as they are printed.
+
+    >>> settings_line({"num_shards": 8, "language": "en"})
+    '--num-shards 8 --language en'
+    """
+    return " ".join(
+        f"{flag_name(name)} {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in values.items()
+    )

@@ -1,0 +1,16 @@
+"""What every room of the pipeline speaks of: documents, draws, messages.
+
+    documents            What every reader yields: a document, or the reason why it was
+                         left out.
+    arrays               The types of arrays that every room speaks of.
+    draws                Random draws as functions of (key, counter): no state, so any
+                         order and any batch.
+    protobuf             The wire format of protocol buffers, as far as it is needed
+                         here.
+    sentencepiece_proto  SentencePiece's model file as a message: what is read from one
+                         and changed in one.
+    memory               Memory that a process has freed stays with it, for the next
+                         batch.
+
+May import: `schemas` only. No Beam.
+"""

@@ -1,0 +1,27 @@
+"""Memory that a process has freed stays with it, for the next batch.
+
+NumPy's arrays of a batch are megabytes each. The C library gives such blocks back to
+the system at once, which has to clear them again for the next batch: a tenth of all
+time. The peak is the same.
+"""
+
+import ctypes
+import functools
+import sys
+
+# Parameters of glibc's mallopt: how much free memory is kept at the end of the heap,
+# and from which size on a block is a mapping of its own (at most 32 MB).
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_TRIM_BYTES = 64 << 20
+_MMAP_BYTES = 32 << 20
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Ask the C library to keep what is freed, where it can be asked."""
+    if sys.platform != "linux":
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # absent in musl
+    if mallopt is not None:
+        mallopt(_M_TRIM_THRESHOLD, _TRIM_BYTES)
+        mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)

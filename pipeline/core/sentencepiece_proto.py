@@ -1,0 +1,129 @@
+"""SentencePiece's model file as a message: what is read from one and changed in one.
+
+The numbers are those of the fields of `sentencepiece_model.proto`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pipeline.core.protobuf import (
+    bytes_field,
+    changed,
+    fields,
+    float_field,
+    nested,
+    number_field,
+)
+from schemas.special_tokens import PAD, PAD_ID, SPECIAL_TOKENS, UNK, UNK_ID
+
+# ModelProto
+_PIECE, _TRAINER_SPEC, _NORMALIZER_SPEC = 1, 2, 3
+# SentencePiece, and its kinds
+_TEXT, _SCORE, _KIND = 1, 2, 3
+_UNKNOWN, _CONTROL = 2, 3
+# TrainerSpec
+_MODEL_TYPE, _VOCAB_SIZE = 3, 4
+_UNK_ID, _BOS_ID, _EOS_ID, _PAD_ID, _UNK_PIECE, _PAD_PIECE = 40, 41, 42, 43, 45, 48
+_UNIGRAM = 1
+_ABSENT = (1 << 64) - 1  # -1
+# NormalizerSpec
+_NAME, _CHARSMAP, _ADD_DUMMY_PREFIX, _RULE_FILE = 1, 2, 3, 6
+
+# The name of rules that somebody wrote, as `albert vocab` and `albert import` do.
+_OWN_RULES = b"user_defined"
+
+# Appended to a model file, its NormalizerSpec once more: a field that comes twice is
+# merged, and the last value holds.
+NO_SPACE_BEFORE = bytes_field(_NORMALIZER_SPEC, number_field(_ADD_DUMMY_PREFIX, 0))
+
+
+def compiled_normalization(model: bytes) -> bytes:
+    """The normalization rules of a model in their compiled form."""
+    return b"".join(
+        charsmap
+        for spec in nested(model, _NORMALIZER_SPEC)
+        for charsmap in nested(spec, _CHARSMAP)
+    )
+
+
+def has_own_rules(model: bytes) -> bool:
+    """Whether a model has rules that somebody wrote, so that nothing is missing."""
+    return _OWN_RULES in [
+        value
+        for spec in nested(model, _NORMALIZER_SPEC)
+        for number, value in fields(spec)
+        if number == _NAME
+    ]
+
+
+def with_rules_and_scores(
+    model: bytes, *, charsmap: bytes, scores: Sequence[float]
+) -> bytes:
+    """A model with other rules and scores, all else byte for byte as it was.
+
+    Args:
+        model: Any.
+        charsmap: The compiled rules.
+        scores: One for each piece.
+    """
+    of_pieces = iter(scores)
+
+    def change(number: int, value: int | bytes) -> bytes | None:
+        if number == _PIECE and isinstance(value, bytes):
+            return bytes_field(_PIECE, _with_score(value, next(of_pieces)))
+        if number == _NORMALIZER_SPEC and isinstance(value, bytes):
+            return bytes_field(_NORMALIZER_SPEC, _with_rules(value, charsmap))
+        return None
+
+    return changed(model, change)
+
+
+def _with_rules(spec: bytes, charsmap: bytes) -> bytes:
+    """A NormalizerSpec with these rules instead of its own."""
+    kept = changed(
+        spec,
+        lambda number, _: b"" if number in (_NAME, _CHARSMAP, _RULE_FILE) else None,
+    )
+    return bytes_field(_NAME, _OWN_RULES) + bytes_field(_CHARSMAP, charsmap) + kept
+
+
+def _with_score(piece: bytes, score: float) -> bytes:
+    """A SentencePiece with another score."""
+    return changed(
+        piece,
+        lambda number, _: float_field(_SCORE, score) if number == _SCORE else None,
+    )
+
+
+def model_of_pieces(pieces: Sequence[tuple[str, float]], charsmap: bytes) -> bytes:
+    """A model, where another program kept only its pieces.
+
+    Args:
+        pieces: With their scores; the special ones first.
+        charsmap: The compiled normalization.
+    """
+    trainer = (
+        number_field(_MODEL_TYPE, _UNIGRAM)
+        + number_field(_VOCAB_SIZE, len(pieces))
+        + number_field(_UNK_ID, UNK_ID)
+        + number_field(_BOS_ID, _ABSENT)
+        + number_field(_EOS_ID, _ABSENT)
+        + number_field(_PAD_ID, PAD_ID)
+        + bytes_field(_UNK_PIECE, UNK.encode())
+        + bytes_field(_PAD_PIECE, PAD.encode())
+    )
+    return b"".join(
+        (
+            *_piece_fields(pieces),
+            bytes_field(_TRAINER_SPEC, trainer),
+            bytes_field(_NORMALIZER_SPEC, bytes_field(_CHARSMAP, charsmap)),
+        )
+    )
+
+
+def _piece_fields(pieces: Sequence[tuple[str, float]]) -> Iterator[bytes]:
+    for number, (text, score) in enumerate(pieces):
+        message = bytes_field(_TEXT, text.encode()) + float_field(_SCORE, score)
+        if number < len(SPECIAL_TOKENS):
+            kind = _UNKNOWN if number == UNK_ID else _CONTROL
+            message += number_field(_KIND, kind)
+        yield bytes_field(_PIECE, message)

@@ -1,0 +1,91 @@
+"""Which shard a document belongs to: a function of its id and the settings."""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+from schemas.config import ResolvedDataConfig
+from schemas.layout import EVAL, TRAIN, shard_file
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shard:
+    """Which part of a data set to make."""
+
+    split: str
+    index: int
+    num_shards: int
+    copies: int
+
+    def file(self, copy: int) -> str:
+        """The name of one of its files, relative to the data set."""
+        return shard_file(
+            self.split, copy, shard=self.index, num_shards=self.num_shards
+        )
+
+
+class ShardPlan(NamedTuple):
+    """How the documents are divided; shards are numbered train first, then eval.
+
+    Attributes:
+        train_shards: Shards of the training split.
+        eval_shards: Shards of the held-out split.
+        copies: Copies of the training split; the held-out split has one.
+        eval_bound: Ids whose first eight bytes are below this are held out.
+    """
+
+    train_shards: int
+    eval_shards: int
+    copies: int
+    eval_bound: int
+
+    def shard_of(self, document_id: bytes) -> int:
+        """The number of the shard of a document.
+
+        All parts of a long document have the same first eight bytes, so that none is
+        held out while another is trained on; the last eight spread them over shards.
+
+        >>> plan = ShardPlan(8, eval_shards=1, copies=1, eval_bound=1 << 60)
+        >>> plan.shard_of(bytes(16)), plan.shard_of(bytes([255] * 15 + [2]))
+        (8, 2)
+        """
+        place = int.from_bytes(document_id[8:], "big")
+        if int.from_bytes(document_id[:8], "big") < self.eval_bound:
+            return self.train_shards + place % self.eval_shards
+        return place % self.train_shards
+
+    def shard(self, number: int) -> Shard:
+        """The shard of this number."""
+        if number < self.train_shards:
+            return Shard(
+                split=TRAIN,
+                index=number,
+                num_shards=self.train_shards,
+                copies=self.copies,
+            )
+        return Shard(
+            split=EVAL,
+            index=number - self.train_shards,
+            num_shards=self.eval_shards,
+            copies=1,
+        )
+
+    def shard_numbers(self) -> range:
+        """The numbers of all shards."""
+        return range(self.train_shards + self.eval_shards)
+
+
+def plan_shards(config: ResolvedDataConfig) -> ShardPlan:
+    """The plan of a data set.
+
+    >>> from schemas.config import DataConfig
+    >>> config = DataConfig(num_shards=64, eval_fraction=0.05)
+    >>> plan_shards(config.resolved(input_bytes=0))[:3]
+    (64, 4, 10)
+    """
+    return ShardPlan(
+        train_shards=config.num_shards,
+        eval_shards=math.ceil(config.num_shards * config.eval_fraction),
+        copies=config.dupe_factor,
+        eval_bound=round(config.eval_fraction * (1 << 64)),
+    )

@@ -1,0 +1,231 @@
+"""Documents become sequences: consecutive ranges of their tokens, none left out.
+
+A sequence ends with a sentence: one cut off there would tell which half of the pair
+stood last, and a model would learn that instead of the order. Only a sentence longer
+than a sequence is cut, at a word. What does not fit opens the next one. Each sequence
+draws its own target length, so that the share of short ones is what the paper says
+(section 4.1), where the published code draws once for a whole document.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.core.arrays import Bool, Ids, Int, Keys
+from pipeline.core.draws import draws, purpose_keys, threshold
+
+_PART = 1 << 16
+
+NextStart = Callable[[Int, Int, Keys], Int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """Where the documents of a shard may be cut, in N tokens.
+
+    Attributes:
+        sentence_ends: Ends of all sentences, ascending; the last is N.
+        cuts: Where a sequence may begin, ascending; the last is N.
+    """
+
+    sentence_ends: Int
+    cuts: Ids
+
+    def cut_before(self, places: Int) -> Int:
+        """The last cut up to each place."""
+        found = np.searchsorted(self.cuts, places.astype(np.int32), side="right") - 1
+        return self.cuts[found].astype(np.int64)
+
+    def cut_after(self, places: Int) -> Int:
+        """The first cut after each place; no place is the end of all tokens."""
+        found = np.searchsorted(self.cuts, places.astype(np.int32), side="right")
+        return self.cuts[found].astype(np.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """R sequences of several chains, before they are divided into pairs, `[R]` each.
+
+    Attributes:
+        chain: A copy of a document, by its number.
+        start, end: The tokens [start, end) of the shard.
+        number: Of the sequence in its chain.
+        is_short: Whether it drew a short target.
+        is_end: Whether its chain ends with it.
+    """
+
+    chain: Int
+    start: Int
+    end: Int
+    number: Int
+    is_short: Bool
+    is_end: Bool
+
+    def __getitem__(self, rows: Int) -> "Packed":
+        return Packed(*(column[rows] for column in self.columns()))
+
+    def columns(self) -> list[npt.NDArray[Any]]:
+        """All attributes, in their order."""
+        return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def cuttable(word_starts: Bool, *, max_tokens: int) -> Bool:
+    """Whether a sequence may begin or be divided at each token, `[N]`.
+
+    It may where a word starts. A word longer than a third of a sequence may be cut
+    inside as well, every quarter of one, so that any two neighbours fit together and a
+    sequence can spare its last.
+
+    Args:
+        word_starts: Whether a token starts a word, `[N]`; true at the first.
+        max_tokens: Maximum number of tokens of a sequence, special ones not counted.
+
+    >>> cuttable(np.array([True, False, False, True]), max_tokens=6)
+    array([ True,  True,  True,  True])
+    """
+    may_cut = word_starts.copy()
+    starts = np.append(np.flatnonzero(word_starts), len(word_starts))
+    for word in np.flatnonzero(np.diff(starts) > max_tokens // 3):
+        may_cut[starts[word] : starts[word + 1] : max(1, max_tokens // 4)] = True
+    return may_cut
+
+
+def cutting_places(sentence_ends: Int, may_cut: Bool) -> Places:
+    """The places of some documents for `pack`.
+
+    Args:
+        sentence_ends: Ends of all sentences, ascending.
+        may_cut: See `cuttable`, `[N]`.
+
+    >>> places = cutting_places(np.array([3]), np.array([True, False, True]))
+    >>> places.cut_before(np.array([0, 1, 2, 3])), places.cut_after(np.array([0, 1, 2]))
+    (array([0, 0, 2, 3]), array([2, 2, 3]))
+    """
+    # A part at a time: the numbers come in eight bytes, of which four are kept.
+    cuts = [
+        (first + np.flatnonzero(may_cut[first : first + _PART])).astype(np.int32)
+        for first in range(0, len(may_cut), _PART)
+    ]
+    end = np.array([len(may_cut)], np.int32)
+    return Places(sentence_ends, np.concatenate([*cuts, end]))
+
+
+def at_its_end(start: Int, end: Int, keys: Keys) -> Int:
+    """The next sequence starts where this one ends."""
+    return end
+
+
+def pack(  # noqa: PLR0913 - what is packed, and how
+    places: Places,
+    first: Int,
+    last: Int,
+    *,
+    keys: Keys,
+    max_tokens: int,
+    short_seq_prob: float,
+    next_start: NextStart = at_its_end,
+) -> Packed:
+    """Divide copies of documents into sequences, a round for each chain at a time.
+
+    Every token is in exactly one sequence of its chain; only a document of fewer than
+    two words gives no sequence.
+
+    Args:
+        places: Where the documents may be cut.
+        first: Where the document of each of C chains starts, `[C]`.
+        last: Where it ends, `[C]`.
+        keys: Of the chains, `[C]`; see `pipeline.core.draws`.
+        max_tokens: Maximum number of tokens of a sequence, special ones not counted.
+        short_seq_prob: Share of the sequences that draw a short target.
+        next_start: Takes starts, ends and keys of sequences and returns where the
+            sequences after them start.
+
+    Returns:
+        The sequences of the first chain, of the second, and so on.
+
+    >>> places = cutting_places(np.array([3, 6, 9]), np.ones(9, bool))
+    >>> packed = pack(places, np.array([0]), np.array([9]), max_tokens=7,
+    ...               keys=np.array([1], np.uint64), short_seq_prob=0.0)
+    >>> packed.start, packed.end
+    (array([0, 6]), array([6, 9]))
+    """
+    chain, start = np.arange(len(keys)), first
+    rounds: list[Packed] = []
+    while len(chain):
+        number = np.full(len(chain), len(rounds))
+        sequence_keys = draws(keys[chain], number)
+        target, is_short = draw_targets(
+            sequence_keys, max_tokens=max_tokens, short_seq_prob=short_seq_prob
+        )
+        end = sequence_ends(
+            places, start, last[chain], target=target, max_tokens=max_tokens
+        )
+        following = next_start(start, end, sequence_keys)
+        is_end = following == last[chain]
+        rounds.append(Packed(chain, start, end, number, is_short, is_end))
+        going = np.flatnonzero(~is_end)
+        chain, start = chain[going], following[going]
+    if not rounds:
+        nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        return Packed(nothing, nothing, nothing, nothing, none, none)
+    columns = zip(*(one.columns() for one in rounds), strict=True)
+    packed = Packed(*map(np.concatenate, columns))
+    packed = packed[np.argsort(packed.chain, kind="stable")]
+    return mend_last(packed, places, max_tokens=max_tokens)
+
+
+def draw_targets(
+    sequence_keys: Keys, *, max_tokens: int, short_seq_prob: float
+) -> tuple[Int, Bool]:
+    """The target length of each sequence and whether it was drawn short."""
+    bits = purpose_keys(sequence_keys, "target")
+    is_short = bits >> np.uint64(32) < np.uint64(threshold(short_seq_prob))
+    low = bits & np.uint64(0xFFFFFFFF)
+    short = 2 + (low * np.uint64(max_tokens - 1) >> np.uint64(32)).astype(np.int64)
+    return np.where(is_short, short, max_tokens), is_short
+
+
+def sequence_ends(
+    places: Places, start: Int, last: Int, *, target: Int, max_tokens: int
+) -> Int:
+    """Where sequences end that begin at `start`, in documents that end at `last`.
+
+    >>> places = cutting_places(np.array([2, 4, 6, 15]), np.ones(15, bool))
+    >>> start, last = np.array([0, 0, 6]), np.array([15, 15, 15])
+    >>> sequence_ends(places, start, last, target=np.array([1, 7, 7]), max_tokens=7)
+    array([ 4,  6, 13])
+
+    Two sentences where the target is short; all that fit where it is full; and a part
+    of one longer than a sequence.
+    """
+    ends = places.sentence_ends
+    one_word = places.cut_after(start)
+    one_sentence = ends[np.searchsorted(ends, one_word)]
+    # What is to be divided into a pair goes on to a second sentence.
+    reached = np.searchsorted(ends, np.maximum(start + target, one_sentence + 1))
+    end = np.minimum(ends[np.minimum(reached, len(ends) - 1)], last)
+    before = ends[reached - 1]
+    cut = places.cut_before(start + max_tokens)
+    # Where even the first sentence does not fit, or is a word, one is cut.
+    whole = (before > one_word) & (before - start <= max_tokens)
+    return np.where(end - start <= max_tokens, end, np.where(whole, before, cut))
+
+
+def mend_last(packed: Packed, places: Places, *, max_tokens: int) -> Packed:
+    """Give a last sequence of one word its predecessor, or a word of it."""
+    last = np.flatnonzero(np.append(np.diff(packed.chain) != 0, True))
+    last = last[places.cut_after(packed.start[last]) >= packed.end[last]]
+    is_kept = np.ones(len(packed.chain), np.bool_)
+    is_kept[last[packed.number[last] == 0]] = False
+    last = last[packed.number[last] > 0]
+    joins = packed.end[last] - packed.start[last - 1] <= max_tokens
+    joined, cut = last[joins], last[~joins]
+    is_kept[joined] = False
+    packed.end[joined - 1] = packed.end[joined]
+    packed.is_end[joined - 1] = True
+    # Together they exceed a sequence and no word exceeds a third: it can spare one.
+    packed.start[cut] = packed.end[cut - 1] = places.cut_before(packed.start[cut] - 1)
+    return packed[np.flatnonzero(is_kept)]

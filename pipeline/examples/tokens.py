@@ -1,0 +1,26 @@
+"""The documents of a shard become one long row of tokens."""
+
+import dataclasses
+
+from pipeline.core.arrays import Bool, Ids, Int
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """The tokens of all D documents of a shard.
+
+    Attributes:
+        ids: `[N]`.
+        word_starts: Whether a token starts a word, `[N]`.
+        may_cut: Whether a sequence may be cut at a token, `[N]`.
+        sentence_starts: Ascending, `[sentences]`.
+        document_starts: Where each document starts; the last is N, `[D + 1]`.
+        document_keys: What all draws for a document derive from, `[D]`.
+    """
+
+    ids: Ids
+    word_starts: Bool
+    may_cut: Bool
+    sentence_starts: Int
+    document_starts: Int
+    document_keys: list[int]

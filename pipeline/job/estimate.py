@@ -1,0 +1,230 @@
+"""What a job will make and cost, estimated by doing a small part of it."""
+
+import dataclasses
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import BinaryIO
+
+from pipeline.core.documents import ShardDocument
+from pipeline.dataset.shard_plan import Shard
+from pipeline.dataset.shards import write_shard
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.inputs import InputFile
+from pipeline.reading.readers import read_split
+from pipeline.reading.splits import FilePart, Split, plan_splits
+from pipeline.storage.bz2_streams import read_streams
+from pipeline.storage.compression import decompress, recognise_compression
+from pipeline.storage.files import open_binary
+from pipeline.vocabulary.tokenizer import Tokenizer
+from schemas.config import ResolvedDataConfig
+from schemas.layout import TRAIN
+
+# The sample: so many places of the inputs, about so much text at each.
+PLACES = 6
+PLACE_BYTES = 1 << 19
+
+# Where a file cannot be divided, a place is its beginning, up to so much text.
+BEGINNING_BYTES = 4 << 20
+
+# Several workers share the memory bus and do not end at one time.
+SPEED_OF_SEVERAL = 0.85
+
+# Of the sample are made one copy and so many, to tell the cost of one more.
+MORE_COPIES = 4
+
+# Work on a core for a megabyte of text, once and for each copy (docs/reproducing.md),
+# and how much work each worker must have to be worth starting.
+READING_SECONDS, COPY_SECONDS = 0.11, 0.013
+WORTH_STARTING_SECONDS = 5.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A job before it runs.
+
+    Attributes:
+        sample_bytes: Input that was read for it, as if uncompressed.
+        examples: Of the training split, all copies.
+        output_bytes: TFRecord files.
+        waiting_bytes: Documents that wait on disk while the job runs.
+        cpu_seconds: Work on a core of this machine.
+        start_seconds: Until a process is ready to work.
+        slowness: Seconds that went by for each second of work, on a machine that may
+            have other things to do.
+    """
+
+    sample_bytes: int
+    examples: int
+    output_bytes: int
+    waiting_bytes: int
+    cpu_seconds: float
+    start_seconds: float
+    slowness: float
+
+    def seconds(self, workers: int) -> float:
+        """Wall time on this machine.
+
+        >>> Estimate(sample_bytes=0, examples=0, output_bytes=0, waiting_bytes=0,
+        ...          cpu_seconds=17, start_seconds=1.5, slowness=2.0).seconds(2)
+        23.0
+        """
+        work = self.slowness * self.cpu_seconds
+        if workers == 1:
+            return self.start_seconds + work
+        # The workers start after the process that has them work.
+        return 2 * self.start_seconds + work / (workers * SPEED_OF_SEVERAL)
+
+
+def busy_workers(text_bytes: int, *, copies: int) -> int:
+    """How many worker processes have enough to do to be worth starting.
+
+    >>> busy_workers(9_300_000, copies=10), busy_workers(100_000_000, copies=10)
+    (1, 4)
+    """
+    work = text_bytes / 1e6 * (READING_SECONDS + copies * COPY_SECONDS)
+    return max(1, int(work / WORTH_STARTING_SECONDS))
+
+
+def estimate(
+    files: list[InputFile], config: ResolvedDataConfig, *, tokenizer: Tokenizer
+) -> Estimate:
+    """Do a sample of a job and extrapolate.
+
+    Args:
+        files: See `pipeline.reading.inputs.find_inputs`.
+        config: Settings as resolved.
+        tokenizer: The vocabulary.
+
+    Raises:
+        AlbertError: A file cannot be read.
+    """
+    start_seconds = _start_seconds()
+    files = measured_sizes(files)
+    start_wall, start = time.perf_counter(), time.process_time()
+    documents, sample_bytes = read_sample(files)
+    reading = time.process_time() - start
+    one, one_seconds = _write(documents, config, tokenizer=tokenizer, copies=1)
+    _, more_seconds = _write(documents, config, tokenizer=tokenizer, copies=MORE_COPIES)
+    sample_wall = time.perf_counter() - start_wall
+    sample_cpu = time.process_time() - start
+    copying = max(0.0, more_seconds - one_seconds) / (MORE_COPIES - 1)
+    copies = config.dupe_factor
+    scale = sum(file.text_bytes for file in files) / max(1, sample_bytes)
+    text_bytes = sum(len(document.text.encode()) for document in documents)
+    seconds = reading + max(0.0, one_seconds - copying) + copies * copying
+    return Estimate(
+        sample_bytes=sample_bytes,
+        examples=round(scale * copies * one["examples"]),
+        output_bytes=round(scale * copies * one["bytes"]),
+        waiting_bytes=round(scale * text_bytes),
+        cpu_seconds=scale * seconds,
+        start_seconds=start_seconds,
+        slowness=max(1.0, sample_wall / sample_cpu),
+    )
+
+
+def _start_seconds() -> float:
+    """How long a process takes to import what a job needs, measured on one."""
+    start = time.perf_counter()
+    program = "import pipeline.job.make_data"
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return time.perf_counter() - start
+
+
+def measured_sizes(files: list[InputFile]) -> list[InputFile]:
+    """The files, with the size of their text as a sample of the largest has it."""
+    packed = sorted(
+        (
+            file
+            for file in files
+            if file.text_bytes > file.bytes and not file.group_bytes
+        ),
+        key=lambda file: -file.bytes,
+    )
+    ratios = {file.path: _expansion(file.path) for file in packed[:PLACES]}
+    usual = sum(ratios.values()) / max(1, len(ratios))
+    return [
+        file._replace(text_bytes=round(file.bytes * ratios.get(file.path, usual)))
+        if file in packed
+        else file
+        for file in files
+    ]
+
+
+def _expansion(path: str) -> float:
+    """How many bytes the first bytes of a file decompress to, each."""
+    with closing(open_binary(path)) as file:
+        produced = 0
+        for block in _decompressed(file):
+            produced += len(block)
+            if produced >= BEGINNING_BYTES:
+                break
+        return produced / max(1, file.tell())
+
+
+def _decompressed(file: BinaryIO) -> Iterator[bytes]:
+    compression = recognise_compression(file.read(6))
+    file.seek(0)
+    if compression == "bz2":
+        return read_streams(file, counts=Counter())
+    blocks = iter(lambda: file.read(1 << 14), b"")
+    return decompress(blocks, compression, counts=Counter())
+
+
+def read_sample(files: list[InputFile]) -> tuple[list[ShardDocument], int]:
+    """Documents from places all over the inputs, and how much input they were."""
+    splits = plan_splits(files, split_bytes=PLACE_BYTES)
+    step = max(1, len(splits) // PLACES)
+    documents: list[ShardDocument] = []
+    sample_bytes = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for split in splits[::step][:PLACES]:
+            parts = tuple(_beginning(part, Path(folder)) for part in split.parts)
+            documents += read_split(Split(0, parts), counts=ReadingCounts())
+            sample_bytes += sum(part.text_bytes for part in parts)
+    return documents, sample_bytes
+
+
+def _beginning(part: FilePart, folder: Path) -> FilePart:
+    """A part of a file; of a large file that cannot be divided, its beginning."""
+    file = part.file
+    if part.text_bytes <= BEGINNING_BYTES or file.group_bytes:
+        return part
+    with closing(open_binary(file.path)) as stream:
+        head = bytearray()
+        for block in _decompressed(stream):
+            head += block
+            if len(head) >= BEGINNING_BYTES:
+                break
+    path = folder / f"{len(list(folder.iterdir()))}"
+    path.write_bytes(head)
+    return FilePart(file._replace(path=str(path)), 0, None, len(head))
+
+
+def _write(
+    documents: list[ShardDocument],
+    config: ResolvedDataConfig,
+    *,
+    tokenizer: Tokenizer,
+    copies: int,
+) -> tuple[dict[str, int], float]:
+    """Examples and bytes of the first copy, and the CPU time of all, in seconds."""
+    start = time.process_time()
+    shard = Shard(split=TRAIN, index=0, num_shards=1, copies=copies)
+    with tempfile.TemporaryDirectory() as folder:
+        sidecar = write_shard(
+            documents, shard, tokenizer=tokenizer, config=config, output=folder
+        )
+    seconds = time.process_time() - start
+    first = sidecar["files"][0]
+    return {key: first[key] for key in ("examples", "bytes")}, seconds

@@ -1,0 +1,66 @@
+"""How far a job is, read from the marks that its workers write.
+
+Workers may run anywhere and report nothing to the process that started the job. But for
+every finished split and shard they write a small file into the data set.
+"""
+
+import contextlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pipeline.storage.files import file_size, find_below, is_remote, read_whole
+from schemas.errors import AlbertError
+from schemas.json_file import parse_json
+from schemas.layout import SIDECAR_FILES, SPLIT_MARKS, WORK
+from schemas.whole_file import TEMPORARY
+
+
+class Progress(NamedTuple):
+    """What is done."""
+
+    read_bytes: int = 0
+    documents: int = 0
+    shards: int = 0
+    examples: int = 0
+    written_bytes: int = 0
+
+
+class ProgressReader:
+    """Reads the marks of a running job, each once."""
+
+    def __init__(self, output: str | Path) -> None:
+        self._output = output
+        self._seen: dict[str, Progress] = {}
+        self._last = Progress()
+
+    def poll(self) -> Progress:
+        """What is done so far."""
+        # The storage may be out of reach for a moment.
+        with contextlib.suppress(AlbertError):
+            for pattern in (SPLIT_MARKS, SIDECAR_FILES):
+                for path in find_below(self._output, pattern):
+                    if path not in self._seen:
+                        mark = parse_json(read_whole(path), path)
+                        self._seen[path] = _read_mark(mark)
+            reading = Progress(read_bytes=self._unfinished_bytes())
+            done = zip(reading, *self._seen.values(), strict=True)
+            self._last = Progress(*map(sum, done))
+        return self._last
+
+    def _unfinished_bytes(self) -> int:
+        """Text of the splits that are being read, some of which may be large."""
+        if is_remote(str(self._output)):
+            return 0
+        paths = find_below(self._output, f"{WORK}/*{TEMPORARY}*")
+        return sum(map(file_size, paths))
+
+
+def _read_mark(mark: dict[str, Any]) -> Progress:
+    if "files" not in mark:
+        return Progress(
+            read_bytes=mark["text_bytes"], documents=mark["counts"]["documents"]
+        )
+    examples, written = (
+        sum(file[key] for file in mark["files"]) for key in ("examples", "bytes")
+    )
+    return Progress(shards=1, examples=examples, written_bytes=written)

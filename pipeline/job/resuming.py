@@ -1,0 +1,59 @@
+"""What an earlier attempt at a data set has left, and whether it is whole.
+
+A finished shard is known by its sidecar, a finished data set by its manifest. Both name
+files with their sizes; where one of these is missing or has another size, they do not
+count.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.storage.files import exists, join, read_whole, remove, sizes_below
+from schemas.errors import AlbertError
+from schemas.json_file import parse_json
+from schemas.layout import DATA_CARD, MANIFEST, SIDECARS, SPM_MODEL
+from schemas.manifest import parse_manifest
+
+
+def is_whole_dataset(output: str | Path) -> bool:
+    """Whether a data set is finished and every file of it is there in its size.
+
+    Raises:
+        AlbertError: The manifest is damaged, or the storage cannot be reached.
+    """
+    path = join(output, MANIFEST)
+    if not exists(path):
+        return False
+    sizes = sizes_below(output)
+    manifest = parse_manifest(parse_json(read_whole(path), path), path)
+    shards = ({"name": shard.name, "bytes": shard.bytes} for shard in manifest.shards)
+    return {SPM_MODEL, DATA_CARD} <= sizes.keys() and _are_there(shards, sizes)
+
+
+def forget_incomplete(output: str | Path) -> None:
+    """Remove the manifest, and the sidecar of every shard that lacks a file.
+
+    What is left can be trusted: such a shard is made again, it alone.
+
+    Raises:
+        AlbertError: Something cannot be removed, or the storage cannot be reached.
+    """
+    remove(join(output, MANIFEST))
+    sizes = sizes_below(output)
+    for name in sizes:
+        if name.startswith(f"{SIDECARS}/") and not _is_whole_shard(
+            join(output, name), sizes
+        ):
+            remove(join(output, name))
+
+
+def _is_whole_shard(sidecar: str, sizes: Mapping[str, int]) -> bool:
+    try:
+        return _are_there(parse_json(read_whole(sidecar), sidecar)["files"], sizes)
+    except (AlbertError, KeyError, TypeError):
+        return False
+
+
+def _are_there(files: Iterable[Mapping[str, Any]], sizes: Mapping[str, int]) -> bool:
+    return all(sizes.get(file["name"]) == file["bytes"] for file in files)

@@ -1,0 +1,172 @@
+"""The shuffle of a job on one machine: documents wait on disk for their shard.
+
+Reading a split leaves one file: blocks, each of which has its documents sorted by shard
+after a table of where each shard's are. Building a shard reads its stretch of every
+block. So memory grows neither with the corpus nor with a file that cannot be divided,
+only numbers of splits go through the runner, and a split whose mark is there need not
+be read again.
+"""
+
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pipeline.core.documents import ShardDocument
+from pipeline.dataset.shard_plan import ShardPlan
+from pipeline.reading.counts import ReadingCounts
+from schemas.errors import AlbertError
+from schemas.json_file import read_json, write_json
+from schemas.layout import split_documents, split_mark
+from schemas.whole_file import whole_file
+
+# Text that is held in memory before it is written as a block.
+BLOCK_BYTES = 16 << 20
+
+# A block begins with the place of its end in the file, and for each shard the places
+# where its documents start and end.
+_END = struct.Struct("<Q")
+_STRETCH = struct.Struct("<QQ")
+# A document: its id, the length of its text in bytes, whether it is the whole or the
+# first part of one, its text.
+_HEAD = struct.Struct("<16sI?")
+
+
+def write_spill(
+    documents: Iterable[ShardDocument],
+    split: int,
+    *,
+    plan: ShardPlan,
+    output: Path,
+) -> int:
+    """Write the documents of a split; returns the size of the file.
+
+    Raises:
+        AlbertError: There is no space or no permission.
+    """
+    shards = [bytearray() for _ in plan.shard_numbers()]
+    held_bytes = 0
+    with whole_file(output / split_documents(split)) as file:
+        for document in documents:
+            text = document.text.encode("utf-8", errors="replace")
+            shard = shards[plan.shard_of(document.id)]
+            shard += _HEAD.pack(document.id, len(text), document.is_first)
+            shard += text
+            held_bytes += len(text)
+            if held_bytes >= BLOCK_BYTES:
+                _write_block(file, shards)
+                held_bytes = 0
+        _write_block(file, shards)
+        return file.tell()
+
+
+def _write_block(file: BinaryIO, shards: list[bytearray]) -> None:
+    """Write what is held of each shard, and let go of it."""
+    end = file.tell() + _END.size + _STRETCH.size * len(shards)
+    table = []
+    for shard in shards:
+        start, end = end, end + len(shard)
+        table.append(_STRETCH.pack(start, end))
+    file.write(_END.pack(end))
+    file.writelines(table)
+    for number, shard in enumerate(shards):
+        file.write(shard)
+        shards[number] = bytearray()
+
+
+def read_spills(splits: int, shard: int, *, output: Path) -> Iterator[ShardDocument]:
+    """The documents of a shard, from the files of all splits.
+
+    Raises:
+        AlbertError: A file is gone or damaged.
+    """
+    for split in range(splits):
+        path = output / split_documents(split)
+        try:
+            with path.open("rb") as file:
+                yield from _read_spill(file, shard)
+        except OSError as error:
+            raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
+        except (EOFError, struct.error):
+            raise AlbertError(
+                f"{path} is cut off; run the same command again."
+            ) from None
+
+
+def _read_spill(file: BinaryIO, shard: int) -> Iterator[ShardDocument]:
+    """The documents of a shard in one file.
+
+    Raises:
+        EOFError, struct.error: The file is cut off.
+    """
+    size = file.seek(0, os.SEEK_END)
+    block = 0
+    while block < size or size == 0:
+        file.seek(block)
+        (block_end,) = _END.unpack(file.read(_END.size))
+        file.seek(shard * _STRETCH.size, os.SEEK_CUR)
+        start, end = _STRETCH.unpack(file.read(_STRETCH.size))
+        file.seek(start)
+        data = file.read(end - start)
+        if block_end > size or len(data) < end - start:
+            raise EOFError
+        yield from _unpack_documents(data)
+        block = block_end
+
+
+def _unpack_documents(data: bytes) -> Iterator[ShardDocument]:
+    place = 0
+    while place < len(data):
+        document_id, size, is_first = _HEAD.unpack_from(data, place)
+        place += _HEAD.size
+        text = data[place : place + size].decode("utf-8")
+        yield ShardDocument(document_id, text, is_first)
+        place += size
+
+
+def write_mark(
+    split: int,
+    *,
+    output: Path,
+    fingerprint: str,
+    counts: ReadingCounts,
+    text_bytes: int,
+    file_bytes: int,
+) -> None:
+    """Note that a split is finished.
+
+    Args:
+        split: Its number.
+        output: The data set.
+        fingerprint: Of the job and of what was read.
+        counts: What reading it counted.
+        text_bytes: Size of the text that was read, estimated.
+        file_bytes: Size of the file of its documents.
+    """
+    mark = {
+        "fingerprint": fingerprint,
+        "text_bytes": text_bytes,
+        "file_bytes": file_bytes,
+        "counts": counts.to_dict(),
+    }
+    write_json(output / split_mark(split), mark)
+
+
+def is_finished(split: int, *, output: Path, fingerprint: str) -> bool:
+    """Whether a job of this fingerprint has read a split, and its file is whole."""
+    try:
+        mark = read_json(output / split_mark(split))
+        size = (output / split_documents(split)).stat().st_size
+    except (AlbertError, OSError):
+        return False
+    return mark.get("fingerprint") == fingerprint and mark.get("file_bytes") == size
+
+
+def sum_counts(splits: int, *, output: Path) -> ReadingCounts:
+    """What reading all splits counted."""
+    counts = ReadingCounts()
+    for split in range(splits):
+        mark: dict[str, Any] = read_json(output / split_mark(split))
+        counts.add(ReadingCounts.from_dict(mark["counts"]))
+    return counts

@@ -1,0 +1,9 @@
+"""What a person asks a trained model, as the tokens that it saw in training.
+
+    masked_text  Text with [MASK] written in it becomes the tokens that a model saw in
+                 training.
+    passages     Two passages become a pair [CLS] A [SEP] B [SEP] like those of
+                 training.
+
+May import: `vocabulary`, `examples`.
+"""

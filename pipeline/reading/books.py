@@ -1,0 +1,159 @@
+"""Books: one a file, without what Project Gutenberg puts around the text."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from pipeline.core.documents import NO_TEXT, Document, Dropped
+from pipeline.reading.plain_text import divide_bytes, split_paragraphs
+from pipeline.storage.lines import decode
+
+# The header of a book is within its first so many characters, and so is what stands
+# between the header and the title.
+_HEADER_CHARACTERS = 30_000
+_CREDITS_PARAGRAPHS = 8
+
+# "*** START OF THIS PROJECT GUTENBERG EBOOK EMMA ***", possibly over two lines, and how
+# the licence ended before 2001: "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver..."
+_START = re.compile(
+    r"^[ \t]*\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG"
+    r"(?:[^\n]*\*{3}|[^\n]*\n[^\n]*\*{3}|[^\n]*)[ \t]*$|"
+    r"^[ \t]*\*?END ?\*? ?THE SMALL PRINT[^\n]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_END = re.compile(
+    r"[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG",
+    re.IGNORECASE,
+)
+_GUTENBERG = ("Gutenberg", "GUTENBERG")
+# In a line that begins the footer the name is not further in.
+_FOOTER_CHARACTERS = 100
+# Who typed the text in, and where from; the first paragraphs of many books.
+_CREDITS = re.compile(
+    r"(?:This )?(?:E-?(?:text|book)|file|book) (?:was )?(?:prepared|produced|scanned|"
+    r"created|revised|transcribed) |"
+    r"(?:Produced|Prepared|Scanned|Transcribed|Proofed|Edited) (?:and proofed )?"
+    r"(?:by|from) |HTML version by |"
+    r"Note: (?:Images of the original|Project Gutenberg|There is an)|"
+    r"\[?Transcriber['’]s note|Project Gutenberg has |"
+    r"Updated editions will replace ",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"\b_([^_]{1,200})_\b|(?<!\w)_([^_]{1,200})_(?!\w)")
+_PICTURE = re.compile(
+    r"\[(?:Illustration|Picture|Frontispiece|Decoration|Blank page)\b[^\[\]]{0,300}\]",
+    re.IGNORECASE,
+)
+
+
+def read_book(
+    blocks: Iterable[bytes], *, counts: Counter[str], is_start: bool = True
+) -> Iterator[Document | Dropped]:
+    r"""The book in a file, as one document; a very long one as several.
+
+    Args:
+        blocks: The file, or some of the pieces that `find_pieces` found.
+        counts: See `pipeline.storage.lines.decode`.
+        is_start: Whether the blocks begin with the book.
+
+    >>> book = (b"*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\nHe _came_.\n\n"
+    ...         b"*** END OF THE PROJECT GUTENBERG EBOOK X ***\nLicence")
+    >>> [document.paragraphs for document in read_book([book], counts=Counter())]
+    [('He came.',)]
+    """
+    for number, data in enumerate(divide_bytes(blocks)):
+        text = decode(data, counts=counts)
+        end = find_footer(text)
+        yield _document(text[:end], has_header=is_start and number == 0)
+        if end < len(text):
+            return
+
+
+def find_pieces(blocks: Iterable[bytes]) -> Iterator[int]:
+    """Where the documents of a very long book begin in its file.
+
+    What follows the footer of Project Gutenberg is part of none.
+    """
+    start = 0
+    for data in divide_bytes(blocks):
+        yield start
+        text = decode(data, counts=Counter())
+        if find_footer(text) < len(text):
+            return
+        start += len(data)
+
+
+def book_document(text: str) -> Document | Dropped:
+    """The text of a whole book as a document."""
+    return _document(text[: find_footer(text)], has_header=True)
+
+
+def _document(text: str, *, has_header: bool) -> Document | Dropped:
+    if has_header:
+        text = text[find_body(text) :]
+    paragraphs = split_paragraphs(text)
+    if has_header:
+        paragraphs[:_CREDITS_PARAGRAPHS] = [
+            paragraph
+            for paragraph in paragraphs[:_CREDITS_PARAGRAPHS]
+            if not _CREDITS.match(paragraph)
+        ]
+    cleaned = filter(None, map(remove_marks, paragraphs))
+    return Document(kept) if (kept := tuple(cleaned)) else NO_TEXT
+
+
+def find_body(text: str) -> int:
+    r"""Where the text begins after Project Gutenberg's header, 0 without one.
+
+    >>> find_body("Title: X\n*** START OF THE PROJECT GUTENBERG EBOOK X ***\nIt was")
+    55
+    """
+    end = 0
+    for found in _START.finditer(text, 0, _HEADER_CHARACTERS):
+        end = found.end()
+    return end
+
+
+def find_footer(text: str) -> int:
+    r"""Where Project Gutenberg's footer begins, the end of the text without one.
+
+    >>> find_footer("It was.\nEnd of Project Gutenberg's Emma, by Jane Austen")
+    8
+    """
+    # A search for the pattern would take longer than all other cleaning.
+    lines = (
+        _start_of_line(text, mention)
+        for name in _GUTENBERG
+        for mention in _find_all(text, name)
+    )
+    return min(
+        (line for line in lines if line is not None and _END.match(text, line)),
+        default=len(text),
+    )
+
+
+def _start_of_line(text: str, position: int) -> int | None:
+    """Where the line of a position begins; None if that is far away."""
+    nearest = max(0, position - _FOOTER_CHARACTERS)
+    line_feed = text.rfind("\n", nearest, position)
+    return line_feed + 1 if line_feed >= 0 or nearest == 0 else None
+
+
+def _find_all(text: str, word: str) -> Iterator[int]:
+    found = text.find(word)
+    while found >= 0:
+        yield found
+        found = text.find(word, found + len(word))
+
+
+def remove_marks(paragraph: str) -> str:
+    """Remove the marks of italics and of pictures.
+
+    >>> remove_marks("in _St. Paul's Magazine_, snake_case_name [Illustration: A cat]")
+    "in St. Paul's Magazine, snake_case_name"
+    """
+    if "_" in paragraph:
+        paragraph = _EMPHASIS.sub(lambda match: match[1] or match[2], paragraph)
+    if "[" in paragraph:
+        paragraph = " ".join(_PICTURE.sub(" ", paragraph).split())
+    return paragraph

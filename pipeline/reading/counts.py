@@ -1,0 +1,94 @@
+"""What reading counted: documents, and what was left out or changed, by reason."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+from pipeline.storage.compression import DAMAGED
+
+# The reason for files in folders that are not read.
+PASSED_OVER = "file passed over"
+
+
+@dataclasses.dataclass
+class ReadingCounts:
+    """Counts of one split, or of any sum of splits.
+
+    Attributes:
+        documents: Documents read, long ones counted once.
+        sentences: Their sentences, where someone counts them.
+        dropped: What was left out, by reason.
+        changed: What was read otherwise than it stands, by reason.
+    """
+
+    documents: int = 0
+    sentences: int = 0
+    dropped: Counter[str] = dataclasses.field(default_factory=Counter)
+    changed: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    def add(self, other: "ReadingCounts") -> None:
+        """Add the counts of another part."""
+        self.documents += other.documents
+        self.sentences += other.sentences
+        self.dropped.update(other.dropped)
+        self.changed.update(other.changed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object with its reasons in order.
+
+        >>> ReadingCounts(documents=5, dropped=Counter(redirect=2)).to_dict()
+        {'documents': 5, 'sentences': 0, 'dropped': {'redirect': 2}, 'changed': {}}
+        """
+        return {
+            "documents": self.documents,
+            "sentences": self.sentences,
+            "dropped": in_order(self.dropped),
+            "changed": in_order(self.changed),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        return cls(
+            documents=values["documents"],
+            sentences=values["sentences"],
+            dropped=Counter(values["dropped"]),
+            changed=Counter(values["changed"]),
+        )
+
+
+def in_order(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts above zero in the order of their reasons.
+
+    >>> in_order({"redirect": 2, "no text": 1, "disambiguation": 0})
+    {'no text': 1, 'redirect': 2}
+    """
+    return {reason: count for reason, count in sorted(counts.items()) if count}
+
+
+def list_reasons(counts: Mapping[str, int]) -> str:
+    """Counts by reason in a line for a person, the largest first.
+
+    >>> list_reasons({"no text": 1, "redirect": 2000})
+    '2,000 x redirect; 1 x no text'
+    """
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return "; ".join(f"{count:,} x {reason}" for reason, count in ordered)
+
+
+def describe_counts(
+    dropped: Mapping[str, int], changed: Mapping[str, int]
+) -> Iterator[str]:
+    """What reading counted, as it is printed at the end of a command.
+
+    >>> list(describe_counts({"redirect": 2}, {}))
+    ['left out: 2 x redirect']
+    """
+    if damaged := dropped.get(DAMAGED):
+        yield f"Warning: {damaged:,} x {DAMAGED}; what came after it was not read."
+    others = {reason: n for reason, n in dropped.items() if reason != DAMAGED}
+    if others:
+        yield f"left out: {list_reasons(others)}"
+    if changed:
+        yield f"read otherwise than it stands: {list_reasons(changed)}"

@@ -1,0 +1,266 @@
+"""Plain text: running prose, one document a line, and BERT's one sentence a line."""
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Literal
+
+from pipeline.core.documents import NO_TEXT, Document, Dropped
+from pipeline.storage.lines import cut_position, decode, line_blocks, whole_lines
+
+TextFormat = Literal["prose", "sentences", "bookcorpus"]
+
+
+# Running prose that is longer becomes several documents.
+MAX_DOCUMENT_BYTES = 8 << 20
+# A longer paragraph is divided at a space.
+MAX_PARAGRAPH_CHARACTERS = 1 << 20
+
+# Nobody wraps lines by hand at this width.
+_WIDE_LINE_CHARACTERS = 200
+_HEAD_CHARACTERS = 1 << 16
+
+# What stands alone on a line between documents; so does a line of dashes.
+_MARKERS = (b"<|endoftext|>", b"</s>")
+
+# A paragraph most likely ends within so much text.
+_END_BYTES = 1 << 18
+_BLANK = b"\n\n"
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n")
+_SENTENCE_ENDS = tuple(".!?…。！？؟।։\"'”’»)]")
+
+
+def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
+    """Whether lines are whole sentences, in blocks that a blank line ends, or prose.
+
+    Hard-wrapped prose has lines that end anywhere; prose with one paragraph a line has
+    a blank line after each or several sentences in most.
+
+    Args:
+        lines: The first lines of a file.
+        is_whole: Whether these are all. Sentences that go on without a blank line have
+            no document boundaries, as in BookCorpus.
+
+    >>> recognise_text(["He came.", "She left.", "", "It rained.", "Why?"])
+    'sentences'
+    >>> recognise_text(["He came and she", "left. Then it", "rained."])
+    'prose'
+    >>> recognise_text(["He came. She left.", "", "It rained. Why?"])
+    'prose'
+    >>> recognise_text(["He came.", "She left.", "It rained."], is_whole=False)
+    'bookcorpus'
+    """
+    full = [line for line in lines if line]
+    if not full:
+        return "prose"
+    complete = sum(line.endswith(_SENTENCE_ENDS) for line in full)
+    several = sum(". " in line[:-1] for line in full)
+    blocks = sum(1 for a, b in zip(["", *lines], lines, strict=False) if b and not a)
+    is_blocks = blocks == 1 or len(full) >= 1.5 * blocks
+    if complete >= 0.75 * len(full) and several <= 0.3 * len(full) and is_blocks:
+        return "sentences" if is_whole or "" in lines else "bookcorpus"
+    return "prose"
+
+
+def starts_after_blank(line: bytes) -> bool:
+    """Whether a line ends a document of one sentence a line: it is blank."""
+    return not line.strip()
+
+
+def read_sentences(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+    """One sentence a line, a blank line between documents (BERT's format).
+
+    >>> list(read_sentences(["He came.", "She left.", "", "Why?"]))[1].paragraphs
+    ('Why?',)
+    """
+    sentences: list[str] = []
+    characters = 0
+    for line in lines:
+        if line:
+            sentences.append(line)
+            characters += len(line)
+        if sentences and (not line or characters >= MAX_DOCUMENT_BYTES):
+            yield Document(tuple(sentences), is_segmented=True)
+            sentences, characters = [], 0
+    if sentences:
+        yield Document(tuple(sentences), is_segmented=True)
+
+
+def read_prose(
+    blocks: Iterable[bytes], *, counts: Counter[str]
+) -> Iterator[Document | Dropped]:
+    r"""One document a file; a blank line ends a paragraph.
+
+    Args:
+        blocks: The file.
+        counts: See `pipeline.storage.lines.decode`.
+
+    >>> blocks = [b"He came\nlate.\n", b"\nWhy?"]
+    >>> [document.paragraphs for document in read_prose(blocks, counts=Counter())]
+    [('He came late.', 'Why?')]
+    """
+    for data in divide_bytes(blocks):
+        yield prose_document(decode(data, counts=counts))
+
+
+def find_pieces(file: BinaryIO, *, size: int) -> Iterator[int]:
+    r"""Where the pieces begin in which `divide_bytes` yields a file.
+
+    Args:
+        file: The file, uncompressed, which is read at the ends of the pieces only.
+        size: Its length in bytes.
+    """
+    limit, start = MAX_DOCUMENT_BYTES, 0
+    yield start
+    while size - start > limit:
+        nearest = max(start, start + limit - _END_BYTES)
+        file.seek(nearest)
+        cut = file.read(start + limit - nearest).rfind(_BLANK)
+        if cut >= 0:
+            start = nearest + cut + len(_BLANK)
+        else:
+            file.seek(start)
+            start += _end_of_paragraph(bytearray(file.read(limit + 1)), limit)
+        yield start
+
+
+def is_marker(line: bytes) -> bool:
+    r"""Whether a line stands between two documents.
+
+    >>> is_marker(b"</s>"), is_marker(b"-----\r"), is_marker(b"- - -")
+    (True, True, False)
+    """
+    line = line.strip()
+    return line in _MARKERS or (len(line) > 3 and not line.strip(b"-"))
+
+
+def has_marker(head: bytes) -> bool:
+    """Whether a file has a marker that is never part of a text."""
+    return any(line.strip() in _MARKERS for line in head.split(b"\n")[:-1])
+
+
+def read_marked(
+    blocks: Iterable[bytes], *, counts: Counter[str]
+) -> Iterator[Document | Dropped]:
+    r"""Running prose, of which a marker line ends each document.
+
+    Args:
+        blocks: The file.
+        counts: See `pipeline.storage.lines.decode`.
+
+    >>> text = [b"He came\nlate.\n</s>\nWhy?\n</s>\n"]
+    >>> [document.paragraphs for document in read_marked(text, counts=Counter())]
+    [('He came late.',), ('Why?',)]
+    """
+    for is_between, lines in itertools.groupby(_split_lines(blocks), key=is_marker):
+        if not is_between:
+            yield from read_prose(lines, counts=counts)
+
+
+def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    for block in line_blocks(blocks):
+        yield from block.splitlines(keepends=True)
+
+
+def read_line_documents(
+    blocks: Iterable[bytes], *, counts: Counter[str]
+) -> Iterator[Document | Dropped]:
+    r"""One document a line.
+
+    Args:
+        blocks: The file.
+        counts: See `pipeline.storage.lines.decode`.
+
+    >>> text = [b"He came. She left.\nWhy?\n"]
+    >>> documents = read_line_documents(text, counts=Counter())
+    >>> [document.paragraphs for document in documents]
+    [('He came. She left.',), ('Why?',)]
+    """
+    for lines in whole_lines(blocks):
+        if isinstance(lines, Dropped):
+            yield lines
+            continue
+        for line in decode(lines, counts=counts).split("\n"):
+            if line and not line.isspace():
+                yield prose_document(line)
+
+
+def prose_document(text: str) -> Document | Dropped:
+    """Running prose as a document."""
+    paragraphs = split_paragraphs(text)
+    return Document(tuple(paragraphs)) if paragraphs else NO_TEXT
+
+
+def divide_bytes(
+    blocks: Iterable[bytes], *, limit: int = MAX_DOCUMENT_BYTES
+) -> Iterator[bytes]:
+    r"""A file in one piece, or a very long one in several, cut at blank lines.
+
+    >>> list(divide_bytes([b"One.\n\nTwo.\n", b"\nThree."], limit=13))
+    [b'One.\n\nTwo.\n\n', b'Three.']
+    """
+    held = bytearray()
+    for block in blocks:
+        held += block
+        while len(held) > limit:
+            cut = _end_of_paragraph(held, limit)
+            yield bytes(held[:cut])
+            del held[:cut]
+    if held:
+        yield bytes(held)
+
+
+def _end_of_paragraph(data: bytearray, limit: int) -> int:
+    for blank in (b"\n\n", b"\n\r\n", b"\n"):
+        found = data.rfind(blank, 0, limit)
+        if found >= 0:
+            return found + len(blank)
+    return cut_position(bytes(data[: limit + 1]), limit)
+
+
+def split_paragraphs(text: str) -> list[str]:
+    r"""The paragraphs of running prose, with single spaces.
+
+    A blank line ends a paragraph. Where most of the text is in lines wider than anybody
+    wraps by hand, each line is a paragraph. What has neither letter nor digit, such as
+    ``* * *`` between chapters, is not a paragraph.
+
+    >>> split_paragraphs("He came\nlate.\n \n* * *\n\nWhy?\n")
+    ['He came late.', 'Why?']
+    """
+    text_is_wide = _has_wide_lines(text[:_HEAD_CHARACTERS])
+    raw = text.split("\n") if text_is_wide else _BLANK_LINES.split(text)
+    paragraphs = []
+    for part in raw:
+        paragraph = " ".join(part.split())
+        if not any(map(str.isalnum, paragraph)):
+            continue
+        if len(paragraph) > MAX_PARAGRAPH_CHARACTERS:
+            paragraphs += _divide_paragraph(paragraph)
+        else:
+            paragraphs.append(paragraph)
+    return paragraphs
+
+
+def _has_wide_lines(head: str) -> bool:
+    wide = sum(
+        len(line) for line in head.split("\n") if len(line) > _WIDE_LINE_CHARACTERS
+    )
+    return wide > len(head) // 2
+
+
+def _divide_paragraph(
+    paragraph: str, *, limit: int = MAX_PARAGRAPH_CHARACTERS
+) -> list[str]:
+    """Parts of at most so many characters, cut at spaces.
+
+    >>> _divide_paragraph("one two three", limit=8)
+    ['one two', 'three']
+    """
+    parts = []
+    while len(paragraph) > limit:
+        cut = paragraph.rfind(" ", 1, limit) if " " in paragraph[1:limit] else limit
+        parts.append(paragraph[:cut])
+        paragraph = paragraph[cut:].lstrip()
+    return [*parts, paragraph]

@@ -1,0 +1,168 @@
+"""Paragraphs become sentences; long documents become parts.
+
+Sentences come from `sentencex`, Wikimedia's segmenter. It keeps quoted speech together,
+however long, so over-long sentences are split again at the full stops inside them:
+otherwise a sequence would have to be cut in the middle of a sentence.
+
+The segmenter's time grows with the square of a paragraph's length where quotation marks
+are never closed or marks of any kind crowd together. A paragraph that would take too
+long for its length is therefore halved until each part is cheap. Ordinary text stays
+whole: novels of a million characters in one paragraph cost half of what is allowed.
+"""
+
+import re
+from collections.abc import Iterator
+
+import sentencex
+
+from pipeline.core.documents import Document
+
+# Longer sentences are split again; about a hundred words.
+LONG_SENTENCE_CHARACTERS = 500
+
+# A longer document is divided, so that a long book need not fit into one shard.
+MAX_SENTENCES = 2000
+
+# What one call of the segmenter may get: anything short, and longer paragraphs up to a
+# length and an estimated cost for each character.
+CHEAP_CHARACTERS = 1000
+MAX_SEGMENTED_CHARACTERS = 1 << 20
+MAX_COST_PER_CHARACTER = 1000
+
+# After a mark and a closing quote: white space, or nothing in scripts without spaces.
+_INNER_END = re.compile(
+    r"(?<=[.!?;…])([\"'”’»)\]]?)\s+|(?<=[。！？；])([」』”’）]?)\s*(?=.)"
+)
+
+# The marks that the segmenter looks at. An apostrophe or backtick may open or close a
+# quotation, or stand loose; within a word it counts as no mark.
+_MARK = re.compile(
+    r"``|''|(?P<opens>\B[`'](?=\w))|(?P<closes>(?<=[^\s'])[`'](?!\w))"
+    r"|(?P<loose>(?<!\w)[`']|[`'](?!\w))|[\"«»‘’‚‛“”„‟‹›《》「」]"
+    r"|[\[\](){}<>（）•.!?…։؟۔।॥။።。！？｡]"
+)
+# What the segmenter searches for after each opening quotation mark.
+_CLOSING = {
+    **{"``": "''", "`": "'", "'": "'", '"': '"', "«": "»", "»": "«", "‹": "›"},
+    **{
+        "‘": "’",
+        "‚": "‚",
+        "‛": "‛",
+        "“": "”",
+        "„": "“",
+        "‟": "‟",
+        "《": "》",
+        "「": "」",
+    },
+}
+# A character searched costs so much more than a comparison of two marks.
+_SEARCH_COST = 20
+
+
+def split_sentences(document: Document, *, language: str) -> list[list[str]]:
+    """Return the sentences of each paragraph of a document.
+
+    >>> split_sentences(Document(("He came. She left.", "Why?")), language="en")
+    [['He came.', 'She left.'], ['Why?']]
+    """
+    if document.is_segmented:
+        return [[sentence] for sentence in document.paragraphs]
+    paragraphs = []
+    for paragraph in document.paragraphs:
+        sentences: list[str] = []
+        for part in cheap_parts(paragraph):
+            for sentence in sentencex.segment(language, part):
+                if len(sentence) > LONG_SENTENCE_CHARACTERS:
+                    sentences += split_long(sentence)
+                elif stripped := sentence.strip():
+                    sentences.append(stripped)
+        paragraphs.append(sentences)
+    return paragraphs
+
+
+def cheap_parts(paragraph: str) -> Iterator[str]:
+    """Yield a paragraph whole, or halved until the segmenter is quick with each part.
+
+    >>> list(cheap_parts("He came. She left."))
+    ['He came. She left.']
+    >>> [len(part) for part in cheap_parts("“" * 2000)]
+    [1000, 1000]
+    """
+    characters = len(paragraph)
+    if characters <= CHEAP_CHARACTERS or (
+        characters <= MAX_SEGMENTED_CHARACTERS
+        and segmentation_cost(paragraph) <= MAX_COST_PER_CHARACTER * characters
+    ):
+        yield paragraph
+        return
+    cut = _cut_near_middle(paragraph)
+    yield from cheap_parts(paragraph[:cut])
+    yield from cheap_parts(paragraph[cut:])
+
+
+def segmentation_cost(paragraph: str) -> int:
+    """Estimate what it costs to segment a paragraph: searches, and pairs of marks.
+
+    >>> [segmentation_cost(text) for text in ("No mark", "“Yes”", "““")]
+    [0, 84, 64]
+    """
+    searched = 0
+    nearest: dict[str, int] = {}
+    marks = list(_MARK.finditer(paragraph))
+    for found in reversed(marks):
+        mark, position = found[0], found.start()
+        if mark in _CLOSING and found.lastgroup not in ("closes", "loose"):
+            searched += nearest.get(_CLOSING[mark], len(paragraph)) - position
+        if found.lastgroup not in ("opens", "loose"):
+            nearest[mark] = position
+    return _SEARCH_COST * searched + len(marks) ** 2
+
+
+def _cut_near_middle(paragraph: str) -> int:
+    """Return where a sentence or a word ends after the middle, or the middle.
+
+    >>> _cut_near_middle("He came here. She left."), _cut_near_middle("one two three")
+    (14, 8)
+    """
+    middle = len(paragraph) // 2
+    end = middle + LONG_SENTENCE_CHARACTERS
+    if (found := _INNER_END.search(paragraph, middle, end)) is not None:
+        return found.end()
+    return paragraph.find(" ", middle, end) + 1 or middle
+
+
+def split_long(sentence: str) -> list[str]:
+    """Split after every full stop, question or exclamation mark and semicolon.
+
+    >>> split_long('"Come in. Sit down!" he said; so I did.')
+    ['"Come in.', 'Sit down!"', 'he said;', 'so I did.']
+    """
+    return _INNER_END.sub(r"\1\2\n", sentence.strip()).split("\n")
+
+
+def divide(
+    paragraphs: list[list[str]], *, maximum: int = MAX_SENTENCES
+) -> list[list[str]]:
+    """Divide a long document at paragraph ends into parts of about equal size.
+
+    A paragraph is divided only if it has more than `maximum` sentences itself.
+
+    Args:
+        paragraphs: The sentences of each paragraph.
+        maximum: The number of sentences up to which a document stays whole.
+
+    >>> divide([["a", "b"], ["c", "d"], ["e"]], maximum=3)
+    [['a', 'b', 'c', 'd'], ['e']]
+    >>> divide([["a", "b", "c", "d"]], maximum=3)
+    [['a', 'b'], ['c', 'd']]
+    """
+    total = sum(map(len, paragraphs))
+    size = -(-total // max(1, -(-total // maximum)))
+    parts: list[list[str]] = [[]]
+    for paragraph in paragraphs:
+        step = len(paragraph) if len(paragraph) <= maximum else size
+        for start in range(0, len(paragraph), max(1, step)):
+            if len(parts[-1]) >= size:
+                parts.append([])
+            parts[-1] += paragraph[start : start + step]
+    return [part for part in parts if part]

@@ -1,0 +1,195 @@
+"""A file in ranges of bytes, of which each yields whole documents.
+
+Several workers read one file, each a range of it, and what they read does not depend on
+where the ranges meet. A document begins at the start of some line. It belongs to the
+range that holds the line feed before that line (the first one to the first range), and
+is read to its end, however far after the range that is.
+
+A range of a multistream bz2 file holds the text of the streams that begin in it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from itertools import chain
+from typing import NamedTuple
+
+from pipeline.storage.bz2_streams import read_streams
+from pipeline.storage.compression import BLOCK_BYTES, decompress, recognise_compression
+from pipeline.storage.files import open_binary
+
+# A document is recognised by its first line, and the line by its first bytes.
+StartsDocument = Callable[[bytes], bool]
+
+# So much of a line is looked at.
+LINE_PREFIX_BYTES = 4096
+
+
+class ByteRange(NamedTuple):
+    """A part of a file.
+
+    Attributes:
+        path: Of the file.
+        start: First byte.
+        end: First byte after it, None for the end of the file.
+    """
+
+    path: str
+    start: int = 0
+    end: int | None = None
+
+    def following(self) -> "ByteRange":
+        """What comes after it in the file."""
+        return ByteRange(self.path, self.end or 0) if self.end is not None else _NOTHING
+
+
+_NOTHING = ByteRange("", 0, 0)
+
+
+def read_blocks(
+    part: ByteRange, *, counts: Counter[str]
+) -> Generator[bytes, None, None]:
+    """The bytes of a range, decompressed.
+
+    Args:
+        part: The whole of a file unless it is uncompressed or bz2.
+        counts: Receives what is damaged.
+
+    Raises:
+        AlbertError: The file cannot be read.
+    """
+    if part is _NOTHING:
+        return
+    with closing(open_binary(part.path)) as file:
+        compression = recognise_compression(file.read(6))
+        if compression == "bz2":
+            yield from read_streams(file, start=part.start, end=part.end, counts=counts)
+            return
+        file.seek(part.start)
+        left = float("inf") if part.end is None else part.end - part.start
+        blocks = _read_up_to(file.read, left)
+        yield from decompress(blocks, compression, counts=counts)
+
+
+def _read_up_to(read: Callable[[int], bytes], left: float) -> Iterator[bytes]:
+    while left > 0 and (block := read(int(min(BLOCK_BYTES, left)))):
+        left -= len(block)
+        yield block
+
+
+def read_documents(
+    part: ByteRange, starts: StartsDocument, *, counts: Counter[str]
+) -> Iterator[bytes]:
+    """The bytes of the documents that belong to a range, in blocks.
+
+    Args:
+        part: See `read_blocks`.
+        starts: Whether a document begins with a line, of which it is given the first
+            `LINE_PREFIX_BYTES`.
+        counts: Receives what is damaged in the range.
+    """
+    unseen = Counter[str]()
+    following = part.following()
+    first = 0
+    if part.start > 0:
+        scanned = Counter[str]()
+        found = find_start(
+            read_blocks(part, counts=scanned),
+            starts,
+            following=read_blocks(following, counts=unseen),
+        )
+        if found is None:
+            counts.update(scanned)
+            return
+        first = found
+    end = find_start(read_blocks(following, counts=unseen), starts)
+    yield from _cut(
+        chain(
+            read_blocks(part, counts=counts),
+            _take(read_blocks(following, counts=unseen), end),
+        ),
+        first,
+    )
+
+
+def find_start(
+    blocks: Iterable[bytes],
+    starts: StartsDocument,
+    *,
+    following: Iterable[bytes] = (),
+) -> int | None:
+    r"""Where the first document begins that belongs to some bytes; None if none does.
+
+    Args:
+        blocks: The bytes.
+        starts: See `read_documents`.
+        following: What comes next in the file, to see the whole of the last line.
+
+    >>> find_start([b"of a li", b"ne\n b\nan", b"d"], lambda line: line[:1] == b"a")
+    13
+    """
+    position, buffer = 0, b""
+    for block in blocks:
+        buffer += block
+        # After line feeds up to here enough of the line is known to judge it.
+        sure = max(0, len(buffer) - LINE_PREFIX_BYTES)
+        found = _first_line(buffer, sure, starts)
+        if found is not None:
+            return position + found
+        position, buffer = position + sure, buffer[sure:]
+    known = len(buffer)
+    for block in following:
+        buffer += block
+        if len(buffer) >= known + LINE_PREFIX_BYTES:
+            break
+    found = _first_line(buffer, known, starts)
+    return None if found is None else position + found
+
+
+def _first_line(buffer: bytes, limit: int, starts: StartsDocument) -> int | None:
+    """The first line after a line feed before `limit` that starts a document."""
+    line_feed = buffer.find(b"\n", 0, limit)
+    while line_feed >= 0:
+        start = line_feed + 1
+        line_end = buffer.find(b"\n", start, start + LINE_PREFIX_BYTES)
+        if line_end < 0:
+            line_end = start + LINE_PREFIX_BYTES
+        if starts(buffer[start:line_end]):
+            return start
+        line_feed = buffer.find(b"\n", start, limit)
+    return None
+
+
+def _take(blocks: Iterable[bytes], size: int | None) -> Iterator[bytes]:
+    """The first bytes of some blocks, all of them if `size` is None."""
+    for block in blocks:
+        if size is None:
+            yield block
+            continue
+        yield block[:size]
+        size -= len(block)
+        if size <= 0:
+            return
+
+
+def _cut(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Blocks without their first bytes."""
+    for block in blocks:
+        if size < len(block):
+            yield block[size:] if size else block
+        size = max(0, size - len(block))
+
+
+class BlockReader:
+    """Blocks as a file, for those that read files."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks = iter(blocks)
+        self._held = b""
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes; none at the end."""
+        if not self._held:
+            self._held = next((block for block in self._blocks if block), b"")
+        data, self._held = self._held[:size], self._held[size:]
+        return data

@@ -1,0 +1,177 @@
+"""Bytes become lines of text, whatever the encoding and however long the lines."""
+
+import codecs
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from pipeline.core.documents import Dropped
+from schemas.errors import AlbertError
+
+# A longer line is divided at a space, so that no line takes memory without bound.
+MAX_LINE_BYTES = 1 << 20
+
+# A longer line is not a document; the longest novels have 6 MB.
+MAX_RECORD_BYTES = 32 << 20
+TOO_LONG = Dropped("line too long")
+
+# Changes that are counted; nothing is left out.
+NOT_UTF8 = "line not UTF-8, read as Windows-1252"
+NUL_BYTES = "zero byte taken out"
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_BYTE_ORDER_MARK = "\ufeff"
+# Bytes that are in no text: control characters but for white space, zero and escape.
+_CONTROL = bytes({*range(1, 8), *range(14, 27), *range(28, 32), 127})
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether bytes are not text in any encoding: many are control characters."""
+    return len(data) - len(data.translate(None, _CONTROL)) > len(data) // 20
+
+
+def refuse_utf16(head: bytes, *, path: str) -> None:
+    """Refuse UTF-16, of which every other byte is often zero.
+
+    Raises:
+        AlbertError: Names the file and how to convert it.
+    """
+    zeros = max(head[0::2].count(0), head[1::2].count(0))
+    if head.startswith(_UTF16) or (len(head) > 3 and zeros > len(head) // 4):
+        raise AlbertError(
+            f"{path} is UTF-16; convert it to UTF-8, "
+            f"for example with iconv -f UTF-16 -t UTF-8."
+        )
+
+
+def decode(data: bytes, *, counts: Counter[str]) -> str:
+    r"""Whole lines as text that ends its lines in LF.
+
+    A line that is not UTF-8 is read as Windows-1252. Zero bytes and byte-order marks
+    are left out. Lines may have ended in CR LF or CR.
+
+    Args:
+        data: Lines, so that no character is cut.
+        counts: Receives `NOT_UTF8` for each such line, and `NUL_BYTES`.
+
+    >>> counts = Counter()
+    >>> decode("é\r\n".encode() + "caf\0é".encode("latin-1"), counts=counts)
+    'é\ncafé'
+    >>> dict(counts)
+    {'zero byte taken out': 1, 'line not UTF-8, read as Windows-1252': 1}
+    """
+    if b"\0" in data:
+        counts[NUL_BYTES] += data.count(b"\0")
+        data = data.replace(b"\0", b"")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        # Where lines end in CR alone, the whole would be one line.
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        text = "\n".join(decode_line(line, counts=counts) for line in data.split(b"\n"))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _BYTE_ORDER_MARK in text:
+        text = text.replace(_BYTE_ORDER_MARK, "")
+    return text
+
+
+def decode_line(line: bytes, *, counts: Counter[str]) -> str:
+    """One line as text, UTF-8 or else Windows-1252."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        counts[NOT_UTF8] += 1
+        return line.decode("cp1252", errors="replace")
+
+
+def line_blocks(
+    blocks: Iterable[bytes], *, limit: int = MAX_LINE_BYTES
+) -> Iterator[bytes]:
+    r"""Blocks cut at line feeds, so that each holds whole lines.
+
+    A line of more than `limit` bytes is cut at its last space before that.
+
+    >>> list(line_blocks([b"a\nb", b"c\nd"]))
+    [b'a\n', b'bc\n', b'd']
+    >>> list(line_blocks([b"one two three"], limit=6))
+    [b'one ', b'two ', b'three']
+    """
+    held = b""
+    for block in blocks:
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield from _cut_lines(held + block[:end], limit)
+            held = block[end:]
+        else:
+            held += block
+        while len(held) > limit:
+            cut = cut_position(held, limit)
+            yield held[:cut]
+            held = held[cut:]
+    if held:
+        yield held
+
+
+def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes | Dropped]:
+    """Whole lines, many at a time; a line that is too long is dropped."""
+    fragment = b""
+    is_skipping = False
+    for block in line_blocks(blocks, limit=MAX_RECORD_BYTES):
+        if fragment and not is_skipping:
+            # More came after a line without an end: it had been cut.
+            yield TOO_LONG
+            is_skipping = True
+        if is_skipping:
+            _, line_feed, block = block.partition(b"\n")
+            if not line_feed:
+                continue
+            is_skipping = False
+        lines, _, fragment = block.rpartition(b"\n")
+        yield lines
+    if fragment and not is_skipping:
+        yield fragment
+
+
+def _cut_lines(lines: bytes, limit: int) -> Iterator[bytes]:
+    """Lines as one block, or in several where one is too long."""
+    start = line = 0
+    while len(lines) - line > limit:
+        line_feed = lines.rfind(b"\n", line, line + limit + 1)
+        if line_feed >= 0:
+            line = line_feed + 1
+            continue
+        line += cut_position(lines[line : line + limit + 1], limit)
+        yield lines[start:line]
+        start = line
+    if start < len(lines):
+        yield lines[start:]
+
+
+def cut_position(line: bytes, limit: int) -> int:
+    """Where to cut a line of more than `limit` bytes: after a space if it has one.
+
+    >>> cut_position(b"one two three", 6), cut_position("éé".encode(), 3)
+    (4, 2)
+    """
+    cut = line.rfind(b" ", 0, limit) + 1 or limit
+    while cut > 1 and line[cut] & 0xC0 == 0x80:  # not inside a character
+        cut -= 1
+    return cut
+
+
+def read_raw_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str]:
+    """The lines in some blocks, with the white space that they have.
+
+    Args:
+        blocks: Bytes cut anywhere.
+        counts: See `decode`.
+    """
+    for block in line_blocks(blocks):
+        text = decode(block, counts=counts)
+        yield from text.removesuffix("\n").split("\n")
+
+
+def read_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str]:
+    """The lines in some blocks, with single spaces and none at the ends."""
+    for line in read_raw_lines(blocks, counts=counts):
+        yield " ".join(line.split())

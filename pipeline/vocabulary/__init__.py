@@ -1,0 +1,19 @@
+"""From sentences to a SentencePiece model, and from text to tokens by it.
+
+    sampling        A random sample of sentences that depends on the text alone.
+    normalization   The text normalization of a vocabulary, as rules that live
+                    inside the model file.
+    accents         What a text would lose with its combining marks.
+    training        Text becomes a SentencePiece model with ALBERT's pieces and
+                    normalization inside.
+    writing         The files of a vocabulary, and the manifest that says what it is.
+    tokenizer       A SentencePiece model: text to token ids, and which tokens
+                    start a word.
+    tokenizer_json  The files by which a vocabulary loads in Hugging Face's
+                    AutoTokenizer.
+    external        The vocabulary of another ALBERT, as another program keeps it.
+    importing       A vocabulary of another ALBERT becomes one that does all of its work
+                    by itself.
+
+May import: all rooms before it. No Beam.
+"""

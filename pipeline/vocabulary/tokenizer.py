@@ -1,0 +1,175 @@
+"""A SentencePiece model: text to token ids, and which tokens start a word."""
+
+import functools
+import hashlib
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+
+from pipeline.core.arrays import Bool
+from pipeline.core.sentencepiece_proto import NO_SPACE_BEFORE
+from schemas.errors import AlbertError, SettingError
+from schemas.layout import SPM_MODEL
+from schemas.special_tokens import SPECIAL_TOKENS
+
+SPACE = "▁"
+
+# Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Myanmar.
+_UNSPACED = (
+    (0x0E00, 0x0EFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x19E0, 0x19FF),
+    (0x3005, 0x3007),
+    (0x3040, 0x30FF),
+    (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xA9E0, 0xA9FF),
+    (0xAA60, 0xAA7F),
+    (0xF900, 0xFAFF),
+    (0xFF66, 0xFF9F),
+    (0x20000, 0x3FFFF),
+)
+
+
+def starts_word(piece: str) -> bool:
+    """Whether a piece starts a word; otherwise it continues the one before.
+
+    It does if it begins with a space, is one punctuation mark or symbol, or has a digit
+    or a character of a script written without spaces. The published code asks for the
+    letters a to z instead, which makes every Russian or Greek piece a word.
+
+    >>> [starts_word(p) for p in ("▁the", "ing", ",", "'s", "1984", "ов", "日本")]
+    [True, False, True, False, True, False, True]
+    """
+    if piece.startswith(SPACE) or piece in SPECIAL_TOKENS:
+        return True
+    if len(piece) == 1 and unicodedata.category(piece)[0] in "PS":
+        return True
+    return any(c.isdigit() or _is_unspaced(ord(c)) for c in piece)
+
+
+def _is_unspaced(code: int) -> bool:
+    return any(first <= code <= last for first, last in _UNSPACED)
+
+
+class Tokenizer:
+    """A vocabulary as loaded.
+
+    Attributes:
+        sha256: Hash of the model file.
+        vocab_size: Number of pieces.
+        word_starts: Whether each piece starts a word, `[V]`.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        self._processor = sentencepiece.SentencePieceProcessor()
+        self._processor.LoadFromSerializedProto(model)
+        self.sha256 = hashlib.sha256(model).hexdigest()
+        self.vocab_size: int = self._processor.GetPieceSize()
+        self.word_starts: Bool = np.array(
+            [starts_word(self.piece(i)) for i in range(self.vocab_size)]
+        )
+
+    def piece(self, piece_id: int) -> str:
+        """The text of a piece."""
+        piece: str = self._processor.IdToPiece(piece_id)
+        return piece
+
+    def score(self, piece_id: int) -> float:
+        """The log probability of a piece."""
+        score: float = self._processor.GetScore(piece_id)
+        return score
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """The token ids of each text; empty where nothing is left of it."""
+        ids: list[list[int]] = self._processor.Encode(
+            texts, out_type=int, num_threads=1
+        )
+        return ids
+
+    def encode_after(self, text: str) -> list[int]:
+        """The token ids of a text that follows another token.
+
+        Without a space at its beginning it continues the word of that token.
+        """
+        # A letter before it shows whether the model reads a space there.
+        begins_word = self.normalize(f"a{text}").startswith(f"{SPACE}a{SPACE}")
+        processor = self._processor if begins_word else self._inside_word
+        ids: list[int] = processor.Encode(text, out_type=int)
+        return ids
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of token ids, as normalized, without special tokens."""
+        text: str = self._processor.Decode(ids)
+        return text
+
+    @functools.cached_property
+    def _inside_word(self) -> sentencepiece.SentencePieceProcessor:
+        """The same model, but that no space is put before a text."""
+        processor = sentencepiece.SentencePieceProcessor()
+        model = self._processor.serialized_model_proto()
+        processor.LoadFromSerializedProto(model + NO_SPACE_BEFORE)
+        return processor
+
+    def normalize(self, text: str) -> str:
+        """A text as the model sees it."""
+        normalized: str = self._processor.Normalize(text)
+        return normalized
+
+
+@functools.lru_cache(maxsize=2)
+def load_tokenizer(model: bytes) -> Tokenizer:
+    """One tokenizer for each model in a process."""
+    return Tokenizer(model)
+
+
+def read_model(vocab: str | Path) -> bytes:
+    """The checked model file of a vocabulary given as directory or file.
+
+    Raises:
+        SettingError: The file does not exist or cannot be read.
+        AlbertError: Not a SentencePiece model, or its special ids are wrong.
+    """
+    path = Path(vocab)
+    if path.is_dir():
+        path /= SPM_MODEL
+    try:
+        model = path.read_bytes()
+    except FileNotFoundError:
+        raise SettingError(
+            f"--vocab: {path} does not exist; make a vocabulary with albert vocab."
+        ) from None
+    except OSError as error:
+        raise SettingError(
+            f"--vocab: {path} cannot be read: {error.strerror}."
+        ) from None
+    check_model(model, path=path)
+    return model
+
+
+def check_model(model: bytes, *, path: Path) -> None:
+    """Refuse a model whose first pieces are not the special ones.
+
+    Raises:
+        AlbertError: Says what was found.
+    """
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(model)
+    except RuntimeError:
+        raise AlbertError(
+            f"{path} is not a SentencePiece model (a WordPiece vocabulary or a text "
+            "file cannot be used); make one with albert vocab."
+        ) from None
+    size = processor.GetPieceSize()
+    for index, piece in enumerate(SPECIAL_TOKENS):
+        found = processor.IdToPiece(index) if index < size else "nothing"
+        if found != piece:
+            raise AlbertError(
+                f"{path}: piece {index} must be {piece} and is {found}; "
+                "make a vocabulary with albert vocab."
+            )

@@ -1,0 +1,272 @@
+"""Text becomes a SentencePiece model with ALBERT's pieces and normalization inside."""
+
+import functools
+import io
+import math
+import multiprocessing
+import os
+import re
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sentencepiece
+
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.splits import Split
+from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
+from pipeline.vocabulary.sampling import (
+    MAX_HELD_OUT,
+    KeyedSentence,
+    Sample,
+    SplitSample,
+    sample_split,
+)
+from schemas.config import VocabConfig
+from schemas.errors import AlbertError
+from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
+
+# The number of threads decides the pieces, so it is the same everywhere; on few cores
+# sixteen cost almost nothing.
+_THREADS = 16
+
+# Resident memory of the training for each byte of the sample.
+_MEMORY_PER_BYTE = 21
+
+# Time of the training, on two cores: SentencePiece counts the words of the sample and
+# trains on the different ones, of which longer text has ever fewer for each byte.
+_SECONDS_OF_A_MEGABYTE = 2.1
+_GROWTH_OF_TIME = 0.75
+
+# The names, relative to the training's own folder, are written into the model file.
+_RULES = "normalization.tsv"
+_SENTENCES = "sentences.txt"
+
+# What SentencePiece says of its progress, and how often it is looked at.
+_LOG = "log.txt"
+_LOOK_SECONDS = 0.5
+
+# Before SentencePiece prunes its candidates it has to find them.
+_SHARE_OF_FINDING = 0.3
+
+_MAX_SENTENCE_BYTES = 1 << 16
+
+
+class SampledText(NamedTuple):
+    """The sentences to train on, the ones held out, and what was met on the way."""
+
+    train: list[KeyedSentence]
+    held_out: list[KeyedSentence]
+    counts: ReadingCounts
+
+    @property
+    def training_memory(self) -> int:
+        """Bytes that training on the sample will need, about."""
+        return _MEMORY_PER_BYTE * self._bytes()
+
+    @property
+    def training_seconds(self) -> float:
+        """Time that training on the sample will take, about."""
+        growth: float = (self._bytes() / 1e6) ** _GROWTH_OF_TIME
+        return _SECONDS_OF_A_MEGABYTE * growth
+
+    def _bytes(self) -> int:
+        return sum(len(sentence.text.encode()) for sentence in self.train)
+
+
+def sample_sentences(
+    splits: list[Split],
+    config: VocabConfig,
+    *,
+    workers: int,
+    on_split: Callable[[Split], None] = lambda split: None,
+) -> SampledText:
+    """A sample of the sentences of all splits, in the order of their keys.
+
+    Args:
+        splits: What to read.
+        config: Size of the sample and seed.
+        workers: Processes that read.
+        on_split: Called when a split has been read.
+
+    Raises:
+        AlbertError: There is no sentence, or a worker was killed.
+    """
+    train, held_out = Sample(config.sample_sentences), Sample(MAX_HELD_OUT)
+    counts = ReadingCounts()
+    read = functools.partial(
+        sample_split, size=config.sample_sentences, seed=config.seed
+    )
+    for split, result in _map_splits(read, splits, workers=workers, sample=train):
+        train.add(result.train)
+        held_out.add(result.held_out)
+        counts.add(result.counts)
+        on_split(split)
+    sentences = train.sorted()
+    if not sentences:
+        raise AlbertError("The inputs hold no text to train on.")
+    return SampledText(sentences, held_out.sorted(), counts)
+
+
+def _map_splits(
+    read: Callable[..., SplitSample],
+    splits: list[Split],
+    *,
+    workers: int,
+    sample: Sample,
+) -> Iterator[tuple[Split, SplitSample]]:
+    """Read splits in other processes, a few at a time, in the order they finish."""
+    waiting = list(reversed(splits))
+    running: dict[Future[SplitSample], Split] = {}
+    with _processes(min(workers, len(splits))) as pool:
+        while waiting or running:
+            while waiting and len(running) <= workers:
+                split = waiting.pop()
+                # The bound falls while splits are read, and with it what they return.
+                running[pool.submit(read, split, bound=sample.bound)] = split
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), _result(future)
+
+
+def _processes(count: int) -> ProcessPoolExecutor:
+    """Fresh processes that Ctrl-C ends at once, also inside SentencePiece."""
+    return ProcessPoolExecutor(
+        max_workers=count,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def _result(future: Future[Any]) -> Any:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise AlbertError(
+            "A worker process was killed, perhaps for want of memory; "
+            "try fewer --workers or a smaller --sample-sentences."
+        ) from None
+
+
+def train_vocabulary(
+    sentences: list[KeyedSentence],
+    config: VocabConfig,
+    *,
+    on_progress: Callable[[float], None] = lambda share: None,
+) -> bytes:
+    """Train a SentencePiece model in a process of its own.
+
+    Args:
+        sentences: The sample.
+        config: Of the vocabulary.
+        on_progress: Called every half second with the share that is done, about.
+
+    Raises:
+        AlbertError: The text is too small for the size asked for (says which size
+            works), or the process was killed.
+    """
+    with tempfile.TemporaryDirectory(prefix="albert-vocab-") as folder:
+        normalize = albert_normalization(
+            cased=config.cased, keep_accents=config.keep_accents
+        )
+        Path(folder, _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
+        with Path(folder, _SENTENCES).open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{sentence.text}\n" for sentence in sentences)
+        with _processes(1) as pool:
+            training = pool.submit(_train, folder, config)
+            while not wait([training], timeout=_LOOK_SECONDS).done:
+                log = Path(folder, _LOG)
+                said = log.read_text(errors="replace") if log.exists() else ""
+                on_progress(trained_share(said, vocab_size=config.vocab_size))
+            model: bytes = _result(training)
+    return model
+
+
+def trained_share(log: str, *, vocab_size: int) -> float:
+    """How much of the training is done, by what SentencePiece says of it.
+
+    It prunes its candidates by a quarter again and again, down to a tenth more than the
+    size asked for; each time takes about as long.
+
+    >>> log = "EM sub_iter=0 size=16000 obj=9 EM sub_iter=0 size=4000 obj=8"
+    >>> round(trained_share(log, vocab_size=1000), 2)
+    0.66
+    """
+    sizes = [int(size) for size in re.findall(r"EM sub_iter=\d+ size=(\d+)", log)]
+    if not sizes:
+        return 0.0
+    wanted = 1.1 * vocab_size
+    if sizes[0] <= wanted or sizes[-1] <= wanted:
+        return 1.0
+    pruned = math.log(sizes[0] / sizes[-1]) / math.log(sizes[0] / wanted)
+    return _SHARE_OF_FINDING + (1 - _SHARE_OF_FINDING) * pruned
+
+
+def trainer_settings(config: VocabConfig, *, rules: str) -> dict[str, Any]:
+    """What SentencePiece is asked for, whatever it reads and writes.
+
+    Args:
+        config: Of the vocabulary.
+        rules: The file of the normalization rules.
+    """
+    return {
+        "model_type": "unigram",
+        "vocab_size": config.vocab_size,
+        "character_coverage": config.character_coverage,
+        "normalization_rule_tsv": rules,
+        "pad_id": 0,
+        "unk_id": 1,
+        "bos_id": -1,
+        "eos_id": -1,
+        "pad_piece": PAD,
+        "unk_piece": UNK,
+        "control_symbols": [CLS, SEP, MASK],
+        "user_defined_symbols": list(USER_SYMBOLS),
+        "max_sentence_length": _MAX_SENTENCE_BYTES,
+        "num_threads": _THREADS,
+    }
+
+
+def _train(folder: str, config: VocabConfig) -> bytes:
+    os.chdir(folder)
+    # SentencePiece reports its progress there; what matters comes as an exception.
+    os.dup2(os.open(_LOG, os.O_WRONLY | os.O_CREAT), 2)
+    model = io.BytesIO()
+    try:
+        with Path(_SENTENCES).open(encoding="utf-8", newline="\n") as sentences:
+            sentencepiece.SentencePieceTrainer.Train(
+                sentence_iterator=(line.rstrip("\n") for line in sentences),
+                model_writer=model,
+                **trainer_settings(config, rules=_RULES),
+            )
+    except RuntimeError as error:
+        raise AlbertError(explain(str(error), vocab_size=config.vocab_size)) from None
+    return model.getvalue()
+
+
+def explain(message: str, *, vocab_size: int) -> str:
+    """What an error of the trainer means, and what to do.
+
+    >>> explain("Vocabulary size too high (30000). Please set it to a value <= 8300.",
+    ...         vocab_size=30000)
+    'The text is too small for --vocab-size 30000: it gives at most 8300 pieces; \
+use --vocab-size 8300 or add text.'
+    """
+    if found := re.search(r"too high \(\d+\).*<= (\d+)", message):
+        return (
+            f"The text is too small for --vocab-size {vocab_size}: it gives at most "
+            f"{found[1]} pieces; use --vocab-size {found[1]} or add text."
+        )
+    if found := re.search(r"required_chars\. \d+ vs (\d+)", message):
+        return (
+            f"--vocab-size {vocab_size} is too small: the text has characters for "
+            f"{found[1]} pieces; use a size above that or a smaller "
+            "--character-coverage."
+        )
+    if "sentences_.empty()" in message:
+        return "The inputs hold no text to train on."
+    return f"SentencePiece failed: {message}"

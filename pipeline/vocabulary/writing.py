@@ -1,0 +1,106 @@
+"""The files of a vocabulary, and the manifest that says what it is."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from pipeline.reading.counts import in_order
+from pipeline.reading.inputs import InputFile
+from pipeline.vocabulary.sampling import KeyedSentence
+from pipeline.vocabulary.tokenizer import SPACE, Tokenizer
+from pipeline.vocabulary.tokenizer_json import tokenizer_config, tokenizer_json
+from pipeline.vocabulary.training import SampledText
+from schemas.config import VocabConfig
+from schemas.json_file import write_json, write_text
+from schemas.layout import (
+    HF_TOKENIZER,
+    HF_TOKENIZER_CONFIG,
+    MANIFEST,
+    SPM_MODEL,
+    SPM_VOCAB,
+)
+from schemas.special_tokens import UNK_ID
+from schemas.whole_file import whole_file
+
+
+def vocabulary_card(
+    tokenizer: Tokenizer, held_out: list[KeyedSentence]
+) -> dict[str, Any]:
+    """How the vocabulary does on sentences it was not trained on."""
+    texts = [sentence.text for sentence in held_out]
+    pieces = tokenizer.encode(texts)
+    words = sum(len(tokenizer.normalize(text).split(SPACE)) - 1 for text in texts)
+    count = sum(map(len, pieces))
+    unknown = sum(sentence.count(UNK_ID) for sentence in pieces)
+    return {
+        "held_out_sentences": len(texts),
+        "unknown_rate": round(unknown / count, 6) if count else 0.0,
+        "pieces_per_word": round(count / words, 4) if words else 0.0,
+    }
+
+
+def vocabulary_listing(model: bytes) -> str:
+    """`spiece.vocab`: each piece and its score, one a line."""
+    tokenizer = Tokenizer(model)
+    return "".join(
+        f"{tokenizer.piece(i)}\t{tokenizer.score(i):g}\n"
+        for i in range(tokenizer.vocab_size)
+    )
+
+
+def vocabulary_manifest(
+    model: bytes, text: SampledText, config: VocabConfig, files: list[InputFile]
+) -> dict[str, Any]:
+    """What the vocabulary is: settings, inputs, sample and card."""
+    tokenizer = Tokenizer(model)
+    return {
+        **_what_it_is(tokenizer, dataclasses.asdict(config)),
+        "inputs": [file.describe() for file in files],
+        "documents": text.counts.documents,
+        "sentences": text.counts.sentences,
+        "trained_on": len(text.train),
+        "card": vocabulary_card(tokenizer, text.held_out),
+        "dropped": in_order(text.counts.dropped),
+        "changed": in_order(text.counts.changed),
+    }
+
+
+def imported_manifest(model: bytes, before: bytes, **config: bool) -> dict[str, Any]:
+    """What a vocabulary of another program is.
+
+    Args:
+        model: As it is written.
+        before: As it was found.
+        config: What is kept of a text, under the names of `VocabConfig`.
+    """
+    return {
+        **_what_it_is(Tokenizer(model), config),
+        "imported_from": {"sha256": Tokenizer(before).sha256},
+    }
+
+
+def _what_it_is(tokenizer: Tokenizer, config: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "format": "albert-vocabulary",
+        "format_version": 1,
+        "config": config,
+        "vocabulary": {
+            "file": SPM_MODEL,
+            "sha256": tokenizer.sha256,
+            "size": tokenizer.vocab_size,
+        },
+    }
+
+
+def write_vocabulary(model: bytes, manifest: dict[str, Any], *, output: Path) -> None:
+    """Write all files of a vocabulary, the manifest last.
+
+    Raises:
+        AlbertError: A file cannot be written.
+    """
+    with whole_file(output / SPM_MODEL) as file:
+        file.write(model)
+    write_text(output / SPM_VOCAB, vocabulary_listing(model))
+    write_json(output / HF_TOKENIZER, tokenizer_json(model))
+    write_json(output / HF_TOKENIZER_CONFIG, tokenizer_config())
+    write_json(output / MANIFEST, manifest)

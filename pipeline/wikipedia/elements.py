@@ -1,0 +1,158 @@
+"""Remove comments, extension tags and HTML from wikitext.
+
+Like the wiki, this module reads an extension tag up to the first closing tag of its
+name, whatever stands between them, before any bracket is read. Of a tag that is never
+closed, only the tag itself is removed.
+"""
+
+import re
+from functools import cache
+
+# Their content is not prose.
+_HIDDEN_NAMES = (
+    "ref|references|math|chem|ce|gallery|timeline|score|imagemap|syntaxhighlight"
+    "|source|graph|chart|mapframe|maplink|hiero|templatestyles|templatedata|inputbox"
+    "|categorytree|dynamicpagelist|includeonly|indicator|phonos|pre|style|script|rss"
+    "|abc|poll|choose"
+)
+
+_OPENING = re.compile(rf"<(?:!--|(nowiki|{_HIDDEN_NAMES})\b([^<>]*+)>)", re.IGNORECASE)
+
+_TABLE_TAG = re.compile(r"<(/?)table\b[^<>]*+>?", re.IGNORECASE)
+
+_BLOCK_NAMES = (
+    "p|div|blockquote|center|poem|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tr|td|th"
+    "|h[1-6]|hr|section|gallery|pre|noinclude|onlyinclude|includeonly|references"
+)
+_INLINE_NAMES = (
+    "span|small|big|b|i|u|s|sub|sup|font|tt|code|em|strong|abbr|acronym|cite|var|kbd"
+    "|samp|del|ins|q|bdi|bdo|dfn|mark|ruby|rb|rp|rt|rtc|strike|time|data|wbr|nobr|ref"
+    "|nowiki|math|chem|ce|source|syntaxhighlight|noindex|translate|tvar|img|a|label"
+    "|timeline|imagemap|includeonly|no|includes|onlyinclude|section|indicator|score"
+)
+_BLOCK_TAG = re.compile(rf"<[/\\]?(?:{_BLOCK_NAMES})\b(?:[^<>]*+>)?+", re.IGNORECASE)
+_INLINE_TAG = re.compile(rf"<[/\\]?(?:{_INLINE_NAMES})\b(?:[^<>]*+>)?+", re.IGNORECASE)
+_LINE_BREAK = re.compile(r"<[/\\]?br\b(?:[^<>]*+>)?+", re.IGNORECASE)
+
+# Written as entities, these characters are text to every later step.
+_AS_ENTITIES = {
+    ord(character): f"&#{ord(character)};" for character in "[]{}|'<=*#:;_-"
+}
+
+
+def remove_elements(text: str) -> str:
+    """Return the text without comments and without extension tags and their content.
+
+    Args:
+        text: Wikitext.
+
+    Returns:
+        Wikitext, in which the content of ``<nowiki>`` is written as entities.
+
+    Example:
+        >>> remove_elements("a<!-- b -->c<ref name=x>d</ref>, <nowiki>[[e]]</nowiki>")
+        'ac, &#91;&#91;e&#93;&#93;'
+        >>> remove_elements("a<ref>b")
+        'ab'
+    """
+    pieces = []
+    position = 0
+    never_closed: set[str] = set()
+    while opening := _OPENING.search(text, position):
+        pieces.append(text[position : opening.start()])
+        position = opening.end()
+        name = (opening[1] or "!--").lower()
+        if (opening[2] or "").endswith("/") or name in never_closed:
+            continue
+        found = _find_end(text, name=name, start=position)
+        if found is None:
+            never_closed.add(name)
+            continue
+        content_end, end = found
+        if name == "nowiki":
+            pieces.append(text[position:content_end].translate(_AS_ENTITIES))
+        position = end
+        if name == "!--" and _alone_on_line(text, opening.start(), end):
+            position += 1
+    pieces.append(text[position:])
+    return _remove_tables("".join(pieces))
+
+
+def _find_end(text: str, *, name: str, start: int) -> tuple[int, int] | None:
+    """Return where the content of an element and its closing tag end.
+
+    Returns:
+        None if no tag of that name follows. An element ends where it starts if another
+        of its name, or a heading inside a reference, shows that it was never closed.
+    """
+    if name == "!--":
+        end = text.find("-->", start)
+        return None if end < 0 else (end, end + 3)
+    tag = next(
+        (
+            tag
+            for tag in _tags(name).finditer(text, start)
+            if tag[1] or (name != "nowiki" and not tag[2].endswith("/"))
+        ),
+        None,
+    )
+    if tag is None:
+        return None
+    if not tag[1] or (name == "ref" and text.find("\n==", start, tag.start()) >= 0):
+        return start, start
+    return tag.start(), tag.end()
+
+
+@cache
+def _tags(name: str) -> re.Pattern[str]:
+    """Return the pattern of the opening and closing tags of a name."""
+    return re.compile(rf"<(/?){name}\b([^<>]*+)>", re.IGNORECASE)
+
+
+def _alone_on_line(text: str, start: int, end: int) -> bool:
+    r"""Return whether nothing else stands on the lines from start to end.
+
+    Example:
+        >>> _alone_on_line("a\n<!-- b -->\nc", 2, 12)
+        True
+    """
+    return (start == 0 or text[start - 1] == "\n") and text[end : end + 1] == "\n"
+
+
+def _remove_tables(text: str) -> str:
+    """Return the text without ``<table>`` elements, however nested.
+
+    Example:
+        >>> _remove_tables("a<table><tr><table></table></table>b<table>c")
+        'ab<table>c'
+    """
+    open_tables: list[int] = []
+    closed: list[tuple[int, int]] = []
+    for tag in _TABLE_TAG.finditer(text):
+        if not tag[1]:
+            open_tables.append(tag.start())
+        elif open_tables:
+            start = open_tables.pop()
+            while closed and closed[-1][0] > start:
+                closed.pop()
+            closed.append((start, tag.end()))
+    pieces = []
+    position = 0
+    for start, end in closed:
+        pieces.append(text[position:start])
+        position = end
+    return "".join([*pieces, text[position:]]) if closed else text
+
+
+def remove_tags(text: str) -> str:
+    r"""Return the text without HTML tags but with the text inside them.
+
+    Blocks become paragraphs, line breaks become spaces.
+
+    Example:
+        >>> remove_tags("H<sub>2</sub>O<br/>is<p>wet</p>")
+        'H2O is\n\nwet\n\n'
+    """
+    text = _LINE_BREAK.sub(" ", text)
+    text = _INLINE_TAG.sub("", text)
+    return _BLOCK_TAG.sub("\n\n", text)

@@ -1,0 +1,129 @@
+"""Clean articles that another program extracted from Wikipedia.
+
+The output of wikiextractor and the data sets of Hugging Face are plain text with a
+paragraph on each line, but not clean: the title is repeated at the start, templates
+left holes such as "( ; born )", headings stand between the paragraphs, and some lines
+are code that the program did not understand.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from pipeline.core.documents import NO_TEXT, NOT_PROSE, Document, Dropped
+from pipeline.wikipedia.paragraphs import close_holes, is_apparatus
+
+# A line with fewer words is a heading ("Early life."), a caption or a list item.
+_MIN_SENTENCE_WORDS = 6
+_MIN_WORDS = 8
+_LONGEST_TITLE = 60
+# After "References" and the like, only long paragraphs belong to the article.
+_MIN_WORDS_IN_APPARATUS = 40
+# Longer average "words" mean a script without spaces: then characters are counted.
+_LONGEST_WORDS = 12
+_CHARACTERS_PER_WORD = 2
+
+_SENTENCE_ENDS = tuple(".!?…。！？؟।։\"'”’»)")
+_CODE = re.compile(r"\{[{|]|[}|]\}")
+_CODE_STARTS = ("|", "!", "=", "#", "*")
+# "as of 2013[ [update]]", "Fresnel ( ; ]; 1788", "the ring [[of the king".
+_BRACKETS = re.compile(r"\[ ?\[update\]\]|(?<=[(\s])\][;,]?|\[\[|\]\]")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+# json-wikipedia's name for a template it could not render.
+_TEMPLATE = "TEMPLATE["
+_EITHER_BRACKET = re.compile(r"[\[\]]")
+
+
+def article_document(
+    lines: Iterable[str], *, title: str, dropped: Counter[str] | None = None
+) -> Document | Dropped:
+    """Return the lines of an article as a document.
+
+    Args:
+        lines: Of the article.
+        title: Its title, which its first line may repeat.
+        dropped: Receives `NOT_PROSE` for each line that is left out.
+
+    >>> article_document(["Ada", "", "Ada ( ; born 1815) wrote the first programs.",
+    ...                   "See also."], title="Ada").paragraphs
+    ('Ada (born 1815) wrote the first programs.',)
+    """
+    found = list(article_paragraphs(lines, title=title))
+    paragraphs = tuple(filter(None, found))
+    if dropped is not None:
+        dropped[NOT_PROSE] += len(found) - len(paragraphs)
+    return Document(paragraphs) if paragraphs else NO_TEXT
+
+
+def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
+    """Yield the lines of an article that are prose; empty for each other."""
+    min_words = 0
+    is_first = True
+    for line in lines:
+        if not line or line.isspace():
+            continue
+        is_title, is_first = is_first and line.strip() == title, False
+        if is_title:
+            continue
+        if len(line) < _LONGEST_TITLE and is_apparatus(line):
+            min_words = _MIN_WORDS_IN_APPARATUS
+            continue
+        if line.count(" ") + 1 < _MIN_SENTENCE_WORDS and line.isascii():
+            yield ""
+            continue
+        paragraph = close_holes(remove_residue(line))
+        words = count_words(paragraph)
+        is_sentence = paragraph.endswith(_SENTENCE_ENDS)
+        enough = max(min_words, _MIN_SENTENCE_WORDS if is_sentence else _MIN_WORDS)
+        yield paragraph if words >= enough else ""
+
+
+def remove_residue(line: str) -> str:
+    """Return a line without tags and brackets, or nothing for a line of code.
+
+    >>> remove_residue("as of 2013[ [update]] there are<br> 9"), remove_residue("|x={{")
+    ('as of 2013 there are 9', '')
+    """
+    if line.lstrip().startswith(_CODE_STARTS):
+        return ""
+    if ("{" in line or "}" in line) and _CODE.search(line):
+        return ""
+    if "]" in line or "[[" in line:
+        if _TEMPLATE in line:
+            line = remove_templates(line)
+        line = _BRACKETS.sub("", line)
+    if "<" in line:
+        line = _TAG.sub("", line)
+    return line
+
+
+def remove_templates(line: str) -> str:
+    """Return a line without ``TEMPLATE[name, [[link]]]`` and what is nested in it.
+
+    >>> remove_templates("It is TEMPLATE[cn, [[a, b]] c] so.")
+    'It is  so.'
+    """
+    kept = []
+    position = 0
+    while (start := line.find(_TEMPLATE, position)) >= 0:
+        kept.append(line[position:start])
+        depth = 1
+        position = len(line)
+        for bracket in _EITHER_BRACKET.finditer(line, start + len(_TEMPLATE)):
+            depth += 1 if bracket[0] == "[" else -1
+            if depth == 0:
+                position = bracket.end()
+                break
+    return "".join(kept) + line[position:]
+
+
+def count_words(text: str) -> int:
+    """Count words, by the length of the text in scripts without spaces.
+
+    >>> count_words("He wrote it."), count_words("彼は最初のプログラムを書いた。")
+    (3, 7)
+    """
+    words = text.count(" ") + 1 if text else 0
+    if text.isascii() or len(text) < words * _LONGEST_WORDS:
+        return words
+    return len(text) // _CHARACTERS_PER_WORD

@@ -1,0 +1,358 @@
+"""Read MediaWiki XML dumps page by page.
+
+Pages are found by their tags in the bytes, without an XML parser. A stream may thus
+begin anywhere (a part of a multistream dump has no root), entities are never expanded,
+every export version is read alike, and no more than one page is in memory.
+
+Each page that is not an article is yielded as ``Dropped`` with one of the reasons
+below. A line that is not UTF-8 is read as Windows-1252, as in every other format; a
+page that is not text in any encoding is dropped.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import BinaryIO
+
+from pipeline.core.documents import NO_TEXT, Document, Dropped
+from pipeline.storage.lines import decode, is_binary
+from pipeline.wikipedia.names import (
+    DISAMBIGUATION_TEMPLATES,
+    DISAMBIGUATION_WORDS,
+    HIDDEN_PREFIXES,
+    REDIRECT_WORDS,
+)
+from pipeline.wikipedia.wikitext import strip_wikitext
+from schemas.errors import AlbertError
+
+CUT_OFF = Dropped("page cut off")
+TOO_LARGE = Dropped("page too large")
+OTHER_NAMESPACE = Dropped("not an article (other namespace)")
+REDIRECT = Dropped("redirect")
+OTHER_MODEL = Dropped("not wikitext (other content model)")
+NOT_UTF8 = Dropped("not UTF-8")
+DISAMBIGUATION = Dropped("disambiguation")
+
+# The largest article of the English Wikipedia has 2 MB.
+_MAX_PAGE_BYTES = 32 << 20
+_MAX_HEAD_BYTES = 4 << 20
+_CHUNK_BYTES = 1 << 20
+
+_PAGE_START = re.compile(rb"<page[\s>]")
+_PAGE_END = b"</page>"
+_NAMESPACE_NAME = re.compile(
+    r"<namespace\s(?>[^<>]*?key=\"(-?\d{1,9})\")[^<>/]*+>([^<]+)<"
+)
+_UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
+
+
+@dataclass(frozen=True)
+class SiteInfo:
+    """What the head of a dump says about its wiki.
+
+    Attributes:
+        language: The wiki's language code, None if the dump has no head.
+        namespaces: The local name of each namespace by its number.
+    """
+
+    language: str | None = None
+    namespaces: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def hidden_prefixes(self) -> frozenset[str]:
+        """Lower-case names of the namespaces whose links show nothing.
+
+        Example:
+            >>> "fails" in SiteInfo(namespaces={6: "Fails"}).hidden_prefixes
+            True
+        """
+        local = (self.namespaces.get(number, "") for number in (-2, 6, 14))
+        return HIDDEN_PREFIXES | {name.lower() for name in local if name}
+
+
+def read_siteinfo(stream: BinaryIO) -> SiteInfo:
+    """Return what the head of a dump says about its wiki.
+
+    Args:
+        stream: The decompressed dump from its start; read up to the first page.
+
+    Raises:
+        AlbertError: If the dump is UTF-16.
+
+    Example:
+        >>> from io import BytesIO
+        >>> read_siteinfo(BytesIO(b'<mediawiki xml:lang="ltg"><siteinfo><namespaces>'
+        ...     b'<namespace key="6">Fails</namespace></namespaces></siteinfo>'))
+        SiteInfo(language='ltg', namespaces={6: 'Fails'})
+    """
+    head = b""
+    while len(head) < _MAX_HEAD_BYTES and not _PAGE_START.search(head[-_CHUNK_BYTES:]):
+        chunk = stream.read(_CHUNK_BYTES)
+        if not chunk:
+            break
+        head += chunk
+    _refuse_utf16(head)
+    first_page = _PAGE_START.search(head)
+    text = head[: first_page.start() if first_page else None].decode("utf-8", "replace")
+    language = re.search(r"<mediawiki\b[^<>]*?\sxml:lang=[\"']([\w-]+)", text)
+    names = _NAMESPACE_NAME.findall(text)
+    return SiteInfo(
+        language=language[1] if language else None,
+        namespaces={int(number): _unescape(name) for number, name in names},
+    )
+
+
+def read_pages(
+    stream: BinaryIO,
+    *,
+    siteinfo: SiteInfo,
+    counts: Counter[str] | None = None,
+    dropped: Counter[str] | None = None,
+) -> Iterator[Document | Dropped]:
+    """Yield each page of a dump as a document, or the reason why it is left out.
+
+    Args:
+        stream: Decompressed bytes from the root or from anywhere before a ``<page>``.
+        siteinfo: From the head of the same dump.
+        counts: See `pipeline.storage.lines.decode`.
+        dropped: See `pipeline.wikipedia.paragraphs.split_paragraphs`.
+
+    Raises:
+        AlbertError: If the dump is UTF-16.
+
+    Example:
+        >>> from io import BytesIO
+        >>> list(read_pages(BytesIO(b"<page><title>A</title><ns>0</ns><revision><text>"
+        ...     b"Ada wrote programs.</text></revision></page><page>"),
+        ...     siteinfo=SiteInfo()))  # doctest: +NORMALIZE_WHITESPACE
+        [Document(paragraphs=('Ada wrote programs.',), is_segmented=False, language=''),
+         Dropped(reason='page cut off')]
+    """
+    changes = Counter[str]() if counts is None else counts
+    for page in _cut_pages(stream):
+        if isinstance(page, Dropped):
+            yield page
+        else:
+            text = _find_text(page, siteinfo=siteinfo)
+            if isinstance(text, bytes):
+                content = _decode(text, counts=changes)
+                yield _read_text(content, siteinfo=siteinfo, dropped=dropped)
+            else:
+                yield text
+
+
+def _refuse_utf16(head: bytes) -> None:
+    """Refuse a stream that starts like UTF-16."""
+    if head.startswith(_UTF16_STARTS):
+        raise AlbertError(
+            "the dump is encoded in UTF-16, but MediaWiki dumps are UTF-8: convert it "
+            "first (iconv -f UTF-16 -t UTF-8)"
+        )
+
+
+def _cut_pages(stream: BinaryIO) -> Iterator[bytes | Dropped]:
+    """Yield each page from its start tag up to its end tag, or why it is left out.
+
+    Example:
+        >>> from io import BytesIO
+        >>> list(_cut_pages(BytesIO(b"<page>a<page>b</page>")))
+        [Dropped(reason='page cut off'), b'<page>b']
+    """
+    for stretch, is_ended in _stretches(stream):
+        if stretch is None:
+            yield TOO_LARGE
+            continue
+        starts = [match.start() for match in _PAGE_START.finditer(stretch)]
+        for _ in starts[1:] if is_ended else starts:
+            yield CUT_OFF
+        if starts and is_ended:
+            yield stretch[starts[-1] :]
+
+
+def _stretches(stream: BinaryIO) -> Iterator[tuple[bytes | None, bool]]:
+    """Yield the bytes up to each page end, and whether that end was found.
+
+    Yields:
+        None instead of the bytes for a page that is too large to hold in memory.
+    """
+    buffer = bytearray()
+    searched = 0
+    is_skipping = False
+    _refuse_utf16(start := stream.read(_CHUNK_BYTES))
+    for chunk in chain((start,), iter(lambda: stream.read(_CHUNK_BYTES), b"")):
+        buffer += chunk
+        while (end := buffer.find(_PAGE_END, searched)) >= 0:
+            yield None if is_skipping else bytes(buffer[:end]), True
+            is_skipping = False
+            del buffer[: end + len(_PAGE_END)]
+            searched = 0
+        searched = max(0, len(buffer) - len(_PAGE_END) + 1)
+        if len(buffer) > _MAX_PAGE_BYTES:
+            is_skipping = is_skipping or _PAGE_START.search(buffer) is not None
+            del buffer[:searched]
+            searched = 0
+    yield None if is_skipping else bytes(buffer), False
+
+
+_TEXT_START = re.compile(rb"<text\b[^<>]*?(/?)>")
+_MODEL = re.compile(rb"<model>([^<]*+)</model>")
+_NAMESPACE = re.compile(rb"<ns>\s*(-?\d{1,9})\s*</ns>")
+_TITLE = re.compile(rb"<title>([^<]*)</title>")
+_TITLE_IN_PARENTHESES = re.compile(r"\(([^()]+)\)$")
+_ENGLISH_NAMESPACES = frozenset(
+    f"{name}{talk}"
+    for name in ("user", "wikipedia", "file", "mediawiki", "template", "help")
+    for talk in ("", " talk")
+) | {"talk", "image", "category", "category talk", "portal", "media", "special"}
+
+
+def _find_text(page: bytes, *, siteinfo: SiteInfo) -> bytes | Dropped:
+    """Return the wikitext of an article, or the reason why the page has none."""
+    # The last revision, should the dump have the history.
+    head, _, revision = page.rpartition(b"<revision")
+    reason = _reason_in_head(head, siteinfo=siteinfo)
+    if reason:
+        return reason
+    opening = _TEXT_START.search(revision)
+    if not opening or opening[1]:
+        return NO_TEXT
+    model = _MODEL.search(revision)
+    if model and model[1].strip() != b"wikitext":
+        return OTHER_MODEL
+    end = revision.find(b"</text>", opening.end())
+    if end < 0:
+        return CUT_OFF
+    content = revision[opening.end() : end]
+    if is_binary(content):
+        return NOT_UTF8
+    return content
+
+
+def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
+    """Return why title, namespace or redirect tag rule a page out, None if they do not.
+
+    Example:
+        >>> _reason_in_head(b"<title>Talk:A</title><ns>1</ns>", siteinfo=SiteInfo())
+        Dropped(reason='not an article (other namespace)')
+    """
+    found = _TITLE.search(head)
+    title = _unescape(found[1].decode("utf-8", "replace")) if found else ""
+    namespace = _NAMESPACE.search(head)
+    if namespace:
+        is_article = int(namespace[1]) == 0
+    else:
+        # Exports before 0.6 have no <ns>, only a prefix of the title.
+        prefix, colon, _ = title.partition(":")
+        names = {name.lower() for number, name in siteinfo.namespaces.items() if number}
+        is_article = not colon or prefix.lower() not in names | _ENGLISH_NAMESPACES
+    if not is_article:
+        return OTHER_NAMESPACE
+    if b"<redirect" in head:
+        return REDIRECT
+    meaning = _TITLE_IN_PARENTHESES.search(title)
+    if meaning and meaning[1].lower() in DISAMBIGUATION_TEMPLATES:
+        return DISAMBIGUATION
+    return None
+
+
+def _decode(raw: bytes, *, counts: Counter[str]) -> str:
+    r"""Return the content of a text element.
+
+    Example:
+        >>> _decode(b"a &lt;b&gt; &amp;nbsp; caf\xe9", counts=Counter())
+        'a <b> &nbsp; café'
+    """
+    text = decode(raw, counts=counts)
+    if text.startswith("<![CDATA["):
+        return text.removeprefix("<![CDATA[").removesuffix("]]>")
+    return _unescape(text)
+
+
+_CHARACTER_REFERENCE = re.compile(r"&#(\d{1,7}|[xX][0-9a-fA-F]{1,6});")
+_XML_ENTITIES = (
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", '"'),
+    ("&apos;", "'"),
+    ("&amp;", "&"),
+)
+
+
+def _unescape(text: str) -> str:
+    r"""Return the text with XML's five entities and character references resolved.
+
+    Any other entity stays as it is, so that no entity can make the text grow.
+
+    Example:
+        >>> _unescape("&lt;b&gt; &quot;AT&amp;T&quot; &#65;&#38;amp; &bomb;")
+        '<b> "AT&T" A&amp; &bomb;'
+    """
+    if "&#" in text:
+        text = _CHARACTER_REFERENCE.sub(_referenced_character, text)
+    for entity, character in _XML_ENTITIES:
+        text = text.replace(entity, character)
+    return text
+
+
+def _referenced_character(reference: re.Match[str]) -> str:
+    """Return the character of a reference, nothing if its number has no character."""
+    digits = reference[1]
+    code = int(digits[1:], 16) if digits[0] in "xX" else int(digits)
+    if code == ord("&"):
+        return "&amp;"
+    return chr(code) if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else ""
+
+
+_REDIRECT = re.compile(r"\s*+[#＃]( ?)([^\W\d][\w -]{0,30}?) ?[:：]?[\s]{0,9}\[\[")
+_TEMPLATE_NAME = re.compile(r"\{\{([^|{}\n<]{2,50})")
+_SWITCH = re.compile(r"__\w{4,20}?__")
+
+
+def _read_text(
+    text: str, *, siteinfo: SiteInfo, dropped: Counter[str] | None
+) -> Document | Dropped:
+    """Return an article's wikitext as a document, or the reason why it is left out."""
+    if _is_redirect(text):
+        return REDIRECT
+    if _is_disambiguation(text):
+        return DISAMBIGUATION
+    paragraphs = strip_wikitext(
+        text, prefixes=siteinfo.hidden_prefixes, dropped=dropped
+    )
+    return Document(tuple(paragraphs)) if paragraphs else NO_TEXT
+
+
+def _is_redirect(text: str) -> bool:
+    """Return whether the text begins like a redirect, in any language.
+
+    Example:
+        >>> _is_redirect("#REDIRECT [[A]]"), _is_redirect("#Weiterleitung [[A]]")
+        (True, True)
+        >>> _is_redirect("# First [[A]]")
+        False
+    """
+    found = _REDIRECT.match(text)
+    if not found:
+        return False
+    is_shouted = not found[1] and found[2].upper() == found[2]
+    return is_shouted or found[2].lower() in REDIRECT_WORDS
+
+
+def _is_disambiguation(text: str) -> bool:
+    r"""Return whether a template or switch marks the page as a list of meanings.
+
+    Example:
+        >>> _is_disambiguation("'''A''' may be:\n* [[B]]\n{{Disambig}}")
+        True
+    """
+    names = {
+        " ".join(name.replace("_", " ").split()).lower()
+        for name in _TEMPLATE_NAME.findall(text)
+    }
+    if not names.isdisjoint(DISAMBIGUATION_TEMPLATES):
+        return True
+    return "__" in text and any(
+        switch.lower() in DISAMBIGUATION_WORDS for switch in _SWITCH.findall(text)
+    )

@@ -1,0 +1,240 @@
+"""Divide a page without markup into paragraphs, and keep those that are prose."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from unicodedata import normalize
+
+from pipeline.core.documents import NOT_PROSE
+from pipeline.wikipedia.entities import decode_entities
+from pipeline.wikipedia.names import APPARATUS_TITLES
+from pipeline.wikipedia.templates import HOLE
+
+# A shorter line of running text is a fragment unless it ends like a sentence; a list
+# item ("Ada Lovelace, English writer") needs more words to be prose.
+_MIN_WORDS = 4
+_MIN_ITEM_WORDS = 8
+_MIN_SENTENCE_WORDS = 2
+_MIN_ITEM_SENTENCE_WORDS = 5
+
+_LETTER = re.compile(r"[^\W\d_]")
+_SENTENCE_END = re.compile(r"[.!?…。！？｡।॥؟۔։።။។][\"'»”’)\]」』）]*$")
+# Scripts written without spaces: Thai, Lao, Myanmar, Khmer, Tibetan, Kana, Han.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
+)
+_CHARACTERS_PER_WORD = 2
+
+_TITLE_JOINT = re.compile(
+    r" (?:and|und|et|y|e|i|és|și|şi|og|och|en|ja|ir|un|ve|və|và|dan|и|і|й|та|και|եւ|և|و"
+    r"|এবং|ও|और|तथा|και|&|\+) | ?[,/、・] ?|و(?=ال)"
+)
+
+_LIST_MARKS = ("*", "#", ":", ";")
+_LEVEL_OF_PSEUDO_HEADING = 7
+_LONGEST_TITLE = 60
+# A longer heading is no title of the apparatus. Normalizing takes time in proportion to
+# the square of a run of combining marks.
+_MAX_NORMALIZED_CHARACTERS = 300
+
+
+def split_paragraphs(text: str, *, dropped: Counter[str] | None = None) -> list[str]:
+    r"""Return the paragraphs of prose of a page.
+
+    Args:
+        text: The page without markup, except for headings and list marks at the start
+            of lines, and ``HOLE`` in place of each unknown template.
+        dropped: Receives ``NOT_PROSE`` for each paragraph that is left out.
+
+    Example:
+        >>> split_paragraphs("One line\nand its end.\n\n* item\n== Notes ==\nNo.")
+        ['One line and its end.']
+    """
+    paragraphs = []
+    for block, is_item in _blocks(text):
+        # Decoded only here, because &#42; at the start of a line does not make a list.
+        paragraph = close_holes(decode_entities(block))
+        if _is_prose(paragraph, is_item=is_item):
+            paragraphs.append(paragraph)
+        elif dropped is not None and paragraph:
+            dropped[NOT_PROSE] += 1
+    return paragraphs
+
+
+def _blocks(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the paragraphs and list items of the article, and which are items."""
+    lines: list[str] = []
+    for line in _lines_of_article(text):
+        is_item = line.startswith(_LIST_MARKS)
+        if lines and (is_item or not line or line.isspace() or line == HOLE):
+            yield " ".join(lines), False
+            lines = []
+        if is_item:
+            yield line.lstrip("*#:; \t"), True
+        # A line that starts with a bar is the rest of a broken table or template.
+        elif not line.startswith(("|", "----")):
+            lines.append(line)
+    if lines:
+        yield " ".join(lines), False
+
+
+def _lines_of_article(text: str) -> Iterator[str]:
+    """Yield the lines outside the apparatus, with an empty line for each heading."""
+    hidden_level = 0
+    for line in text.split("\n"):
+        level, title = _heading(line)
+        if level:
+            if not hidden_level or level <= hidden_level:
+                hidden_level = level if is_apparatus(title) else 0
+            yield ""
+        elif not hidden_level:
+            yield line
+
+
+def _heading(line: str) -> tuple[int, str]:
+    """Return the level and title of a heading, level 0 for any other line.
+
+    The title of an apparatus section alone on a line (bold, or a definition term) is a
+    heading of the lowest level.
+
+    Example:
+        >>> _heading("== Early life =="), _heading("a = b"), _heading(";References")
+        ((2, 'Early life'), (0, ''), (7, 'References'))
+    """
+    if line.startswith("="):
+        bare = line.replace(HOLE, "").rstrip()
+        if len(bare) > 2 and bare.endswith("="):
+            title = bare.strip("=")
+            level = min(len(bare) - len(bare.lstrip("=")), _LEVEL_OF_PSEUDO_HEADING - 1)
+            return level, title.strip()
+    elif 0 < len(line) < _LONGEST_TITLE and not line.startswith(("*", "#", ":")):
+        title = line.lstrip(";").strip()
+        if is_apparatus(title):
+            return _LEVEL_OF_PSEUDO_HEADING, title
+    return 0, ""
+
+
+def is_apparatus(title: str) -> bool:
+    """Return whether a section of this title follows the article and is no part of it.
+
+    Example:
+        >>> is_apparatus("Notes and references"), is_apparatus("Early life")
+        (True, False)
+    """
+    if len(title) > _MAX_NORMALIZED_CHARACTERS:
+        return False
+    title = normalize("NFC", title).lower().strip(" \t:.：'")
+    if title in APPARATUS_TITLES:
+        return True
+    parts = _TITLE_JOINT.split(title)
+    return len(parts) > 1 and all(part.strip() in APPARATUS_TITLES for part in parts)
+
+
+def _is_prose(paragraph: str, *, is_item: bool) -> bool:
+    """Return whether a paragraph is long enough, or enough of a sentence, to be prose.
+
+    Example:
+        >>> _is_prose("He left.", is_item=False), _is_prose("1,234 km", is_item=False)
+        (True, False)
+        >>> _is_prose("Ada Lovelace, English writer", is_item=True)
+        False
+    """
+    if not _LETTER.search(paragraph):
+        return False
+    words = len(paragraph.split(None, _MIN_ITEM_WORDS))
+    if words < _MIN_ITEM_WORDS and not paragraph.isascii():
+        unspaced = len(_UNSPACED.findall(paragraph[:100]))
+        words += unspaced // _CHARACTERS_PER_WORD
+    if is_item:
+        enough, enough_for_sentence = _MIN_ITEM_WORDS, _MIN_ITEM_SENTENCE_WORDS
+    else:
+        enough, enough_for_sentence = _MIN_WORDS, _MIN_SENTENCE_WORDS
+    if words >= enough:
+        return True
+    return words >= enough_for_sentence and bool(_SENTENCE_END.search(paragraph))
+
+
+_HOLED_PARENTHESES = re.compile(f"[(（][^()（）{HOLE}]*+{HOLE}[^()（）]*+[)）]")
+_SEPARATOR = re.compile(r"([,;，；、،؛])")
+_HOLES_IN_A_ROW = re.compile(f"{HOLE}[ {HOLE}]*{HOLE}")
+_HOLE_BEFORE_PUNCTUATION = re.compile(rf" ?{HOLE} ?([,;:.!?)）、，。])")
+# Nearly all paragraphs need no mending, so these cheap patterns are tried first. As one
+# pattern with alternatives they would take three times as long.
+_LOOSE_OPENING = re.compile(r"[(（\[][\s,;:/，；：、،)）\]]")
+_LOOSE_CLOSING = re.compile(r"[)）](?<=[\s,;，；、،].)")
+_LOOSE_STOP = re.compile(r" [,.،。、](?:\s|$)")
+_EMPTY_PARENTHESES = re.compile(
+    r"(?:^|(?<=\s))[(\[][\s,;:/]*+[)\]]|（[\s,;:、，；：]*+）|(?<=\w)\([\s,;:/]++\)"
+)
+_AFTER_OPENING = re.compile(r"([(（])[\s,;:，；、،]++")
+_BEFORE_CLOSING = re.compile(r"(?<![\s,;，；、،])[\s,;，；、،]++([)）])")
+_SPACE_BEFORE_STOP = re.compile(r" ([,.،。、])(?=\s|$)")
+_REPEATED_COMMA = re.compile(r",(?: ?,)++")
+_LEADING_PUNCTUATION = re.compile(r"^[\s,;:.،、，]++(?=\s)|^[,;:、，。]++")
+
+
+def close_holes(paragraph: str) -> str:
+    """Return a paragraph with single spaces and no trace of what was left out.
+
+    Example:
+        >>> close_holes(f"Ada ({HOLE}; born {HOLE} in London,  )  wrote ( ) , really.")
+        'Ada (born in London) wrote, really.'
+        >>> close_holes(f"Ada (pronounced {HOLE}) and main()")
+        'Ada and main()'
+    """
+    paragraph = " ".join(paragraph.split())
+    if HOLE in paragraph:
+        paragraph = _HOLES_IN_A_ROW.sub(HOLE, paragraph)
+        paragraph = _HOLED_PARENTHESES.sub(_mend, paragraph)
+        paragraph = _HOLE_BEFORE_PUNCTUATION.sub(r"\1", paragraph)
+        paragraph = " ".join(paragraph.replace(HOLE, "").split())
+    if _LOOSE_OPENING.search(paragraph) or _LOOSE_CLOSING.search(paragraph):
+        paragraph = _EMPTY_PARENTHESES.sub("", paragraph)
+        paragraph = _AFTER_OPENING.sub(r"\1", paragraph)
+        paragraph = _BEFORE_CLOSING.sub(r"\1", paragraph)
+        paragraph = " ".join(paragraph.split())
+    if _LOOSE_STOP.search(paragraph):
+        paragraph = _SPACE_BEFORE_STOP.sub(r"\1", paragraph)
+    if ",," in paragraph or ", ," in paragraph:
+        paragraph = _REPEATED_COMMA.sub(",", paragraph)
+    if not paragraph[:1].isalnum():
+        paragraph = _LEADING_PUNCTUATION.sub("", paragraph).strip()
+    return paragraph
+
+
+def _mend(parentheses: re.Match[str]) -> str:
+    """Return parentheses without the parts whose content was lost.
+
+    Example:
+        >>> _HOLED_PARENTHESES.sub(_mend, f"(French: {HOLE}, 5 May {HOLE}; poet)")
+        '(5 May ; poet)'
+    """
+    kept = ""
+    pieces = _SEPARATOR.split(parentheses[0][1:-1])
+    for position in range(0, len(pieces), 2):
+        part = pieces[position]
+        if not _is_emptied(part):
+            separator = pieces[position - 1] if kept else ""
+            kept += separator + part.replace(HOLE, "")
+    return parentheses[0][0] + kept.strip() + parentheses[0][-1] if kept else ""
+
+
+def _is_emptied(part: str) -> bool:
+    """Return whether a part of a sentence lost its content with a template.
+
+    A hole attached to a word is a footnote mark. A hole in place of a word, after at
+    most two others, was what these announced, unless they are a name or hold a number.
+
+    Example:
+        >>> _is_emptied(f"born {HOLE}"), _is_emptied(f"Greek: {HOLE}")
+        (True, True)
+        >>> _is_emptied(f"poet{HOLE}"), _is_emptied(f"born Ada {HOLE}")
+        (False, False)
+    """
+    words = part.split()
+    if not any(word.strip(".:") == HOLE for word in words):
+        return HOLE in part and not any(map(str.isalnum, part))
+    others = [word for word in words if any(map(str.isalnum, word))]
+    if len(others) > 2 or any(map(str.isdigit, part)):
+        return False
+    return not others or others[-1].endswith((":", "：")) or part == part.lower()

@@ -1,0 +1,138 @@
+"""Turn wikitext into paragraphs of plain text.
+
+The time is linear in the length of any text: a stack resolves the brackets
+(`brackets`), and no regular expression reads the same characters again from each place
+where it could start.
+
+* Kept: running text, quotations, the text of links, of the templates in
+  `template_forms` and inside HTML tags.
+* Kept if they are prose: list items and definitions of at least eight words, or five
+  that end like a sentence; each becomes a paragraph (`paragraphs`).
+* Left out: headings, tables, files with their captions, galleries, formulas, source
+  code, references, categories, interlanguage links, and the sections after an article
+  (references, notes, see also, further reading, external links; `names`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection
+
+from pipeline.wikipedia.brackets import resolve_brackets
+from pipeline.wikipedia.elements import remove_elements, remove_tags
+from pipeline.wikipedia.entities import UNWANTED
+from pipeline.wikipedia.names import HIDDEN_PREFIXES
+from pipeline.wikipedia.paragraphs import split_paragraphs
+
+# Alternatives by language variant: -{zh-hans:A;zh-hant:B}-.
+_VARIANT = re.compile(r"-\{([^{}]*+)\}-")
+_VARIANT_NAME = re.compile(r"^\s*[a-z]{2,3}(?:-[a-z]+)?\s*:", re.IGNORECASE)
+_HIDDEN_VARIANT_FLAGS = frozenset("THA-D")
+
+_EXTERNAL_LINK = re.compile(
+    r"\[(?:(?:https?|ftps?|ircs?|gopher|git|svn|telnet|nntp|worldwind):)?//"
+    r"[^\s\[\]<>\"]*+[ \t]*+([^\[\]\n]*+)\]",
+    re.IGNORECASE,
+)
+_OPEN_EXTERNAL_LINK = re.compile(r"\[(?:https?|ftps?)://[^\s\[\]<>\"]*+", re.IGNORECASE)
+
+_BEHAVIOUR_SWITCH = re.compile(r"__([^\W\d_][^\W\d]{2,40}?)__")
+_APOSTROPHE_AND_ITALICS = re.compile(r"'''(?<=\w''')(?=\w)")
+_QUOTE_RUN = re.compile(r"''++")
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+def strip_wikitext(
+    text: str,
+    *,
+    prefixes: Collection[str] = HIDDEN_PREFIXES,
+    dropped: Counter[str] | None = None,
+) -> list[str]:
+    r"""Return the paragraphs of plain text of a page.
+
+    Args:
+        text: The wikitext of one page.
+        prefixes: Lower-case names of the namespaces whose links show nothing, File and
+            Category in the wiki's language (``mediawiki.SiteInfo.hidden_prefixes``).
+        dropped: See ``paragraphs.split_paragraphs``.
+
+    Returns:
+        Paragraphs with single spaces; no paragraph is empty.
+
+    Example:
+        >>> strip_wikitext("'''Ada''' ({{IPA|x}}; born [[1815]]) wrote<ref>x</ref> a "
+        ...     "[[computer program|program]].\n== See also ==\n* [[Babbage]]")
+        ['Ada (born 1815) wrote a program.']
+    """
+    text = UNWANTED.sub("", text.replace("\r\n", "\n"))
+    if "<" in text:
+        text = remove_elements(text)
+    if "-{" in text:
+        text = _VARIANT.sub(_variant_text, text)
+    text = resolve_brackets("\n" + text, prefixes=prefixes)
+    if "//" in text:
+        text = _EXTERNAL_LINK.sub(r"\1", text)
+        text = _OPEN_EXTERNAL_LINK.sub("", text)
+    if "<" in text:
+        text = remove_tags(text)
+    if "__" in text:
+        text = _BEHAVIOUR_SWITCH.sub(_switch_text, text)
+    text = _BLANK_LINES.sub("\n\n", _remove_quotes(text))
+    return split_paragraphs(text, dropped=dropped)
+
+
+def _variant_text(variant: re.Match[str]) -> str:
+    """Return what ``-{...}-`` shows in the wiki's first variant.
+
+    Example:
+        >>> _VARIANT.sub(_variant_text, "-{zh-hans:A;zh-hant:B}- -{H|C}- -{R|D}- -{E}-")
+        'A  D E'
+    """
+    flags, bar, content = variant[1].rpartition("|")
+    if bar and _HIDDEN_VARIANT_FLAGS.intersection(flags.upper()):
+        return ""
+    first = content.partition(";")[0]
+    name = _VARIANT_NAME.match(first)
+    return first[name.end() :].strip() if name else content
+
+
+def _switch_text(switch: re.Match[str]) -> str:
+    """Return nothing for a behaviour switch, any other name as it is.
+
+    Example:
+        >>> _BEHAVIOUR_SWITCH.sub(_switch_text, "__NO_TOC__a __init__")
+        'a __init__'
+    """
+    return "" if switch[1] == switch[1].upper() else switch[0]
+
+
+def _remove_quotes(text: str) -> str:
+    """Return the text without the marks of bold and italics.
+
+    Example:
+        >>> _remove_quotes("'''''Ada''''' wrote l'''Odissea''")
+        'Ada wrote l&#39;Odissea'
+    """
+    if "''" not in text:
+        return text
+    if _APOSTROPHE_AND_ITALICS.search(text):
+        text = "\n".join(map(_keep_apostrophe, text.split("\n")))
+    return text.replace("'''''", "").replace("'''", "").replace("''", "")
+
+
+def _keep_apostrophe(line: str) -> str:
+    """Return a line with the first ``l'''`` read as an apostrophe before italics.
+
+    The wiki does so when a line has both an odd number of bold and of italic marks.
+
+    Example:
+        >>> _keep_apostrophe("dell'''Odissea'' e '''Ada'''")
+        "dell&#39;''Odissea'' e '''Ada'''"
+    """
+    if not _APOSTROPHE_AND_ITALICS.search(line):
+        return line
+    lengths = [len(run) for run in _QUOTE_RUN.findall(line)]
+    bold = sum(length >= 3 for length in lengths)
+    italic = sum(length == 2 or length >= 5 for length in lengths)
+    if bold % 2 and italic % 2:
+        return _APOSTROPHE_AND_ITALICS.sub("&#39;''", line, count=1)
+    return line

@@ -1,0 +1,79 @@
+"""Numbers as people read them: counts, shares, durations, sizes.
+
+A number that is not zero never reads as zero, a share that is not whole never reads as
+100%, and nothing large has an exponent.
+"""
+
+import itertools
+import math
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number of things.
+
+    Args:
+        number: How many there are.
+        noun: What one of them is called.
+        plural: What others are called, where an `s` is not enough.
+
+    >>> counted(1, "split"), counted(1200, "split"), counted(1, "copy", "copies")
+    ('1 split', '1,200 splits', '1 copy')
+    """
+    name = noun if number == 1 else plural or f"{noun}s"
+    return f"{number:,} {name}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, to one decimal place.
+
+    Close to 0% and to 100% there are as many places as two digits of the distance take.
+
+    >>> [percent(share) for share in (0.5454, 0.00038, 0.99962, 0, 1)]
+    ['54.5%', '0.038%', '99.962%', '0%', '100%']
+    """
+    # What rounding leaves of a sum of shares is no distance.
+    distance = round(min(abs(share), abs(1 - share)), 12)
+    if distance == 0:
+        return f"{share:.0%}"
+    if not 0 < distance < 0.1:
+        return f"{share:.1%}"
+    return f"{share:.{max(1, -math.floor(math.log10(distance)) - 1)}%}"
+
+
+def rounded(number: float, *, digits: int = 3) -> str:
+    """A measured number to so many digits, all of them before the point if it is large.
+
+    >>> [rounded(number) for number in (1234.5, 220.4, 3.14159, 0.00012345)]
+    ['1,234', '220', '3.14', '0.000123']
+    """
+    is_large = abs(number) >= 10 ** (digits - 1)
+    return f"{number:,.0f}" if is_large else f"{number:.{digits}g}"
+
+
+def duration(seconds: float) -> str:
+    """A duration in the two units that matter; below 10 s in two digits.
+
+    >>> [duration(s) for s in (0.0321, 7.44, 10.2, 130, 7300, 200000)]
+    ['0.032 s', '7.4 s', '10 s', '2 min 10 s', '2 h 1 min', '2 d 7 h']
+    """
+    if abs(seconds) < 9.95:
+        return f"{seconds:.2g} s"
+    whole = round(seconds)
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    for (name, size), (smaller_name, smaller) in itertools.pairwise(units):
+        if whole >= size:
+            return f"{whole // size} {name} {whole % size // smaller} {smaller_name}"
+    return f"{whole} s"
+
+
+def prefixed(number: float, unit: str) -> str:
+    """A quantity to three digits with the metric prefix of its size.
+
+    >>> prefixed(512, "B"), prefixed(1_534_000, "B"), prefixed(1.4883e20, "FLOP")
+    ('512 B', '1.53 MB', '149 EFLOP')
+    """
+    prefixes = iter(("", "k", "M", "G", "T", "P", "E", "Z", "Y"))
+    prefix = next(prefixes)
+    while abs(number) >= 999.5:
+        number, prefix = number / 1000, next(prefixes)
+    return f"{number:.3g} {prefix}{unit}"

@@ -1,0 +1,344 @@
+"""Hugging Face's form of a model, written and read, without Hugging Face."""
+
+import dataclasses
+import json
+import re
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from albert_tf.convert.huggingface import (
+    huggingface_config,
+    huggingface_tensors,
+    is_huggingface,
+    read_huggingface,
+    write_huggingface,
+)
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.checkpoints import assign_arrays
+from schemas.errors import AlbertError
+from tests.batches import random_batch
+from tests.huggingface_albert import SMALL, lively_weights, to_huggingface
+
+# Every way of sharing, E = H, blocks inside a layer, and no sentence task.
+VARIANTS = [
+    {},
+    {"sharing": "attention"},
+    {"sharing": "ffn", "num_hidden_groups": 1},
+    {"sharing": "none", "inner_group_num": 2},
+    {"embedding_size": 16},
+    {"sentence_task": "none"},
+    {"sentence_task": "nsp"},
+]
+
+
+def save(folder, config, *, change=lambda tensors: None, **values):
+    """An export; `change` may alter its tensors, `values` its configuration."""
+    tensors = huggingface_tensors(lively_weights(AlbertPretrainer(config)), config)
+    change(tensors)
+    record = huggingface_config(config) | values
+    (folder / "config.json").write_text(json.dumps(record))
+    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
+    return tensors
+
+
+def removing(*prefixes):
+    """A change that removes the tensors whose names start so."""
+
+    def change(tensors):
+        for name in [name for name in tensors if name.startswith(prefixes)]:
+            del tensors[name]
+
+    return change
+
+
+def logits(config, weights):
+    model = AlbertPretrainer(config)
+    assign_arrays(model.weights_by_path, weights)
+    return model(random_batch(config))
+
+
+def test_names_are_those_of_transformers():
+    weights = lively_weights(AlbertPretrainer(SMALL))
+    tensors = huggingface_tensors(weights, SMALL)
+    expected = to_huggingface(weights)
+    assert tensors.keys() == expected.keys() | {"predictions.decoder.bias"}
+    for name, array in expected.items():
+        np.testing.assert_array_equal(tensors[name], array)
+
+
+def test_the_configuration_is_an_albert_config():
+    assert huggingface_config(dataclasses.replace(SMALL, sharing="ffn")) == {
+        "architectures": ["AlbertForPreTraining"],
+        "model_type": "albert",
+        "vocab_size": 40,
+        "embedding_size": 8,
+        "hidden_size": 16,
+        "num_hidden_layers": 4,
+        "num_hidden_groups": 4,
+        "inner_group_num": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "max_position_embeddings": 16,
+        "type_vocab_size": 2,
+        "initializer_range": 0.02,
+        "layer_norm_eps": 1e-12,
+        "hidden_act": "gelu_new",
+        "classifier_dropout_prob": 0.1,
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+        "tie_word_embeddings": True,
+        "dtype": "float32",
+        "sentence_task": "sop",
+    }
+
+
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_what_is_read_back_computes_the_same(tmp_path, changes):
+    config = dataclasses.replace(SMALL, **changes)
+    save(tmp_path, config)
+    model = read_huggingface(tmp_path)
+    assert model.notes == ()
+    assert model.config.sentence_task == config.sentence_task
+    ours, theirs = (
+        logits(config, lively_weights(AlbertPretrainer(config))),
+        logits(model.config, model.weights),
+    )
+    np.testing.assert_array_equal(ours[0], theirs[0])
+    if config.sentence_task == "none":
+        assert ours[1] is theirs[1] is None
+    else:
+        np.testing.assert_array_equal(ours[1], theirs[1])
+
+
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_reading_then_writing_gives_the_same_bytes(tmp_path, changes):
+    save(tmp_path, dataclasses.replace(SMALL, **changes))
+    model = read_huggingface(tmp_path)
+    again = tmp_path / "again.safetensors"
+    write_huggingface(model.weights, model.config, again)
+    before = safetensors.numpy.load_file(tmp_path / "model.safetensors")
+    after = safetensors.numpy.load_file(again)
+    assert before.keys() == after.keys()
+    for name, array in before.items():
+        assert (array.dtype, array.tobytes()) == (
+            after[name].dtype,
+            after[name].tobytes(),
+        ), name
+
+
+def test_without_a_sentence_task_both_orders_are_equally_likely(tmp_path):
+    tensors = save(tmp_path, dataclasses.replace(SMALL, sentence_task="none"))
+    assert tensors["albert.pooler.weight"].shape == (16, 16)
+    for name in ("albert.pooler", "sop_classifier.classifier"):
+        assert not tensors[f"{name}.weight"].any()
+        assert not tensors[f"{name}.bias"].any()
+
+
+def test_a_model_without_sentence_head_gets_a_zero_one(tmp_path):
+    save(tmp_path, SMALL, change=removing("sop_classifier"))
+    model = read_huggingface(tmp_path)
+    assert model.config.sentence_task == "sop"
+    assert not model.weights["albert/sentence_head/classifier/kernel"].any()
+    assert model.weights["albert/encoder/pooler/kernel"].any()
+    assert model.notes == (
+        "It has no sentence-order head; that starts at zero, where both orders are "
+        "equally likely.",
+    )
+
+
+def test_a_model_without_pooler_and_head_has_no_sentence_task(tmp_path):
+    save(tmp_path, SMALL, change=removing("sop_classifier", "albert.pooler"))
+    model = read_huggingface(tmp_path)
+    assert (model.config.sentence_task, model.notes) == ("none", ())
+
+
+def test_the_output_bias_may_have_either_name(tmp_path):
+    tensors = save(tmp_path, SMALL, change=removing("predictions.bias"))
+    bias = read_huggingface(tmp_path).weights["albert/masked_lm_head/output_bias"]
+    np.testing.assert_array_equal(bias, tensors["predictions.decoder.bias"])
+
+
+def test_half_precision_is_read_as_float32(tmp_path):
+    def change(tensors):
+        tensors |= {name: array.astype("float16") for name, array in tensors.items()}
+
+    save(tmp_path, SMALL, change=change)
+    weights = read_huggingface(tmp_path).weights
+    assert {array.dtype for array in weights.values()} == {np.dtype("float32")}
+
+
+def test_what_no_pretraining_needs_is_left_out_with_a_word(tmp_path):
+    def change(tensors):
+        tensors["classifier.weight"] = np.ones((3, 16), "float32")
+
+    save(tmp_path, SMALL, change=change)
+    assert read_huggingface(tmp_path).notes == ("Left out: classifier.weight.",)
+
+
+def test_the_exact_gelu_is_read_with_a_word(tmp_path):
+    save(tmp_path, SMALL, hidden_act="gelu")
+    (note,) = read_huggingface(tmp_path).notes
+    assert note.startswith("Its hidden_act is the exact gelu")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"model_type": "bert"},
+            "describes a model of type bert, and only albert can be read; give the",
+        ),
+        (
+            {"position_embedding_type": "relative_key"},
+            "position_embedding_type is relative_key; only ALBERTs with absolute",
+        ),
+        ({"hidden_act": "relu"}, "hidden_act is relu; only ALBERTs with GELU"),
+        ({"hidden_size": "wide"}, "hidden_size must be of type int, not 'wide'."),
+        (
+            {"num_attention_heads": 3},
+            "num_attention_heads must divide hidden_size 16, and 3 does not.",
+        ),
+        (
+            {"vocab_size": 50},
+            "albert.embeddings.word_embeddings.weight has shape (40, 8), and by the "
+            "configuration it is (50, 8); give the files of one model.",
+        ),
+    ],
+)
+def test_another_architecture_is_refused(tmp_path, values, message):
+    save(tmp_path, SMALL, **values)
+    with pytest.raises(AlbertError, match=re.escape(message)):
+        read_huggingface(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "message"),
+    [
+        ("predictions.LayerNorm.weight", "lacks predictions.LayerNorm.weight; give a"),
+        ("albert.pooler", "lacks albert.pooler.weight, albert.pooler.bias; give a"),
+        (
+            "albert.encoder",
+            "lacks albert.encoder.embedding_hidden_mapping_in.weight, "
+            "albert.encoder.embedding_hidden_mapping_in.bias, "
+            "albert.encoder.albert_layer_groups.0.albert_layers.0.attention.query"
+            ".weight and 31 more; give a whole ALBERT with its masked-LM head.",
+        ),
+    ],
+)
+def test_missing_tensors_are_refused_by_name(tmp_path, prefix, message):
+    save(tmp_path, SMALL, change=removing(prefix))
+    with pytest.raises(AlbertError, match=re.escape(message)):
+        read_huggingface(tmp_path)
+
+
+def test_a_model_without_its_masked_lm_head_is_refused(tmp_path):
+    save(tmp_path, SMALL, change=removing("predictions", "sop_classifier"))
+    tensors = safetensors.numpy.load_file(tmp_path / "model.safetensors")
+    bare = {name.removeprefix("albert."): array for name, array in tensors.items()}
+    safetensors.numpy.save_file(bare, tmp_path / "model.safetensors")
+    with pytest.raises(AlbertError, match="lacks predictions"):
+        read_huggingface(tmp_path)
+
+
+def test_a_pickle_is_refused(tmp_path):
+    save(tmp_path, SMALL)
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "pytorch_model.bin").write_bytes(b"anything")
+    with pytest.raises(AlbertError) as caught:
+        read_huggingface(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/pytorch_model.bin is a pickle, which can run any program when it "
+        "is read; convert the model to safetensors first (in transformers "
+        'AlbertForPreTraining.from_pretrained("FOLDER").save_pretrained("NEW")).'
+    )
+
+
+def test_a_folder_without_weights_is_refused(tmp_path):
+    save(tmp_path, SMALL)
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(AlbertError, match=r"has no model\.safetensors; give the whole"):
+        read_huggingface(tmp_path)
+
+
+def divide(folder):
+    """Put the tensors into two files with an index, as large models are saved."""
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    files = {}
+    for number, names in enumerate((sorted(tensors)[:5], sorted(tensors)[5:]), start=1):
+        file = f"model-0000{number}-of-00002.safetensors"
+        part = {name: tensors[name] for name in names}
+        safetensors.numpy.save_file(part, folder / file)
+        files |= dict.fromkeys(names, file)
+    index = {"metadata": {"total_size": 0}, "weight_map": files}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def test_weights_may_lie_in_several_files(tmp_path):
+    save(tmp_path, SMALL)
+    before = read_huggingface(tmp_path)
+    divide(tmp_path)
+    after = read_huggingface(tmp_path)
+    assert after.weights.keys() == before.weights.keys()
+    for path, array in before.weights.items():
+        np.testing.assert_array_equal(after.weights[path], array)
+
+
+def test_one_missing_file_of_several_is_named(tmp_path):
+    save(tmp_path, SMALL)
+    divide(tmp_path)
+    (tmp_path / "model-00002-of-00002.safetensors").unlink()
+    with pytest.raises(AlbertError) as caught:
+        read_huggingface(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/model-00002-of-00002.safetensors is missing, which "
+        "model.safetensors.index.json names; give the whole folder of a model."
+    )
+
+
+@pytest.mark.parametrize("index", ["{}", '{"weight_map": 3}', '{"weight_map": {}}'])
+def test_an_index_that_names_no_files_is_refused(tmp_path, index):
+    save(tmp_path, SMALL)
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(AlbertError, match="has no weight_map; copy it again"):
+        read_huggingface(tmp_path)
+
+
+def test_weights_that_are_cut_off_are_refused(tmp_path):
+    save(tmp_path, SMALL)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(AlbertError, match=r"model\.safetensors is not whole"):
+        read_huggingface(tmp_path)
+
+
+def test_an_output_layer_of_its_own_is_refused(tmp_path):
+    def change(tensors):
+        tensors["predictions.decoder.weight"] = np.ones((40, 8), "float32")
+
+    save(tmp_path, SMALL, change=change)
+    with pytest.raises(AlbertError, match="output layer is the embedding table"):
+        read_huggingface(tmp_path)
+
+
+def test_a_projection_of_equal_widths_must_be_the_identity(tmp_path):
+    def change(tensors):
+        tensors["albert.encoder.embedding_hidden_mapping_in.bias"][0] = 1
+
+    save(tmp_path, dataclasses.replace(SMALL, embedding_size=16), change=change)
+    with pytest.raises(AlbertError, match="is not the identity although"):
+        read_huggingface(tmp_path)
+
+
+def test_a_folder_is_recognised_by_its_configuration(tmp_path):
+    assert not is_huggingface(tmp_path)
+    (tmp_path / "config.json").write_text('{"command": "pretrain"}')
+    assert not is_huggingface(tmp_path)
+    save(tmp_path, SMALL)
+    assert is_huggingface(tmp_path)

@@ -1,0 +1,99 @@
+"""The card of an exported model."""
+
+import dataclasses
+
+import pytest
+
+from albert_tf.convert.model_card import model_card
+from schemas.config import ModelConfig
+from schemas.json_file import read_json, write_json
+from tests.exported_runs import SMALL_RUN, write_run
+from tests.manifests import edit_manifest
+
+
+@pytest.fixture
+def trained(small, tmp_path):
+    run = tmp_path / "run"
+    write_run(run, SMALL_RUN, small, steps=80, batch_size=8, learning_rate=0.001)
+    return run
+
+
+def test_a_card_tells_how_to_load_what_it_is_and_how_it_came_to_be(trained):
+    card = model_card(trained, SMALL_RUN, step=7)
+    manifest = read_json(trained / "data_manifest.json")
+    assert card.startswith(
+        "---\nlibrary_name: transformers\npipeline_tag: fill-mask\ntags:\n- albert\n"
+        "language:\n- en\n---\n\n# ALBERT, 4 layers of width 16\n"
+    )
+    for line in (
+        'model = AlbertForPreTraining.from_pretrained("FOLDER")',
+        "| num_hidden_groups | 2 |",
+        "| sentence task | sentence order (label 0: B follows A, 1: swapped) |",
+        "| batch_size | 8 |",
+        "| warmup_steps | 2 |",
+        "| learning_rate | 0.001 |",
+        f"| fingerprint | `{manifest['fingerprint']}` |",
+        f"| `spiece.model` | `{manifest['vocabulary']['sha256']}` |",
+        "| max_seq_length | 32 |",
+        "| on held-out text, step 7 | |",
+        "| masked-LM loss (nats) | 5.5000 |",
+        "| masked-LM accuracy | 12.50% |",
+        "- further text: as its owners say",
+    ):
+        assert line in card.splitlines()
+    assert str(trained.parent) not in card
+
+
+def test_what_was_measured_later_is_of_other_weights(trained):
+    card = model_card(trained, SMALL_RUN, step=6)
+    assert "Nothing was measured on held-out text." in card
+    assert "nats" not in card
+
+
+def test_a_bare_run_has_a_card_all_the_same(trained):
+    for name in ("config.json", "data_manifest.json", "metrics.jsonl"):
+        (trained / name).unlink()
+    card = model_card(trained, SMALL_RUN, step=7)
+    assert "## Recipe" not in card
+    assert "## Data" not in card
+
+
+def test_a_card_says_when_sharing_was_written_out(trained):
+    partly = dataclasses.replace(SMALL_RUN, sharing="attention")
+    assert "share only in part" in model_card(trained, partly, step=7)
+    assert "share only in part" not in model_card(trained, SMALL_RUN, step=7)
+
+
+def test_where_weights_came_from_is_named_without_its_path(trained):
+    record = read_json(trained / "config.json")
+    write_json(trained / "config.json", record | {"init_from": "elsewhere/first"})
+    card = model_card(trained, ModelConfig(), step=7)
+    assert "| started from the weights of | first |" in card
+    assert "- the weights of first it started from: as theirs" in card
+
+
+def test_of_many_inputs_the_largest_are_listed(trained):
+    manifest = read_json(trained / "data_manifest.json")
+    (file,) = manifest["inputs"][:1]
+    inputs = [file | {"name": f"n{i}", "bytes": i} for i in range(1, 31)]
+    edit_manifest(
+        trained / "data_manifest.json", lambda values: values.update(inputs=inputs)
+    )
+    card = model_card(trained, SMALL_RUN, step=7)
+    digest = file["sha256"][:12]
+    rows = [row for row in card.splitlines() if row.startswith("| n")]
+    assert [row for row in rows if digest in row] == [
+        f"| n{i} | {i} | `{digest}` |" for i in range(30, 10, -1)
+    ]
+    assert f"| 10 more | {sum(range(1, 11))} | |" in card.splitlines()
+
+
+def test_an_imported_model_has_the_licence_of_its_source(trained):
+    write_json(
+        trained / "config.json", {"command": "import", "source": "elsewhere/albert-x"}
+    )
+    card = model_card(trained, SMALL_RUN, step=0)
+    assert "Imported and written out by " in card
+    assert "That of `albert-x`, which was imported." in card
+    assert "Pre-trained" not in card
+    assert "As the model it was imported from." in card

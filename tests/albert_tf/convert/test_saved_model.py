@@ -1,0 +1,137 @@
+"""SavedModels compute what the model does, at any length."""
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.convert.saved_model import write_saved_model
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.checkpoints import assign_arrays
+from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.training import train_vocabulary
+from schemas.config import VocabConfig
+from schemas.errors import AlbertError
+from schemas.special_tokens import CLS_ID, SEP_ID
+from tests.batches import random_batch
+from tests.huggingface_albert import SMALL, lively_weights
+
+IDS = ("input_ids", "input_mask", "segment_ids")
+
+
+def lively(config):
+    model = AlbertPretrainer(config)
+    assign_arrays(model.weights_by_path, lively_weights(model))
+    return model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return lively(SMALL)
+
+
+@pytest.fixture(scope="module")
+def signatures(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    write_saved_model(model, folder)
+    # The functions go with the object they were loaded with.
+    loaded = tf.saved_model.load(str(folder))
+    return {**loaded.signatures, "folder": folder, "loaded": loaded}
+
+
+def called(signature, batch, *names):
+    return signature(**{name: tf.constant(batch[name]) for name in (*IDS, *names)})
+
+
+def test_signatures_have_names_and_take_any_batch_and_length(signatures):
+    inputs = signatures["fill_mask"].structured_input_signature[1]
+    assert sorted(inputs) == sorted([*IDS, "masked_lm_positions"])
+    for spec in inputs.values():
+        assert (spec.dtype, spec.shape.as_list()) == (tf.int32, [None, None])
+    outputs = {
+        name: sorted(signatures[name].structured_outputs)
+        for name in ("encode", "fill_mask", "sentence_order", "serving_default")
+    }
+    assert outputs == {
+        "encode": ["pooled_output", "sequence_output"],
+        "fill_mask": ["logits"],
+        "sentence_order": ["logits"],
+        "serving_default": ["pooled_output", "sequence_output"],
+    }
+
+
+@pytest.mark.parametrize(("rows", "length"), [(3, 12), (1, 16), (5, 7)])
+def test_signatures_compute_what_the_model_does(model, signatures, rows, length):
+    batch = random_batch(SMALL, rows=rows, length=length)
+    mlm, sentence = model(batch)
+    filled = called(signatures["fill_mask"], batch, "masked_lm_positions")["logits"]
+    assert filled.shape == (rows, 4, SMALL.vocab_size)
+    np.testing.assert_allclose(np.reshape(filled, mlm.shape), mlm, atol=1e-4)
+    order = called(signatures["sentence_order"], batch)["logits"]
+    np.testing.assert_allclose(order, sentence, atol=1e-4)
+    encoded = called(signatures["encode"], batch)
+    encoder = model.encoder
+    vectors = encoder(*(batch[name] for name in IDS))
+    expected = np.reshape(vectors, (rows, length, -1))
+    np.testing.assert_allclose(encoded["sequence_output"], expected, atol=1e-4)
+    pooled = encoder.pool(vectors, length)
+    np.testing.assert_allclose(encoded["pooled_output"], pooled, atol=1e-4)
+
+
+def test_a_model_without_sentence_task_has_two_signatures(tmp_path):
+    write_saved_model(
+        lively(dataclasses.replace(SMALL, sentence_task="none")), tmp_path
+    )
+    signatures = tf.saved_model.load(str(tmp_path)).signatures
+    assert sorted(signatures) == ["encode", "fill_mask", "serving_default"]
+    assert sorted(signatures["encode"].structured_outputs) == ["sequence_output"]
+
+
+def test_it_needs_nothing_of_this_program(signatures):
+    """Another process loads it with TensorFlow alone; no part is compiled by XLA."""
+    program = (
+        "import sys, tensorflow as tf\n"
+        "sys.path = [p for p in sys.path if p]\n"
+        f"loaded = tf.saved_model.load({str(signatures['folder'])!r})\n"
+        "ids = tf.constant([[2, 7, 3]])\n"
+        "out = loaded.signatures['encode'](\n"
+        "    input_ids=ids, input_mask=tf.ones_like(ids), segment_ids=0 * ids)\n"
+        "assert 'albert_tf' not in sys.modules\n"
+        "print(out['sequence_output'].shape)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "(1, 3, 16)"
+    assert b"_XlaMustCompile" not in b"".join(
+        path.read_bytes() for path in signatures["folder"].glob("*.pb")
+    )
+
+
+@pytest.mark.slow
+def test_text_is_encoded_as_its_pieces_are(sentences, tmp_path):
+    pytest.importorskip("tensorflow_text")
+    vocabulary = train_vocabulary(sentences, VocabConfig(vocab_size=400))
+    tokenizer = Tokenizer(vocabulary)
+    config = dataclasses.replace(SMALL, vocab_size=tokenizer.vocab_size)
+    model = lively(config)
+    write_saved_model(model, tmp_path, vocabulary=vocabulary)
+    texts = ["Édition of ``The Language''", "short", "far too long a text " * 9]
+    signatures = tf.saved_model.load(str(tmp_path)).signatures
+    encoded = signatures["encode_text"](text=tf.constant(texts))
+    longest = config.max_position_embeddings
+    for row, pieces in enumerate(tokenizer.encode(texts)):
+        ids = [[CLS_ID, *pieces[: longest - 2], SEP_ID]]
+        ones = np.ones_like(ids, "int32")
+        alone = model.encoder(np.array(ids, "int32"), ones, 0 * ones)
+        pooled = model.encoder.pool(alone, len(ids[0]))
+        np.testing.assert_allclose(encoded["pooled_output"][row], pooled[0], atol=1e-4)
+
+
+def test_text_needs_another_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    with pytest.raises(AlbertError, match="--from-text needs tensorflow-text, which"):
+        write_saved_model(lively(SMALL), tmp_path, vocabulary=b"")

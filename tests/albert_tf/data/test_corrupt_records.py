@@ -1,0 +1,237 @@
+"""Training refuses a damaged record in the words of --verify, or goes on without it."""
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from albert_tf.data.corrupt_records import SkippedRecords
+from albert_tf.data.input_pipeline import Records, evaluation_batches, training_batches
+from pipeline.dataset.verification import verify
+from pipeline.records.reading import CorruptRecord
+from pipeline.records.tfrecord import frame, masked_crc, read_records
+from schemas.errors import AlbertError
+from schemas.layout import shard_file
+from tests.pipeline.records.one_record import encode
+from tests.training_data import make_instance, padded_instance, write_dataset
+
+NAME = shard_file("train", 0, shard=0, num_shards=1)
+EXAMPLES = 10
+
+
+@pytest.fixture(params=["compact", "padded"])
+def dataset(tmp_path, request):
+    """A data set of one training shard, and its manifest."""
+    layout = request.param
+    options = {"copies": 1, "shards": 1, "examples": EXAMPLES, "layout": layout}
+    return tmp_path, write_dataset(tmp_path, **options)
+
+
+def batches(dataset, manifest, on_corrupt=None):
+    records = Records(dataset, manifest, on_corrupt=on_corrupt)
+    return training_batches(
+        records, seed=1, start=0, micro_batch_size=5, micro_batches=1
+    )
+
+
+def rows(dataset, manifest, on_corrupt=None):
+    """The token ids of one pass over the training examples."""
+    some = itertools.islice(batches(dataset, manifest, on_corrupt), EXAMPLES // 5)
+    return np.concatenate([batch["input_ids"][0] for batch in some]).tolist()
+
+
+def damaged_record(manifest, **changes):
+    """A record with some features changed, padded where the data set is."""
+    instance = make_instance(np.random.default_rng(5))
+    if manifest.config.record_layout == "padded":
+        instance = padded_instance(instance)
+    for name, (place, value) in changes.items():
+        instance[name][place] = value
+    return encode(instance)
+
+
+def with_record(record):
+    """The file with its fourth record replaced."""
+
+    def change(content, path):
+        with path.open("rb") as file:
+            records = list(read_records(file))
+        records[3] = record
+        return b"".join(map(frame, records))
+
+    return change
+
+
+def with_length(length):
+    """The file with another length, rightly summed, in its first frame."""
+    header = length.to_bytes(8, "little")
+    start = header + masked_crc(header).to_bytes(4, "little")
+    return lambda content, path: start + content[12:]
+
+
+CHANGES = {
+    "an id beyond the vocabulary": {"input_ids": (1, 64)},
+    "a huge id": {"input_ids": (1, 2**40)},
+    "a negative id": {"input_ids": (1, -3)},
+    "a label beyond the vocabulary": {"masked_lm_ids": (0, 64)},
+    "a huge label": {"masked_lm_ids": (0, 2**33 + 9)},
+    "a negative label": {"masked_lm_ids": (0, -1)},
+    "a place beyond the row": {"masked_lm_positions": (0, 24)},
+    "a huge place": {"masked_lm_positions": (0, 2**32 + 1)},
+    "a negative place": {"masked_lm_positions": (0, -1)},
+    "another sentence label": {"next_sentence_labels": (0, 7)},
+}
+
+
+def check_refused_as_verified(root, manifest):
+    """Training says what --verify says, and goes on without it where it may."""
+    told = [line for line in verify(root, manifest) if ": record " in line]
+    assert told
+    with pytest.raises(AlbertError) as caught:
+        rows(root, manifest)
+    assert str(caught.value) == f"{root}/{told[0][:-1]}; make the data again."
+    skipped = []
+    # All of it may be lost, which has a test of its own.
+    with contextlib.suppress(AlbertError):
+        rows(root, manifest, skipped.append)
+    found = list(dict.fromkeys(f"{record}." for record in skipped))
+    assert found == [f"{root}/{line}" for line in told]
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+def test_values_that_no_record_may_have(dataset, changes):
+    root, manifest = dataset
+    path = root / NAME
+    change = with_record(damaged_record(manifest, **changes))
+    path.write_bytes(change(path.read_bytes(), path))
+    check_refused_as_verified(root, manifest)
+    skipped = []
+    found = rows(root, manifest, skipped.append)
+    assert found.count([0] * 24) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content, path: b"",
+        lambda content, path: bytes(len(content)),
+        lambda content, path: content[:100],
+        lambda content, path: content + frame(b""),
+        with_length(1 << 33),
+        with_length((1 << 63) + 1),
+        with_length((1 << 64) - 1),
+        with_length(3),
+        with_record(b""),
+        with_record(b"\xff" * 100),
+    ],
+    ids=[
+        "empty",
+        "zeroed",
+        "cut off",
+        "longer",
+        "length of 8 GB",
+        "negative length",
+        "greatest length",
+        "short length",
+        "empty record",
+        "record of no meaning",
+    ],
+)
+def test_files_that_are_damaged(dataset, change):
+    root, manifest = dataset
+    path = root / NAME
+    path.write_bytes(change(path.read_bytes(), path))
+    check_refused_as_verified(root, manifest)
+
+
+def test_data_of_which_nothing_can_be_used_is_refused(dataset):
+    root, manifest = dataset
+    (root / NAME).write_bytes(b"")
+    with pytest.raises(AlbertError) as caught:
+        rows(root, manifest, lambda record: None)
+    assert str(caught.value) == (
+        f"Of 10 records of {root} that were read one after the other none can be "
+        "used; make the data again."
+    )
+
+
+def test_held_out_examples_are_checked_too(dataset):
+    root, manifest = dataset
+    path = root / shard_file("eval", 0, shard=0, num_shards=2)
+    record = damaged_record(manifest, input_ids=(1, -3))
+    path.write_bytes(with_record(record)(path.read_bytes(), path))
+    with pytest.raises(AlbertError, match=r"record 3, at byte \d+, has a token"):
+        list(evaluation_batches(Records(root, manifest), batch_size=4, examples=7))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=6)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, EXAMPLES - 1), st.integers(0, 999), st.integers(0, 255)
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_edited_records_are_refused_or_trained_as_written(dataset, edits):
+    root, manifest = dataset
+    path = root / NAME
+    original = path.read_bytes()
+    with path.open("rb") as file:
+        records = list(map(bytearray, read_records(file)))
+    for number, place, byte in edits:
+        records[number][place % len(records[number])] = byte
+    path.write_bytes(b"".join(map(frame, map(bytes, records))))
+    try:
+        if any(": record " in line for line in verify(root, manifest)):
+            check_refused_as_verified(root, manifest)
+        else:
+            ids = np.array(rows(root, manifest))
+            assert ids.shape == (EXAMPLES, 24)
+            assert 0 <= ids.min() <= ids.max() < 64
+    finally:
+        path.write_bytes(original)
+
+
+def test_a_pretraining_on_a_damaged_file_ends_with_one_sentence(tmp_path):
+    """In a process of its own: TensorFlow's own reader ends the process here."""
+    manifest = write_dataset(tmp_path / "data", copies=1, shards=1)
+    path = tmp_path / "data" / NAME
+    path.write_bytes(with_length((1 << 64) - 1)(path.read_bytes(), path))
+    command = ["pretrain", "--data", tmp_path / "data", "--output", tmp_path / "run"]
+    settings = ["--model", "tiny", "--steps", "2", "--warmup-steps", "1", "--quiet"]
+    program = "from cli.main import cli; cli()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, command), *settings],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        check=False,
+    )
+    assert manifest.num_examples("train") == 10
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"Error: {path}: record 0, at byte 0, is cut off: the file ends in it; make "
+        "the data again, or leave such records out with --skip-corrupt."
+    )
+
+
+def test_each_record_left_out_is_said_once(tmp_path):
+    lines = []
+    skipped = SkippedRecords(lines.append)
+    first = CorruptRecord(tmp_path / "shard", 1, 100, "is cut off")
+    second = CorruptRecord(tmp_path / "shard", 2, 200, "cannot be found", lost=1_000)
+    for record in (first, second, first):
+        skipped(record)
+    assert lines == [
+        f"{tmp_path}/shard: record 1, at byte 100, is cut off; left out (1 so far).",
+        f"{tmp_path}/shard: record 2, at byte 200, cannot be found, and 999 after it "
+        "are lost; left out (1,001 so far).",
+    ]

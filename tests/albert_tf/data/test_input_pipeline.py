@@ -1,0 +1,201 @@
+"""Records become the batches the model reads, in an order that can be resumed."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.data.input_pipeline import (
+    Records,
+    evaluation_batches,
+    parse_batch,
+    training_batches,
+)
+from albert_tf.model.pretrainer import BATCH_FEATURES
+from schemas.errors import AlbertError
+from schemas.layout import shard_file
+from tests.training_data import encode, make_manifest, write_dataset
+
+INSTANCE = {
+    "input_ids": [2, 10, 4, 3, 11, 12, 3],
+    "masked_lm_positions": [2],
+    "masked_lm_ids": [13],
+    "next_sentence_labels": [1],
+}
+PARSED = {
+    "input_ids": [2, 10, 4, 3, 11, 12, 3, *[0] * 17],
+    "input_mask": [1] * 7 + [0] * 17,
+    "segment_ids": [0, 0, 0, 0, 1, 1, 1, *[0] * 17],
+    "masked_lm_positions": [2, 0, 0, 0],
+    "masked_lm_ids": [13, 0, 0, 0],
+    "masked_lm_weights": [1.0, 0.0, 0.0, 0.0],
+    "sentence_order_labels": 1,
+}
+EMPTY = {name: np.zeros_like(value).tolist() for name, value in PARSED.items()} | {
+    "sentence_order_labels": -1
+}
+
+
+def parsed(*records, layout="compact"):
+    config = make_manifest([], layout=layout).config
+    batch = parse_batch(tf.constant(records), config)
+    rows = [
+        {name: values[i].numpy() for name, values in batch.items()}
+        for i in range(len(records))
+    ]
+    return [{name: value.tolist() for name, value in row.items()} for row in rows]
+
+
+@pytest.mark.parametrize("layout", ["compact", "padded"])
+def test_both_layouts_give_the_same_batch(layout):
+    assert parsed(encode(INSTANCE, layout), layout=layout) == [PARSED]
+    assert set(PARSED) == set(BATCH_FEATURES)
+
+
+def test_example_without_second_segment_is_all_segment_zero():
+    instance = INSTANCE | {"input_ids": [2, 10, 4, 11, 3], "next_sentence_labels": [0]}
+    (row,) = parsed(encode(instance))
+    assert row["segment_ids"] == [0] * 24
+
+
+def test_example_with_nothing_to_predict_has_no_weight():
+    (row,) = parsed(encode(INSTANCE | {"masked_lm_positions": [], "masked_lm_ids": []}))
+    assert row["masked_lm_weights"] == [0.0] * 4
+    assert row["input_ids"] == PARSED["input_ids"]
+
+
+def test_full_length_example_needs_no_padding():
+    ids = [2, *[9] * 10, 3, *[9] * 11, 3]
+    (row,) = parsed(encode(INSTANCE | {"input_ids": ids}))
+    assert row["input_mask"] == [1] * 24
+    assert row["segment_ids"] == [0] * 12 + [1] * 12
+
+
+def test_a_left_out_record_is_a_row_without_weight():
+    assert parsed(b"", encode(INSTANCE)) == [EMPTY, PARSED]
+
+
+def rows_of(batches, count):
+    """The pieces of the first `count` batches, as one list of rows."""
+    ids = [batch["input_ids"] for batch in itertools.islice(batches, count)]
+    return np.concatenate([x.reshape(-1, x.shape[-1]) for x in ids]).tolist()
+
+
+def training_rows(root, manifest, count, *, start=0, seed=1):
+    batches = training_batches(
+        Records(root, manifest),
+        seed=seed,
+        start=start,
+        micro_batch_size=2,
+        micro_batches=3,
+    )
+    return rows_of(batches, count)
+
+
+def test_batches_have_static_shapes_of_micro_batches(tmp_path):
+    manifest = write_dataset(tmp_path)
+    batch = next(
+        training_batches(
+            Records(tmp_path, manifest),
+            seed=1,
+            start=0,
+            micro_batch_size=2,
+            micro_batches=3,
+        )
+    )
+    assert {name: tuple(values.shape) for name, values in batch.items()} == {
+        "input_ids": (3, 2, 24),
+        "input_mask": (3, 2, 24),
+        "segment_ids": (3, 2, 24),
+        "masked_lm_positions": (3, 2, 4),
+        "masked_lm_ids": (3, 2, 4),
+        "masked_lm_weights": (3, 2, 4),
+        "sentence_order_labels": (3, 2),
+    }
+
+
+def test_a_pass_reads_every_example_of_a_copy_once(tmp_path):
+    manifest = write_dataset(tmp_path, copies=2, shards=3, examples=10)
+    rows = training_rows(tmp_path, manifest, 15)
+    stored = {"copy-00": [], "copy-01": []}
+    for shard in manifest.shards:
+        if shard.name.startswith("train"):
+            records = tf.data.TFRecordDataset(str(tmp_path / shard.name))
+            for record in records:
+                (row,) = parsed(record.numpy())
+                stored[shard.name.split("/")[1]].append(row["input_ids"])
+    assert sorted(rows[:30]) == sorted(stored["copy-00"])
+    assert sorted(rows[30:60]) == sorted(stored["copy-01"])
+    assert sorted(rows[60:90]) == sorted(stored["copy-00"])
+    assert rows[60:90] != rows[:30] != stored["copy-00"]
+
+
+@pytest.mark.parametrize("start", [6, 18, 30, 60, 66])
+def test_resuming_at_a_position_continues_the_stream(tmp_path, start):
+    manifest = write_dataset(tmp_path)
+    whole = training_rows(tmp_path, manifest, 16)
+    assert (
+        training_rows(tmp_path, manifest, 4, start=start) == whole[start : start + 24]
+    )
+
+
+def test_seed_decides_the_order(tmp_path):
+    manifest = write_dataset(tmp_path)
+    orders = [training_rows(tmp_path, manifest, 5, seed=seed) for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_evaluation_reads_in_file_order_and_fills_up_the_last_batch(tmp_path):
+    manifest = write_dataset(tmp_path, eval_examples=7)
+    batches = list(
+        evaluation_batches(Records(tmp_path, manifest), batch_size=4, examples=6)
+    )
+    labels = [batch["sentence_order_labels"].tolist() for batch in batches]
+    assert [len(batch) for batch in labels] == [4, 4]
+    assert [label < 0 for label in labels[1]] == [False, False, True, True]
+    names = [str(tmp_path / shard.name) for shard in manifest.shard_files("eval", 0)]
+    stored = [
+        parsed(record.numpy())[0]["input_ids"]
+        for record in tf.data.TFRecordDataset(names).take(6)
+    ]
+    assert rows_of(batches, 2)[:6] == stored
+
+
+def damage(root, manifest, *, copy=0, shard=0, byte=40):
+    """Flip a byte of a shard; its path."""
+    path = root / shard_file("train", copy, shard=shard, num_shards=3)
+    content = bytearray(path.read_bytes())
+    content[byte] ^= 0xFF
+    path.write_bytes(content)
+    return path
+
+
+def test_corrupt_record_is_named_with_file_and_place(tmp_path):
+    manifest = write_dataset(tmp_path)
+    path = damage(tmp_path, manifest)
+    with pytest.raises(AlbertError) as caught:
+        training_rows(tmp_path, manifest, 5)
+    assert str(caught.value) == (
+        f"{path}: record 0, at byte 0, does not match its checksum; make the data "
+        "again."
+    )
+
+
+def test_corrupt_record_left_out_keeps_the_place_of_all_others(tmp_path):
+    manifest = write_dataset(tmp_path)
+    whole = training_rows(tmp_path, manifest, 10)
+    damage(tmp_path, manifest)
+    found = []
+    batches = training_batches(
+        Records(tmp_path, manifest, on_corrupt=found.append),
+        seed=1,
+        start=0,
+        micro_batch_size=2,
+        micro_batches=3,
+    )
+    rows = rows_of(batches, 10)
+    different = [i for i in range(60) if rows[i] != whole[i]]
+    assert [rows[i] for i in different] == [[0] * 24]
+    # Again and again, because reading is ahead and comes back to this copy.
+    assert {record.number for record in found} == {0}

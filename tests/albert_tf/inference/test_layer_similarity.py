@@ -1,0 +1,123 @@
+"""What each layer does to its input, against models that end at that layer."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.data.input_pipeline import Records, evaluation_batches
+from albert_tf.inference.layer_similarity import compare_rows, layer_similarities
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.training.progress import QUIET
+from tests.huggingface_albert import huggingface_model, lively_weights
+from tests.training_data import TINY, write_dataset
+
+DEEP = dataclasses.replace(TINY, num_hidden_layers=3)
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    return Records(root, write_dataset(root))
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return lively_weights(AlbertPretrainer(DEEP))
+
+
+def model_of(config, weights):
+    model = AlbertPretrainer(config)
+    for path, weight in model.weights_by_path.items():
+        weight.assign(weights[path])
+    return model
+
+
+def measure(model, records, examples=7):
+    return layer_similarities(model, records, examples=examples, progress=QUIET)
+
+
+def expected(rows, batch):
+    """Distances, cosines and degrees over pieces, from the rows between layers."""
+    is_piece = batch["input_mask"].reshape(-1) == 1
+    rows = [np.asarray(r, np.float64)[is_piece] for r in rows]
+    means = []
+    for before, after in itertools.pairwise(rows):
+        lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+        cosines = (before * after).sum(1) / lengths
+        distances = np.linalg.norm(after - before, axis=1)
+        angles = np.degrees(np.arccos(cosines))
+        means.append([distances.mean(), cosines.mean(), angles.mean()])
+    return means
+
+
+def values(found):
+    return [[row.l2_distance, row.cosine_similarity, row.degrees] for row in found]
+
+
+def test_every_layer_is_compared_with_the_one_before(records, weights):
+    (batch,) = evaluation_batches(records, batch_size=7, examples=7)
+    inputs = (batch["input_ids"], batch["input_mask"], batch["segment_ids"])
+    models = [
+        model_of(dataclasses.replace(DEEP, num_hidden_layers=n), weights)
+        for n in (1, 2, 3)
+    ]
+    rows = [models[0].encoder.embeddings(inputs[0], inputs[2])]
+    rows += [model.encoder(*inputs) for model in models]
+    found = measure(models[-1], records)
+    assert [row.layer for row in found] == [1, 2, 3]
+    np.testing.assert_allclose(values(found), expected(rows, batch), rtol=1e-4)
+
+
+def test_padding_and_rows_that_fill_up_a_batch_count_nowhere(
+    records, weights, monkeypatch
+):
+    model = model_of(DEEP, weights)
+    at_once = values(measure(model, records))
+    monkeypatch.setattr("albert_tf.inference.layer_similarity.MAX_PIECES", 4 * 24)
+    np.testing.assert_allclose(values(measure(model, records)), at_once, rtol=1e-5)
+
+
+def test_fewer_examples_are_the_first_ones(records, weights):
+    model = model_of(DEEP, weights)
+    (batch,) = evaluation_batches(records, batch_size=2, examples=2)
+    inputs = (batch["input_ids"], batch["input_mask"], batch["segment_ids"])
+    rows = [model.encoder.embeddings(inputs[0], inputs[2])]
+    rows += model.encoder(*inputs, every_layer=True)
+    found = values(measure(model, records, examples=2))
+    np.testing.assert_allclose(found, expected(rows, batch), rtol=1e-4)
+
+
+def test_equal_opposite_and_zero_rows_have_an_angle_too():
+    before = tf.constant([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]])
+    after = tf.constant([[1.0, 2.0], [-1.0, -2.0], [0.0, 3.0]])
+    np.testing.assert_allclose(
+        compare_rows(before, after),
+        [[0, 1, 0], [20**0.5, -1, 180], [3, 0, 90]],
+        atol=0.05,
+    )
+
+
+@pytest.mark.slow
+def test_transformers_has_the_same_rows_between_its_layers(records, weights):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    (batch,) = evaluation_batches(records, batch_size=7, examples=7)
+    theirs = huggingface_model(DEEP, weights).eval().albert
+    with torch.no_grad():
+        states = theirs(
+            input_ids=torch.tensor(batch["input_ids"]).long(),
+            attention_mask=torch.tensor(batch["input_mask"]).long(),
+            token_type_ids=torch.tensor(batch["segment_ids"]).long(),
+            output_hidden_states=True,
+        ).hidden_states
+    rows = [state.reshape(-1, DEEP.hidden_size).numpy() for state in states]
+    found = values(measure(model_of(DEEP, weights), records))
+    np.testing.assert_allclose(found, expected(rows, batch), rtol=1e-4)
+
+
+def test_a_layer_of_several_blocks_is_one_layer(records):
+    model = AlbertPretrainer(dataclasses.replace(DEEP, inner_group_num=2))
+    assert len(measure(model, records)) == 3

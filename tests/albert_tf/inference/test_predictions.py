@@ -1,0 +1,125 @@
+"""What a model says of one text, against what it computes in a padded batch."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.inference.predictions import (
+    in_order_probability,
+    likeliest,
+    mask_probabilities,
+)
+from albert_tf.model import operations
+from albert_tf.model.pretrainer import AlbertPretrainer
+from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
+from tests.huggingface_albert import SMALL, huggingface_model, lively_weights
+
+TEXT = [CLS_ID, 7, MASK_ID, 9, 10, MASK_ID, SEP_ID]
+PAIR = [CLS_ID, 7, 8, 9, SEP_ID, 20, 21, SEP_ID]
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return lively_weights(AlbertPretrainer(SMALL))
+
+
+@pytest.fixture(scope="module")
+def model(weights):
+    model = AlbertPretrainer(SMALL)
+    for path, weight in model.weights_by_path.items():
+        weight.assign(weights[path])
+    return model
+
+
+def batch(ids, places, *, length):
+    """A row of `length`, padded at its end, as records are read."""
+    separator = ids.index(SEP_ID)
+    rest = length - len(ids)
+    rows = {
+        "input_ids": [*ids, *[0] * rest],
+        "input_mask": [*[1] * len(ids), *[0] * rest],
+        "segment_ids": [
+            *[int(n > separator) for n in range(len(ids))],
+            *[0] * rest,
+        ],
+        "masked_lm_positions": places,
+    }
+    return {name: tf.constant([row], tf.int32) for name, row in rows.items()}
+
+
+def test_masks_are_answered_as_in_a_padded_batch(model):
+    logits, _ = model(batch(TEXT, [2, 5], length=16))
+    found = mask_probabilities(model, TEXT)
+    assert found.shape == (2, SMALL.vocab_size)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(found, tf.nn.softmax(logits), atol=1e-6)
+
+
+def test_a_text_of_another_length_compiles_nothing(model, monkeypatch):
+    class NotToBeUsed:
+        def __getattr__(self, name):
+            raise AssertionError(f"{name} would be compiled for this length")
+
+    monkeypatch.setattr(operations, "_fused", NotToBeUsed())
+    assert mask_probabilities(model, TEXT).shape == (2, SMALL.vocab_size)
+    assert 0 < in_order_probability(model, PAIR) < 1
+
+
+def test_the_order_is_answered_as_in_a_padded_batch(model):
+    _, logits = model(batch(PAIR, [0], length=16))
+    found = in_order_probability(model, PAIR)
+    assert found == pytest.approx(float(tf.nn.softmax(logits)[0, 0]), abs=1e-6)
+    assert found != pytest.approx(0.5, abs=0.01)
+
+
+def test_a_head_that_knows_only_its_bias_answers_with_its_shares(weights):
+    model = AlbertPretrainer(SMALL)
+    shares = np.arange(1, SMALL.vocab_size + 1) / sum(range(SMALL.vocab_size + 1))
+    for path, weight in model.weights_by_path.items():
+        if path.endswith("output_bias"):
+            weight.assign(np.log(shares))
+        elif path.endswith("classifier/bias"):
+            weight.assign([0.0, math.log(3.0)])
+    found = mask_probabilities(model, TEXT)
+    np.testing.assert_allclose(found, [shares, shares], atol=1e-7)
+    assert in_order_probability(model, PAIR) == pytest.approx(0.25)
+
+
+def test_a_text_may_have_no_mask(model):
+    assert mask_probabilities(model, [CLS_ID, 7, SEP_ID]).shape == (
+        0,
+        SMALL.vocab_size,
+    )
+
+
+def test_the_likeliest_pieces_come_best_first_and_ties_by_id():
+    found = likeliest(np.array([0.25, 0.125, 0.5, 0.125]), top=9)
+    assert found == [(2, 0.5), (0, 0.25), (1, 0.125), (3, 0.125)]
+
+
+@pytest.mark.slow
+def test_transformers_gives_the_same_probabilities(model, weights):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    theirs = huggingface_model(SMALL, weights).eval()
+    with torch.no_grad():
+        filled = theirs(input_ids=torch.tensor([TEXT])).prediction_logits[0]
+        segments = torch.tensor([[0] * 5 + [1] * 3])
+        order = theirs(
+            input_ids=torch.tensor([PAIR]), token_type_ids=segments
+        ).sop_logits
+    expected = filled[[2, 5]].softmax(-1).numpy()
+    np.testing.assert_allclose(mask_probabilities(model, TEXT), expected, atol=1e-5)
+    expected = float(order.softmax(-1)[0, 0])
+    assert in_order_probability(model, PAIR) == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_model_without_sentence_task_fills_masks(weights):
+    config = dataclasses.replace(SMALL, sentence_task="none")
+    model = AlbertPretrainer(config)
+    for path, weight in model.weights_by_path.items():
+        weight.assign(weights[path])
+    assert mask_probabilities(model, TEXT).shape == (2, SMALL.vocab_size)

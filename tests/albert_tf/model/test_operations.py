@@ -1,0 +1,184 @@
+"""The fused operations and their gradients against the formulas in `keras.ops`."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.model import operations
+from tests.tensor_memory import mebibytes_at_the_peak
+
+RNG = np.random.default_rng(0)
+ROWS, LENGTH, HEADS, WIDTH, CLASSES = 2, 6, 2, 8, 11
+BIAS = np.where(np.arange(LENGTH) < [[6], [4]], 0.0, -10000.0)[:, None, None, :]
+LABELS = RNG.integers(0, CLASSES, ROWS * LENGTH)
+
+
+def normal(*shape):
+    return RNG.normal(size=shape).astype("float32")
+
+
+CASES = {
+    "gelu": (operations.gelu, [4 * normal(20, WIDTH)]),
+    "project_gelu": (
+        operations.project_gelu,
+        [4 * normal(20, WIDTH), normal(WIDTH, 3), normal(3)],
+    ),
+    "normalize": (
+        lambda x, gamma, beta: operations.normalize(x, gamma, beta, epsilon=1e-12),
+        [3 + normal(20, WIDTH), normal(WIDTH), normal(WIDTH)],
+    ),
+    "attend": (
+        lambda x: operations.attend(
+            x, tf.constant(BIAS.astype("float32")), heads=HEADS
+        ),
+        [normal(ROWS * LENGTH, 3 * WIDTH)],
+    ),
+    "cross_entropy": (
+        lambda x: operations.cross_entropy(x, tf.constant(LABELS))[0],
+        [3 * normal(ROWS * LENGTH, CLASSES)],
+    ),
+}
+
+
+def value_and_gradients(function, arguments, dtype):
+    """What the function gives and the gradients of an uneven sum of it."""
+    first, *others = map(tf.constant, arguments)
+    arguments = [tf.cast(first, dtype), *others]
+    with tf.GradientTape() as tape:
+        tape.watch(arguments)
+        value = function(*arguments)
+        uneven = tf.reshape(tf.linspace(-1.0, 2.0, tf.size(value)), value.shape)
+        total = tf.reduce_sum(tf.cast(value, tf.float32) * uneven)
+    gradients = tape.gradient(total, arguments)
+    return [tf.cast(x, tf.float32).numpy() for x in (value, *gradients)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 0.02)]
+)
+@pytest.mark.parametrize("name", CASES)
+def test_fused_operation_and_gradients_are_those_of_the_formula(
+    name, dtype, tolerance, monkeypatch
+):
+    function, arguments = CASES[name]
+    fused = value_and_gradients(function, arguments, dtype)
+    monkeypatch.setattr(operations, "_fused", None)
+    plain = value_and_gradients(function, arguments, "float32")
+    for ours, theirs in zip(fused, plain, strict=True):
+        assert np.linalg.norm(ours - theirs) <= tolerance * np.linalg.norm(theirs)
+
+
+def test_of_several_highest_logits_the_first_is_the_prediction(monkeypatch):
+    logits = tf.constant([[1.0, 3.0, 3.0], [1.0, 3.0, 3.0], [5.0, 3.0, 3.0]])
+    labels = tf.constant([1, 2, 0])
+    assert operations.cross_entropy(logits, labels)[1].numpy().tolist() == [1, 0, 1]
+    monkeypatch.setattr(operations, "_fused", None)
+    assert operations.cross_entropy(logits, labels)[1].numpy().tolist() == [1, 0, 1]
+
+
+def test_bfloat16_attention_weights_add_up_to_one_over_long_rows():
+    same_for_all = tf.ones((512, 3 * WIDTH), tf.bfloat16)
+    bias = tf.zeros((1, 1, 1, 512))
+    context = operations.attend(same_for_all, bias, heads=1)
+    np.testing.assert_allclose(tf.cast(context, tf.float32), 1.0, atol=0.01)
+
+
+@pytest.mark.parametrize("margin", [0, 4, 8, 12, 16])
+def test_attention_gradients_in_bfloat16_are_exact_however_confident_a_head_is(margin):
+    """All queries prefer key 0 by so many nats."""
+    length, width = 128, 64
+    query, key, value, dcontext = RNG.normal(size=(4, length, width))
+    query, key[0] = query / 4, np.eye(width)[0]
+    query[:, 0], key[1:, 0] = margin * width**0.5, 0
+    rows = tf.constant(np.hstack([query, key, value]), tf.bfloat16)
+    dcontext = tf.constant(dcontext, tf.bfloat16)
+
+    def gradients(attend, *arguments):
+        rows, dcontext = arguments
+        with tf.GradientTape() as tape:
+            tape.watch(rows)
+            context = attend(rows)
+        gradient = tape.gradient(context, rows, output_gradients=dcontext)
+        return tf.split(tf.cast(gradient, tf.float64), 3, axis=1)
+
+    def attend(rows):
+        return operations.attend(rows, tf.zeros((1, 1, 1, length)), heads=1)
+
+    def formula(rows):
+        query, key, value = tf.split(rows, 3, axis=1)
+        scores = tf.matmul(query, key, transpose_b=True) / width**0.5
+        return tf.nn.softmax(scores) @ value
+
+    wide = (tf.cast(x, tf.float64) for x in (rows, dcontext))
+    exact = gradients(formula, *wide)
+    for ours, theirs in zip(gradients(attend, rows, dcontext), exact, strict=True):
+        assert tf.norm(ours - theirs) <= 0.05 * tf.norm(theirs)
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+def test_gradients_of_the_uses_of_a_weight_are_added_up_in_float32(
+    is_fused, monkeypatch
+):
+    if not is_fused:
+        monkeypatch.setattr(operations, "_fused", None)
+    weight = tf.constant([1.0])
+    with tf.GradientTape() as tape:
+        tape.watch(weight)
+        shared = operations.SharedWeights([weight], dtype="bfloat16")
+        uses = [shared.copy() for _ in range(3)]
+        factors = tf.constant([256.0, 1.0, 0.5], tf.bfloat16)
+        total = sum(x[0] * y for (x,), y in zip(uses, factors, strict=True))
+    assert [x.dtype for (x,) in uses] == [tf.bfloat16] * 3
+    # In bfloat16, whose next number after 256 is 258, it would be 256.
+    assert tape.gradient(total, weight).numpy() == [257.5]
+
+
+def test_gradients_of_the_rounds_of_a_loop_are_added_up_in_float32():
+    factors = tf.constant([256.0, 1.0, 0.5], tf.bfloat16)
+
+    @tf.function
+    def gradient(weight):
+        with tf.GradientTape() as tape:
+            tape.watch(weight)
+            shared = operations.SharedWeights([weight], dtype="bfloat16")
+
+            def layer(number, total):
+                return total + shared.copy()[0] * factors[number]
+
+            total = operations.repeat(layer, tf.zeros(1, tf.bfloat16), 3)
+        return tape.gradient(total, weight)
+
+    assert gradient(tf.constant([1.0])).numpy() == [257.5]
+
+
+def test_attention_weights_of_earlier_layers_are_not_kept_for_the_gradient():
+    bias, layers = tf.zeros((1, 1, 1, 256)), 12
+
+    def gradient(rows):
+        with tf.GradientTape() as tape:
+            tape.watch(rows)
+            x = rows
+            for _ in range(layers):
+                x = operations.attend(tf.concat([x] * 3, axis=1), bias, heads=8)
+            total = tf.reduce_sum(x)
+        return tape.gradient(total, rows)
+
+    weights = layers * 8 * 256 * 256 * 4 / 2**20
+    assert mebibytes_at_the_peak(gradient, tf.ones((256, 16))) < weights / 2
+
+
+def test_the_gelu_of_earlier_layers_is_not_kept_for_the_gradient():
+    layers = 12
+
+    def gradient(rows, kernel, bias):
+        with tf.GradientTape() as tape:
+            tape.watch(rows)
+            x = rows
+            for _ in range(layers):
+                x = operations.project_gelu(tf.repeat(x, 512, axis=1), kernel, bias)
+            total = tf.reduce_sum(x)
+        return tape.gradient(total, rows)
+
+    arguments = tf.ones((1024, 1)), tf.ones((512, 1)), tf.zeros(1)
+    each = 1024 * 512 * 4 / 2**20
+    assert mebibytes_at_the_peak(gradient, *arguments) < 1.5 * layers * each

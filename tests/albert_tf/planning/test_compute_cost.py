@@ -1,0 +1,181 @@
+"""Operations and memory by arithmetic: the published figures, and the model itself."""
+
+import dataclasses
+
+import pytest
+import tensorflow as tf
+
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.planning.compute_cost import (
+    activation_bytes,
+    forward_flops,
+    num_blocks,
+    same_shape_bert,
+    state_bytes,
+    training_flops,
+)
+from schemas.config import ModelConfig
+from schemas.presets import PRESETS
+from tests.batches import random_batch
+
+SHAPE_512 = {"length": 512, "predictions": 20}
+SHAPE_128 = {"length": 128, "predictions": 20}
+STEPS, BATCH_SIZE = 125_000, 4_096
+
+
+@pytest.mark.parametrize(
+    ("preset", "total", "layers", "scores", "head"),
+    [
+        ("base", 189.3, 169.9, 18.9, 0.31),
+        ("large", 654.9, 604.0, 50.3, 0.31),
+        ("xlarge", 2517.4, 2415.9, 100.7, 0.32),
+        ("xxlarge", 4934.0, 4831.8, 100.7, 0.34),
+    ],
+)
+def test_forward_megaflops_of_a_token(preset, total, layers, scores, head):
+    flops = forward_flops(PRESETS[preset], **SHAPE_512)
+    mega = {part: number / 512 / 1e6 for part, number in flops.items()}
+    assert sum(mega.values()) == pytest.approx(total, abs=0.05)
+    assert mega["layers"] == pytest.approx(layers, abs=0.05)
+    assert mega["attention_scores"] == pytest.approx(scores, abs=0.05)
+    assert mega["masked_lm_head"] == pytest.approx(head, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("preset", "giga_512", "giga_128", "whole_run", "days"),
+    [
+        ("base", 290.7, 67.6, 1.49e20, 4.4),
+        ("large", 1005.9, 237.3, 5.15e20, 15.1),
+        ("xlarge", 3866.8, 938.1, 1.98e21, 57.9),
+        ("xxlarge", 7578.6, 1866.1, 3.88e21, 113.5),
+    ],
+)
+def test_training_operations_of_a_sequence_and_of_the_papers_run(
+    preset, giga_512, giga_128, whole_run, days
+):
+    config = PRESETS[preset]
+    sequence = training_flops(config, **SHAPE_512)
+    assert sequence / 1e9 == pytest.approx(giga_512, abs=0.05)
+    short = training_flops(config, **SHAPE_128)
+    assert short / 1e9 == pytest.approx(giga_128, abs=0.05)
+    run = STEPS * BATCH_SIZE * sequence
+    assert run == pytest.approx(whole_run, rel=0.005)
+    # At 40 % of the 989 TFLOP/s of an H100.
+    assert run / (0.4 * 989e12) / 86400 == pytest.approx(days, abs=0.05)
+
+
+def test_recomputation_costs_one_forward_pass_of_the_layers():
+    config = PRESETS["base"]
+    forward = forward_flops(config, **SHAPE_512)
+    extra = training_flops(config, **SHAPE_512, recompute=True) - training_flops(
+        config, **SHAPE_512
+    )
+    assert extra == forward["layers"] + forward["attention_scores"]
+    assert extra / training_flops(config, **SHAPE_512) == pytest.approx(1 / 3, abs=0.01)
+
+
+SMALL = ModelConfig(
+    vocab_size=50,
+    embedding_size=8,
+    hidden_size=16,
+    num_hidden_layers=4,
+    num_attention_heads=2,
+    intermediate_size=24,
+)
+
+
+def matrix_product_flops(config):
+    """Operations of all matrix products in the graph of a forward pass, a sequence."""
+    model = AlbertPretrainer(config)
+    batch = {n: tf.constant(v) for n, v in random_batch(config, rows=3).items()}
+    # All layers one by one, or what is in a loop would count once.
+    compiled = tf.function(lambda batch: model(batch, every_layer=True))
+    graph = compiled.get_concrete_function(batch).graph
+    total = 0
+    for operation in graph.get_operations():
+        if "MatMul" in operation.type:
+            left = operation.inputs[0].shape
+            transposed = operation.node_def.attr
+            flag = "transpose_a" if "transpose_a" in transposed else "adj_x"
+            depth = left[-2] if transposed[flag].b else left[-1]
+            (result,) = operation.outputs
+            total += 2 * result.shape.num_elements() * depth
+    segments = 2 * 3 * 12 * config.type_vocab_size * config.embedding_size
+    return (total - segments) // 3  # a look-up, though done as a product
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"num_hidden_groups": 2, "inner_group_num": 2},
+        {"sharing": "none", "embedding_size": 16},
+        {"sentence_task": "none"},
+    ],
+)
+def test_operations_are_those_of_the_graph_that_is_computed(changes):
+    config = dataclasses.replace(SMALL, **changes)
+    flops = forward_flops(config, length=12, predictions=4)
+    assert sum(flops.values()) == matrix_product_flops(config)
+
+
+@pytest.mark.parametrize("sharing", ["all", "attention", "ffn", "none"])
+def test_sharing_saves_no_operation_and_no_activation(sharing):
+    shared, other = SMALL, dataclasses.replace(SMALL, sharing=sharing)
+    assert training_flops(shared, **SHAPE_128) == training_flops(other, **SHAPE_128)
+    assert activation_bytes(shared, **SHAPE_128) == activation_bytes(other, **SHAPE_128)
+
+
+@pytest.mark.parametrize(
+    ("albert", "bert"), [("base", "bert-base"), ("large", "bert-large")]
+)
+def test_the_bert_of_the_same_shape_is_the_preset(albert, bert):
+    assert same_shape_bert(PRESETS[albert]) == PRESETS[bert]
+    assert same_shape_bert(PRESETS[bert]) == PRESETS[bert]
+
+
+def test_state_is_sixteen_bytes_a_weight():
+    assert state_bytes(PRESETS["base"]) == 16 * 11_813_810
+
+
+@pytest.mark.parametrize(
+    ("preset", "precision", "length", "dropout", "mebibytes"),
+    [
+        ("base", "float32", 512, 0.0, 272),
+        ("base", "bfloat16", 512, 0.0, 130),
+        ("base", "float32", 128, 0.0, 62),
+        ("base", "float32", 512, 0.1, 597),
+        ("large", "float32", 512, 0.0, 583),
+    ],
+)
+def test_activations_are_near_what_was_measured(
+    preset, precision, length, dropout, mebibytes
+):
+    """What a sequence more in a micro-batch added to the peak memory of a step."""
+    config = dataclasses.replace(
+        PRESETS[preset],
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+    )
+    estimate = activation_bytes(
+        config,
+        length=length,
+        predictions=round(0.15 * length),
+        precision=precision,
+    )
+    assert estimate / 2**20 == pytest.approx(mebibytes, rel=0.15)
+
+
+def test_recomputation_keeps_what_enters_each_layer_and_one_layer_whole():
+    config, shape = PRESETS["base"], SHAPE_512
+    logits = 2 * 4 * 20 * 30_000
+    layer = 4 * (8 * 512 * 768 + 512 * 3072)
+    again = 4 * (512 * 3072 + 2 * 12 * 512 * 512)
+    assert activation_bytes(config, **shape) == 13 * layer + again + logits
+    assert activation_bytes(config, **shape, recompute=True) == (
+        2 * layer + again + 12 * 4 * 512 * 768 + logits
+    )
+
+
+def test_blocks_are_counted_with_those_inside_a_layer():
+    assert num_blocks(dataclasses.replace(SMALL, inner_group_num=3)) == 12

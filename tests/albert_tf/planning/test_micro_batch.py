@@ -1,0 +1,104 @@
+"""The micro-batch divides the batch and fits into memory."""
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
+from schemas.presets import PRESETS
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("preset", "batch_size", "length", "free_gib", "expected"),
+    [
+        ("base", 4096, 512, 64, 8),  # 8 x 512 pieces are enough for a CPU
+        ("base", 4096, 128, 64, 32),
+        ("base", 4096, 512, 4, 4),  # memory decides
+        ("xxlarge", 4096, 512, 1, 1),  # nothing fits: try one
+        ("base", 6, 512, 64, 6),
+        ("base", 7, 128, 64, 7),
+        ("base", 11, 512, 64, 1),
+    ],
+)
+def test_derived_size(preset, batch_size, length, free_gib, expected):
+    size = derive_micro_batch_size(
+        batch_size,
+        PRESETS[preset],
+        length=length,
+        predictions=length * 15 // 100,
+        free_bytes=free_gib * GIB,
+    )
+    assert size == expected
+
+
+def sizes_at_512(preset, *, free_gib, settings):
+    """The micro-batch of a preset at 512 pieces with each of some settings."""
+    return [
+        derive_micro_batch_size(
+            4096,
+            PRESETS[preset],
+            length=512,
+            predictions=77,
+            free_bytes=free_gib * GIB,
+            **setting,
+        )
+        for setting in settings
+    ]
+
+
+def test_layers_computed_again_take_less_memory():
+    settings = [{"recompute": False}, {"recompute": True}]
+    sizes = sizes_at_512("xxlarge", free_gib=8, settings=settings)
+    assert sizes == [2, 8]
+
+
+def test_bfloat16_takes_less_memory():
+    settings = [{"precision": "float32"}, {"precision": "bfloat16"}]
+    sizes = sizes_at_512("base", free_gib=3, settings=settings)
+    assert sizes == [4, 8]
+
+
+@given(batch_size=st.integers(1, 5000), free_bytes=st.integers(0, 100 * GIB))
+def test_size_divides_the_batch(batch_size, free_bytes):
+    size = derive_micro_batch_size(
+        batch_size, PRESETS["tiny"], length=64, predictions=9, free_bytes=free_bytes
+    )
+    assert batch_size % size == 0
+
+
+def test_machine_has_free_memory():
+    assert free_memory_bytes() > 1 << 20
+
+
+def test_where_free_pages_are_not_counted_half_of_all_is_taken(tmp_path, monkeypatch):
+    def absent(name):
+        if name == "SC_AVPHYS_PAGES":
+            raise ValueError("unrecognized configuration name")
+        return {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2000}[name]
+
+    monkeypatch.setattr(os, "sysconf", absent)
+    assert free_memory_bytes(tmp_path) == 1000 * 4096
+
+
+@pytest.mark.parametrize(
+    ("limit", "current", "expected"),
+    [
+        ("10000000", 6_000_000, 5_000_000),
+        ("10000000", 12_000_000, 0),
+        ("max", 6_000_000, 1 << 30),
+        (str(1 << 40), 6_000_000, 1 << 30),
+    ],
+)
+def test_a_container_has_what_its_limit_leaves(
+    tmp_path, monkeypatch, limit, current, expected
+):
+    pages = {"SC_PAGE_SIZE": 4096, "SC_AVPHYS_PAGES": (1 << 30) // 4096}
+    monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+    (tmp_path / "memory.max").write_text(f"{limit}\n")
+    (tmp_path / "memory.current").write_text(f"{current}\n")
+    (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 1000000\n")
+    assert free_memory_bytes(tmp_path) == expected

@@ -1,0 +1,134 @@
+"""What a report shows of runs."""
+
+import math
+from statistics import fmean
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tf.reporting.run_report import runs_section, thin
+from albert_tf.runs.run_record import read_run
+from schemas.report import Curve
+from tests.run_folder import eval_line, manifest_of, train_line, write_run
+
+
+def section(*folders):
+    return runs_section([read_run(folder, title=folder.name) for folder in folders])
+
+
+def test_the_curves_of_a_run_are_its_lines(tmp_path):
+    plots = section(write_run(tmp_path / "run")).plots
+    assert [plot.title for plot in plots] == [
+        "Masked-LM loss",
+        "Masked-LM accuracy",
+        "Sentence loss",
+        "Sentence accuracy",
+        "Learning rate",
+        "Gradient norm",
+        "Throughput",
+    ]
+    assert plots[0].curves == (
+        Curve(run=0, is_held_out=False, points=((1, 2.0), (2, 2.0))),
+        Curve(run=0, is_held_out=True, points=((0, 3.0), (2, 2.0))),
+    )
+    assert plots[-1].curves == (
+        Curve(run=0, is_held_out=False, points=((1, 8.0), (2, 8.0))),
+    )
+
+
+def test_a_run_says_how_far_it_is_and_what_it_is(tmp_path):
+    assert dict(section(write_run(tmp_path / "run")).facts) == {
+        "steps": "2 of 10",
+        "time": "6 s",
+        "model": "tiny",
+        "encoder parameters": "11,683,584",
+        "all parameters": "11,813,810",
+        "examples in a step": "4,096",
+        "precision": "float32",
+        "optimizer": "lamb",
+        "started": "2026-01-02",
+    }
+
+
+def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_path):
+    lines = (
+        train_line(1),
+        eval_line(1, loss=2.0, accuracy=0.5),
+        eval_line(2, loss=3.0),
+    )
+    (table,) = (
+        t
+        for t in section(write_run(tmp_path / "run", lines=lines)).tables
+        if t.title == "Held-out evaluation"
+    )
+    assert table.rows == (
+        ("run", "last", 2, 3.0, math.exp(3.0), "25.0%", 0.5, "50.0% (40.4 to 59.6%)"),
+        ("run", "best", 1, 2.0, math.exp(2.0), "50.0%", 0.5, "50.0% (40.4 to 59.6%)"),
+    )
+
+
+def test_a_run_without_held_out_text_says_so(tmp_path):
+    folder = write_run(tmp_path / "run", lines=[train_line(1)])
+    assert section(folder).tables[0].rows == (
+        ("run", "no held-out evaluation", *[None] * 6),
+    )
+
+
+def test_the_configuration_is_the_resolved_one(tmp_path):
+    rows = dict(section(write_run(tmp_path / "run", steps=4000)).tables[-1].rows)
+    assert (rows["warmup_steps"], rows["eval_every"]) == ("100", "160")
+    assert rows["hidden_size"] == "768"
+    assert rows["data fingerprint"] == manifest_of(100).fingerprint[:12]
+
+
+def test_settings_that_differ_between_runs_come_first_and_are_marked(tmp_path):
+    one = write_run(tmp_path / "one")
+    two = write_run(tmp_path / "two", optimizer="adamw", learning_rate=0.001)
+    table = section(one, two).tables[-1]
+    assert table.columns == ("setting", "one", "two")
+    assert table.marked == {0, 1}
+    assert table.rows[:2] == (
+        ("learning_rate", "0.00176", "0.001"),
+        ("optimizer", "lamb", "adamw"),
+    )
+
+
+def test_several_runs_share_their_plots(tmp_path):
+    found = section(write_run(tmp_path / "one"), write_run(tmp_path / "two"))
+    assert (found.title, found.runs) == ("2 runs", ("one", "two"))
+    assert [(c.run, c.is_held_out) for c in found.plots[0].curves] == [
+        (0, False),
+        (0, True),
+        (1, False),
+        (1, True),
+    ]
+
+
+def test_what_is_not_a_number_leaves_a_gap(tmp_path):
+    lines = [train_line(1), train_line(2, loss=math.nan), train_line(3)]
+    loss = section(write_run(tmp_path / "run", lines=lines)).plots[0]
+    assert loss.curves[0].points == ((1, 2.0), (3, 2.0))
+
+
+def test_a_collapse_is_said_in_words(tmp_path):
+    lines = [eval_line(step, loss=7.1) for step in range(4)]
+    (note,) = section(write_run(tmp_path / "run", lines=lines)).notes
+    assert note.startswith("The masked-LM loss has stayed at 7.10 since step 0")
+
+
+def test_long_runs_are_thinned_and_the_plot_says_so(tmp_path):
+    lines = [train_line(step, norm=float(step)) for step in range(1, 1001)]
+    plots = section(write_run(tmp_path / "run", lines=lines)).plots
+    loss, norm = plots[0], next(p for p in plots if p.title == "Gradient norm")
+    assert "the mean of up to 3 lines of the log" in loss.about
+    assert loss.curves[0].points[:2] == ((3, 2.0), (6, 2.0))
+    assert norm.curves[0].points[:2] == ((3, 3.0), (6, 6.0))
+
+
+@given(st.lists(st.floats(-9, 9), min_size=1, max_size=60), st.integers(1, 70))
+def test_thinning_keeps_the_last_step_and_the_range(values, size):
+    points = list(enumerate(values))
+    thinned = thin(points, size=size, combine=fmean)
+    assert len(thinned) == -(-len(points) // size)
+    assert thinned[-1][0] == points[-1][0]
+    assert all(min(values) - 1e-9 <= y <= max(values) + 1e-9 for _, y in thinned)

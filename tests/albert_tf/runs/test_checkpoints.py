@@ -1,0 +1,245 @@
+"""Checkpoints are whole or absent, and a damaged one is noticed."""
+
+import errno
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from albert_tf.runs import checkpoints
+from albert_tf.runs.checkpoints import (
+    NUM_KEPT,
+    Checkpoint,
+    assign_arrays,
+    load_newest,
+    run_checkpoint,
+    save_checkpoint,
+)
+from schemas import whole_file
+from schemas.errors import AlbertError
+
+
+def checkpoint(step):
+    weights = {"a/kernel": np.full((2, 3), step, "float32")}
+    moments = {"a/kernel/m": np.full((2, 3), -step, "float32")}
+    state = {"step": step, "examples": 8 * step, "micro_batch_size": 8}
+    return Checkpoint(weights, moments, state)
+
+
+def save(run, *steps, best=()):
+    for step in steps:
+        save_checkpoint(run, checkpoint(step), is_best=step in best)
+
+
+def directories(run):
+    return sorted(p.name for p in (run / "checkpoints").iterdir() if p.is_dir())
+
+
+def load(run):
+    """The newest checkpoint and the lines that were said."""
+    lines = []
+    return load_newest(run, lines.append), lines
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    save(tmp_path, 7)
+    loaded, lines = load(tmp_path)
+    expected = checkpoint(7)
+    assert loaded.state == expected.state
+    np.testing.assert_array_equal(
+        loaded.weights["a/kernel"], expected.weights["a/kernel"]
+    )
+    np.testing.assert_array_equal(
+        loaded.optimizer_state["a/kernel/m"], expected.optimizer_state["a/kernel/m"]
+    )
+    assert lines == []
+
+
+def test_files_are_those_of_the_contract(tmp_path):
+    save(tmp_path, 300, best=[300])
+    files = sorted(
+        str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()
+    )
+    assert files == [
+        "checkpoints/best",
+        "checkpoints/latest",
+        "checkpoints/step-00000300/model.safetensors",
+        "checkpoints/step-00000300/optimizer.safetensors",
+        "checkpoints/step-00000300/state.json",
+    ]
+    assert (tmp_path / "checkpoints/latest").read_text() == "step-00000300\n"
+    assert (tmp_path / "checkpoints/best").read_text() == "step-00000300\n"
+
+
+def test_whoever_may_read_the_state_may_read_the_weights(tmp_path):
+    save(tmp_path, 1)
+    directory = tmp_path / "checkpoints/step-00000001"
+    modes = {path.stat().st_mode for path in directory.iterdir()}
+    assert modes == {(directory / "state.json").stat().st_mode}
+
+
+def test_weights_are_read_without_what_only_training_needs(tmp_path):
+    save(tmp_path, 1)
+    (tmp_path / "checkpoints/step-00000001/optimizer.safetensors").unlink()
+    loaded = load_newest(tmp_path, print, with_optimizer=False)
+    np.testing.assert_array_equal(loaded.weights["a/kernel"], np.ones((2, 3)))
+    assert (loaded.optimizer_state, loaded.state["step"]) == ({}, 1)
+
+
+def test_the_newest_few_and_the_best_are_kept(tmp_path):
+    save(tmp_path, 1, 2, 3, 4, 5, 6, best=[2])
+    assert NUM_KEPT == 3
+    assert directories(tmp_path) == [f"step-0000000{n}" for n in (2, 4, 5, 6)]
+
+
+def test_no_checkpoint_is_none(tmp_path):
+    assert load(tmp_path) == (None, [])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [
+        ("model.safetensors", flip),
+        ("model.safetensors", cut),
+        ("model.safetensors", Path.unlink),
+        ("optimizer.safetensors", flip),
+        ("optimizer.safetensors", Path.unlink),
+        ("state.json", cut),
+        ("state.json", Path.unlink),
+    ],
+)
+def test_a_damaged_checkpoint_is_said_and_the_one_before_taken(tmp_path, name, harm):
+    save(tmp_path, 1, 2)
+    harm(tmp_path / "checkpoints/step-00000002" / name)
+    loaded, (line,) = load(tmp_path)
+    assert loaded.state["step"] == 1
+    assert line.startswith(f"{tmp_path}/checkpoints/step-00000002 is damaged (")
+    assert line.endswith("); going back to the checkpoint before it.")
+
+
+def test_when_all_are_damaged_it_says_why_and_what_to_do(tmp_path):
+    save(tmp_path, 1)
+    flip(tmp_path / "checkpoints/step-00000001/model.safetensors")
+    with pytest.raises(AlbertError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/checkpoints has no checkpoint that can be read (step-00000001: "
+        "model.safetensors is not what was written); start the run again with "
+        "--overwrite."
+    )
+
+
+def test_what_a_kill_leaves_half_written_is_no_checkpoint(tmp_path):
+    save(tmp_path, 1)
+    half = tmp_path / "checkpoints/step-00000002.tmp-99"
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"half")
+    loaded, lines = load(tmp_path)
+    assert (loaded.state["step"], lines) == (1, [])
+    save(tmp_path, 3)
+    assert directories(tmp_path) == ["step-00000001", "step-00000003"]
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_and_says_so(tmp_path, monkeypatch):
+    save(tmp_path, 1)
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(whole_file, "_flush", full)
+    with pytest.raises(AlbertError) as caught:
+        save(tmp_path, 2)
+    assert str(caught.value) == (
+        f"{tmp_path}/checkpoints/step-00000002 cannot be written: No space left on "
+        "device; free some space or make the folder writable, then run the same "
+        "command again: it continues from the checkpoint before."
+    )
+    assert directories(tmp_path) == ["step-00000001"]
+    assert load(tmp_path)[0].state["step"] == 1
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def kill_at_write_text(number, monkeypatch):
+    """Die before the file of that number that names a checkpoint."""
+    written = []
+
+    def write_text(path, text):
+        written.append(path)
+        if len(written) == number:
+            raise Killed
+        path.write_text(text)
+
+    monkeypatch.setattr(checkpoints, "write_text", write_text)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_kill_after_the_checkpoint_has_its_name_does_not_lose_the_best(
+    tmp_path, monkeypatch, number
+):
+    save(tmp_path, 1, best=[1])
+    kill_at_write_text(number, monkeypatch)
+    with pytest.raises(Killed):
+        save(tmp_path, 2, best=[2])
+    monkeypatch.undo()
+    assert run_checkpoint(tmp_path, which="best").state["step"] == 2
+    save(tmp_path, 3, 4, 5, 6)
+    assert run_checkpoint(tmp_path, which="best").state["step"] == 2
+
+
+def test_the_best_of_a_run_of_an_earlier_version_is_the_one_its_file_names(tmp_path):
+    save(tmp_path, 1, 2, 3, best=[2])
+    for path in (tmp_path / "checkpoints").glob("step-*/state.json"):
+        state = json.loads(path.read_text())
+        del state["is_best"]
+        path.write_text(json.dumps(state))
+    assert run_checkpoint(tmp_path, which="best").state["step"] == 2
+    save(tmp_path, 4, 5, 6)
+    assert run_checkpoint(tmp_path, which="best").state["step"] == 2
+    save(tmp_path, 7, best=[7])
+    assert run_checkpoint(tmp_path, which="best").state["step"] == 7
+
+
+def test_checkpoints_are_in_the_order_of_their_steps_whatever_their_names(tmp_path):
+    save(tmp_path, 99_999_999, 100_000_000)
+    assert load(tmp_path)[0].state["step"] == 100_000_000
+
+
+class Variable:
+    def __init__(self, *shape):
+        self.shape = shape
+        self.value = None
+
+    def assign(self, value):
+        self.value = value
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"a": Variable(2, 2)}, "a has shape (2, 3) in the checkpoint and (2, 2) in"),
+        ({}, "a has shape (2, 3) in the checkpoint and no such tensor in the model"),
+        (
+            {"a": Variable(2, 3), "b": Variable(1)},
+            "b has shape no such tensor in the checkpoint and (1,) in the model",
+        ),
+    ],
+)
+def test_tensors_that_do_not_fit_are_named(variables, message):
+    with pytest.raises(AlbertError) as caught:
+        assign_arrays(variables, {"a": np.zeros((2, 3))})
+    assert message in str(caught.value)
+    assert all(variable.value is None for variable in variables.values())

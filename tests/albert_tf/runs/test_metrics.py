@@ -1,0 +1,121 @@
+"""Means of sums, lines of JSON, and TensorBoard cut back with them."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from albert_tf.runs.metrics import Sums, means, metrics_text, read_metrics
+from albert_tf.training.metrics_log import MetricsLog
+from schemas.errors import AlbertError
+
+
+def line(step, split="train", loss=1.0):
+    return {"step": step, "split": split, "mlm_loss": loss, "sentence_loss": None}
+
+
+def write(run, *lines, step=0):
+    log = MetricsLog(run, step=step)
+    for one in lines:
+        log.write(one)
+    log.close()
+    return log
+
+
+def tensorboard_points(run):
+    """Every point of the one event file, as (tag, step)."""
+    (path,) = (run / "tensorboard").iterdir()
+    return [
+        (value.tag, event.step)
+        for event in tf.compat.v1.train.summary_iterator(str(path))
+        for value in event.summary.value
+    ]
+
+
+def test_means_are_over_predictions_and_over_pairs():
+    assert means(Sums(6.0, 1.0, 4.0, 3.0, 2.0, 2.0)) == {
+        "mlm_loss": 1.5,
+        "mlm_accuracy": 0.25,
+        "sentence_loss": 1.5,
+        "sentence_accuracy": 1.0,
+    }
+
+
+def test_a_task_without_examples_has_no_mean():
+    values = means(Sums(6.0, 1.0, 4.0, 0.0, 0.0, 0.0))
+    assert (values["sentence_loss"], values["sentence_accuracy"]) == (None, None)
+
+
+def test_lines_are_json_objects_in_the_order_written(tmp_path):
+    write(tmp_path, line(1), line(1, "eval"), line(2))
+    text = (tmp_path / "metrics.jsonl").read_text()
+    expected = [line(1), line(1, "eval"), line(2)]
+    assert [json.loads(row) for row in text.splitlines()] == expected
+    assert read_metrics(tmp_path) == expected
+
+
+def test_resuming_cuts_lines_and_tensorboard_back_to_the_step(tmp_path):
+    write(tmp_path, line(1), line(2), line(3))
+    log = write(tmp_path, line(3, loss=9.0), step=2)
+    assert read_metrics(tmp_path) == [line(1), line(2), line(3, loss=9.0)] == log.lines
+    tag = "train/mlm_loss"
+    assert tensorboard_points(tmp_path) == [(tag, 1), (tag, 2), (tag, 3)]
+
+
+def test_a_line_cut_off_by_a_kill_is_dropped(tmp_path):
+    write(tmp_path, line(1), line(2))
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(path.read_text()[:-10])
+    assert read_metrics(tmp_path) == [line(1)]
+
+
+def test_a_damaged_line_keeps_a_run_from_going_on_in_a_sentence(tmp_path):
+    write(tmp_path, line(1), line(2))
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(path.read_text().replace("{", "", 1))
+    with pytest.raises(AlbertError) as refusal:
+        MetricsLog(tmp_path, step=2)
+    assert str(refusal.value) == (
+        f"{path}: line 1 is not a line of metrics; remove the line and run the same "
+        "command again."
+    )
+
+
+def test_a_line_that_cannot_be_written_ends_the_run_in_a_sentence(tmp_path):
+    log = MetricsLog(tmp_path, step=0)
+    (tmp_path / "metrics.jsonl").unlink()
+    (tmp_path / "metrics.jsonl").mkdir()
+    with pytest.raises(AlbertError, match=f"{tmp_path} cannot be written to: "):
+        log.write(line(1))
+    log.close()
+
+
+def test_evaluations_are_the_lines_of_the_eval_split(tmp_path):
+    log = write(tmp_path, line(0, "eval"), line(1), line(1, "eval"))
+    assert log.evaluations() == [line(0, "eval"), line(1, "eval")]
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({}, ""),
+        (
+            {"split": "eval", "mlm_loss": 2.0, "mlm_accuracy": 0.5},
+            "masked LM 2.000 (50.0% right), perplexity 7.4",
+        ),
+        (
+            {
+                "mlm_loss": 2.0,
+                "mlm_accuracy": 0.5,
+                "sentence_loss": 0.6931,
+                "sentence_accuracy": 0.512,
+                "learning_rate": 0.00176,
+                "gradient_norm": 1.234,
+            },
+            "masked LM 2.000 (50.0% right), sentence task 0.693 (51.2% right), "
+            "learning rate 1.76e-03, gradient 1.23",
+        ),
+    ],
+)
+def test_metrics_as_a_person_reads_them(values, text):
+    assert metrics_text(values) == text

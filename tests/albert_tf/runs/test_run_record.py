@@ -1,0 +1,112 @@
+"""What a run has written about itself is read, or refused by file and line."""
+
+import subprocess
+import sys
+
+import pytest
+
+from albert_tf.runs.run_record import read_run
+from schemas.config import ModelConfig, TrainConfig
+from schemas.errors import AlbertError
+from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
+from tests.run_folder import LINES, manifest_of, train_line, write_run
+
+
+def test_reading_runs_needs_neither_tensorflow_nor_keras():
+    program = (
+        "import sys, albert_tf.reporting.run_report\n"
+        "print(sorted({'keras', 'tensorflow'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_run_is_read_as_it_was_written(tmp_path):
+    run = read_run(write_run(tmp_path / "run", steps=4000), title="mine")
+    assert (run.title, run.lines, run.model) == ("mine", LINES, ModelConfig())
+    assert run.config == TrainConfig(steps=4000).resolved()
+    assert run.data.fingerprint == manifest_of(100).fingerprint
+
+
+def test_what_a_run_resolved_by_itself_is_shown_as_resolved(tmp_path):
+    folder = write_run(tmp_path / "run", batch_size=8, micro_batch_size=4)
+    text = (folder / CONFIG).read_text()
+    given = text.replace('"micro_batch_size": 4', '"micro_batch_size": null', 1)
+    assert given != text
+    (folder / CONFIG).write_text(given)
+    assert read_run(folder, title="run").config.micro_batch_size == 4
+
+
+def test_a_run_may_keep_neither_settings_nor_data(tmp_path):
+    folder = write_run(tmp_path / "run")
+    (folder / CONFIG).unlink()
+    (folder / DATA_MANIFEST).unlink()
+    run = read_run(folder, title="run")
+    assert (run.settings, run.data) == ({}, None)
+    assert run.config == TrainConfig().resolved()
+
+
+def test_a_run_without_architecture_is_refused(tmp_path):
+    folder = write_run(tmp_path / "run")
+    (folder / MODEL_CONFIG).unlink()
+    with pytest.raises(AlbertError) as refusal:
+        read_run(folder, title="run")
+    assert str(refusal.value) == (
+        f"{folder} has no model.json, so it is not a run; give a folder that albert "
+        "pretrain or albert import has written."
+    )
+
+
+def test_a_setting_that_is_none_is_named_with_its_file(tmp_path):
+    folder = write_run(tmp_path / "run")
+    (folder / MODEL_CONFIG).write_text('{"width": 768}')
+    with pytest.raises(AlbertError) as refusal:
+        read_run(folder, title="run")
+    assert str(refusal.value).startswith(
+        f"{folder / MODEL_CONFIG}: 'width' is not a setting; "
+    )
+
+
+def test_a_line_that_is_still_being_written_is_left_out(tmp_path):
+    folder = write_run(tmp_path / "run")
+    with (folder / METRICS).open("a") as file:
+        file.write('{"step": 3, "spl')
+    assert read_run(folder, title="run").lines == LINES
+
+
+@pytest.mark.parametrize("text", [None, "", '{"step": 1, "spl'])
+def test_a_run_without_metrics_is_refused(tmp_path, text):
+    folder = write_run(tmp_path / "run")
+    (folder / METRICS).unlink()
+    if text is not None:
+        (folder / METRICS).write_text(text)
+    with pytest.raises(AlbertError) as refusal:
+        read_run(folder, title="run")
+    assert str(refusal.value) == (
+        f"{folder} has no metrics yet; let albert pretrain take its first steps, then "
+        "ask again."
+    )
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "{",
+        "[]",
+        "\udcff",
+        '{"step": "2", "split": "train"}',
+        '{"step": 2, "split": "test"}',
+        '{"step": 2, "split": "train", "mlm_loss": "low"}',
+    ],
+)
+def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
+    folder = write_run(tmp_path / "run", lines=[train_line(1)])
+    with (folder / METRICS).open("ab") as file:
+        file.write(bad.encode("utf-8", "surrogateescape") + b"\n")
+    with pytest.raises(AlbertError) as refusal:
+        read_run(folder, title="run")
+    assert str(refusal.value).startswith(
+        f"{folder / METRICS}: line 2 is not a line of metrics; "
+    )

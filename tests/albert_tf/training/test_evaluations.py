@@ -1,0 +1,76 @@
+"""When a run is evaluated, what that takes, and which model is the best."""
+
+import types
+
+import pytest
+
+from albert_tf.training.evaluations import Evaluations
+from albert_tf.training.metrics_log import MetricsLog
+from albert_tf.training.progress import QUIET
+from schemas.config import TrainConfig
+
+
+def line(step, loss, *, rate=100.0):
+    return {
+        "step": step,
+        "split": "eval",
+        "mlm_loss": loss,
+        "mlm_accuracy": 0.1,
+        "sentence_accuracy": None,
+        "sequences_per_second": rate,
+    }
+
+
+@pytest.fixture
+def log(tmp_path):
+    return MetricsLog(tmp_path, step=0)
+
+
+def evaluations(log, *, examples=5000, **settings):
+    config = TrainConfig(steps=25, batch_size=30, **settings).resolved()
+    held_out = types.SimpleNamespace(examples=examples) if examples else None
+    return Evaluations(held_out, log, config, progress=QUIET)
+
+
+def test_evaluations_are_due_before_the_first_step_regularly_and_after_the_last(log):
+    due = evaluations(log, eval_every=10)
+    assert [step for step in range(26) if due.is_due(step)] == [0, 10, 20, 25]
+    log.write(line(10, 6.0))
+    assert [step for step in range(26) if due.is_due(step)] == [0, 20, 25]
+
+
+def test_without_held_out_examples_none_is_due_and_none_takes_time(log):
+    none = evaluations(log, examples=0)
+    assert not none.is_due(0)
+    assert none.seconds_left(0, step_seconds=3.0) == 0.0
+
+
+def test_the_time_of_an_evaluation_is_a_third_of_a_steps_for_as_many_sequences(log):
+    due = evaluations(log)
+    assert due.seconds(10, step_seconds=9.0) == pytest.approx(500.0)
+    assert due.seconds(0, step_seconds=9.0) == pytest.approx(20.0)
+
+
+def test_or_that_of_the_fastest_evaluation_before(log):
+    for step, rate in ((0, 5.0), (5, 50.0), (10, 40.0)):
+        log.write(line(step, 6.0, rate=rate))
+    assert evaluations(log).seconds(15, step_seconds=9.0) == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize(
+    ("step", "number"), [(0, 3), (9, 3), (10, 2), (20, 1), (24, 1), (25, 0)]
+)
+def test_the_time_left_counts_the_evaluations_to_come(log, step, number):
+    due = evaluations(log, eval_every=10)
+    left = due.seconds_left(step, step_seconds=9.0)
+    assert left == pytest.approx(number * 500.0)
+
+
+def test_the_best_is_no_worse_than_any_trained_model_before(log):
+    due = evaluations(log)
+    assert not due.is_best(line(0, 1.0))
+    log.write(line(0, 1.0))
+    log.write(line(10, 6.0))
+    assert due.is_best(line(20, 6.0))
+    assert not due.is_best(line(20, 6.1))
+    assert not due.is_best(line(20, None))

@@ -1,0 +1,70 @@
+"""Signals and deadlines become requests; handlers are put back."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from albert_tf.training.interruption import StopRequest, stop_requests
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")],
+)
+def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason):
+    before = signal.getsignal(number)
+    with stop_requests() as stop:
+        assert stop.reason is None
+        os.kill(os.getpid(), number)
+        assert stop.reason == reason
+        assert signal.getsignal(number) is signal.SIG_DFL
+    assert signal.getsignal(number) is before
+
+
+def test_time_allowed_runs_out():
+    stop = StopRequest(0.05)
+    stop.has_progress = True
+    assert stop.reason is None
+    time.sleep(0.06)
+    assert stop.reason == "max-time"
+
+
+def test_outside_the_main_thread_only_the_time_counts():
+    before = signal.getsignal(signal.SIGINT)
+    reasons = []
+
+    def work():
+        with stop_requests(0.0) as stop:
+            stop.has_progress = True
+            reasons.append(stop.reason)
+            reasons.append(signal.getsignal(signal.SIGINT) is before)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert reasons == ["max-time", True]
+
+
+def test_time_allowed_ends_nothing_before_the_first_step():
+    stop = StopRequest(0.0)
+    assert stop.reason is None
+    stop.has_progress = True
+    assert stop.reason == "max-time"
+
+
+def test_what_takes_longer_than_the_time_left_is_not_begun():
+    stop = StopRequest(60.0)
+    stop.has_progress = True
+    stop.need(50.0)
+    assert stop.reason is None
+    stop.need(70.0)
+    assert stop.reason == "max-time"
+
+
+def test_a_signal_ends_a_run_before_its_first_step_too():
+    with stop_requests(60.0) as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.reason == "terminated"

@@ -1,0 +1,76 @@
+"""What JAX compiles, and how often."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.training_data import write_dataset
+
+TRAINING = """
+import itertools, json, logging, os, signal, sys
+from pathlib import Path
+import jax
+
+compiled = []
+
+class Compilations(logging.Handler):
+    def emit(self, record):
+        words = record.getMessage().split()
+        if words[0] == "Compiling":
+            compiled.append(words[1])
+
+jax.config.update("jax_log_compiles", True)
+logging.getLogger("jax").addHandler(Compilations())
+
+from albert_tf.training import training_loop
+from albert_tf.training.train import pretrain
+from schemas.config import TrainConfig
+from tests.training_data import TINY
+data, run = map(Path, sys.argv[1:])
+config = TrainConfig(batch_size=8, micro_batch_size=2, steps=8, eval_every=2)
+
+begun = itertools.count()
+step_counts = training_loop.step_counts
+
+def signalled(batch):
+    if next(begun) == 3:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return step_counts(batch)
+
+training_loop.step_counts = signalled
+
+def steps_and_compiled():
+    compiled.clear()
+    result = pretrain(TINY, config, data=data, output=run)
+    ours = [n for n in compiled if "of_values" in n or n.startswith("jit(_")]
+    return result.step, sorted(ours)
+
+print(json.dumps([steps_and_compiled(), steps_and_compiled()]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 2])
+def test_every_function_is_compiled_once_in_a_run_and_once_when_it_goes_on(
+    tmp_path, devices
+):
+    """Not again for arrays that lie elsewhere: first ones, or those of a checkpoint."""
+    pytest.importorskip("jax")
+    write_dataset(tmp_path / "data")
+    environment = os.environ | {
+        "KERAS_BACKEND": "jax",
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+    }
+    arguments = [str(tmp_path / "data"), str(tmp_path / "run")]
+    command = [sys.executable, "-c", TRAINING, *arguments]
+    done = subprocess.run(
+        command, check=True, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    (stopped, first), (finished, second) = json.loads(done.stdout.splitlines()[-1])
+    once = ["jit(_add_gradients)", "jit(_updated)", "jit(of_values)"]
+    assert first == second == once
+    assert stopped < finished == 8

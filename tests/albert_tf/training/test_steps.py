@@ -1,0 +1,204 @@
+"""A training step: accumulation, clipping, and what does not change it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.metrics import Sums
+from albert_tf.training.backends import training_steps
+from albert_tf.training.steps import dropout_key, step_counts
+from schemas.config import TrainConfig
+from tests.batches import random_batch
+from tests.huggingface_albert import (
+    SMALL,
+    huggingface_losses,
+    huggingface_model,
+    lively_weights,
+    to_huggingface,
+)
+
+
+def make_steps(config=SMALL, **settings):
+    model = AlbertPretrainer(config)
+    weights = lively_weights(model)
+    for path, weight in model.weights_by_path.items():
+        weight.assign(weights[path])
+    return training_steps(model, TrainConfig(**settings))
+
+
+def accumulate(steps, batch, *, step=0, micro_batches=1):
+    """Accumulate a batch cut into micro-batches; the sums of all."""
+    parts = micro_batched(batch, micro_batches)
+    counts = step_counts(parts)
+    total = np.zeros(())
+    for micro in range(micro_batches):
+        part = {name: values[micro : micro + 1] for name, values in parts.items()}
+        total = total + steps.accumulate(part, counts=counts, step=step, micro=micro)
+    return Sums(*total.tolist()[:6])
+
+
+def micro_batched(batch, number):
+    """A batch `[B, ...]` as `[number, B / number, ...]`."""
+    return {n: v.reshape(number, -1, *v.shape[1:]) for n, v in batch.items()}
+
+
+def weights_of(steps):
+    return {p: w.numpy() for p, w in steps.model.weights_by_path.items()}
+
+
+def relative_difference(ours, theirs):
+    norm = np.linalg.norm(theirs)
+    return np.linalg.norm(ours - theirs) / norm if norm else np.linalg.norm(ours)
+
+
+@pytest.mark.parametrize("layer_consistency_weight", [0.0, 2.0])
+def test_four_micro_batches_make_the_step_of_one_big_batch(layer_consistency_weight):
+    config = dataclasses.replace(
+        SMALL, layer_consistency_weight=layer_consistency_weight
+    )
+    batch = random_batch(config, rows=8)
+    whole, parts = make_steps(config), make_steps(config)
+    sums = accumulate(whole, batch)
+    assert accumulate(parts, batch, micro_batches=4) == pytest.approx(sums, rel=1e-5)
+    norms = [float(steps.apply(0.00176)) for steps in (whole, parts)]
+    assert norms[1] == pytest.approx(norms[0], rel=1e-5)
+    ours, theirs = weights_of(parts), weights_of(whole)
+    for path in theirs:
+        # Moments start at zero, so the first is a tenth of the clipped gradient.
+        moment = f"{path}/m"
+        gradients = [s.optimizer_state[moment].numpy() for s in (parts, whole)]
+        if not path.endswith("key/bias"):  # its gradient is rounding alone
+            assert relative_difference(*gradients) < 1e-5, path
+            assert relative_difference(ours[path], theirs[path]) < 1e-6, path
+
+
+def test_apply_clips_the_sum_to_norm_one_and_forgets_it():
+    steps = make_steps()
+    accumulate(steps, random_batch(SMALL))
+    norm = float(steps.apply(0.0))
+    assert norm > 1
+    moments = [steps.optimizer_state[f"{path}/m"].numpy() for path in weights_of(steps)]
+    clipped = np.sqrt(sum((10 * moment**2).sum() * 10 for moment in moments))
+    assert clipped == pytest.approx(1.0, rel=1e-4)
+    assert float(steps.apply(0.0)) == 0.0
+
+
+def test_rate_zero_changes_no_weight():
+    steps = make_steps()
+    before = weights_of(steps)
+    accumulate(steps, random_batch(SMALL))
+    steps.apply(0.0)
+    assert all((before[p] == after).all() for p, after in weights_of(steps).items())
+
+
+def test_discard_forgets_what_was_accumulated():
+    steps = make_steps()
+    accumulate(steps, random_batch(SMALL))
+    steps.discard()
+    assert float(steps.apply(0.1)) == 0.0
+
+
+def test_compiling_changes_nothing():
+    steps = make_steps()
+    before = weights_of(steps)
+    assert steps.compile(micro_batched(random_batch(SMALL), 1)) > 0
+    assert float(steps.apply(0.1)) == 0.0
+    fresh = make_steps()
+    assert not any(v.numpy().any() for v in fresh.optimizer_state.values())
+    assert all(
+        (before[p] == v.numpy()).all() for p, v in fresh.model.weights_by_path.items()
+    )
+
+
+def test_dropout_depends_on_seed_step_and_micro_batch():
+    keys = {
+        dropout_key(seed, step, micro)
+        for seed in (1, 2)
+        for step in (0, 1)
+        for micro in (0, 1)
+    }
+    assert len(keys) == 8
+    config = dataclasses.replace(SMALL, hidden_dropout_prob=0.5)
+    batch = random_batch(config)
+    steps = make_steps(config)
+    losses = [accumulate(steps, batch, step=step).mlm_loss for step in (0, 1, 0)]
+    assert losses[0] == losses[2] != losses[1]
+
+
+def test_optimizers_take_different_steps():
+    results = []
+    for optimizer in ("lamb", "adamw"):
+        steps = make_steps(optimizer=optimizer)
+        accumulate(steps, random_batch(SMALL))
+        steps.apply(0.01)
+        results.append(weights_of(steps))
+    kernel = next(path for path in results[0] if path.endswith("pooler/kernel"))
+    bias = next(path for path in results[0] if path.endswith("pooler/bias"))
+    assert (results[0][kernel] != results[1][kernel]).any()
+    assert (results[0][bias] == results[1][bias]).all()
+
+
+def test_a_step_that_xla_compiles_as_a_whole_is_the_same():
+    plain, compiled = make_steps(), make_steps(xla=True)
+    batch = random_batch(SMALL)
+    sums = [accumulate(steps, batch) for steps in (plain, compiled)]
+    assert sums[1] == pytest.approx(sums[0], rel=1e-5)
+    norms = [steps.apply(0.01) for steps in (plain, compiled)]
+    assert norms[1] == pytest.approx(norms[0], rel=1e-5)
+    ours, theirs = weights_of(compiled), weights_of(plain)
+    for path in theirs:
+        if not path.endswith("key/bias"):  # its gradient is rounding alone
+            assert relative_difference(ours[path], theirs[path]) < 1e-5, path
+
+
+def torch_lamb_step(parameters, moments, rate):
+    """LAMB as `lamb_optimizer.py` has it, after clipping, in torch."""
+    import torch
+
+    torch.nn.utils.clip_grad_norm_(parameters.values(), 1.0)
+    with torch.no_grad():
+        for name, weight in parameters.items():
+            m, v = moments[name]
+            m.mul_(0.9).add_(weight.grad, alpha=0.1)
+            v.mul_(0.999).add_(weight.grad**2, alpha=0.001)
+            update = m / (v.sqrt() + 1e-6)
+            if (
+                "LayerNorm" not in name
+                and "layer_norm" not in name
+                and ("bias" not in name)
+            ):
+                update = update + 0.01 * weight
+                w_norm, u_norm = weight.norm(), update.norm()
+                if w_norm > 0 and u_norm > 0:
+                    update = update * (w_norm / u_norm)
+            weight.sub_(rate * update)
+            weight.grad = None
+
+
+@pytest.mark.slow
+def test_two_hundred_steps_have_the_losses_of_transformers_with_a_torch_lamb():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    steps = make_steps()
+    theirs = huggingface_model(SMALL, weights_of(steps))
+    names = to_huggingface(weights_of(steps))
+    parameters = {n: p for n, p in theirs.named_parameters() if n in names}
+    moments = {
+        n: (torch.zeros_like(p), torch.zeros_like(p)) for n, p in parameters.items()
+    }
+    losses = []
+    for step in range(200):
+        batch = random_batch(SMALL, rows=8, seed=step % 20)
+        rate = 0.01 * min(1.0, step / 20)
+        sums = accumulate(steps, batch, step=step, micro_batches=2)
+        steps.apply(rate)
+        *_, mlm_loss, sentence_loss = huggingface_losses(theirs, batch)
+        (mlm_loss + sentence_loss).backward()
+        torch_lamb_step(parameters, moments, rate)
+        ours = (sums.mlm_loss / sums.mlm_count, sums.sentence_loss / 8)
+        expected = (mlm_loss.item(), sentence_loss.item())
+        assert ours == pytest.approx(expected, abs=1e-3), step
+        losses.append(ours[0])
+    assert losses[-1] < losses[0] - 0.5, "these steps did learn"

@@ -1,0 +1,566 @@
+"""Training end to end: what a run leaves, and that no interruption shows in it."""
+
+import dataclasses
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from albert_tf.runs.finished import finished_step
+from albert_tf.runs.metrics import read_metrics
+from albert_tf.training import evaluations as evaluations_module
+from albert_tf.training import saver
+from albert_tf.training.evaluation import HeldOut
+from albert_tf.training.evaluations import Evaluations
+from albert_tf.training.tensorflow_steps import TensorFlowSteps
+from albert_tf.training.train import check_run, copy_whole, pretrain
+from cli.support.console import Console
+from schemas.config import TrainConfig
+from schemas.errors import AlbertError, SettingError
+from tests.training_data import TINY, write_dataset
+
+CONFIG = TrainConfig(
+    batch_size=8,
+    micro_batch_size=4,
+    steps=12,
+    warmup_steps=3,
+    learning_rate=0.01,
+    eval_every=5,
+    checkpoint_every=4,
+    eval_examples=7,
+)
+DROPOUT = dataclasses.replace(
+    TINY, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1
+)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    write_dataset(root)
+    return root
+
+
+def train(data, run, *, model=TINY, config=CONFIG, **kwargs):
+    """Train without a word, unless `progress` is given."""
+    return pretrain(model, config, data=data, output=run, **kwargs)
+
+
+def final(run):
+    """The arrays of the newest checkpoint, and the metrics but for times."""
+    directory = run / "checkpoints" / (run / "checkpoints/latest").read_text().strip()
+    arrays = {}
+    for name in ("model", "optimizer"):
+        arrays |= safetensors.numpy.load_file(directory / f"{name}.safetensors")
+    lines = read_metrics(run)
+    for line in lines:
+        line.pop("sequences_per_second")
+        line.pop("seconds")
+    return {name: array.tobytes() for name, array in arrays.items()}, lines
+
+
+def evaluations(run):
+    return [line for line in read_metrics(run) if line["split"] == "eval"]
+
+
+def signal_at_micro_batch(monkeypatch, number, *, which=signal.SIGTERM):
+    """Have this process signalled while it computes its n-th micro-batch."""
+    accumulate, calls = TensorFlowSteps.accumulate, []
+
+    def signalled(self, *args, **kwargs):
+        calls.append(None)
+        if len(calls) == number + 2:  # two calls measure the time
+            os.kill(os.getpid(), which)
+        return accumulate(self, *args, **kwargs)
+
+    monkeypatch.setattr(TensorFlowSteps, "accumulate", signalled)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(data, tmp_path_factory):
+    """A run that trained a model with dropout without interruption."""
+    run = tmp_path_factory.mktemp("undisturbed")
+    result = train(data, run, model=DROPOUT)
+    assert (result.step, result.finished, result.reason) == (12, True, "finished")
+    return run
+
+
+def test_a_finished_run_has_the_files_of_the_contract(undisturbed, data):
+    run = undisturbed
+    files = sorted(str(p.relative_to(run)) for p in run.rglob("*") if p.is_file())
+    events = [name for name in files if name.startswith("tensorboard/")]
+    assert len(events) == 1
+    checkpoint = ["model.safetensors", "optimizer.safetensors", "state.json"]
+    kept = {
+        line
+        for name in ("latest", "best")
+        for line in (run / "checkpoints" / name).read_text().split()
+    }
+    assert "step-00000012" in kept
+    for name in kept:
+        assert sorted(os.listdir(run / "checkpoints" / name)) == checkpoint
+    rest = [n for n in files if not n.startswith(("tensorboard/", "checkpoints/step"))]
+    assert rest == [
+        "checkpoints/best",
+        "checkpoints/latest",
+        "data_manifest.json",
+        "metrics.jsonl",
+        "model.json",
+        "spiece.model",
+    ]
+    assert (run / "data_manifest.json").read_bytes() == (
+        data / "manifest.json"
+    ).read_bytes()
+
+
+def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturbed):
+    run = undisturbed
+    lines = read_metrics(run)
+    assert {tuple(line) for line in lines} == {
+        (
+            "step",
+            "split",
+            "mlm_loss",
+            "mlm_accuracy",
+            "sentence_loss",
+            "sentence_accuracy",
+            "learning_rate",
+            "gradient_norm",
+            "sequences_per_second",
+            "seconds",
+        )
+    }
+    steps = {
+        split: [line["step"] for line in lines if line["split"] == split]
+        for split in ("train", "eval")
+    }
+    assert steps == {"train": list(range(1, 13)), "eval": [0, 5, 10, 12]}
+
+
+@pytest.mark.parametrize(
+    ("micro_batch", "which", "reason"),
+    [(1, signal.SIGTERM, "terminated"), (13, signal.SIGINT, "interrupted")],
+)
+def test_a_stopped_run_goes_on_as_if_nothing_had_happened(
+    undisturbed, data, tmp_path, monkeypatch, micro_batch, which, reason
+):
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, micro_batch, which=which)
+        result = train(data, tmp_path, model=DROPOUT)
+    # A step is two micro-batches; the one begun is given up.
+    assert (result.step, result.finished) == (micro_batch // 2, False)
+    assert result.reason == reason
+    assert finished_step(tmp_path) is None
+    assert train(data, tmp_path, model=DROPOUT).finished
+    assert final(tmp_path) == final(undisturbed)
+
+
+def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(
+    data, tmp_path
+):
+    config = dataclasses.replace(CONFIG, steps=2, warmup_steps=1, eval_every=1)
+    run, alone = tmp_path / "run", tmp_path / "alone"
+    calls = [train(data, run, config=config, max_seconds=0.0) for _ in range(3)]
+    # The evaluation after the last step is for the call after it.
+    assert [(call.step, call.reason) for call in calls] == [
+        (1, "max-time"),
+        (2, "max-time"),
+        (2, "finished"),
+    ]
+    train(data, alone, config=config)
+    assert final(run) == final(alone)
+
+
+def test_an_evaluation_for_which_the_time_left_is_too_short_is_not_begun(
+    data, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Evaluations, "seconds", lambda *_, **__: 1000.0)
+    result = train(data, tmp_path, max_seconds=600.0)
+    assert (result.step, result.reason) == (5, "max-time")
+    assert [line["step"] for line in evaluations(tmp_path)] == [0]
+
+
+def test_a_run_stopped_before_its_first_checkpoint_leaves_nothing_to_the_next(
+    data, tmp_path, monkeypatch
+):
+    write_dataset(tmp_path / "other", seed=1)
+    run, alone = tmp_path / "run", tmp_path / "alone"
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, 1)
+        assert train(tmp_path / "other", run, model=DROPOUT).step == 0
+    assert len(read_metrics(run)) == 1
+    config = dataclasses.replace(CONFIG, seed=7, steps=1, warmup_steps=1)
+    for output in (run, alone):
+        assert train(data, output, config=config).finished
+    assert final(run) == final(alone)
+    for name in ("data_manifest.json", "model.json", "spiece.model"):
+        assert (run / name).read_bytes() == (alone / name).read_bytes()
+
+
+def test_a_file_is_copied_whole_or_not_at_all(tmp_path, monkeypatch):
+    source, target = tmp_path / "source", tmp_path / "run/target"
+    source.write_bytes(b"pieces")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(AlbertError) as caught:
+            copy_whole(source, target)
+    assert str(caught.value) == f"{target} cannot be written: No space left on device."
+    assert list(target.parent.iterdir()) == []
+    copy_whole(source, target)
+    assert target.read_bytes() == b"pieces"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(AlbertError) as caught:
+        copy_whole(tmp_path / "source", tmp_path / "target")
+    assert str(caught.value) == (
+        f"{tmp_path}/source cannot be read: No such file or directory."
+    )
+
+
+def test_the_damaged_last_checkpoint_is_made_again(undisturbed, data, tmp_path, capfd):
+    run = tmp_path / "run"
+    shutil.copytree(undisturbed, run)
+    weights = run / "checkpoints/step-00000012/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    assert finished_step(run) is None
+    assert train(data, run, model=DROPOUT, progress=Console(quiet=False)).finished
+    said = capfd.readouterr().err
+    assert f"{weights.parent} is damaged (model.safetensors is not what was" in said
+    assert final(run) == final(undisturbed)
+
+
+def test_a_finished_run_is_left_as_it_is(undisturbed, data):
+    files = {p: p.read_bytes() for p in (undisturbed / "checkpoints").rglob("*.json")}
+    result = train(data, undisturbed, model=DROPOUT)
+    assert (result.step, result.reason) == (12, "finished")
+    assert finished_step(undisturbed) == 12
+    assert result.first_evaluation["step"] == 0
+    assert result.last_evaluation["step"] == 12
+    assert {path: path.read_bytes() for path in files} == files
+
+
+def test_a_derived_micro_batch_is_kept_when_memory_changes(data, tmp_path, monkeypatch):
+    config = dataclasses.replace(CONFIG, micro_batch_size=None)
+    signal_at_micro_batch(monkeypatch, 2)
+    train(data, tmp_path, config=config)
+    monkeypatch.setattr("albert_tf.training.train.free_memory_bytes", lambda: 0)
+    train(data, tmp_path, config=config)
+    state = json.loads((tmp_path / "checkpoints/step-00000012/state.json").read_text())
+    assert state["micro_batch_size"] == 8
+
+
+def test_model_learns_and_evaluations_show_it(data, tmp_path):
+    config = dataclasses.replace(CONFIG, steps=60, learning_rate=0.03, eval_every=60)
+    result = train(data, tmp_path, config=config)
+    first, last = result.first_evaluation, result.last_evaluation
+    assert first["mlm_loss"] == pytest.approx(np.log(64), abs=0.1)
+    assert last["mlm_loss"] < first["mlm_loss"] - 0.5
+
+
+def test_a_run_can_start_from_the_weights_of_a_shallower_one(
+    undisturbed, data, tmp_path
+):
+    deeper = dataclasses.replace(DROPOUT, num_hidden_layers=2)
+    config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)  # its rate is 0
+    result = train(data, tmp_path, model=deeper, config=config, init_from=undisturbed)
+    assert result.step == 1
+    weights, _ = final(tmp_path)
+    source, _ = final(undisturbed)
+    for name, values in weights.items():
+        if not name.endswith(("/m", "/v")):
+            assert values == source[name]
+
+
+def test_adamw_in_bfloat16_trains(data, tmp_path):
+    config = dataclasses.replace(
+        CONFIG, learning_rate=1e-3, optimizer="adamw", precision="bfloat16"
+    )
+    assert train(data, tmp_path, config=config).finished
+
+
+def test_without_an_eval_split_it_says_so_and_goes_on(tmp_path, capfd):
+    write_dataset(tmp_path / "data", eval_examples=0)
+    console = Console(quiet=False)
+    result = train(tmp_path / "data", tmp_path / "run", progress=console)
+    assert result.finished
+    assert result.last_evaluation is None
+    assert finished_step(tmp_path / "run") == 12
+    assert (
+        f"{tmp_path}/data has no held-out examples: training goes on without held-out "
+        "losses." in capfd.readouterr().err
+    )
+
+
+def test_it_says_beforehand_how_long_it_will_take(data, tmp_path, capfd):
+    with Console(quiet=False) as console:
+        train(data, tmp_path, progress=console)
+    said = capfd.readouterr().err.splitlines()
+    (estimate,) = [line for line in said if line.startswith("A step of")]
+    number = r"[\d.,]+ "
+    assert re.fullmatch(
+        rf"A step of 8 sequences \(2 x 4\) takes about {number}s "
+        rf"\(MFU \d+% of {number}.?FLOP/s\); the 12 steps left will take about "
+        rf"{number}s\.",
+        estimate,
+    )
+    assert said[-1].startswith("Held out, step 12: masked LM ")
+    assert re.fullmatch(
+        rf"step 12/12, masked LM {number[:-1]}, SOP {number[:-1]}, {number}seq/s.*, "
+        "0 s left",
+        said[-2],
+    )
+
+
+def refused(data, run, *, model=TINY, config=CONFIG):
+    """The error of a run that is refused beforehand and by the run itself."""
+    with pytest.raises(AlbertError) as before:
+        check_run(model, config, data=data, output=run, init_from=None)
+    assert not run.exists()
+    with pytest.raises(AlbertError) as caught:
+        train(data, run, model=model, config=config)
+    assert str(caught.value) == str(before.value)
+    assert not run.exists() or not list(run.glob("checkpoints/*"))
+    return caught.value
+
+
+def test_xla_that_would_undo_recomputation_is_refused(data, tmp_path):
+    config = TrainConfig(xla=True, recompute=True)
+    with pytest.raises(
+        SettingError,
+        match=r"^--xla undoes --recompute on TensorFlow; leave one of them out\.$",
+    ):
+        pretrain(TINY, config, data=data, output=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_sequences_longer_than_the_position_table_are_refused(data, tmp_path):
+    model = dataclasses.replace(TINY, max_position_embeddings=16)
+    error = refused(data, tmp_path / "run", model=model)
+    assert isinstance(error, SettingError)
+    assert str(error) == (
+        f"{data} has sequences of 24 tokens and the model's max_position_embeddings is "
+        "16; give --set max_position_embeddings=24, or make data with a shorter "
+        "--max-seq-length."
+    )
+
+
+def test_another_vocabulary_size_is_refused(data, tmp_path):
+    model = dataclasses.replace(TINY, vocab_size=65)
+    assert "a vocabulary of 64 tokens and the model's vocab_size is 65" in str(
+        refused(data, tmp_path / "run", model=model)
+    )
+
+
+@pytest.mark.parametrize(("task", "data_task"), [("nsp", "sop"), ("sop", "nsp")])
+def test_a_sentence_task_on_the_pairs_of_another_is_refused(tmp_path, task, data_task):
+    write_dataset(tmp_path / "data", sentence_task=data_task)
+    model = dataclasses.replace(TINY, sentence_task=task)
+    assert str(refused(tmp_path / "data", tmp_path / "run", model=model)).startswith(
+        f"the model's sentence_task is {task} and {tmp_path}/data was made with "
+        f"--sentence-task {data_task}; give --set sentence_task={data_task} or none"
+    )
+
+
+def test_no_sentence_task_trains_on_any_data(data, tmp_path):
+    model = dataclasses.replace(TINY, sentence_task="none")
+    result = train(data, tmp_path, model=model)
+    assert result.finished
+    assert result.last_evaluation["sentence_accuracy"] is None
+
+
+def test_an_empty_train_split_is_refused(tmp_path):
+    write_dataset(tmp_path / "data", examples=0)
+    assert "has no training examples" in str(
+        refused(tmp_path / "data", tmp_path / "run")
+    )
+
+
+def test_other_data_under_a_run_is_refused(undisturbed, tmp_path):
+    write_dataset(tmp_path, seed=1)
+    with pytest.raises(AlbertError, match="is not the data set"):
+        train(tmp_path, undisturbed, model=DROPOUT)
+
+
+def test_a_shard_of_another_size_is_refused(data, tmp_path):
+    shutil.copytree(data, tmp_path / "data")
+    path = tmp_path / "data/train/copy-01/part-00002-of-00003.tfrecord"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert str(refused(tmp_path / "data", tmp_path / "run")).startswith(f"{path} has ")
+
+
+def test_data_without_its_vocabulary_is_refused(data, tmp_path):
+    shutil.copytree(data, tmp_path / "data")
+    (tmp_path / "data/spiece.model").unlink()
+    assert str(refused(tmp_path / "data", tmp_path / "run")) == (
+        f"{tmp_path}/data/spiece.model is missing; make the data again."
+    )
+
+
+def test_a_run_cannot_start_from_itself(undisturbed, data, tmp_path):
+    same = tmp_path / "same"
+    same.symlink_to(undisturbed)
+    with pytest.raises(SettingError) as caught:
+        check_run(DROPOUT, CONFIG, data=data, output=same, init_from=undisturbed)
+    assert str(caught.value) == "--init-from must be another run than --output."
+
+
+def test_weights_that_do_not_fit_are_refused_before_anything_is_written(
+    undisturbed, data, tmp_path
+):
+    model = dataclasses.replace(TINY, hidden_size=32)
+    for act in (check_run, pretrain):
+        with pytest.raises(AlbertError, match="has shape"):
+            act(
+                model,
+                CONFIG,
+                data=data,
+                output=tmp_path / "run",
+                init_from=undisturbed,
+            )
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_goes_on_without_the_run_it_started_from(undisturbed, data, tmp_path):
+    run, source = tmp_path / "run", tmp_path / "source"
+    shutil.copytree(undisturbed, source)
+    config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)
+    train(data, run, config=config, model=DROPOUT, init_from=source)
+    shutil.rmtree(source)
+    result = train(data, run, config=config, model=DROPOUT, init_from=source)
+    assert result.finished
+
+
+def spoil(root):
+    """Damage the data of the first record of a training shard."""
+    path = root / "train/copy-00/part-00000-of-00003.tfrecord"
+    content = bytearray(path.read_bytes())
+    content[30] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+def test_a_corrupt_record_ends_a_run_and_skip_corrupt_goes_on(data, tmp_path, capfd):
+    shutil.copytree(data, tmp_path / "data")
+    path = spoil(tmp_path / "data")
+    place = f"{path}: record 0, at byte 0, does not match its checksum"
+    with pytest.raises(AlbertError, match=place):
+        train(tmp_path / "data", tmp_path / "run")
+    # Training reads ahead, so the run ends before its first step here.
+    config = dataclasses.replace(CONFIG, skip_corrupt=True)
+    result = train(
+        tmp_path / "data",
+        tmp_path / "run",
+        config=config,
+        progress=Console(quiet=False),
+    )
+    assert result.finished
+    assert f"{place}; left out (1 so far)." in capfd.readouterr().err
+
+
+def test_a_loss_that_is_no_number_keeps_the_checkpoints_before(data, tmp_path):
+    config = dataclasses.replace(
+        CONFIG, learning_rate=9e18, warmup_steps=0, checkpoint_every=1
+    )
+    with pytest.raises(AlbertError, match=r"of step \d+ is (nan|inf): the learning"):
+        train(data, tmp_path, config=config)
+    assert (tmp_path / "checkpoints/latest").exists()
+
+
+def test_a_loss_that_is_no_number_before_the_first_checkpoint_leaves_the_metrics(
+    data, tmp_path
+):
+    config = dataclasses.replace(CONFIG, learning_rate=9e18, steps=3000, eval_every=300)
+    said = rf"; what was measured is in {tmp_path}/metrics\.jsonl\.$"
+    with pytest.raises(AlbertError, match=said):
+        train(data, tmp_path, config=config)
+    steps = {line["split"]: line["step"] for line in read_metrics(tmp_path)}
+    # A line of metrics is due every third step; the one that overflowed has none.
+    assert steps == {"eval": 0, "train": 2}
+
+
+def test_a_kill_while_the_best_checkpoint_is_saved_does_not_lose_it(
+    data, tmp_path, monkeypatch
+):
+    class KilledError(Exception):
+        pass
+
+    def save_checkpoint(run, checkpoint, *, is_best):
+        save(run, checkpoint, is_best=False)
+        if is_best:
+            raise KilledError
+
+    save = saver.save_checkpoint
+    config = dataclasses.replace(CONFIG, steps=5, checkpoint_every=None)
+    with monkeypatch.context() as patch:
+        patch.setattr(saver, "save_checkpoint", save_checkpoint)
+        with pytest.raises(KilledError):
+            train(data, tmp_path, config=config)
+    assert (tmp_path / "checkpoints/latest").read_text() == "step-00000005\n"
+    assert finished_step(tmp_path) is None
+    assert train(data, tmp_path, config=config).finished
+    assert (tmp_path / "checkpoints/best").read_text() == "step-00000005\n"
+    assert [line["step"] for line in evaluations(tmp_path)] == [0, 5]
+
+
+def test_before_the_first_step_a_few_examples_are_enough(
+    data, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setattr(evaluations_module, "FIRST_EXAMPLES", 3)
+    seen = []
+    sums = HeldOut.sums
+
+    def counted(self, *, examples, **kwargs):
+        seen.append(examples)
+        return sums(self, examples=examples, **kwargs)
+
+    monkeypatch.setattr(HeldOut, "sums", counted)
+    train(data, tmp_path, config=dataclasses.replace(CONFIG, steps=1, warmup_steps=1))
+    assert seen == [3, 7]
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.albert_tf.training import test_train
+model = {"plain": test_train.TINY, "dropout": test_train.DROPOUT}[sys.argv[1]]
+test_train.train(Path(sys.argv[2]), Path(sys.argv[3]), model=model)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["plain", "dropout"])
+def test_kill_minus_nine_at_any_moment_loses_nothing(data, tmp_path, model):
+    """Killed at random moments of one run, ten for each model."""
+    expected, run = tmp_path / "expected", tmp_path / "run"
+    train(data, expected, model={"plain": TINY, "dropout": DROPOUT}[model])
+    rng = np.random.default_rng(0)
+    command = [sys.executable, "-c", KILLED, model, str(data), str(run)]
+    kills = 0
+    while kills < 10:
+        process = subprocess.Popen(command)
+        while process.poll() is None and not (run / "metrics.jsonl").exists():
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 6.0))
+        if process.poll() is None:
+            process.kill()
+            kills += 1
+        process.wait()
+        if (run / "checkpoints/step-00000012").exists():
+            assert final(run) == final(expected)
+            shutil.rmtree(run)  # finished: kill another one
+    subprocess.run(command, check=True)
+    assert final(run) == final(expected)

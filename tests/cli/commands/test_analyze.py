@@ -1,0 +1,149 @@
+"""`albert analyze layers`: what is printed, drawn and refused."""
+
+import json
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from albert_tf.inference.layer_similarity import LayerSimilarity
+from cli.commands.analyze import table
+from cli.report.layer_plot import draw_layers
+from tests.commands import attempt, contents, make_data, run
+from tests.trained_run import write_run
+
+MEASURED = {
+    Path("run"): [LayerSimilarity(1, 12.5, 0.5, 60.0)],
+    Path("a/very/long/path/to/another/run"): [
+        LayerSimilarity(1, 3.25, 1.0, 0.0),
+        LayerSimilarity(2, 1.0, 0.0, 90.0),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def runs(small, tmp_path_factory):
+    """Two runs of different depths and the data they fit."""
+    folder = tmp_path_factory.mktemp("analyze")
+    write_run(folder / "one", data=small / "data")
+    write_run(folder / "two", data=small / "data", num_hidden_layers=4, seed=8)
+    return folder / "one", folder / "two", small / "data"
+
+
+def test_programs_get_every_layer_of_both_models_and_the_figure(runs, tmp_path):
+    one, two, data = runs
+    answer = json.loads(
+        run(
+            *("analyze", "layers", one, two, "--data", data, "--json", "--quiet"),
+            *("--eval-examples", 3, "--plot", tmp_path / "layers.svg"),
+        )
+    )
+    assert answer["examples"] == 3
+    assert [m["model"] for m in answer["models"]] == [str(one), str(two)]
+    for model, depth in zip(answer["models"], (3, 4), strict=True):
+        assert [row["layer"] for row in model["layers"]] == [*range(1, depth + 1)]
+        assert list(model["layers"][0]) == [
+            *("layer", "l2_distance", "cosine_similarity", "degrees")
+        ]
+    assert contents(tmp_path) == ["layers.svg"]
+
+
+def test_a_person_reads_a_table_and_what_it_is_over(runs):
+    one, _, data = runs
+    said = run("analyze", "layers", one, "--data", data, "--eval-examples", 3)
+    lines = said.splitlines()
+    assert [line[:5].strip() for line in lines[2:5]] == ["1", "2", "3"]
+    assert lines[5:] == [f"3 held-out examples of {data}"]
+
+
+def test_two_models_stand_side_by_side():
+    assert table(MEASURED) == (
+        "layer                              run   ...ry/long/path/to/another/run\n"
+        "        L2 distance   cosine   degrees   L2 distance   cosine   degrees\n"
+        "    1       12.5000   0.5000     60.00        3.2500   1.0000      0.00\n"
+        "    2                                         1.0000   0.0000     90.00"
+    )
+
+
+def test_the_figure_names_models_and_axes_and_is_the_same_each_time(tmp_path):
+    plot = tmp_path / "layers.svg"
+    draw_layers(MEASURED, plot)
+    texts = {t.text for t in ET.parse(plot).iter("{http://www.w3.org/2000/svg}text")}
+    assert {*map(str, MEASURED), "layer"} <= texts
+    assert {"L2 distance", "Cosine similarity (degrees)"} <= texts
+    first = plot.read_bytes()
+    draw_layers(MEASURED, plot)
+    assert plot.read_bytes() == first
+
+
+def test_the_figure_may_be_pixels(tmp_path):
+    draw_layers(MEASURED, tmp_path / "layers.PNG")
+    assert (tmp_path / "layers.PNG").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_a_plot_of_another_kind_is_refused_before_any_work(runs, tmp_path):
+    code, said = attempt(
+        *("analyze", "layers", tmp_path / "no", "--data", tmp_path / "no"),
+        *("--plot", tmp_path / "layers.gif"),
+    )
+    assert (code, said) == (
+        2,
+        f"Error: --plot: {tmp_path}/layers.gif must end in .svg or .png.\n",
+    )
+
+
+def test_without_matplotlib_a_plot_names_the_extra(runs, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    one, _, data = runs
+    code, said = attempt(
+        "analyze", "layers", one, "--data", data, "--plot", tmp_path / "layers.svg"
+    )
+    assert (code, said) == (
+        1,
+        "Error: --plot draws with matplotlib, which is not installed; "
+        'pip install "albert-pretraining[report]" adds it.\n',
+    )
+
+
+def test_a_model_given_twice_is_refused(runs):
+    one, _, data = runs
+    code, said = attempt("analyze", "layers", one, one, "--data", data)
+    assert (code, said) == (
+        2,
+        f"Error: {one} is given twice; give another MODEL2, or none.\n",
+    )
+
+
+def test_data_of_another_vocabulary_is_refused(runs, small, tmp_path):
+    text = small / "text/assert.txt"
+    vocab = ("--vocab-size", 100, "--workers", 1)
+    run("vocab", "--text", text, *vocab, "--output", tmp_path / "vocab")
+    data = tmp_path / "data"
+    other = ("--vocab", tmp_path / "vocab", "--eval-fraction", 0.3)
+    make_data(small, *other, output=data)
+    code, said = attempt("analyze", "layers", runs[0], "--data", data)
+    assert code == 1
+    assert said.startswith(f"Error: {data} was made with another vocabulary (sha256 ")
+    assert said.count("\n") == 1
+
+
+def test_data_without_held_out_text_is_refused(runs, small, tmp_path):
+    data = tmp_path / "data"
+    make_data(small, "--eval-fraction", 0, output=data)
+    code, said = attempt("analyze", "layers", runs[0], "--data", data)
+    assert (code, said) == (
+        1,
+        f"Error: {data} has no held-out examples; make data from more text or with a "
+        "larger --eval-fraction.\n",
+    )
+
+
+def test_sequences_longer_than_the_model_takes_are_refused(small, tmp_path):
+    write_run(tmp_path / "run", data=small / "data", max_position_embeddings=16)
+    code, said = attempt(
+        "analyze", "layers", tmp_path / "run", "--data", small / "data"
+    )
+    assert code == 2
+    assert "has sequences of 32 tokens" in said
+    assert "max_position_embeddings is 16" in said

@@ -1,0 +1,218 @@
+"""`albert export`: what it writes, and what it refuses."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.convert.google_checkpoint import read_google
+from albert_tf.inference.trained_model import load_trained_model
+from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from cli.commands import export as export_command
+from tests.batches import random_batch
+from tests.commands import attempt, contents, run
+from tests.exported_runs import SMALL_RUN, write_run
+
+
+@pytest.fixture(scope="module")
+def trained(small, tmp_path_factory):
+    """A run with random weights."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    write_run(folder, SMALL_RUN, small)
+    return folder
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+    """A run of one's own to spoil."""
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+def refusal(*arguments, code=1):
+    """What a refused command says, its one line."""
+    found, said = attempt("export", *arguments)
+    assert found == code, said
+    assert len(said.splitlines()) == 1
+    return said
+
+
+def test_an_export_to_hugging_face_has_all_that_is_read_there(trained, tmp_path):
+    said = run("export", trained, "--to", "hf", "--output", tmp_path / "out")
+    assert said == f"{tmp_path}/out: step 7 of {trained}, for hf\n"
+    assert contents(tmp_path) == [
+        f"out/{name}"
+        for name in (
+            "README.md",
+            "config.json",
+            "export.json",
+            "model.safetensors",
+            "spiece.model",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        )
+    ]
+    out = tmp_path / "out"
+    assert (out / "spiece.model").read_bytes() == (
+        trained / "spiece.model"
+    ).read_bytes()
+    vocabulary = json.loads((out / "tokenizer.json").read_text())["model"]["vocab"]
+    assert len(vocabulary) == SMALL_RUN.vocab_size
+    config = json.loads((out / "tokenizer_config.json").read_text())
+    assert config["model_max_length"] == 32
+
+
+def test_an_export_to_a_saved_model_fills_masks(trained, tmp_path):
+    run("export", trained, "--to", "saved-model", "--output", tmp_path / "out")
+    names = contents(tmp_path / "out")
+    for name in ("README.md", "export.json", "saved_model.pb", "spiece.model"):
+        assert name in names
+    loaded = tf.saved_model.load(str(tmp_path / "out"))
+    batch = random_batch(SMALL_RUN)
+    inputs = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
+    logits = loaded.signatures["fill_mask"](
+        **{n: tf.constant(batch[n]) for n in inputs}
+    )
+    expected, _ = load_trained_model(trained)(batch)
+    found = np.reshape(logits["logits"], expected.shape)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_an_export_to_google_is_a_checkpoint(trained, tmp_path):
+    run("export", trained, "--to", "google", "--output", tmp_path / "out")
+    assert contents(tmp_path / "out") == [
+        "README.md",
+        "albert_config.json",
+        "checkpoint",
+        "export.json",
+        "model.ckpt.data-00000-of-00001",
+        "model.ckpt.index",
+        "spiece.model",
+    ]
+    model = read_google(tmp_path / "out")
+    ours = arrays_of(load_trained_model(trained).weights_by_path)
+    for path, array in ours.items():
+        np.testing.assert_array_equal(array, model.weights[path])
+
+
+def test_an_export_holds_the_weights_of_the_run(trained, tmp_path):
+    run("export", trained, "--to", "hf", "--output", tmp_path / "out")
+    ours = arrays_of(load_trained_model(trained).weights_by_path)
+    theirs = arrays_of(load_trained_model(tmp_path / "out").weights_by_path)
+    assert ours.keys() == theirs.keys()
+    for path, array in ours.items():
+        np.testing.assert_array_equal(array, theirs[path])
+
+
+def test_an_export_stands_beside_its_run(copied):
+    run("export", copied, "--to", "hf")
+    assert (copied.parent / "run-hf" / "export.json").is_file()
+
+
+def test_the_best_weights_can_be_asked_for(copied, tmp_path):
+    weights = arrays_of(load_trained_model(copied).weights_by_path)
+    later = Checkpoint(weights, {}, {"step": 9})
+    save_checkpoint(copied, later, is_best=False)
+    arguments = ("export", copied, "--to", "hf", "--output")
+    assert "step 9 of" in run(*arguments, tmp_path / "a")
+    assert "step 7 of" in run(*arguments, tmp_path / "b", "--checkpoint", "best")
+
+
+def test_an_export_is_made_once(copied):
+    arguments = ("export", copied, "--to", "hf")
+    run(*arguments)
+    card = copied.parent / "run-hf" / "README.md"
+    card.write_text("edited")
+    assert run(*arguments) == f"{copied}-hf is finished already; nothing to do.\n"
+    assert card.read_text() == "edited"
+
+
+def test_another_export_replaces_one_only_when_told(copied):
+    arguments = (copied, "--to", "hf")
+    run("export", *arguments)
+    weights = arrays_of(load_trained_model(copied).weights_by_path)
+    later = Checkpoint({k: v + 1 for k, v in weights.items()}, {}, {"step": 9})
+    save_checkpoint(copied, later, is_best=False)
+    assert refusal(*arguments, code=2) == (
+        f"Error: --output: {copied}-hf holds an export of other weights or for another "
+        "program; give another folder, or --overwrite to replace it.\n"
+    )
+    assert "step 9 of" in run("export", *arguments, "--overwrite")
+    record = json.loads((copied.parent / "run-hf" / "export.json").read_text())
+    assert (record["command"], record["to"], record["step"]) == ("export", "hf", 9)
+
+
+@pytest.mark.parametrize("flags", [(), ("--overwrite",)])
+def test_a_folder_of_other_files_is_left_alone(trained, tmp_path, flags):
+    (tmp_path / "mine").touch()
+    said = refusal(trained, "--to", "hf", "--output", tmp_path, *flags, code=2)
+    assert said == (
+        f"Error: --output: {tmp_path} holds other files; give a new or empty folder.\n"
+    )
+    assert contents(tmp_path) == ["mine"]
+
+
+def test_the_run_itself_is_no_place_for_its_export(trained):
+    said = refusal(trained, "--to", "hf", "--output", trained, code=2)
+    assert "holds other files" in said
+
+
+def test_an_export_that_fails_leaves_nothing(trained, tmp_path, monkeypatch):
+    def fail(exported, folder):
+        (folder / "half").touch()
+        raise RuntimeError("midway")
+
+    monkeypatch.setitem(export_command.WRITERS, "hf", fail)
+    said = refusal(trained, "--to", "hf", "--output", tmp_path / "out")
+    assert said.startswith("Error: Unexpected RuntimeError: midway")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_saved_model_takes_text(trained):
+    said = refusal(trained, "--to", "hf", "--from-text", code=2)
+    assert said == "Error: --from-text is for --to saved-model, not hf.\n"
+
+
+def test_a_run_without_checkpoint_is_refused(copied):
+    shutil.rmtree(copied / "checkpoints")
+    assert refusal(copied, "--to", "hf") == (
+        f"Error: {copied} holds no checkpoint yet; let albert pretrain save one "
+        "first.\n"
+    )
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    assert refusal(tmp_path, "--to", "hf") == (
+        f"Error: {tmp_path} has no model.json, so it is not a run; give a folder that "
+        "albert pretrain or albert import has written.\n"
+    )
+
+
+def test_another_vocabulary_is_refused(copied, model):
+    (copied / "spiece.model").write_bytes(model)
+    assert "is not the vocabulary that the model was" in refusal(copied, "--to", "hf")
+
+
+def test_a_vocabulary_of_another_size_is_refused(copied):
+    (copied / "data_manifest.json").unlink()
+    other = dataclasses.asdict(SMALL_RUN) | {"vocab_size": 300}
+    (copied / "model.json").write_text(json.dumps(other))
+    assert refusal(copied, "--to", "hf") == (
+        f"Error: {copied}/spiece.model has 400 pieces and the model 300; put the "
+        "vocabulary there that the model was trained with.\n"
+    )
+
+
+def test_the_length_that_is_recorded_is_the_one_that_was_trained(copied, tmp_path):
+    run("export", copied, "--to", "hf", "--output", tmp_path / "trained")
+    (copied / "data_manifest.json").unlink()
+    run("export", copied, "--to", "hf", "--output", tmp_path / "unknown")
+    lengths = [
+        json.loads((tmp_path / name / "tokenizer_config.json").read_text())[
+            "model_max_length"
+        ]
+        for name in ("trained", "unknown")
+    ]
+    assert lengths == [32, SMALL_RUN.max_position_embeddings]

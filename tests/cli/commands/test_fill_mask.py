@@ -1,0 +1,157 @@
+"""`albert fill-mask`, from text to text."""
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from albert_tf.inference.predictions import mask_probabilities
+from albert_tf.runs.checkpoints import Checkpoint, run_checkpoint, save_checkpoint
+from pipeline.queries.masked_text import encode_masked
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from schemas.readable import percent
+from tests.commands import attempt, run
+from tests.trained_run import write_run
+
+
+@pytest.fixture(scope="module")
+def trained(small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fill") / "run"
+    return folder, write_run(folder, data=small / "data")
+
+
+def stdin(monkeypatch, content: bytes):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_each_mask_gets_the_pieces_that_the_model_gives_it(trained):
+    folder, model = trained
+    text = "The [MASK] of a [MASK]."
+    answer = json.loads(run("fill-mask", folder, text, "--top", 2, "--json"))
+    tokenizer = load_tokenizer(read_model(folder))
+    probabilities = mask_probabilities(model, encode_masked(text, tokenizer))
+    best = [np.argsort(-row)[:2].tolist() for row in probabilities]
+    assert answer == {
+        "text": text,
+        "filled": tokenizer.decode(
+            [
+                *tokenizer.encode(["The"])[0],
+                best[0][0],
+                *tokenizer.encode(["of a"])[0],
+                best[1][0],
+                *tokenizer.encode_after("."),
+            ]
+        ),
+        "masks": [
+            [
+                {
+                    "piece": tokenizer.piece(i),
+                    "id": i,
+                    "probability": pytest.approx(row[i], rel=1e-9),
+                }
+                for i in ids
+            ]
+            for ids, row in zip(best, probabilities, strict=True)
+        ],
+    }
+
+
+def test_a_person_sees_text_pieces_and_what_comes_out(trained):
+    folder, _ = trained
+    answer = json.loads(run("fill-mask", folder, "A [MASK].", "--json", "--top", 1))
+    (piece,) = answer["masks"][0]
+    share = percent(piece["probability"])
+    assert run("fill-mask", folder, "A [MASK].", "--top", 1) == (
+        f"A [MASK].\n  {piece['piece']} {share}\n  {answer['filled']}\n"
+    )
+
+
+def test_texts_come_from_standard_input_too_and_blank_lines_are_none(
+    trained, monkeypatch
+):
+    folder, _ = trained
+    stdin(monkeypatch, "A [MASK].\r\n\n  \nÉ [MASK]".encode())
+    lines = run("fill-mask", folder, "--json").splitlines()
+    assert [json.loads(line)["text"] for line in lines] == ["A [MASK].", "É [MASK]"]
+
+
+def test_each_line_is_answered_before_the_next_is_sent(trained):
+    """A program that sends a line and waits for its answer does not wait for ever."""
+    code = "import sys; from cli.main import cli; cli(sys.argv[1:])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "fill-mask", trained[0], "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for text in ("A [MASK].", "The [MASK]"):
+        process.stdin.write(f"{text}\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["text"] == text
+    process.stdin.close()
+    process.stdout.close()
+    assert process.wait() == 0
+
+
+def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(
+    trained, monkeypatch
+):
+    lines = ["A [MASK].", "", "nothing here", "\udcff [MASK]", "[MASK]" + " ." * 20]
+    content = "\n".join([*lines, "The [MASK]"]).encode("utf-8", "surrogateescape")
+    stdin(monkeypatch, content)
+    code, said = attempt("fill-mask", trained[0], "--json")
+    assert code == 1
+    answers = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    assert [answer["text"] for answer in answers] == ["A [MASK].", "The [MASK]"]
+    assert [line for line in said.splitlines() if not line.startswith("{")] == [
+        'Line 3: "nothing here" has no [MASK]; write [MASK] where a token is to be '
+        "found.",
+        "Line 4: the text is not UTF-8; convert it first.",
+        f'Line 5: "{lines[4]}" has 43 tokens with [CLS] and [SEP] and the model reads '
+        "32; give less text.",
+    ]
+
+
+def test_the_best_weights_of_a_run_can_be_asked(trained, tmp_path):
+    folder = shutil.copytree(trained[0], tmp_path / "run")
+    best = run("fill-mask", folder, "A [MASK].", "--json")
+    newest = run_checkpoint(folder)
+    weights = {path: array * 2 for path, array in newest.weights.items()}
+    save_checkpoint(folder, Checkpoint(weights, {}, {"step": 9}), is_best=False)
+    ask = ("fill-mask", folder, "A [MASK].", "--json")
+    assert run(*ask) != best
+    assert run(*ask, "--checkpoint", "best") == best
+
+
+def test_a_text_that_is_too_long_is_refused_with_its_length(trained):
+    folder, _ = trained
+    text = "[MASK]" + " ." * 20
+    code, said = attempt("fill-mask", folder, text)
+    assert (code, said) == (
+        1,
+        f'Error: "{text}" has 43 tokens with [CLS] and [SEP] and the '
+        "model reads 32; give less text.\n",
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"\n  \n"])
+def test_standard_input_without_text_is_refused(trained, monkeypatch, content):
+    stdin(monkeypatch, content)
+    assert attempt("fill-mask", trained[0]) == (
+        2,
+        "Error: Give a text with [MASK] in it, or send texts on standard input, one a "
+        "line.\n",
+    )
+
+
+def test_a_text_without_mask_is_refused_before_any_is_answered(trained):
+    code, said = attempt("fill-mask", trained[0], "A [MASK].", "nothing here")
+    assert (code, said) == (
+        1,
+        'Error: "nothing here" has no [MASK]; write [MASK] where a token is to be '
+        "found.\n",
+    )

@@ -1,0 +1,251 @@
+"""`albert import`: what becomes a run, what a vocabulary, and what is refused."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from albert_tf.inference.trained_model import load_trained_model
+from albert_tf.runs.checkpoints import arrays_of
+from albert_tf.training.evaluation import evaluate
+from pipeline.core.sentencepiece_proto import model_of_pieces
+from pipeline.vocabulary.tokenizer import load_tokenizer
+from tests.commands import attempt, contents, run
+from tests.exported_runs import SMALL_RUN, write_run
+from tests.pipeline.vocabulary.test_importing import nmt_nfkc
+
+VOCABULARY = [
+    "config.json",
+    "manifest.json",
+    "spiece.model",
+    "spiece.vocab",
+    "tokenizer.json",
+    "tokenizer_config.json",
+]
+CHECKPOINT = "checkpoints/step-00000000"
+
+
+@pytest.fixture(scope="module")
+def exports(small, tmp_path_factory):
+    """A run and its exports, `hf` and `google`."""
+    folder = tmp_path_factory.mktemp("exports")
+    write_run(folder / "run", SMALL_RUN, small)
+    for target in ("hf", "google"):
+        run("export", folder / "run", "--to", target, "--output", folder / target)
+    return folder
+
+
+def refusal(*arguments, code=1):
+    found, said = attempt("import", *arguments)
+    assert found == code, said
+    assert len(said.splitlines()) == 1
+    return said.removeprefix("Error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("source", ["hf", "google"])
+def test_an_export_comes_back_as_the_run_it_was(exports, tmp_path, source):
+    said = run("import", exports / source, "--output", tmp_path / "out")
+    assert said.splitlines() == [
+        "The vocabulary has its normalization inside already.",
+        f"{tmp_path}/out: 4 layers of width 16, 400 pieces; make data with --vocab "
+        f"{tmp_path}/out, then train on it with --init-from {tmp_path}/out.",
+    ]
+    assert contents(tmp_path / "out") == sorted(
+        [
+            *VOCABULARY,
+            "model.json",
+            "checkpoints/latest",
+            f"{CHECKPOINT}/model.safetensors",
+            f"{CHECKPOINT}/optimizer.safetensors",
+            f"{CHECKPOINT}/state.json",
+        ]
+    )
+    before, after = (
+        load_trained_model(folder) for folder in (exports / "run", tmp_path / "out")
+    )
+    assert before.config == after.config
+    theirs = arrays_of(after.weights_by_path)
+    for path, array in arrays_of(before.weights_by_path).items():
+        np.testing.assert_array_equal(array, theirs[path])
+
+
+@pytest.mark.parametrize("changes", [{}, {"sharing": "none"}, {"embedding_size": 16}])
+def test_import_then_export_gives_the_same_bytes(small, tmp_path, changes):
+    write_run(tmp_path / "run", dataclasses.replace(SMALL_RUN, **changes), small)
+    # An import does not know how long the sequences were that it was trained on.
+    (tmp_path / "run" / "data_manifest.json").unlink()
+    run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "first")
+    run("import", tmp_path / "first", "--output", tmp_path / "imported")
+    run("export", tmp_path / "imported", "--to", "hf", "--output", tmp_path / "second")
+    for name in (
+        "model.safetensors",
+        "config.json",
+        "spiece.model",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ):
+        first, second = (
+            (tmp_path / folder / name).read_bytes() for folder in ("first", "second")
+        )
+        assert first == second, name
+
+
+def test_an_imported_model_is_measured_and_gone_on_from(exports, small, tmp_path):
+    run("import", exports / "hf", "--output", tmp_path / "imported")
+    arguments = ("--batch-size", 4, "--steps", 1, "--warmup-steps", 0, "--quiet")
+    run(
+        *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
+        *("--init-from", tmp_path / "imported", *arguments),
+    )
+    before = evaluate(exports / "run", data=small / "data")
+    imported = evaluate(tmp_path / "imported", data=small / "data")
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    first = json.loads(lines[0])
+    assert (first["step"], first["split"]) == (0, "eval")
+    for name in ("mlm_loss", "mlm_accuracy", "sentence_loss", "sentence_accuracy"):
+        assert before[name] == imported[name] == pytest.approx(first[name], rel=1e-6)
+    assert load_trained_model(tmp_path / "run").config == SMALL_RUN
+
+
+def test_the_architecture_may_still_be_another(exports, small, tmp_path):
+    run("import", exports / "hf", "--output", tmp_path / "imported")
+    code, said = attempt(
+        *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
+        *("--init-from", tmp_path / "imported", "--model", "tiny"),
+    )
+    assert (code, "in the checkpoint and" in said) == (1, True)
+
+
+def test_an_import_is_made_once(exports, tmp_path):
+    arguments = ("import", exports / "hf", "--output", tmp_path / "out")
+    run(*arguments)
+    assert run(*arguments) == f"{tmp_path}/out is finished already; nothing to do.\n"
+
+
+def test_a_vocabulary_alone_becomes_a_vocabulary(small, tmp_path):
+    source = small / "vocab" / "spiece.model"
+    said = run("import", source, "--output", tmp_path / "out")
+    assert said.splitlines()[-1] == (
+        f"{tmp_path}/out: 400 pieces; give it to make-data as --vocab."
+    )
+    assert contents(tmp_path / "out") == VOCABULARY
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["config"] == {"cased": False, "keep_accents": False}
+
+
+def test_make_data_says_when_a_vocabulary_needs_its_normalization(small, tmp_path):
+    """The remedy it names is typed, and then it says nothing more."""
+    tokenizer = load_tokenizer((small / "vocab" / "spiece.model").read_bytes())
+    pieces = [
+        (tokenizer.piece(i), tokenizer.score(i)) for i in range(tokenizer.vocab_size)
+    ]
+    published = tmp_path / "published.model"
+    published.write_bytes(model_of_pieces(pieces, nmt_nfkc()))
+    arguments = ("--text", small / "text", "--plan", "--workers", 1)
+    said = run("make-data", *arguments, "--vocab", published)
+    (warning,) = [line for line in said.splitlines() if line.startswith("Warning")]
+    assert warning == (
+        f"Warning: {published} leaves lower-casing and dropping accents to the program "
+        "around it, without which words become unknown pieces; albert import "
+        f"{published} --output NEW writes it into a vocabulary."
+    )
+    said = run("import", published, "--output", tmp_path / "new")
+    assert said.startswith("Written into spiece.model: lower case, without accents.\n")
+    assert "Warning" not in run("make-data", *arguments, "--vocab", tmp_path / "new")
+
+
+def test_a_run_is_no_source(exports, tmp_path):
+    said = refusal(exports / "run", "--output", tmp_path / "out", code=2)
+    assert said == (
+        f"{exports}/run is a run already; give it to albert pretrain as --init-from."
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_vocabulary_of_another_size_is_refused(exports, model, tmp_path):
+    other = tmp_path / "other.model"
+    other.write_bytes(model)
+    said = refusal(exports / "google", "--vocab", other, "--output", tmp_path / "out")
+    assert said == (
+        f"{other} has 2000 pieces and the model 400; give the vocabulary it was "
+        "trained with, with --vocab if it is elsewhere."
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_architecture_is_refused(exports, tmp_path):
+    source = tmp_path / "bert"
+    source.mkdir()
+    (source / "config.json").write_text('{"model_type": "bert"}')
+    spiece = (exports / "hf" / "spiece.model").read_bytes()
+    (source / "spiece.model").write_bytes(spiece)
+    assert refusal(source, "--output", tmp_path / "out") == (
+        f"{source}/config.json describes a model of type bert, and only albert can be "
+        "read; give the folder of an ALBERT."
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        ((), "has no model.safetensors; give the whole folder of a model."),
+        (("pytorch_model.bin",), "is a pickle, which can run any program when it is"),
+    ],
+)
+def test_a_model_without_safetensors_is_refused(exports, tmp_path, left, message):
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("config.json", "spiece.model"):
+        (source / name).write_bytes((exports / "hf" / name).read_bytes())
+    for name in left:
+        (source / name).write_bytes(b"\x80\x02")
+    assert message in refusal(source, "--output", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "pytorch_model.bin", "saved_model.pb"]
+)
+def test_weights_that_nothing_describes_are_no_vocabulary(exports, tmp_path, name):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "spiece.model").write_bytes((exports / "hf/spiece.model").read_bytes())
+    (source / name).write_bytes(b"weights")
+    assert refusal(source, "--output", tmp_path / "out") == (
+        f"{source}/{name} holds weights, and nothing beside it says how to read them; "
+        "give the whole folder of a model of Hugging Face or google-research/albert, "
+        "or its SentencePiece model alone."
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_pieces_than_those_of_the_tokenizer_are_refused(exports, tmp_path):
+    pieces = load_tokenizer((exports / "hf/spiece.model").read_bytes())
+    named = [(pieces.piece(i), pieces.score(i)) for i in range(pieces.vocab_size)]
+    other = tmp_path / "other.model"
+    other.write_bytes(model_of_pieces([*named[:-1], ("▁zyzzyva", -9.0)], nmt_nfkc()))
+    said = refusal(exports / "hf", "--vocab", other, "--output", tmp_path / "out")
+    assert said == (
+        f"{exports}/hf/tokenizer.json has other pieces than {other}; give the files of "
+        "one model."
+    )
+
+
+def test_missing_tensors_are_refused_by_name(exports, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("config.json", "spiece.model"):
+        (source / name).write_bytes((exports / "hf" / name).read_bytes())
+    tensors = safetensors.numpy.load_file(exports / "hf" / "model.safetensors")
+    del tensors["predictions.dense.weight"]
+    safetensors.numpy.save_file(tensors, source / "model.safetensors")
+    assert refusal(source, "--output", tmp_path / "out") == (
+        f"{source}/model.safetensors lacks predictions.dense.weight; give a whole "
+        "ALBERT with its masked-LM head."
+    )
+
+
+def test_what_does_not_exist_is_refused(tmp_path):
+    said = refusal(tmp_path / "none", "--output", tmp_path / "out", code=2)
+    assert said == f"{tmp_path}/none does not exist; give a folder or a file."

@@ -1,0 +1,56 @@
+"""What is left out is counted, and told at the end of the commands that read text."""
+
+import gzip
+import json
+
+import pytest
+
+from tests.commands import VOCAB, run
+
+LEFT_OUT = [
+    "Warning: 1 x damaged or cut off compressed data; what came after it was not read.",
+    "left out: 2 x line is not a JSON record; 1 x file passed over; 1 x no text",
+    "read otherwise than it stands: 1 x line not UTF-8, read as Windows-1252",
+]
+DROPPED = {
+    "damaged or cut off compressed data": 1,
+    "file passed over": 1,
+    "line is not a JSON record": 2,
+    "no text": 1,
+}
+
+
+@pytest.fixture
+def damaged(small, tmp_path):
+    """Texts in a folder with a file that is cut off, bad records and a table."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    paths = sorted((small / "text").iterdir())
+    lines = [json.dumps({"text": path.read_text("utf-8")}) for path in paths]
+    lines += ['{"text": "no end', '{"title": "No text"}', "caf\xe9", ""]
+    packed = gzip.compress("\n".join(lines).encode("latin-1", "replace"))
+    (folder / "rows.jsonl.gz").write_bytes(packed[:-4])
+    (folder / "table.csv").write_text("id,text\n")
+    return folder
+
+
+def test_make_data_tells_and_keeps_what_was_left_out(small, damaged, tmp_path):
+    said = run(
+        *("make-data", "--text", damaged, "--vocab", small / "vocab"),
+        *("--max-seq-length", 32, "--dupe-factor", 1, "--workers", 1),
+        *("--eval-fraction", 0, "--output", tmp_path / "d"),
+    )
+    assert said.splitlines()[0] == (
+        f"passed over: {damaged}/table.csv is not named like a text."
+    )
+    assert said.splitlines()[-4:-1] == LEFT_OUT
+    manifest = json.loads((tmp_path / "d/manifest.json").read_text())
+    assert manifest["dropped"] == DROPPED
+    assert "| file passed over | 1 |" in (tmp_path / "d/README.md").read_text()
+
+
+def test_vocab_tells_and_keeps_what_was_left_out(damaged, tmp_path):
+    said = run("vocab", "--text", damaged, *VOCAB, "--output", tmp_path / "v")
+    assert said.splitlines()[-4:-1] == LEFT_OUT
+    manifest = json.loads((tmp_path / "v/manifest.json").read_text())
+    assert manifest["dropped"] == DROPPED

@@ -1,0 +1,152 @@
+"""`albert make-data`: what it says, and what it does not."""
+
+import logging
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from cli.support import console
+from tests.commands import attempt, make_data, run
+
+ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
+
+
+def albert(*arguments, **settings):
+    """A command in a process of its own, with all that its workers write."""
+    return subprocess.run(
+        [*ALBERT, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **settings,
+    )
+
+
+FILE_BYTES = 400_000
+
+
+def limit_files():
+    """As if the disk were full after so many bytes of a file."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
+
+
+def test_the_next_command_is_said_quoted_for_the_shell(small, tmp_path):
+    _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "my data")
+    assert said.splitlines()[-1] == (
+        f"next: albert pretrain --data '{tmp_path}/my data' --output run"
+    )
+
+
+def test_one_of_a_kind_is_said_in_the_singular(small, tmp_path):
+    (tmp_path / "one.txt").write_text("It was late.\n", encoding="utf-8")
+    said = run(
+        *("make-data", "--text", tmp_path / "one.txt", "--vocab", small / "vocab"),
+        *("--max-seq-length", 32, "--dupe-factor", 1, "--eval-fraction", 0),
+        *("--output", tmp_path / "d"),
+    )
+    (summary,) = (line for line in said.splitlines() if line.startswith(str(tmp_path)))
+    assert summary.startswith(
+        f"{tmp_path}/d: 1 document in 1 copy, 1 example, 14 tokens; "
+        "0 held-out examples of 0 documents; "
+    )
+
+
+def test_a_small_held_out_split_is_said_with_a_fraction_that_works(small, tmp_path):
+    _, said = make_data(small, "--eval-fraction", 0.01, output=tmp_path / "d")
+    advice = said.splitlines()[-2]
+    assert advice == (
+        "Only 0 held-out examples, few to measure on; --eval-fraction 0.47 would give "
+        "200 or more."
+    )
+    _, said = make_data(small, "--eval-fraction", 0.47, output=tmp_path / "e")
+    assert "few to measure on" not in said
+    assert " held-out examples of " in said
+
+
+def test_documents_too_few_to_hold_any_out_are_said(small, tmp_path):
+    for number in range(3):
+        text = (small / "text/assert.txt").read_text("utf-8") + f"Number {number}.\n"
+        (tmp_path / f"{number}.txt").write_text(text, "utf-8")
+    said = run(
+        *("make-data", "--text", *[tmp_path / "0.txt"], "--text", tmp_path / "1.txt"),
+        *("--text", tmp_path / "2.txt", "--vocab", small / "vocab"),
+        *("--eval-fraction", 0.01, "--output", tmp_path / "d"),
+    )
+    assert said.splitlines()[-2] == (
+        "Only 0 held-out examples, few to measure on; more text, or shorter documents, "
+        "would give more."
+    )
+
+
+def test_nothing_held_out_on_purpose_needs_no_advice(small, tmp_path):
+    _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "e")
+    assert "held-out examples, few" not in said
+    said = run("inspect", tmp_path / "e", "--split", "eval")
+    assert said.splitlines()[-1] == f"{tmp_path}/e has no examples in its eval split."
+
+
+def test_hashing_shows_how_far_it_is(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    _, said = make_data(small, output=tmp_path / "d")
+    assert "hashing: 100%, " in said
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_job_without_a_document_says_one_sentence_only(small, tmp_path, workers):
+    (tmp_path / "one.txt").write_text("word\n", encoding="utf-8")
+    done = albert(
+        *("make-data", "--text", tmp_path / "one.txt", "--vocab", small / "vocab"),
+        *("--output", tmp_path / "d", "--workers", workers, "--quiet"),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        "Error: The inputs give no document to train on (left out: 1 x document of one "
+        "word).\n",
+    )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_full_disk_is_said_in_one_sentence_only(small, tmp_path, workers):
+    text = (small / "text/assert.txt").read_text("utf-8")
+    (tmp_path / "long.txt").write_text(text * (2 * FILE_BYTES // len(text)), "utf-8")
+    done = albert(
+        *("make-data", "--text", tmp_path / "long.txt", "--vocab", small / "vocab"),
+        *("--output", tmp_path / "d", "--workers", workers, "--quiet"),
+        preexec_fn=limit_files,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        f"Error: {tmp_path}/d/.work/split-00000.documents cannot be written: File too "
+        "large.\n",
+    )
+    assert not (tmp_path / "d").exists()
+
+
+def test_logging_is_left_as_it_was(small, tmp_path):
+    before = logging.root.manager.disable
+    make_data(small, output=tmp_path / "d")
+    assert logging.root.manager.disable == before
+
+
+def test_an_interrupt_is_heard_at_once(capsys):
+    before = signal.getsignal(signal.SIGINT)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        console.hearing_interrupts(console.Console(quiet=False)),
+    ):
+        signal.raise_signal(signal.SIGINT)
+    assert capsys.readouterr().err == "Stopping; what is finished is kept.\n"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_number_of_workers_follows_from_the_text(small):
+    given = ("make-data", "--text", small / "text", "--vocab", small / "vocab")
+    code, said = attempt(*given, "--plan")
+    assert code == 0
+    assert " with 1 worker on this machine" in said.splitlines()[-1]

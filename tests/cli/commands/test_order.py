@@ -1,0 +1,73 @@
+"""`albert order`: two passages, which comes first."""
+
+import json
+
+import pytest
+
+from albert_tf.inference.predictions import in_order_probability
+from pipeline.queries.passages import pair_passages
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from schemas.readable import percent
+from tests.commands import attempt, make_data, run
+from tests.trained_run import write_run
+
+FIRST, SECOND = "A name is bound to an object.", "It refers to that object."
+
+
+@pytest.fixture(scope="module")
+def trained(small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("order") / "run"
+    return folder, write_run(folder, data=small / "data", max_position_embeddings=512)
+
+
+def test_the_head_is_asked_about_the_pair_in_the_order_given(trained):
+    folder, model = trained
+    tokenizer = load_tokenizer(read_model(folder))
+    pair = pair_passages("a name", "the end", tokenizer, max_seq_length=32)
+    probability = in_order_probability(model, pair.input_ids)
+    assert json.loads(run("order", folder, "a name", "the end", "--json")) == {
+        "in_order": probability >= 0.5,
+        "probability_in_order": pytest.approx(probability, rel=1e-9),
+        "pieces": list(pair.tokens),
+        "pieces_read": list(pair.tokens),
+    }
+
+
+def test_a_person_reads_one_sentence(trained):
+    folder, _ = trained
+    answer = json.loads(run("order", folder, "a name", "the end", "--json"))
+    share = answer["probability_in_order"]
+    name = "FIRST" if share >= 0.5 else "SECOND"
+    assert run("order", folder, "a name", "the end") == (
+        f"{name} comes first: {percent(max(share, 1 - share))} sure.\n"
+    )
+
+
+def test_what_of_long_passages_is_read_is_said(trained):
+    folder, _ = trained
+    said = run("order", folder, ". " * 30, ". " * 40)
+    assert said.startswith(
+        "The passages are longer than the 32 tokens that the model reads: compared are "
+        "the last 14 of FIRST's 60 and the first 15 of SECOND's 80.\n"
+    )
+    assert "longer" not in run("order", folder, ". " * 30, ". " * 40, "--quiet")
+
+
+@pytest.mark.parametrize("task", ["nsp", "none"])
+def test_a_model_of_another_sentence_task_is_refused(small, tmp_path, task):
+    make_data(small, "--sentence-task", task, output=tmp_path / "data")
+    write_run(tmp_path / "run", data=tmp_path / "data", sentence_task=task)
+    code, said = attempt("order", tmp_path / "run", FIRST, SECOND)
+    assert (code, said) == (
+        1,
+        f"Error: {tmp_path}/run has no sentence-order head: its sentence task is "
+        f"{task}; give a model trained on pairs of --sentence-task sop.\n",
+    )
+
+
+def test_an_empty_passage_is_refused(trained):
+    code, said = attempt("order", trained[0], FIRST, " ")
+    assert (code, said) == (
+        1,
+        "Error: The second passage is empty; give two passages.\n",
+    )

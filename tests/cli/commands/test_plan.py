@@ -1,0 +1,210 @@
+"""`albert plan`: its figures, what it refuses, and that it needs no TensorFlow."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from albert_tf.planning.training_plan import preset_name
+from albert_tf.training import measured_step
+from schemas.config import ModelConfig, TrainConfig
+from tests.commands import attempt, run
+
+BF16 = "bfloat16"
+TABLE = """\
+parameters                               11,813,810    109,705,010   10.8%
+  embeddings                              3,906,048     23,436,288   16.7%
+  projection E to H                          99,072              0
+  attention                               2,363,904     28,366,848    8.3%
+  FFN                                     4,723,968     56,687,616    8.3%
+  pooler                                    590,592        590,592    100%
+  masked-LM head                            128,688        622,128   20.7%
+  sentence head                               1,538          1,538    100%
+encoder and pooler                       11,683,584    109,081,344   10.7%
+forward MFLOP/token                           189.3          190.6  99.30%
+  projection E to H                             0.2            0.0
+  layers                                      169.9          169.9    100%
+  attention scores                             18.9           18.9    100%
+  masked-LM head                                0.3            1.8   16.7%
+  pooler, sentence head                         0.0            0.0    100%
+training MFLOP/token                          567.8          571.8  99.30%
+  with --recompute                            756.5          760.5  99.47%
+weights and optimizer                       180 MiB        1.6 GiB   10.8%
+"""
+RUN_AND_TIME = """\
+whole run                             1.49e+20 FLOP  1.50e+20 FLOP  99.30%
+  H100, bfloat16, 40% of 989 TFLOP/s        4 d 8 h        4 d 9 h  99.30%
+  A100, bfloat16, 40% of 312 TFLOP/s      13 d 19 h      13 d 21 h  99.30%
+"""
+REMARKS = """
+FLOP: those of matrix products, a multiplication with its addition as two.
+Training is three times forward; with --recompute once more for the layers.
+base: 10.8% of the parameters of bert-base, 99.30%
+of its computation. Layers that share weights are still computed one by
+one; only narrower embeddings save operations.
+"""
+
+
+def plan(*arguments):
+    return json.loads(run("plan", *arguments, "--json"))
+
+
+def test_the_papers_run_of_base_beside_bert():
+    said = run("plan", "--max-predictions-per-seq", 20)
+    assert said.startswith(
+        "125,000 steps of 4,096 sequences of 512 tokens, 20 of them predicted: "
+        "262,144,000,000 tokens; float32.\n\n"
+    )
+    before, after = said.split("activations of a sequence")
+    assert before.endswith(f"base      bert-base\n{TABLE}")
+    activations, recomputed, rest = after.split("\n", 2)
+    assert activations.endswith(" 100%")
+    assert recomputed.startswith("  with --recompute ")
+    assert rest == RUN_AND_TIME + REMARKS
+
+
+@pytest.mark.parametrize(
+    ("model", "days"),
+    [("base", 4.4), ("large", 15.1), ("xlarge", 57.9), ("xxlarge", 113.5)],
+)
+def test_days_of_the_papers_run_at_forty_percent_of_an_h100(model, days):
+    figures = plan(
+        "--model", model, "--max-predictions-per-seq", 20, "--flops", 0.4 * 989e12
+    )
+    (of_machine,) = figures["days"].values()
+    assert of_machine[model] == pytest.approx(days, abs=0.05)
+
+
+def test_figures_as_json():
+    figures = plan("--model", "large", "--steps", 10, "--batch-size", 8)
+    assert figures["tokens"] == 10 * 8 * 512
+    assert figures["max_predictions_per_seq"] == 77
+    large, bert = figures["models"]["large"], figures["models"]["bert-large"]
+    assert large["encoder_parameters"] == 17_683_968
+    assert bert["encoder_parameters"] == 334_607_360
+    assert large["architecture"]["embedding_size"] == 128
+    assert large["forward_flops"]["layers"] == bert["forward_flops"]["layers"]
+    assert large["activation_bytes"] == bert["activation_bytes"]
+    assert large["training_flops"] == 80 * 512 * large["step_flops"]
+
+
+def test_a_rate_in_sequences_gives_the_time():
+    figures = plan("--steps", 864, "--batch-size", 100, "--rate", 0.5)
+    (machine,) = figures["days"]
+    assert machine == "0.5 sequences/s, 146 GFLOP/s"
+    assert figures["days"][machine]["base"] == pytest.approx(2.0)
+
+
+def test_this_machine_is_measured_by_steps_of_the_model_asked_for(monkeypatch):
+    asked = []
+
+    def step_seconds(config, data, train):
+        asked.append((config.hidden_size, data.max_seq_length, train))
+        return 2.0
+
+    monkeypatch.setattr(measured_step, "step_seconds", step_seconds)
+    figures = plan("--measure", "--steps", 864, "--batch-size", 8, "--precision", BF16)
+    assert asked == [
+        (768, 512, TrainConfig(steps=864, batch_size=8, precision=BF16)),
+    ]
+    ((machine, days),) = figures["days"].items()
+    assert machine == "this machine, 4 sequences/s, 1.17 TFLOP/s"
+    assert days["base"] == pytest.approx(0.02)
+
+
+def test_a_bert_stands_alone():
+    said = run("plan", "--model", "bert-base")
+    assert list(plan("--model", "bert-base")["models"]) == ["bert-base"]
+    assert "%" not in said.split("whole run")[0]
+    assert "narrower embeddings" not in said
+
+
+def test_a_model_of_ones_own_beside_its_bert(tmp_path):
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({"hidden_size": 128, "num_attention_heads": 2}))
+    figures = plan("--model", path, "--set", "vocab_size=100")
+    assert list(figures["models"]) == ["this model", "its BERT"]
+    assert figures["models"]["its BERT"]["architecture"] == {
+        **figures["models"]["this model"]["architecture"],
+        "sharing": "none",
+        "embedding_size": 128,
+    }
+    assert figures["models"]["this model"]["architecture"]["vocab_size"] == 100
+
+
+def test_a_data_set_gives_vocabulary_lengths_and_how_often_it_is_read(small):
+    figures = plan("--data", small / "data", "--batch-size", 8, "--steps", 100)
+    manifest = json.loads((small / "data/manifest.json").read_text())
+    size = manifest["vocabulary"]["size"]
+    assert figures["models"]["base"]["architecture"]["vocab_size"] == size
+    assert figures["max_seq_length"] == 32
+    examples = sum(
+        shard["examples"]
+        for shard in manifest["shards"]
+        if shard["name"].startswith("train/")
+    )
+    assert figures["passes_over_data"] == 800 / examples
+    said = run("plan", "--data", small / "data", "--batch-size", 8, "--steps", 100)
+    assert f", {800 / examples:.2f} times the data set; float32.\n" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--rate", "2", "--measure"],
+            "--rate and --measure cannot be given together; choose one.",
+        ),
+        (
+            ["--max-seq-length", "1024"],
+            "--max-seq-length must be at most the model's max_position_embeddings 512, "
+            "not 1024; give --set max_position_embeddings=1024.",
+        ),
+        (
+            ["--model", "huge"],
+            "--model must be one of tiny, base, large, xlarge, xxlarge, bert-base, "
+            "bert-large or a JSON file, not huge.",
+        ),
+    ],
+)
+def test_what_is_refused(arguments, message):
+    assert attempt("plan", *arguments) == (2, f"Error: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--max-seq-length", 128],
+            "--max-seq-length follows from --data; leave one of them out.",
+        ),
+        (
+            ["--set", "vocab_size=9"],
+            "--set: vocab_size follows from the data; leave it out.",
+        ),
+    ],
+)
+def test_what_the_data_decides_is_not_given_too(small, arguments, message):
+    said = attempt("plan", "--data", small / "data", *arguments)
+    assert said == (2, f"Error: {message}\n")
+
+
+def test_a_preset_is_known_whatever_its_vocabulary():
+    assert preset_name(ModelConfig(vocab_size=9, sentence_task="nsp")) == "base"
+    assert preset_name(ModelConfig(hidden_size=12)) is None
+
+
+def test_a_plan_imports_neither_tensorflow_nor_beam():
+    code = (
+        "import sys; from cli.main import cli\n"
+        "try: cli(['plan'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'tensorflow', 'keras', 'apache_beam', 'numpy'}\n"
+        "sys.stderr.write(str(sorted(heavy & set(sys.modules))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "bert-base" in done.stdout
+    assert done.stderr == "[]"

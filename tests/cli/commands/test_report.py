@@ -1,0 +1,169 @@
+"""`albert report` on data sets and runs, and on what is neither."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from cli.commands.report import titles_of
+from schemas.layout import METRICS
+from schemas.readable import prefixed
+from tests.commands import attempt, run
+from tests.run_folder import write_run
+
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "chromium-headless-shell",
+    "google-chrome",
+    "chrome-headless-shell",
+)
+
+
+@pytest.fixture(scope="module")
+def report(small, tmp_path_factory):
+    """The page of a data set and two runs."""
+    folder = tmp_path_factory.mktemp("report")
+    write_run(folder / "one")
+    write_run(folder / "two")
+    output = folder / "report.html"
+    paths = (small / "data", folder / "one", folder / "two")
+    said = run("report", *paths, "--output", output)
+    assert said == f"{output}: {prefixed(output.stat().st_size, 'B')}.\n"
+    return output
+
+
+def test_data_sets_and_runs_stand_on_one_small_page(report):
+    text = report.read_text(encoding="utf-8")
+    assert "<title>ALBERT: data, 2 runs</title>" in text
+    assert text.count("<section") == 2
+    assert text.count('<ol class="examples">') == 1
+    assert report.stat().st_size < 2_000_000
+
+
+def test_the_same_input_gives_the_same_bytes(report, small):
+    again = report.with_name("again.html")
+    paths = (small / "data", report.parent / "one", report.parent / "two")
+    run("report", *paths, "--output", again)
+    assert again.read_bytes() == report.read_bytes()
+
+
+def test_the_same_folder_is_shown_once(tmp_path, monkeypatch):
+    write_run(tmp_path / "one")
+    monkeypatch.chdir(tmp_path)
+    run("report", "one", "one/", tmp_path / "one")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<title>ALBERT: one</title>" in text
+
+
+def test_folders_of_one_name_are_told_apart(tmp_path):
+    paths = [tmp_path / "a" / "run", tmp_path / "b" / "run", tmp_path / "data"]
+    assert list(titles_of(paths).values()) == ["a/run", "b/run", "data"]
+
+
+def refusal(*arguments):
+    code, said = attempt("report", *arguments)
+    assert said.count("\n") == 1, said
+    return code, said.removeprefix("Error: ").rstrip("\n")
+
+
+def test_a_folder_that_is_neither_data_set_nor_run_is_refused(tmp_path):
+    assert refusal(tmp_path, "--output", tmp_path / "report.html") == (
+        1,
+        f"{tmp_path} is neither a finished data set of albert make-data nor a run of "
+        "albert pretrain; give the folder that one of them wrote.",
+    )
+
+
+def test_a_vocabulary_is_refused(small):
+    code, said = refusal(small / "vocab", "--output", small / "report.html")
+    assert (code, said.split(" describes")[1]) == (
+        1,
+        " no data set made by albert make-data.",
+    )
+
+
+def test_a_file_and_a_missing_folder_are_refused(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    for path in (file, tmp_path / "missing"):
+        assert refusal(path, "--output", tmp_path / "report.html") == (
+            1,
+            f"{path} is not a folder; give that of a data set or of a run.",
+        )
+
+
+def test_a_run_without_metrics_leaves_no_page(tmp_path):
+    folder = write_run(tmp_path / "run")
+    (folder / METRICS).unlink()
+    output = tmp_path / "report.html"
+    code, said = refusal(folder, "--output", output)
+    assert (code, said.split(";")[0]) == (1, f"{folder} has no metrics yet")
+    assert not output.exists()
+
+
+def test_the_line_of_metrics_that_cannot_be_read_is_named(tmp_path):
+    folder = write_run(tmp_path / "run", lines=[])
+    (folder / METRICS).write_text("{}\n")
+    code, said = refusal(folder, "--output", tmp_path / "report.html")
+    place = f"{folder / METRICS}: line 1 is not a line of metrics"
+    assert (code, said.split(";")[0]) == (1, place)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("missing/report.html", "there is no folder {0}/missing; make it first."),
+        ("report.txt", "{0}/report.txt must end with .html."),
+        ("run", "{0}/run must end with .html."),
+        ("folder.html", "{0}/folder.html is a folder; give a file in it."),
+    ],
+)
+def test_a_page_is_written_to_no_other_place(tmp_path, name, sentence):
+    folder = write_run(tmp_path / "run")
+    (tmp_path / "folder.html").mkdir()
+    assert refusal(folder, "--output", tmp_path / name) == (
+        2,
+        "--output: " + sentence.format(tmp_path),
+    )
+
+
+def test_a_page_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
+    folder = write_run(tmp_path / "run")
+    output = tmp_path / ("x" * 300 + ".html")
+    assert refusal(folder, "--output", output) == (
+        1,
+        f"{output} cannot be written: File name too long.",
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1300], ids=["phone", "desktop"])
+def test_a_browser_without_network_draws_the_page(report, tmp_path, width):
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    from PIL import Image
+
+    picture = tmp_path / "page.png"
+    done = subprocess.run(
+        [
+            *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
+            *("--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr"),
+            *(f"--user-data-dir={tmp_path / 'profile'}", f"--screenshot={picture}"),
+            *(f"--window-size={width},2400", report.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    # What the page itself complains of, such as something refused by its policy.
+    assert "CONSOLE" not in done.stderr
+    with Image.open(picture) as image:
+        pixels = image.convert("RGB")
+        assert pixels.size == (width, 2400)
+        counts = dict((c, n) for n, c in pixels.getcolors(1 << 24))
+    # The page, a card, and bars in the first colour of the style sheet.
+    assert all(counts[c] > 1000 for c in ((244, 245, 247), (255, 255, 255)))
+    assert counts[0x25, 0x63, 0xC9] > 1000

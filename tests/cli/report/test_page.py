@@ -1,0 +1,222 @@
+"""A report is one page that needs nothing else, for whoever reads it."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from cli.report.page import in_words, page
+from schemas.report import Bars, Curve, Curves, Example, Section, Table, Token
+from tests.cli.report.test_plots import BARS, CURVES, RANKING
+
+HOSTILE = "<script>alert('x')</script>&\"$x$"
+
+SECTION = Section(
+    title=HOSTILE,
+    kind="Data set",
+    facts=((HOSTILE, HOSTILE),),
+    notes=(HOSTILE,),
+    runs=tuple(f"{HOSTILE} {i}" for i in range(10)),
+    plots=(BARS, RANKING, CURVES),
+    tables=(
+        Table(title=HOSTILE, columns=("a", HOSTILE), rows=((HOSTILE, HOSTILE),)),
+        Table(title="Folded", columns=("a",), rows=(("x",),), is_folded=True),
+    ),
+    examples=(
+        Example(
+            label=HOSTILE,
+            segments=((Token(shown="▁<b>", original=HOSTILE), Token(shown="</p>")),),
+        ),
+    ),
+)
+
+
+class Elements(HTMLParser):
+    """The elements of a page as (tag, attributes), and whether all are closed."""
+
+    VOID = frozenset({"meta"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self._open = [], []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def of(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.fixture(scope="module")
+def text():
+    return page([SECTION, SECTION])
+
+
+@pytest.fixture(scope="module")
+def elements(text):
+    return Elements(text)
+
+
+def example(*tokens):
+    """The one paragraph of text of an example."""
+    row = Example(label="in order", segments=(tokens,))
+    text = page([Section(title="data", kind="Data set", examples=(row,))])
+    return re.search(r'<b>A</b><p dir="auto">(.*?)</p>', text)[1]
+
+
+def test_nothing_is_fetched_and_the_browser_is_told_so(text, elements):
+    policy = next(m for m in elements.of("meta") if "http-equiv" in m)
+    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
+    fetching = {"script", "link", "img", "iframe", "object", "embed", "image"}
+    assert fetching.isdisjoint(tag for tag, _ in elements.found)
+    assert all("src" not in attributes for _, attributes in elements.found)
+    links = [a["href"] for _, a in elements.found if "href" in a]
+    assert links
+    assert all(link.startswith("#") for link in links)
+    assert "@import" not in text
+    assert all(target.startswith("#") for target in re.findall(r"url\((.)", text))
+
+
+def test_whatever_comes_from_files_is_shown_as_text(text):
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&amp;&quot;$x$" in text
+
+
+def test_every_name_in_a_page_is_there_once(elements):
+    names = [a["id"] for _, a in elements.found if "id" in a]
+    assert len(names) == len(set(names))
+    links = {a["href"][1:] for _, a in elements.found if "href" in a}
+    assert links <= set(names)
+
+
+def test_every_plot_is_said_in_words_and_has_its_values_in_a_table(text):
+    figures = re.findall(r"<figure>.*?</figure>", text, re.DOTALL)
+    assert len(figures) == 6
+    for figure in figures:
+        (drawing,) = Elements(figure).of("svg")
+        assert drawing["role"] == "img"
+        assert drawing["aria-label"]
+        assert len(Elements(figure).of("table")) == 1
+
+
+def test_bars_in_words_begin_with_the_highest():
+    assert in_words(BARS, ()) == "Spans. 1: 75%, <2>: 25%."
+    many = Bars(
+        title="Lengths",
+        about="",
+        heading="tokens",
+        labels=tuple("abcdef"),
+        values=(1, 2, 3, 4, 5, 6),
+        unit="count",
+    )
+    assert in_words(many, ()) == "Lengths. highest: f: 6, e: 5, d: 4, c: 3, b: 2."
+
+
+def test_curves_in_words_say_where_they_begin_and_end():
+    two = Curves(
+        title="Loss",
+        about="",
+        unit="value",
+        curves=(Curve(run=1, is_held_out=True, points=((0, 3.0), (1000, 2.5))),),
+    )
+    assert in_words(two, ("a", "b")) == (
+        "Loss. b, held out: 3 at step 0, 2.5 at step 1,000."
+    )
+
+
+def test_the_table_of_curves_has_what_was_measured_and_nothing_where_it_was_not():
+    curves = Curves(
+        title="Loss",
+        about="",
+        unit="value",
+        curves=(
+            Curve(run=0, is_held_out=False, points=((1, 4.0), (2, 3.0), (3, 2.0))),
+            Curve(run=0, is_held_out=True, points=((0, 5.0), (2, 1.0))),
+        ),
+    )
+    section = Section(title="run", kind="Run", runs=("run",), plots=(curves,))
+    (table,) = re.findall(r"<tbody>(.*?)</tbody>", page([section]))
+    rows = [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr>")[1:]]
+    assert rows == [
+        ["0", "–", "5"],
+        ["1", "4", "–"],
+        ["2", "3", "1"],
+        ["3", "2", "–"],
+    ]
+
+
+def test_a_long_table_has_points_of_every_curve_and_its_last():
+    training = tuple((float(step), 2.0) for step in range(1, 1001))
+    held_out = tuple((step + 0.5, 3.0) for step, _ in training[::100])
+    curves = Curves(
+        title="Loss",
+        about="",
+        unit="value",
+        curves=(
+            Curve(run=0, is_held_out=False, points=training),
+            Curve(run=0, is_held_out=True, points=held_out),
+        ),
+    )
+    section = Section(title="run", kind="Run", runs=("run",), plots=(curves,))
+    (table,) = re.findall(r"<tbody>(.*?)</tbody>", page([section]))
+    rows = [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr>")[1:]]
+    assert [row[2] for row in rows].count("3") == 10
+    assert rows[-1] == ["1,000", "2", "–"]
+    assert len(rows) <= 25
+
+
+def test_a_masked_token_has_the_original_above_it():
+    assert example(Token(shown="▁he"), Token(shown="[MASK]", original="▁came")) == (
+        'he <ruby class="hidden">[MASK]<rt>came</rt></ruby>'
+    )
+
+
+def test_a_kept_token_and_another_one_are_told_apart():
+    assert example(
+        Token(shown="▁he", original="▁he"), Token(shown="▁tree", original="ed")
+    ) == (
+        '<ruby class="kept">he<rt>he</rt></ruby>'
+        '<ruby class="other">tree<rt>ed</rt></ruby>'
+    )
+
+
+def test_text_runs_in_its_own_direction(elements):
+    assert {"dir": "auto"} in elements.of("p")
+
+
+def test_cells_are_spelled_for_people():
+    table = Table(
+        title="t",
+        columns=("a", "b", "c", "d", "e"),
+        rows=(("x", 12345, 0.25, 31441.2, None),),
+    )
+    text = page([Section(title="s", kind="Run", tables=(table,))])
+    assert re.findall(r"<td>([^<]*)", text) == ["12,345", "0.2500", "31,441", "–"]
+
+
+def test_a_name_that_is_no_text_is_still_written():
+    assert "data ?" in page([Section(title="data \udcff", kind="Data set")])
+
+
+def test_the_page_follows_the_reader_to_dark_and_to_paper(text):
+    assert "@media screen and (prefers-color-scheme: dark)" in text
+    assert "@media print" in text
+
+
+def test_every_colour_of_a_plot_has_a_value_in_light_and_in_dark(text):
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]
+    used = set(re.findall(r"var\((--[a-z0-9-]+)\)", text))
+    light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    for theme in (light, dark):
+        assert used <= set(re.findall(r"(--[a-z0-9-]+):", theme))

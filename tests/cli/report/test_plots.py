@@ -1,0 +1,131 @@
+"""Plots are SVG that takes its colours from the page."""
+
+import re
+import subprocess
+import sys
+
+import matplotlib
+import pytest
+
+from cli.report.plots import NUM_COLOURS, draw, style_of
+from schemas.errors import AlbertError
+from schemas.report import Bars, Curve, Curves
+
+BARS = Bars(
+    title="Spans",
+    about="How long.",
+    heading="words",
+    labels=("1", "<2>"),
+    values=(0.75, 0.25),
+    unit="share",
+    wanted=(0.5, 0.5),
+)
+RANKING = Bars(
+    title="Reasons",
+    about="Why.",
+    heading="reason",
+    labels=("a $x$ & b",),
+    values=(7,),
+    unit="count",
+    is_ranking=True,
+)
+CURVES = Curves(
+    title="Loss",
+    about="Nats.",
+    unit="value",
+    curves=(
+        Curve(run=0, is_held_out=False, points=((1, 4.0), (2, 2.0))),
+        Curve(run=9, is_held_out=True, points=((0, 5.0), (2, 3.0))),
+    ),
+    level=4.5,
+    is_logarithmic=True,
+)
+ALL = (BARS, RANKING, CURVES)
+
+
+def texts(svg):
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+@pytest.mark.parametrize("plot", ALL, ids=lambda plot: plot.title)
+def test_a_plot_is_one_element_that_refers_to_nothing_outside(plot):
+    svg = draw(plot, salt="a")
+    assert svg.startswith('<svg viewBox="0 0 288 ')
+    assert svg.endswith("</svg>")
+    assert "http" not in svg
+    assert "<style" not in svg
+    assert "<image" not in svg
+    assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', svg))
+    assert all(link.startswith("#") for link in re.findall(r"url\(([^)]*)\)", svg))
+
+
+@pytest.mark.parametrize("plot", ALL, ids=lambda plot: plot.title)
+def test_the_same_plot_is_the_same_text(plot):
+    assert draw(plot, salt="a") == draw(plot, salt="a")
+
+
+@pytest.mark.parametrize("plot", ALL, ids=lambda plot: plot.title)
+def test_names_inside_two_plots_differ(plot):
+    names = [set(re.findall(r' id="([^"]*)"', draw(plot, salt=s))) for s in "ab"]
+    assert names[0].isdisjoint(names[1])
+
+
+@pytest.mark.parametrize("plot", ALL, ids=lambda plot: plot.title)
+def test_every_colour_is_left_to_the_page(plot):
+    assert re.findall(r"#[0-9a-f]{6}\b", draw(plot, salt="a")) == []
+
+
+def test_bars_have_their_values_and_labels_as_text():
+    assert {"75%", "25%", "1", "&lt;2&gt;", "words"} <= set(texts(draw(BARS, salt="a")))
+
+
+def test_names_are_no_formulas():
+    assert texts(draw(RANKING, salt="a")) == ["a $x$ &amp; b", "7"]
+
+
+def test_long_names_are_cut_and_only_the_first_names_are_drawn():
+    names = tuple(f"{'x' * 50} {i}" for i in range(20))
+    many = Bars(
+        title="Reasons",
+        about="Why.",
+        heading="reason",
+        labels=names,
+        values=tuple(range(20, 0, -1)),
+        unit="count",
+        is_ranking=True,
+    )
+    found = [text for text in texts(draw(many, salt="a")) if "x" in text]
+    assert found == ["x" * 43 + "…"] * 12
+
+
+def test_runs_are_told_apart_by_colour_and_then_by_dashes():
+    svg = draw(CURVES, salt="a")
+    assert "var(--run-0)" in svg
+    assert re.search(r"stroke-dasharray[^\"]*var\(--run-1\)", svg)
+    styles = [style_of(run) for run in range(4 * NUM_COLOURS)]
+    assert len(set(styles)) == len(styles)
+
+
+def test_own_settings_of_matplotlib_neither_show_nor_change():
+    before = draw(CURVES, salt="a")
+    with matplotlib.rc_context({"font.size": 30, "axes.grid": False}):
+        assert draw(CURVES, salt="a") == before
+        assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(AlbertError) as refusal:
+        draw(BARS, salt="a")
+    assert str(refusal.value) == (
+        "albert report draws with matplotlib, which is not installed; "
+        'pip install "albert-pretraining[report]" adds it.'
+    )
+
+
+def test_matplotlib_is_imported_when_it_draws():
+    program = "import sys, cli.report.page; print('matplotlib' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

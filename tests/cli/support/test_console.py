@@ -1,0 +1,77 @@
+"""Lines where there is no terminal, a bar where there is, nothing when quiet."""
+
+import io
+
+import pytest
+
+from cli.support import console
+from cli.support.console import Console
+from schemas.readable import duration
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time in seconds, moved by hand."""
+    now = [100.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
+    return now
+
+
+def trained(monkeypatch, clock, stream, *, quiet=False):
+    monkeypatch.setattr(console.sys, "stderr", stream)
+    with Console(quiet=quiet) as progress:
+        progress.say("hello")
+        progress.start("", total=4, done=2)
+        for number in (1, 2, 3):
+            progress.advance(1)
+            progress.show(f"step {number}")
+            clock[0] += 6
+        progress.show("step 4", is_last=True)
+    return stream.getvalue()
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then_and_the_last(
+    monkeypatch, clock
+):
+    said = trained(monkeypatch, clock, io.StringIO())
+    assert said == "hello\nstep 3\nstep 4\n"
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_quiet_shows_nothing(monkeypatch, clock, stream):
+    assert trained(monkeypatch, clock, stream(), quiet=True) == ""
+
+
+def test_at_a_terminal_there_is_a_bar_that_ends_with_the_last_status(
+    monkeypatch, clock
+):
+    monkeypatch.setattr(console, "DELAY_SECONDS", 0)
+    text = trained(monkeypatch, clock, Terminal())
+    assert text.rstrip().endswith("| step 4")
+
+
+def test_a_stage_says_its_share_rate_and_time_left(monkeypatch, clock):
+    stream = io.StringIO()
+    monkeypatch.setattr(console.sys, "stderr", stream)
+    with Console(quiet=False).bar("reading", total=4_000_000, unit="B") as bar:
+        clock[0] += 10
+        bar.to(1_000_000, note="12 documents")
+    assert stream.getvalue() == (
+        f"reading: 25.0%, 100 kB/s, {duration(30)} left, 12 documents\n"
+    )
+
+
+def test_what_is_said_stands_above_the_bar(monkeypatch, clock):
+    monkeypatch.setattr(console, "DELAY_SECONDS", 0)
+    stream = Terminal()
+    monkeypatch.setattr(console.sys, "stderr", stream)
+    with Console(quiet=False) as progress:
+        progress.start("evaluating", total=2)
+        progress.advance(1)
+        progress.say("a word")
+    assert "\ra word\n" in stream.getvalue().replace(" ", "").replace("aword", "a word")

@@ -1,0 +1,83 @@
+"""Flags that commands share: paths, settings from a file, and what names no flag."""
+
+import json
+
+import click
+import pytest
+
+from cli.main import cli
+from cli.support.options import UserPath, refuse_stray
+from schemas.errors import SettingError
+from tests.commands import attempt
+
+PATHS = {"wikipedia", "books", "text", "vocab", "model", "output", "config", "data"}
+
+
+def parameters(command=cli, name="albert"):
+    """The parameters of all commands, by the name of their command."""
+    for parameter in command.params:
+        yield name, parameter
+    for sub, below in getattr(command, "commands", {}).items():
+        yield from parameters(below, f"{name} {sub}")
+
+
+@pytest.mark.parametrize("name", ["output", "data", "vocab", "text", "config"])
+def test_a_tilde_is_the_home_folder_in_the_paths_of_every_command(name, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    found = [each for _, each in parameters() if each.name == name]
+    assert found
+    for parameter in found:
+        value = ["~/v"] if parameter.multiple else "~/v"
+        given = parameter.type_cast_value(click.Context(cli), value)
+        assert str(given[0] if parameter.multiple else given) == "/home/ada/v"
+
+
+def test_every_path_of_the_command_line_is_of_the_one_type():
+    others = [
+        (command, parameter.name)
+        for command, parameter in parameters()
+        if isinstance(parameter.type, click.Path)
+        and not isinstance(parameter.type, UserPath)
+    ]
+    assert others == []
+    strings = [
+        (command, parameter.name)
+        for command, parameter in parameters()
+        if parameter.name in PATHS and not isinstance(parameter.type, UserPath)
+    ]
+    assert strings == []
+
+
+def test_a_path_on_a_cluster_stays_as_it_is():
+    path = "gs://bucket/~ada/dump.xml"
+    assert UserPath().convert(path, None, None) == path
+
+
+@pytest.mark.parametrize("name", ["vocab-size", "vocab_size"])
+def test_a_setting_in_a_file_may_be_spelled_as_its_flag(tmp_path, name):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({name: 300, "text": [str(tmp_path / "none.txt")]}))
+    said = attempt("vocab", "--config", config, "--output", tmp_path / "v")
+    assert said == (2, f"Error: --text: {tmp_path}/none.txt does not exist.\n")
+
+
+SENTENCE = (
+    "'b.txt' belongs to no flag; give each path with --wikipedia, --books or --text, "
+    "and put quotes around a pattern, as in --text 'novels/*.txt'."
+)
+
+
+@pytest.mark.parametrize("command", ["vocab", "make-data"])
+def test_a_pattern_that_the_shell_replaced_is_answered_with_a_hint(tmp_path, command):
+    vocab = ("--vocab", tmp_path) if command == "make-data" else ()
+    arguments = ("--text", "a.txt", "b.txt", "c.txt", *vocab)
+    said = attempt(command, *arguments, "--output", tmp_path / "d")
+    assert said == (2, f"Error: {SENTENCE}\n")
+
+
+def test_options_of_beam_are_no_stray_paths():
+    refuse_stray(["--project", "my-project"])
+    refuse_stray([])
+    with pytest.raises(SettingError) as error:
+        refuse_stray(["b.txt", "--project"])
+    assert str(error.value) == SENTENCE

@@ -1,0 +1,133 @@
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.core.draws import (
+    PURPOSES,
+    below,
+    draw,
+    draws,
+    happens,
+    hash_key,
+    purpose_keys,
+    threshold,
+)
+
+uint64 = st.integers(0, 2**64 - 1)
+counters = st.integers(0, 2**40)
+
+
+def test_the_draws_of_a_key_are_the_splitmix64_stream_seeded_with_it():
+    # The first five numbers of Vigna's splitmix64.c for the seed 1234567.
+    assert [draw(1234567, counter) for counter in range(5)] == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
+
+
+@given(st.lists(st.tuples(uint64, counters), min_size=1))
+def test_draws_are_draw_for_each_key_and_counter(pairs):
+    keys, steps = zip(*pairs, strict=True)
+    assert draws(np.array(keys, np.uint64), np.array(steps)).tolist() == [
+        draw(key, step) for key, step in pairs
+    ]
+
+
+@given(st.lists(uint64), counters)
+def test_draws_take_one_counter_for_all_keys(keys, counter):
+    assert draws(np.array(keys, np.uint64), counter).tolist() == [
+        draw(key, counter) for key in keys
+    ]
+
+
+@given(uint64, st.lists(counters, min_size=1))
+def test_draws_take_one_key_for_all_counters(key, steps):
+    assert draws(np.array([key], np.uint64), np.array(steps)).tolist() == [
+        draw(key, step) for step in steps
+    ]
+
+
+@given(uint64)
+def test_the_key_of_a_purpose_is_the_draw_of_its_number(key):
+    assert purpose_keys(np.array([key], np.uint64), "swap").tolist() == [draw(key, 3)]
+
+
+def test_the_numbers_of_the_purposes_never_change():
+    assert PURPOSES == {
+        "target": 1,
+        "split": 2,
+        "swap": 3,
+        "rank": 4,
+        "ngram": 5,
+        "place": 6,
+        "search": 7,
+        "replace": 8,
+        "token": 9,
+        "other document": 10,
+        "other sentence": 11,
+    }
+
+
+def test_a_hash_key_is_the_blake2b_of_its_parts_behind_their_lengths():
+    data = b"\x04\0\0\0\0\0\0\0seed\x02\0\0\0\0\0\0\0id"
+    digest = hashlib.blake2b(data, digest_size=8).digest()
+    assert hash_key(b"seed", b"id") == int.from_bytes(digest, "little")
+
+
+def test_a_hash_key_knows_where_one_part_ends_and_the_next_begins():
+    assert hash_key(b"ab", b"c") != hash_key(b"a", b"bc")
+
+
+@given(st.lists(st.tuples(uint64, st.integers(1, 2**32 - 1)), min_size=1))
+def test_below_scales_the_high_half_of_the_bits(pairs):
+    bits, bounds = zip(*pairs, strict=True)
+    assert below(np.array(bits, np.uint64), np.array(bounds)).tolist() == [
+        (b >> 32) * bound >> 32 for b, bound in pairs
+    ]
+
+
+@given(uint64, st.integers(1, 2**32 - 1))
+def test_below_stays_below_its_bound(bits, bound):
+    assert 0 <= below(np.array([bits], np.uint64), bound)[0] < bound
+
+
+def test_below_gives_each_number_its_share():
+    bits = draws(np.array([7], np.uint64), np.arange(1_000_000))
+    shares = np.bincount(below(bits, 10)) / 1_000_000
+    assert shares == pytest.approx(np.full(10, 0.1), abs=0.001)
+
+
+@given(uint64)
+def test_what_has_no_probability_never_happens(bits):
+    assert happens(np.array([bits], np.uint64), 0.0).tolist() == [False]
+
+
+@given(uint64)
+def test_what_is_certain_always_happens(bits):
+    assert happens(np.array([bits], np.uint64), 1.0).tolist() == [True]
+
+
+@pytest.mark.parametrize("probability", [0.005, 0.1, 0.5, 0.9])
+def test_an_event_happens_as_often_as_its_probability_says(probability):
+    bits = draws(np.array([7], np.uint64), np.arange(1_000_000))
+    assert happens(bits, probability).mean() == pytest.approx(probability, abs=0.0015)
+
+
+@given(uint64, st.floats(0, 1))
+def test_happens_compares_the_high_half_with_the_threshold(bits, probability):
+    assert happens(np.array([bits], np.uint64), probability)[0] == (
+        bits >> 32 < threshold(probability)
+    )
+
+
+def test_consecutive_counters_of_a_key_are_not_correlated():
+    bits = draws(np.array([7], np.uint64), np.arange(100_001))
+    uniform = bits / 2.0**64
+    correlation = np.corrcoef(uniform[:-1], uniform[1:])[0, 1]
+    assert correlation == pytest.approx(0, abs=0.01)

@@ -1,0 +1,34 @@
+import subprocess
+import sys
+
+import pytest
+
+# Pages that had to be provided anew for 40 arrays of 8 MB, one after the other.
+PROGRAM = """
+import resource, sys
+import numpy as np
+from pipeline.core.memory import keep_freed_memory
+if sys.argv[1] == "keep":
+    keep_freed_memory()
+for number in range(41):
+    if number == 1:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    first = np.ones(1 << 20)
+    second = np.ones(1 << 20)
+    del first, second
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def page_faults(mode):
+    command = [sys.executable, "-c", PROGRAM, mode]
+    environment = {"NUMPY_MADVISE_HUGEPAGE": "0"}
+    run = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment
+    )
+    return int(run.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc is asked, elsewhere not")
+def test_freed_memory_is_used_again_without_new_pages():
+    assert page_faults("keep") < 2048 < page_faults("let go")

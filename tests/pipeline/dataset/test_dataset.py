@@ -1,0 +1,211 @@
+import dataclasses
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from pipeline.dataset.dataset import make_manifest, write_dataset
+from pipeline.dataset.fingerprint import plan_dataset
+from pipeline.reading.counts import ReadingCounts
+from schemas.config import DataConfig
+from schemas.errors import AlbertError
+from schemas.layout import shard_file
+from schemas.manifest import ShardFile, read_manifest
+from schemas.manifest_check import feature_table
+
+CONFIG = DataConfig(
+    max_seq_length=128,
+    max_predictions_per_seq=19,
+    dupe_factor=2,
+    num_shards=2,
+    eval_fraction=0.1,
+).resolved(input_bytes=0)
+
+
+def input_file(name, *, kind="text", sha256="7e" * 32):
+    """A file as it describes itself."""
+    description = {
+        "name": name,
+        "kind": kind,
+        "format": "prose",
+        "language": "en",
+        "bytes": 12345,
+        "sha256": sha256,
+    }
+    return SimpleNamespace(describe=lambda: description)
+
+
+WIKI = input_file("wiki.xml", kind="wikipedia", sha256="aa" * 32)
+BOOK = input_file("book.txt", kind="books", sha256="bb" * 32)
+
+
+def plan(*files, config=CONFIG, **vocabulary):
+    vocabulary = {"vocab_sha256": "5e" * 32, "vocab_size": 30000} | vocabulary
+    return plan_dataset(config, list(files), **vocabulary)
+
+
+def copy_counts(*, examples):
+    """What a sidecar says of one copy; each example has 100 pieces, 15 masked."""
+    return {
+        "totals": {
+            "examples": examples,
+            "tokens": 100 * examples,
+            "masked": 15 * examples,
+            "masked_as_mask": 12 * examples,
+            "masked_kept": 2 * examples,
+            "masked_random": examples,
+            "swapped": examples // 2,
+        },
+        "spans": {"1": 6 * examples, "2": 3 * examples, "3": 2 * examples},
+        "lengths": {"96": examples},
+    }
+
+
+def sidecar(split, shard, *, examples, documents=1, dropped=()):
+    """A shard with these numbers of examples in its copies."""
+    return {
+        "split": split,
+        "shard": shard,
+        "documents": documents,
+        "dropped": dict(dropped),
+        "files": [
+            {
+                "name": shard_file(
+                    split, copy, shard=shard, num_shards=2 if split == "train" else 1
+                ),
+                "examples": count,
+                "bytes": 1000 * count,
+                "sha256": f"{shard}{copy}" * 32,
+            }
+            for copy, count in enumerate(examples)
+        ],
+        "copies": [copy_counts(examples=count) for count in examples],
+    }
+
+
+SIDECARS = [
+    sidecar(
+        "train", 1, examples=[6, 4], documents=3, dropped={"duplicate document": 2}
+    ),
+    sidecar("eval", 0, examples=[2]),
+    sidecar("train", 0, examples=[10, 12], documents=4),
+]
+READ = ReadingCounts(
+    documents=10, dropped=Counter({"redirect": 5, "duplicate document": 1})
+)
+
+
+@pytest.fixture
+def manifest():
+    return make_manifest(plan(WIKI, BOOK), SIDECARS, READ)
+
+
+def test_documents_and_copies_are_added_up_by_split(manifest):
+    assert manifest.splits == {
+        "train": {
+            "documents": 7,
+            "copies": [
+                {"examples": 16, "tokens": 1600, "masked_tokens": 240},
+                {"examples": 16, "tokens": 1600, "masked_tokens": 240},
+            ],
+        },
+        "eval": {
+            "documents": 1,
+            "copies": [{"examples": 2, "tokens": 200, "masked_tokens": 30}],
+        },
+    }
+
+
+def test_drop_counts_of_readers_and_shards_are_added_up_by_reason(manifest):
+    assert manifest.dropped == {"duplicate document": 3, "redirect": 5}
+
+
+def test_statistics_are_those_of_the_training_split(manifest):
+    assert manifest.statistics["masked_share"] == 0.15
+    assert manifest.statistics["length_histogram"] == {"96-127": 32}
+    assert manifest.statistics["ngram_shares"] == {
+        "1": 0.545455,
+        "2": 0.272727,
+        "3": 0.181818,
+    }
+
+
+def test_files_are_listed_by_name(manifest):
+    assert [file.name for file in manifest.shards] == [
+        "eval/copy-00/part-00000-of-00001.tfrecord",
+        "train/copy-00/part-00000-of-00002.tfrecord",
+        "train/copy-00/part-00001-of-00002.tfrecord",
+        "train/copy-01/part-00000-of-00002.tfrecord",
+        "train/copy-01/part-00001-of-00002.tfrecord",
+    ]
+    assert manifest.shards[0] == ShardFile(
+        name="eval/copy-00/part-00000-of-00001.tfrecord",
+        examples=2,
+        bytes=2000,
+        sha256="00" * 32,
+    )
+
+
+def test_the_order_of_sidecars_and_inputs_does_not_show(manifest):
+    assert make_manifest(plan(BOOK, WIKI), SIDECARS[::-1], READ) == manifest
+
+
+def test_the_vocabulary_is_named_by_hash_and_size(manifest):
+    assert manifest.vocabulary == {
+        "file": "spiece.model",
+        "sha256": "5e" * 32,
+        "size": 30000,
+    }
+
+
+def test_the_stored_features_are_listed_with_their_greatest_length(manifest):
+    lengths = {f["name"]: (f["dtype"], f["length"]) for f in manifest.features}
+    assert lengths == {
+        "input_ids": ("int64", 128),
+        "masked_lm_positions": ("int64", 19),
+        "masked_lm_ids": ("int64", 19),
+        "next_sentence_labels": ("int64", 1),
+    }
+
+
+def test_the_padded_layout_lists_all_eight_features():
+    config = dataclasses.replace(CONFIG, record_layout="padded")
+    assert len(feature_table(config)) == 8
+
+
+def test_without_held_out_documents_the_split_is_empty():
+    config = dataclasses.replace(CONFIG, eval_fraction=0.0)
+    manifest = make_manifest(plan(BOOK, config=config), SIDECARS[:1], READ)
+    assert manifest.splits["eval"] == {"documents": 0, "copies": []}
+
+
+def test_a_data_set_is_its_card_and_its_manifest(tmp_path, manifest):
+    write_dataset(plan(WIKI, BOOK), SIDECARS, READ, output=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "README.md",
+        "manifest.json",
+    ]
+    assert read_manifest(tmp_path) == manifest
+
+
+def test_the_manifest_is_written_last(tmp_path):
+    (tmp_path / "README.md").mkdir()
+    with pytest.raises(AlbertError, match="README"):
+        write_dataset(plan(WIKI, BOOK), SIDECARS, READ, output=tmp_path)
+    assert not (tmp_path / "manifest.json").exists()
+
+
+def test_inputs_without_a_document_are_one_sentence_with_the_reasons(tmp_path):
+    nothing = [sidecar("train", 0, examples=[0], dropped={"document of one word": 2})]
+    with pytest.raises(AlbertError) as caught:
+        write_dataset(
+            plan(BOOK),
+            nothing,
+            ReadingCounts(dropped=Counter(redirect=5)),
+            output=tmp_path,
+        )
+    assert str(caught.value) == (
+        "The inputs give no document to train on "
+        "(left out: 5 x redirect; 2 x document of one word)."
+    )
+    assert list(tmp_path.iterdir()) == []

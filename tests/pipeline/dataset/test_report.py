@@ -1,0 +1,187 @@
+"""What a report shows of a data set."""
+
+import dataclasses
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from pipeline.dataset.report import MAX_INPUTS, dataset_section, notes, plots
+from pipeline.dataset.verification import read_examples
+from schemas.layout import MANIFEST, TRAIN
+from schemas.manifest import read_manifest
+from tests.manifests import edit_manifest
+
+SAMPLE = [
+    {"input_ids": [2, 9, 3, 9, 3], "masked_lm_positions": [1], "masked_lm_ids": [9]},
+    {"input_ids": [2, 9, 3, 9, 3], "masked_lm_positions": [], "masked_lm_ids": []},
+    {"input_ids": [2, 4, 3, 4, 3], "masked_lm_positions": [1, 3], "masked_lm_ids": []},
+    {"input_ids": [2, 9, 3, 4, 3], "masked_lm_positions": [3], "masked_lm_ids": [9]},
+]
+
+
+@pytest.fixture(scope="module")
+def manifest(small):
+    return read_manifest(small / "data")
+
+
+def plot(manifest, title):
+    (found,) = (p for p in plots(manifest, SAMPLE) if p.title == title)
+    return found
+
+
+def with_statistics(manifest, **changes):
+    return dataclasses.replace(manifest, statistics=manifest.statistics | changes)
+
+
+def test_reading_a_data_set_needs_neither_beam_nor_tensorflow(small):
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from pipeline.dataset.report import dataset_section\n"
+        f"dataset_section(Path({str(small / 'data')!r}), title='data', examples=1)\n"
+        "print(sorted({'apache_beam', 'keras', 'tensorflow'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_facts_are_those_of_the_manifest(small, manifest):
+    section = dataset_section(small / "data", title="mine", examples=0)
+    train = manifest.splits[TRAIN]
+    facts = dict(section.facts)
+    assert (section.kind, section.title) == ("Data set", "mine")
+    assert (
+        facts["training examples"] == f"{sum(c['examples'] for c in train['copies']):,}"
+    )
+    assert facts["documents"] == f"{train['documents']:,}"
+    assert facts["copies of the text"] == "2"
+    assert facts["vocabulary"] == "400 pieces"
+    assert facts["longest example"] == "32 tokens"
+
+
+def test_the_last_lengths_end_where_examples_must(manifest):
+    histogram = {"0-31": 7, "32-63": 5}
+    lengths = plot(
+        with_statistics(manifest, length_histogram=histogram), "Length of the examples"
+    )
+    assert (lengths.labels, lengths.values) == (("0–31", "32"), (7, 5))
+
+
+def test_spans_stand_beside_what_the_paper_asks_for(manifest):
+    shares = {"1": 0.5, "3": 0.5}
+    spans = plot(
+        with_statistics(manifest, ngram_shares=shares), "Words masked together"
+    )
+    assert spans.labels == ("1", "2", "3")
+    assert spans.values == (0.5, 0.0, 0.5)
+    assert spans.wanted == pytest.approx((6 / 11, 3 / 11, 2 / 11))
+
+
+def test_masked_places_stand_beside_80_10_10(manifest):
+    places = plot(
+        with_statistics(
+            manifest, mask_token_share=0.7, kept_share=0.2, random_share=0.1
+        ),
+        "What stands at masked places",
+    )
+    assert places.labels == ("[MASK]", "kept", "another")
+    assert places.values == (0.7, 0.2, 0.1)
+    assert places.wanted == pytest.approx((0.8, 0.1, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("task", "labels"),
+    [("sop", ("in order", "swapped")), ("nsp", ("B follows A", "B is from elsewhere"))],
+)
+def test_labels_are_named_by_the_sentence_task(manifest, task, labels):
+    config = dataclasses.replace(manifest.config, sentence_task=task)
+    shown = plot(
+        with_statistics(
+            dataclasses.replace(manifest, config=config), label_1_share=0.25
+        ),
+        "Label of the sentence task",
+    )
+    assert (shown.labels, shown.values) == (labels, (0.75, 0.25))
+
+
+def test_single_segments_have_no_label_to_show(manifest):
+    config = dataclasses.replace(manifest.config, sentence_task="none")
+    titles = [
+        p.title for p in plots(dataclasses.replace(manifest, config=config), SAMPLE)
+    ]
+    assert "Label of the sentence task" not in titles
+
+
+def test_masked_pieces_are_counted_by_example(manifest):
+    masked = plot(manifest, "Masked tokens in an example")
+    assert (masked.labels, masked.values) == (("0", "1", "2"), (1, 2, 1))
+
+
+def test_many_numbers_of_masked_pieces_are_put_in_classes(manifest):
+    sample = [
+        {"input_ids": [], "masked_lm_positions": range(n)} for n in (0, 1, 2, 76, 77)
+    ]
+    masked = next(
+        p for p in plots(manifest, sample) if p.title == "Masked tokens in an example"
+    )
+    assert len(masked.labels) == 39
+    assert (masked.labels[0], masked.values[0]) == ("0–1", 2)
+    assert (masked.labels[1], masked.values[1]) == ("2–3", 1)
+    assert (masked.labels[-1], masked.values[-1]) == ("76–77", 2)
+
+
+def test_sources_are_added_up_by_how_they_are_read(manifest):
+    book = {"kind": "books", "format": "book", "language": "en", "bytes": 1_500_000}
+    dump = {"kind": "wikipedia", "format": "mediawiki", "language": "lv"}
+    inputs = (book, dump | {"bytes": 2_000_000}, book)
+    sources = plot(dataclasses.replace(manifest, inputs=inputs), "Sources")
+    assert sources.labels == (
+        "books: book (en), 2 files",
+        "wikipedia: mediawiki (lv), 1 file",
+    )
+    assert sources.values == (3.0, 2.0)
+
+
+def test_what_is_left_out_is_ranked(manifest):
+    dropped = {"no text": 2, "redirect": 30}
+    left_out = plot(
+        dataclasses.replace(manifest, dropped=dropped), "Left out, by reason"
+    )
+    assert left_out.labels == ("redirect", "no text")
+    assert left_out.values == (30, 2)
+
+
+def test_many_inputs_are_added_up_from_the_smallest(small, tmp_path, manifest):
+    source = {"kind": "text", "format": "prose", "language": "en", "sha256": "f" * 64}
+    inputs = tuple(
+        source | {"name": f"{size}.txt", "bytes": size}
+        for size in range(1, MAX_INPUTS + 3)
+    )
+    data = shutil.copytree(small / "data", tmp_path / "data")
+    edit_manifest(data / MANIFEST, lambda values: values.update(inputs=inputs))
+    tables = dataset_section(data, title="data", examples=0).tables
+    (table,) = (t for t in tables if t.title == f"Input files ({MAX_INPUTS + 2})")
+    assert len(table.rows) == MAX_INPUTS + 1
+    assert table.rows[0] == ("102.txt", "prose", "en", 102, "ffffffffffff")
+    assert table.rows[-1] == ("and 2 smaller files", "", "", 3, "")
+
+
+def test_the_examples_are_the_first_records(small, manifest):
+    examples = dataset_section(small / "data", title="data", examples=3).examples
+    records = list(read_examples(small / "data", manifest, split=TRAIN, copy=0))[:3]
+    assert len(examples) == 3
+    for example, record in zip(examples, records, strict=True):
+        masked = [
+            piece for segment in example.segments for piece in segment if piece.original
+        ]
+        assert len(masked) == len(record["masked_lm_ids"])
+
+
+def test_a_report_claims_that_all_is_there_only_where_it_is(manifest):
+    claim = "Nothing of the text was left out."
+    for dropped, changed, is_claimed in (({}, {}, True), ({"x": 1}, {}, False)):
+        described = dataclasses.replace(manifest, dropped=dropped, changed=changed)
+        assert (claim in notes(described)) == is_claimed

@@ -1,0 +1,518 @@
+import hashlib
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.core.documents import ShardDocument
+from pipeline.core.draws import hash_key
+from pipeline.dataset import tokenization
+from pipeline.dataset.shard_plan import Shard
+from pipeline.dataset.shards import distinct, make_records, write_shard
+from pipeline.dataset.statistics import Counts, realised
+from pipeline.dataset.tokenization import tokenize
+from pipeline.examples import examples
+from pipeline.examples.sequences import pack_copies
+from schemas.config import DataConfig
+from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
+from tests.random_documents import max_seq_lengths, shares
+
+SMALL = DataConfig(max_seq_length=64).resolved(input_bytes=0)
+TRAIN = Shard(split="train", index=0, num_shards=1, copies=2)
+
+words = st.sampled_from(
+    ["the", "statement", "is", "evaluated", "(", "x", "1984", "привет", "日本語", "ก"]
+)
+nasty_words = words | st.sampled_from(["z" * 600, "x1" * 200, "☃", "\u0301"])
+text_sentences = st.lists(words | nasty_words, max_size=12).map(" ".join)
+texts = st.lists(text_sentences, min_size=1, max_size=6).map("\n".join)
+text_documents = st.lists(texts, min_size=1, max_size=3).map(
+    lambda batch: [document(text) for text in batch]
+)
+
+
+def document(text):
+    """A document whose id follows from its text."""
+    return ShardDocument(hashlib.blake2b(text.encode(), digest_size=16).digest(), text)
+
+
+def files_of(documents, output, *, tokenizer, config=SMALL, shard=TRAIN):
+    """The sidecar of a shard, and the bytes of its files."""
+    sidecar = write_shard(
+        documents, shard, tokenizer=tokenizer, config=config, output=output
+    )
+    return sidecar, [(output / file["name"]).read_bytes() for file in sidecar["files"]]
+
+
+def parse(record):
+    """The features of a record, and its pieces before masking."""
+    features = tf.train.Example.FromString(record).features.feature
+    row = {name: list(value.int64_list.value) for name, value in features.items()}
+    row["restored"] = list(row["input_ids"])
+    for position, label in zip(
+        row["masked_lm_positions"], row["masked_lm_ids"], strict=True
+    ):
+        row["restored"][position] = label
+    return row
+
+
+def segments(row):
+    """The two segments of a row as written."""
+    ids = row["restored"]
+    middle = ids.index(SEP_ID)
+    return ids[1:middle], ids[middle + 1 : -1]
+
+
+def segments_in_order(row):
+    """The text of both segments, un-swapped."""
+    first, second = segments(row)
+    return second + first if row["next_sentence_labels"] == [1] else first + second
+
+
+def copies_of(documents, *, tokenizer, config, copies=2):
+    """For each copy its sequences, rows and counts; and the pieces of the shard."""
+    pieces = tokenize(distinct(documents)[0], tokenizer=tokenizer, config=config)
+    result = []
+    for sequences in pack_copies(pieces, copies=copies, config=config):
+        rows, counts = [], Counts()
+        for records, batch_counts in make_records(
+            sequences, pieces, vocab_size=tokenizer.vocab_size, config=config
+        ):
+            rows += map(parse, records)
+            counts.add(batch_counts)
+        result.append((sequences, rows, counts))
+    return pieces, result
+
+
+def masked_words(row, tokenizer):
+    """For each word of a row, which of its pieces are masked."""
+    masked = set(row["masked_lm_positions"])
+    words = []
+    behind_special = True
+    for place, piece in enumerate(row["restored"]):
+        is_special = piece in (CLS_ID, SEP_ID)
+        if is_special or behind_special or tokenizer.word_starts[piece]:
+            words.append([])
+        words[-1].append(place in masked)
+        behind_special = is_special
+    return words
+
+
+def settings_of(*tasks):
+    return st.builds(
+        lambda task, length, short, seed: DataConfig(
+            sentence_task=task, max_seq_length=length, short_seq_prob=short, seed=seed
+        ).resolved(input_bytes=0),
+        st.sampled_from(tasks),
+        max_seq_lengths,
+        shares,
+        st.integers(0, 5),
+    )
+
+
+any_settings = settings_of("sop", "nsp", "none")
+
+
+def documents_of_two_words(documents, config, tokenizer):
+    """The key of each document of two or more words, with its pieces."""
+    source = {}
+    for one in documents:
+        sentences = tokenizer.encode(one.text.split("\n"))
+        pieces = [piece for sentence in sentences for piece in sentence]
+        if np.count_nonzero(tokenizer.word_starts[pieces]) > 1:
+            source[hash_key(str(config.seed).encode(), one.id)] = pieces
+    return source
+
+
+def in_order(sequences, rows, pieces):
+    """The key of the document of each row, and the row, as they stand in the text."""
+    for place in np.argsort(sequences.start, kind="stable"):
+        yield pieces.document_keys[sequences.document[place]], rows[place]
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=settings_of("sop"))
+def test_unswapped_a_copy_is_every_document_piece_by_piece(
+    documents, config, tokenizer
+):
+    pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    source = documents_of_two_words(documents, config, tokenizer)
+    for sequences, rows, _ in copies:
+        found = defaultdict(list)
+        for key, row in in_order(sequences, rows, pieces):
+            found[key] += segments_in_order(row)
+        assert {key: found[key] for key in source} == source
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=settings_of("none"))
+def test_without_a_sentence_task_a_copy_is_every_document_piece_by_piece(
+    documents, config, tokenizer
+):
+    pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    source = documents_of_two_words(documents, config, tokenizer)
+    for sequences, rows, _ in copies:
+        found = defaultdict(list)
+        for key, row in in_order(sequences, rows, pieces):
+            found[key] += row["restored"][1:-1]
+            assert row["next_sentence_labels"] == [0]
+        assert {key: found[key] for key in source} == source
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=settings_of("nsp"))
+def test_what_follows_of_a_next_sentence_copy_is_every_document_piece_by_piece(
+    documents, config, tokenizer
+):
+    pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    source = documents_of_two_words(documents, config, tokenizer)
+    for sequences, rows, _ in copies:
+        found = defaultdict(list)
+        for key, row in in_order(sequences, rows, pieces):
+            first, second = segments(row)
+            found[key] += (
+                first if row["next_sentence_labels"] == [1] else first + second
+            )
+        assert {key: found[key] for key in source} == source
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=settings_of("nsp"))
+def test_what_does_not_follow_is_text_of_another_document(documents, config, tokenizer):
+    pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    encoded = {
+        key: "".join(map(chr, pieces.ids[start:end]))
+        for key, start, end in zip(
+            pieces.document_keys,
+            pieces.document_starts[:-1],
+            pieces.document_starts[1:],
+            strict=True,
+        )
+    }
+    for sequences, rows, _ in copies:
+        for own, row in in_order(sequences, rows, pieces):
+            if row["next_sentence_labels"] == [1]:
+                text = "".join(map(chr, segments(row)[1]))
+                others = [encoded[key] for key in encoded if key != own]
+                assert any(text in other for other in others)
+
+
+def test_of_next_sentence_pairs_half_do_not_follow(topics, tokenizer):
+    config = DataConfig(max_seq_length=64, sentence_task="nsp").resolved(input_bytes=0)
+    _, copies = copies_of(topics, tokenizer=tokenizer, config=config, copies=5)
+    labels = [row["next_sentence_labels"] for _, rows, _ in copies for row in rows]
+    assert np.mean(labels) == pytest.approx(0.5, abs=0.01)
+
+
+def test_where_there_is_no_other_document_every_pair_follows(topics, tokenizer):
+    config = DataConfig(max_seq_length=64, sentence_task="nsp").resolved(input_bytes=0)
+    _, ((_, rows, _),) = copies_of(
+        topics[:1], tokenizer=tokenizer, config=config, copies=1
+    )
+    assert {tuple(row["next_sentence_labels"]) for row in rows} == {(0,)}
+
+
+@pytest.mark.parametrize("task", ["sop", "nsp", "none"])
+def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
+    config = DataConfig(max_seq_length=64, sentence_task=task).resolved(input_bytes=0)
+    documents, _ = distinct(topics)
+    pieces = tokenize(documents, tokenizer=tokenizer, config=config)
+    (sequences,) = pack_copies(pieces, copies=1, config=config)
+    assert sequences.is_end.sum() == len(documents)
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=any_settings)
+def test_no_row_exceeds_the_maximum_and_every_segment_has_text(
+    documents, config, tokenizer
+):
+    _, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    for _, rows, _ in copies:
+        for row in rows:
+            ids = row["restored"]
+            special = [i for i, piece in enumerate(ids) if piece in (CLS_ID, SEP_ID)]
+            assert len(ids) <= config.max_seq_length
+            assert len(special) == config.num_special_tokens
+            assert (special[0], special[-1]) == (0, len(ids) - 1)
+            assert min(np.diff(special)) > 1
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=any_settings)
+def test_whole_words_are_masked_within_the_budget(documents, config, tokenizer):
+    _, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    for _, rows, _ in copies:
+        for row in rows:
+            positions = row["masked_lm_positions"]
+            assert positions == sorted(set(positions))
+            assert len(positions) <= config.max_predictions_per_seq
+            assert all(piece >= FIRST_ORDINARY_ID for piece in row["masked_lm_ids"])
+            assert all(len(set(word)) == 1 for word in masked_words(row, tokenizer))
+
+
+@settings(max_examples=25)
+@given(documents=text_documents, config=any_settings)
+def test_spans_recounted_from_the_records_are_those_counted(
+    documents, config, tokenizer
+):
+    _, copies = copies_of(documents, tokenizer=tokenizer, config=config)
+    for _, rows, counts in copies:
+        recounted = Counter()
+        for row in rows:
+            words = masked_words(row, tokenizer)
+            marks = "".join("x" if word[0] else " " for word in words)
+            recounted.update(map(len, marks.split()))
+        assert recounted == counts.spans
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(documents=text_documents, data=st.data())
+def test_neither_order_nor_duplicates_of_documents_show_in_the_files(
+    documents, data, tokenizer, tmp_path
+):
+    again = data.draw(st.permutations(documents + documents[:2]))
+    _, files = files_of(documents, tmp_path, tokenizer=tokenizer)
+    _, files_again = files_of(again, tmp_path, tokenizer=tokenizer)
+    assert files_again == files
+
+
+def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_path):
+    parts = [
+        ShardDocument(bytes(15) + bytes([n]), f"It is the statement {n}.", n == 0)
+        for n in range(3)
+    ]
+    (other,) = [document("The statement is evaluated.")]
+    first, second = (
+        files_of(
+            documents,
+            tmp_path,
+            tokenizer=tokenizer,
+            shard=Shard(split="train", index=index, num_shards=2, copies=1),
+        )[0]
+        for index, documents in enumerate(([parts[1], other], [parts[0], parts[2]]))
+    )
+    assert (first["documents"], second["documents"]) == (1, 1)
+
+
+def test_a_long_document_given_twice_is_one_duplicate():
+    parts = [ShardDocument(bytes(15) + bytes([n]), "x", n == 0) for n in range(3)]
+    assert distinct(parts + parts) == (parts, 1)
+
+
+def test_of_two_segmentations_of_the_same_text_the_order_does_not_decide(
+    tokenizer, tmp_path
+):
+    one = ShardDocument(bytes(16), "The statement is evaluated.\nThen it ends.")
+    other = ShardDocument(bytes(16), "The statement is evaluated. Then it ends.")
+    _, files = files_of([one, other], tmp_path, tokenizer=tokenizer)
+    _, files_again = files_of([other, one], tmp_path, tokenizer=tokenizer)
+    assert files_again == files
+
+
+@pytest.mark.parametrize("batch_rows", [1, 7])
+def test_the_size_of_a_batch_does_not_show_in_the_files(
+    batch_rows, tokenizer, topics, tmp_path, monkeypatch
+):
+    expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
+    monkeypatch.setattr(examples, "BATCH_ROWS", batch_rows)
+    assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
+
+
+@pytest.mark.parametrize("encode_sentences", [1, 7])
+def test_how_many_sentences_are_encoded_together_does_not_show_in_the_files(
+    encode_sentences, tokenizer, topics, tmp_path, monkeypatch
+):
+    expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
+    monkeypatch.setattr(tokenization, "ENCODE_SENTENCES", encode_sentences)
+    assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
+
+
+def test_a_document_gives_the_same_rows_in_any_company(tokenizer, topics, tmp_path):
+    def records(documents):
+        _, files = files_of(documents, tmp_path, tokenizer=tokenizer)
+        (tmp_path / "file").write_bytes(files[0])
+        return list(tf.data.TFRecordDataset(str(tmp_path / "file")).as_numpy_iterator())
+
+    alone = records(topics[:1])
+    together = records(topics[:5])
+    assert [record for record in together if record in set(alone)] == alone
+
+
+def test_copies_differ(tokenizer, topics, tmp_path):
+    _, (first, second) = files_of(topics[:3], tmp_path, tokenizer=tokenizer)
+    assert first != second
+
+
+def test_another_seed_gives_other_rows(tokenizer, topics, tmp_path):
+    other = DataConfig(max_seq_length=64, seed=1).resolved(input_bytes=0)
+    _, files = files_of(topics[:3], tmp_path, tokenizer=tokenizer)
+    _, other_files = files_of(topics[:3], tmp_path, tokenizer=tokenizer, config=other)
+    assert files != other_files
+
+
+def test_a_sidecar_describes_its_shard(tokenizer, tmp_path):
+    documents = [
+        document("The statement is evaluated.\nThen it ends."),
+        document("The statement is evaluated.\nThen it ends."),
+        document("the"),
+        document("\n\u0301\n"),
+    ]
+    shard = Shard(split="eval", index=1, num_shards=3, copies=1)
+    config = DataConfig(max_seq_length=64, short_seq_prob=0.0).resolved(input_bytes=0)
+    sidecar, (content,) = files_of(
+        documents, tmp_path, tokenizer=tokenizer, config=config, shard=shard
+    )
+    (counts,) = sidecar.pop("copies")
+    assert sidecar == {
+        "split": "eval",
+        "shard": 1,
+        "documents": 1,
+        "dropped": {
+            "duplicate document": 1,
+            "document without text": 1,
+            "document of one word": 1,
+        },
+        "files": [
+            {
+                "name": "eval/copy-00/part-00001-of-00003.tfrecord",
+                "examples": 1,
+                "bytes": len(content),
+                "sha256": hashlib.sha256(content).hexdigest(),
+            }
+        ],
+    }
+    assert counts["totals"]["examples"] == counts["totals"]["document_ends"] == 1
+
+
+def test_a_shard_without_documents_has_empty_files(tokenizer, tmp_path):
+    sidecar, files = files_of([], tmp_path, tokenizer=tokenizer)
+    assert files == [b"", b""]
+    assert sidecar == {
+        "split": "train",
+        "shard": 0,
+        "documents": 0,
+        "dropped": {},
+        "files": [
+            {
+                "name": f"train/copy-0{copy}/part-00000-of-00001.tfrecord",
+                "examples": 0,
+                "bytes": 0,
+                "sha256": hashlib.sha256(b"").hexdigest(),
+            }
+            for copy in (0, 1)
+        ],
+        "copies": [{"totals": {}, "spans": {}, "lengths": {}}] * 2,
+    }
+
+
+CONFIG_512 = DataConfig(dupe_factor=40).resolved(input_bytes=0)
+
+
+@pytest.fixture(scope="module")
+def corpus(topics, tokenizer, tmp_path_factory):
+    """40 copies of the language reference at 512 pieces: what a reader finds there."""
+    output = tmp_path_factory.mktemp("corpus")
+    shard = Shard(split="train", index=0, num_shards=1, copies=40)
+    sidecar = write_shard(
+        topics, shard, tokenizer=tokenizer, config=CONFIG_512, output=output
+    )
+    counts = Counts()
+    for copy in sidecar["copies"]:
+        counts.add(Counts.from_dict(copy))
+    files = [str(output / file["name"]) for file in sidecar["files"]]
+    (records,) = tf.data.TFRecordDataset(files).batch(1_000_000)
+    ragged = {
+        name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
+        for name in ("input_ids", "masked_lm_positions", "masked_lm_ids")
+    }
+    labels = {"next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64)}
+    rows = tf.io.parse_example(records, ragged | labels)
+    starts = rows["input_ids"].row_starts().numpy()
+    owners = rows["masked_lm_positions"].value_rowids().numpy()
+    return {
+        "counts": counts,
+        "ids": rows["input_ids"].flat_values.numpy(),
+        "starts": starts,
+        "masked": starts[owners] + rows["masked_lm_positions"].flat_values.numpy(),
+        "originals": rows["masked_lm_ids"].flat_values.numpy(),
+        "labels": rows["next_sentence_labels"].numpy().ravel(),
+    }
+
+
+def recounted_spans(corpus, tokenizer):
+    """The masked spans in the files by their number of words."""
+    restored = corpus["ids"].copy()
+    restored[corpus["masked"]] = corpus["originals"]
+    is_special = np.isin(restored, (CLS_ID, SEP_ID))
+    starts_word = tokenizer.word_starts[restored] | is_special
+    starts_word[1:] |= is_special[:-1]
+    masked = corpus["masked"]
+    span = np.cumsum(np.diff(masked, prepend=-2) > 1) - 1
+    return np.bincount(np.bincount(span, weights=starts_word[masked]).astype(int))
+
+
+def test_spans_recounted_from_the_files_are_those_of_the_sidecar(corpus, tokenizer):
+    spans = recounted_spans(corpus, tokenizer)
+    assert dict(enumerate(spans)) == {0: 0, **corpus["counts"].spans}
+
+
+def test_span_lengths_in_the_files_are_those_of_the_paper(corpus, tokenizer):
+    spans = recounted_spans(corpus, tokenizer)
+    assert spans.sum() > 100_000
+    expected = np.array([6, 3, 2]) / 11
+    assert spans[1:] / spans.sum() == pytest.approx(expected, rel=0.01)
+
+
+def test_15_percent_of_the_pieces_in_the_files_are_masked(corpus):
+    share = len(corpus["masked"]) / len(corpus["ids"])
+    assert share == pytest.approx(0.15, abs=0.002)
+
+
+def test_masked_pieces_in_the_files_are_80_10_10_percent_mask_kept_random(corpus):
+    now = corpus["ids"][corpus["masked"]]
+    is_mask = now == MASK_ID
+    is_kept = now == corpus["originals"]
+    shares = [is_mask.mean(), is_kept.mean(), (~is_mask & ~is_kept).mean()]
+    assert shares == pytest.approx([0.8, 0.1, 0.1], abs=0.005)
+
+
+def test_random_pieces_in_the_files_are_ordinary_ones(corpus, tokenizer):
+    now = corpus["ids"][corpus["masked"]]
+    is_random = (now != MASK_ID) & (now != corpus["originals"])
+    assert now[is_random].min() >= FIRST_ORDINARY_ID
+    assert now[is_random].max() < tokenizer.vocab_size
+
+
+def test_half_of_the_pairs_in_the_files_are_swapped(corpus):
+    assert corpus["labels"].mean() == pytest.approx(0.5, abs=0.01)
+
+
+def test_10_percent_of_the_sequences_drew_a_short_target(corpus):
+    statistics = realised(corpus["counts"], CONFIG_512)
+    assert statistics["short_share"] == pytest.approx(0.1, abs=0.005)
+
+
+def test_full_sequences_are_full_up_to_half_a_sentence_or_so(corpus):
+    assert realised(corpus["counts"], CONFIG_512)["fill"] >= 0.93
+
+
+def test_the_last_pieces_of_both_segments_do_not_tell_which_pairs_are_swapped(corpus):
+    ids = corpus["ids"].copy()
+    ids[corpus["masked"]] = corpus["originals"]
+    separators = np.flatnonzero(ids == SEP_ID).reshape(-1, 2)
+    first, second = ids[separators - 1].T
+    # What a sentence ends with most often stands last in segments that are whole.
+    full_stop = np.bincount(np.concatenate([first, second])).argmax()
+    tells = (first == full_stop) != (second == full_stop)
+    right = (second == full_stop)[tells] == corpus["labels"][tells]
+    accuracy = (right.sum() + 0.5 * np.sum(~tells)) / len(tells)
+    assert accuracy == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_files_of_a_shard_are_shuffled(corpus):
+    lengths = np.diff(corpus["starts"])
+    correlation = np.corrcoef(lengths[:-1], lengths[1:])[0, 1]
+    assert correlation == pytest.approx(0, abs=0.03)

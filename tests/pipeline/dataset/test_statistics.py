@@ -1,0 +1,212 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.dataset.statistics import Counts, count_batch, realised, share
+from pipeline.examples.examples import ExampleBatch
+from pipeline.examples.masking import Masked
+from pipeline.examples.pairs import Pairs, Rows
+from pipeline.examples.sequences import Sequences
+from schemas.config import DataConfig
+from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID, UNK_ID
+
+CONFIG = DataConfig(max_seq_length=128)
+
+tallies = st.integers(1, 10**9)
+counts = st.builds(
+    Counts,
+    totals=st.dictionaries(st.sampled_from(["examples", "masked"]), tallies).map(
+        Counter
+    ),
+    spans=st.dictionaries(st.integers(1, 10), tallies).map(Counter),
+    lengths=st.dictionaries(st.integers(0, 16).map(lambda n: 32 * n), tallies).map(
+        Counter
+    ),
+)
+
+
+def sequences_of(is_short, *, is_end):
+    """Sequences of which only this is counted."""
+    nothing = np.zeros(len(is_short), np.int64)
+    return Sequences(
+        document=nothing,
+        start=nothing,
+        end=nothing,
+        is_put_back=nothing.astype(bool),
+        is_short=is_short,
+        is_end=is_end,
+        keys=nothing.astype(np.uint64),
+    )
+
+
+def test_a_batch_is_counted():
+    # [CLS] 10 11 [SEP] 12 [SEP] in order, and [CLS] 13 [SEP] <unk> [SEP] swapped.
+    rows = Rows(
+        ids=np.array(
+            [CLS_ID, 10, 11, SEP_ID, 12, SEP_ID, CLS_ID, 13, SEP_ID, UNK_ID, SEP_ID],
+            np.int32,
+        ),
+        offsets=np.array([0, 6, 11]),
+        word_starts=np.ones(11, bool),
+    )
+    masked_ids = rows.ids.copy()
+    masked_ids[1] = MASK_ID
+    masked = Masked(
+        ids=masked_ids,
+        positions=np.array([1, 2]),
+        labels=np.array([10, 11], np.int32),
+        offsets=np.array([0, 2, 2]),
+        spans_of_length=np.array([0, 0, 1, 0]),
+        replaced=np.array([1, 1, 0]),
+    )
+    zeros = np.zeros(2, np.int64)
+    pairs = Pairs(zeros, zeros, zeros, zeros, np.array([0, 1]), np.zeros(2, np.uint64))
+    sequences = sequences_of(np.array([0, 1]), is_end=np.array([0, 1]))
+    batch = count_batch(ExampleBatch(sequences, pairs, rows, masked))
+    assert batch.to_dict() == {
+        "totals": {
+            "document_ends": 1,
+            "examples": 2,
+            "full": 1,
+            "full_tokens": 6,
+            "masked": 2,
+            "masked_as_mask": 1,
+            "masked_kept": 1,
+            "short": 1,
+            "swapped": 1,
+            "tokens": 11,
+            "unknown": 1,
+            "unmasked_examples": 1,
+        },
+        "spans": {"2": 1},
+        "lengths": {"0": 2},
+    }
+
+
+def test_lengths_are_counted_in_bars_of_32_pieces():
+    lengths = np.array([31, 32, 63, 64, 512])
+    rows = Rows(
+        ids=np.full(lengths.sum(), 10, np.int32),
+        offsets=np.append(0, np.cumsum(lengths)),
+        word_starts=np.ones(lengths.sum(), bool),
+    )
+    nothing = np.zeros(0, np.int64)
+    masked = Masked(
+        ids=rows.ids,
+        positions=nothing,
+        labels=nothing.astype(np.int32),
+        offsets=np.zeros(6, np.int64),
+        spans_of_length=np.zeros(4, np.int64),
+        replaced=np.zeros(3, np.int64),
+    )
+    zeros = np.zeros(5, np.int64)
+    pairs = Pairs(zeros, zeros, zeros, zeros, zeros, np.zeros(5, np.uint64))
+    sequences = sequences_of(zeros, is_end=zeros)
+    batch = count_batch(ExampleBatch(sequences, pairs, rows, masked))
+    assert batch.lengths == {0: 1, 32: 2, 64: 1, 512: 1}
+
+
+def test_counts_become_the_shares_of_the_manifest():
+    total = Counts(
+        totals=Counter(
+            examples=10,
+            tokens=1000,
+            unknown=5,
+            masked=150,
+            masked_as_mask=120,
+            masked_kept=14,
+            masked_random=16,
+            unmasked_examples=1,
+            swapped=4,
+            short=2,
+            document_ends=3,
+            full=5,
+            full_tokens=640,
+        ),
+        spans=Counter({1: 60, 2: 25, 3: 15}),
+        lengths=Counter({64: 4, 32: 1, 96: 5}),
+    )
+    assert realised(total, CONFIG) == {
+        "short_share": 0.2,
+        "document_end_share": 0.3,
+        "fill": 1.0,
+        "masked_share": 0.15,
+        "mask_token_share": 0.8,
+        "kept_share": 0.093333,
+        "random_share": 0.106667,
+        "unmasked_examples": 1,
+        "pairs_without_other_document": 0,
+        "label_1_share": 0.4,
+        "unknown_share": 0.005,
+        "mean_length": 100.0,
+        "ngram_shares": {"1": 0.6, "2": 0.25, "3": 0.15},
+        "length_histogram": {"32-63": 1, "64-95": 4, "96-127": 5},
+    }
+
+
+def test_fill_leaves_the_special_pieces_out():
+    total = Counts(totals=Counter(full=2, full_tokens=128 + 66))
+    assert realised(total, CONFIG)["fill"] == pytest.approx((125 + 63) / (2 * 125))
+
+
+def test_without_a_sentence_task_there_are_two_special_pieces():
+    config = DataConfig(max_seq_length=128, sentence_task="none")
+    total = Counts(totals=Counter(full=2, full_tokens=128 + 65))
+    assert realised(total, config)["fill"] == pytest.approx((126 + 63) / (2 * 126))
+
+
+def test_without_examples_every_share_is_0():
+    assert realised(Counts(), CONFIG) == {
+        "short_share": 0.0,
+        "document_end_share": 0.0,
+        "fill": 0.0,
+        "masked_share": 0.0,
+        "mask_token_share": 0.0,
+        "kept_share": 0.0,
+        "random_share": 0.0,
+        "unmasked_examples": 0,
+        "pairs_without_other_document": 0,
+        "label_1_share": 0.0,
+        "unknown_share": 0.0,
+        "mean_length": 0.0,
+        "ngram_shares": {},
+        "length_histogram": {},
+    }
+
+
+@given(counts)
+def test_counts_survive_json(one):
+    assert Counts.from_dict(one.to_dict()) == one
+
+
+@given(counts, counts)
+def test_the_order_of_adding_does_not_matter(one, other):
+    forth, back = Counts(), Counts()
+    for part in (one, other):
+        forth.add(part)
+    for part in (other, one):
+        back.add(part)
+    assert forth.to_dict() == back.to_dict()
+
+
+@given(counts)
+def test_added_to_itself_every_count_doubles(one):
+    total = Counts()
+    total.add(one)
+    total.add(one)
+    assert total.totals == {name: 2 * n for name, n in one.totals.items()}
+    assert total.spans == {name: 2 * n for name, n in one.spans.items()}
+    assert total.lengths == {name: 2 * n for name, n in one.lengths.items()}
+
+
+def test_keys_of_counts_are_in_order():
+    one = Counts(spans=Counter({10: 1, 2: 1}), lengths=Counter({128: 1, 64: 1}))
+    assert list(one.to_dict()["spans"]) == ["2", "10"]
+    assert list(one.to_dict()["lengths"]) == ["64", "128"]
+
+
+def test_a_share_of_nothing_is_0():
+    assert share(0, 0) == 0.0

@@ -1,0 +1,167 @@
+"""A data set is whole, or it is said what is not."""
+
+import contextlib
+import hashlib
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cli.support import console
+from pipeline.dataset.data_card import data_card
+from pipeline.dataset.report import dataset_section
+from pipeline.dataset.verification import read_examples, verify
+from pipeline.records.tfrecord import RecordWriter, read_frames
+from schemas.errors import AlbertError
+from schemas.manifest import read_manifest
+from schemas.manifest_check import fingerprint_of
+from tests.commands import attempt, make_data
+from tests.manifests import edit_manifest, places
+
+
+def problems(data: Path) -> list[str]:
+    return list(verify(data, read_manifest(data)))
+
+
+def test_every_kind_of_damage_to_the_files_is_found(small, tmp_path):
+    make_data(small, output=tmp_path / "d")
+    shards = [s for s in read_manifest(tmp_path / "d").shards if s.examples > 2]
+    first, second, third, fourth = shards[:4]
+    data = bytearray((tmp_path / "d" / first.name).read_bytes())
+    data[40] ^= 1
+    (tmp_path / "d" / first.name).write_bytes(data)
+    (tmp_path / "d" / second.name).unlink()
+    cut = (tmp_path / "d" / third.name).read_bytes()[:-5]
+    (tmp_path / "d" / third.name).write_bytes(cut)
+    with (tmp_path / "d" / fourth.name).open("ab") as file:
+        RecordWriter(file).write([b"one more"])
+    (tmp_path / "d/spiece.model").write_bytes(b"")
+    last = [frame.offset for frame in read_frames(io.BytesIO(cut))][-1]
+    assert problems(tmp_path / "d") == [
+        "spiece.model is not the vocabulary that the data was made with.",
+        f"{first.name} is not the file that the manifest describes.",
+        f"{first.name}: record 0, at byte 0, does not match its checksum.",
+        f"{second.name} is missing.",
+        f"{third.name} is not the file that the manifest describes.",
+        f"{third.name}: record {third.examples - 1}, at byte {last}, is cut off: the "
+        "file ends in it.",
+        f"{fourth.name} is not the file that the manifest describes.",
+        f"{fourth.name}: record {fourth.examples}, at byte {fourth.bytes}, is more "
+        f"than the {fourth.examples} that manifest.json promises.",
+    ]
+
+
+def test_reading_ends_at_the_first_corrupt_record(small, tmp_path):
+    make_data(small, output=tmp_path / "d")
+    manifest = read_manifest(tmp_path / "d")
+    name = next(s.name for s in manifest.shard_files("train", 0) if s.examples)
+    (tmp_path / "d" / name).write_bytes(b"")
+    with pytest.raises(AlbertError) as caught:
+        list(read_examples(tmp_path / "d", manifest, split="train", copy=0))
+    assert str(caught.value).startswith(
+        f"{tmp_path}/d/{name}: record 0, at byte 0, cannot be found"
+    )
+
+
+def test_progress_reaches_the_bytes_of_all_shards(small):
+    manifest = read_manifest(small / "data")
+    seen = []
+    assert list(verify(small / "data", manifest, progress=seen.append)) == []
+    assert len(seen) == len(manifest.shards)
+    assert seen[-1] == sum(shard.bytes for shard in manifest.shards)
+
+
+def test_a_vocabulary_of_another_size_than_the_manifest_says_is_found(small, tmp_path):
+    data = shutil.copytree(small / "data", tmp_path / "data")
+    edit_manifest(
+        data / "manifest.json", lambda values: values["vocabulary"].update(size=500)
+    )
+    problem = "spiece.model has 400 pieces, and manifest.json says 500."
+    assert problems(data) == [problem]
+    for command in (
+        ("inspect", data),
+        ("report", data, "--output", tmp_path / "r.html"),
+    ):
+        assert attempt(*command) == (1, f"Error: {data} is damaged: {problem}\n")
+
+
+def test_a_file_that_is_not_a_vocabulary_is_one_sentence(small, tmp_path):
+    data = shutil.copytree(small / "data", tmp_path / "data")
+    (data / "spiece.model").write_bytes(b"x")
+    sha256 = hashlib.sha256(b"x").hexdigest()
+    edit_manifest(
+        data / "manifest.json",
+        lambda values: values["vocabulary"].update(sha256=sha256),
+    )
+    (problem,) = problems(data)
+    assert problem.startswith(f"{data}/spiece.model is ")
+    assert "SentencePiece model" in problem
+
+
+SMALLEST = st.none() | st.integers() | st.floats() | st.text(max_size=3)
+
+
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data(), is_agreeing=st.booleans())
+def test_no_edit_of_the_manifest_ends_in_another_error(
+    data, is_agreeing, small, tmp_path
+):
+    values = json.loads((small / "data/manifest.json").read_text())
+    place = data.draw(st.sampled_from([p for p in places(values) if p]))
+    edited = values
+    for key in place[:-1]:
+        edited = edited[key]
+    if data.draw(st.booleans()):
+        edited[place[-1]] = data.draw(SMALLEST)
+    else:
+        del edited[place[-1]]
+    if is_agreeing:
+        with contextlib.suppress(KeyError):
+            values["fingerprint"] = fingerprint_of(values)
+    folder = tmp_path / "data"
+    if not folder.exists():
+        shutil.copytree(small / "data", folder)
+    (folder / "manifest.json").write_text(json.dumps(values))
+    with contextlib.suppress(AlbertError):
+        problems(folder)
+    with contextlib.suppress(AlbertError):
+        dataset_section(folder, title="data", examples=1)
+    with contextlib.suppress(AlbertError):
+        data_card(read_manifest(folder))
+
+
+def test_a_long_verification_shows_how_far_it_is(small, monkeypatch):
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    code, said = attempt("inspect", small / "data", "--verify")
+    assert code == 0
+    assert re.search(r"^verifying: [0-9.]+%, .+ left$", said, re.MULTILINE)
+    assert "\nverifying: 100%, " in said
+
+
+def test_inspect_shows_the_card_and_as_many_examples_as_asked_for(small):
+    code, said = attempt("inspect", small / "data", "--examples", 2, "--verify")
+    assert code == 0
+    assert said.startswith("# Pre-training data for ALBERT\n")
+    assert said.count(" masked\n  A  ") == 2
+    assert said.count("\n  B was  ") == 2
+    assert said.splitlines()[-1].startswith(f"{small}/data is whole: ")
+
+
+def test_inspect_of_a_damaged_data_set_fails(small, tmp_path):
+    make_data(small, output=tmp_path / "d")
+    name = read_manifest(tmp_path / "d").shards[-1].name
+    (tmp_path / "d" / name).unlink()
+    code, said = attempt("inspect", tmp_path / "d", "--verify")
+    assert code == 1
+    assert said.endswith(
+        f"{name} is missing.\nError: {tmp_path}/d is damaged; make it again with "
+        "--overwrite.\n"
+    )

@@ -1,0 +1,284 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pipeline.core.draws import draws
+from pipeline.examples.packing import cuttable
+from pipeline.examples.pairs import (
+    Pairs,
+    assemble,
+    other_segments,
+    ranges,
+    sentence_order_pairs,
+    single_segments,
+    split_points,
+)
+from schemas.special_tokens import CLS_ID, SEP_ID
+from tests.random_documents import (
+    documents,
+    keys,
+    max_seq_lengths,
+    pack_one,
+    places_of,
+    sentence_ends_of,
+    word_starts_of,
+)
+
+
+def one_pair(a, b, *, label=0):
+    """A pair of two ranges."""
+    numbers = [np.array([n]) for n in (*a, *b, label)]
+    return Pairs(*numbers, keys=np.zeros(1, np.uint64))
+
+
+def many_keys(count):
+    return draws(np.array([7], np.uint64), np.arange(count))
+
+
+def split_many(start, end, *, sentence_starts, may_cut, count=100_000):
+    """The places at which a range is split, each with its share."""
+    places = split_points(
+        np.full(count, start),
+        np.full(count, end),
+        sentence_starts=np.array(sentence_starts),
+        may_cut=np.array(may_cut, bool),
+        keys=many_keys(count),
+    )
+    chosen, counts = np.unique(places, return_counts=True)
+    return dict(zip(chosen.tolist(), counts / count, strict=True))
+
+
+def test_a_sequence_is_split_at_each_of_its_sentence_starts_equally_often():
+    shares = split_many(2, 12, sentence_starts=[0, 2, 5, 6, 9, 12], may_cut=[1] * 14)
+    third = pytest.approx(1 / 3, abs=0.01)
+    assert shares == {5: third, 6: third, 9: third}
+
+
+def test_a_sequence_of_one_sentence_is_split_at_each_of_its_words_equally_often():
+    shares = split_many(
+        2,
+        9,
+        sentence_starts=[0, 2, 9],
+        may_cut=[1, 1, 1, 0, 1, 0, 0, 1, 1, 1],
+        count=30000,
+    )
+    third = pytest.approx(1 / 3, abs=0.02)
+    assert shares == {4: third, 7: third, 8: third}
+
+
+def test_a_sequence_that_begins_inside_a_sentence_is_split_where_that_ends():
+    assert split_many(3, 9, sentence_starts=[0, 5], may_cut=[1] * 9) == {5: 1.0}
+
+
+def test_half_of_the_pairs_are_swapped():
+    count = 100_000
+    pairs = sentence_order_pairs(
+        np.zeros(count, np.int64),
+        np.full(count, 4),
+        np.full(count, 9),
+        keys=many_keys(count),
+    )
+    assert pairs.labels.mean() == pytest.approx(0.5, abs=0.005)
+
+
+def test_a_pair_in_order_has_label_0_and_a_swapped_one_label_1():
+    pairs = sentence_order_pairs(
+        np.full(100, 3), np.full(100, 5), np.full(100, 9), keys=many_keys(100)
+    )
+    rows = zip(
+        pairs.labels.tolist(),
+        pairs.a_start.tolist(),
+        pairs.a_end.tolist(),
+        pairs.b_start.tolist(),
+        pairs.b_end.tolist(),
+        strict=True,
+    )
+    assert set(rows) == {(0, 3, 5, 5, 9), (1, 5, 9, 3, 5)}
+
+
+def test_a_pair_is_written_with_its_special_tokens():
+    rows = assemble(
+        one_pair((1, 3), (3, 6)),
+        ids=np.arange(10, 17, dtype=np.int32),
+        word_starts=np.array([1, 1, 0, 1, 0, 1, 1], bool),
+    )
+    assert rows.ids.tolist() == [CLS_ID, 11, 12, SEP_ID, 13, 14, 15, SEP_ID]
+    assert rows.word_starts.tolist() == [1, 1, 0, 1, 1, 0, 1, 1]
+    assert rows.offsets.tolist() == [0, 8]
+
+
+def test_a_swapped_pair_is_written_second_half_first():
+    rows = assemble(
+        one_pair((3, 6), (1, 3), label=1),
+        ids=np.arange(10, 17, dtype=np.int32),
+        word_starts=np.array([1, 1, 0, 1, 0, 1, 1], bool),
+    )
+    assert rows.ids.tolist() == [CLS_ID, 13, 14, 15, SEP_ID, 11, 12, SEP_ID]
+    assert rows.word_starts.tolist() == [1, 1, 0, 1, 1, 1, 0, 1]
+
+
+def test_without_a_second_segment_there_is_one_separator():
+    rows = assemble(
+        one_pair((1, 3), (3, 3)),
+        ids=np.arange(10, 17, dtype=np.int32),
+        word_starts=np.ones(7, bool),
+    )
+    assert rows.ids.tolist() == [CLS_ID, 11, 12, SEP_ID]
+
+
+def test_a_single_segment_is_the_whole_range_with_label_0():
+    pairs = single_segments(np.array([3]), np.array([9]), keys=np.zeros(1, np.uint64))
+    assert (pairs.a_start[0], pairs.a_end[0], pairs.labels[0]) == (3, 9, 0)
+    assert pairs.b_start[0] == pairs.b_end[0]
+
+
+# Three documents: 0 to 10, 10 to 30 and 30 to 35, with sentences of five tokens.
+FIVES = np.arange(0, 35, 5)
+DOCUMENTS = np.array([0, 10, 30, 35])
+
+
+def other_places(document, length, *, room=35, may_cut=None, count=30_000):
+    """Where the text from elsewhere starts and ends, each with its share."""
+    starts, ends = other_segments(
+        np.full(count, document),
+        np.full(count, length),
+        room=np.full(count, room),
+        sentence_starts=FIVES,
+        document_starts=DOCUMENTS,
+        may_cut=np.ones(35, bool) if may_cut is None else may_cut,
+        keys=many_keys(count),
+    )
+    places = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    return {place: places.count(place) / count for place in set(places)}
+
+
+def test_another_segment_comes_from_each_other_document_with_enough_text():
+    # Of the second document all sentences but the last have 8 tokens behind them.
+    assert other_places(0, 8) == {
+        (10, 20): pytest.approx(1 / 6, abs=0.01),
+        (15, 25): pytest.approx(1 / 6, abs=0.01),
+        (20, 30): pytest.approx(1 / 6, abs=0.01),
+        (30, 35): pytest.approx(1 / 2, abs=0.01),
+    }
+
+
+def test_another_segment_never_comes_from_the_own_document():
+    assert set(other_places(1, 5)) == {(0, 5), (5, 10), (30, 35)}
+
+
+@pytest.mark.parametrize(
+    ("length", "end"), [(1, 5), (5, 5), (7, 5), (8, 10), (12, 10), (13, 15)]
+)
+def test_another_segment_ends_with_the_sentence_nearest_to_the_wanted_length(
+    length, end
+):
+    assert (10, 10 + end) in other_places(0, length)
+
+
+def test_another_segment_ends_with_a_sentence_before_where_the_nearest_has_no_room():
+    assert (10, 15) in other_places(0, 8, room=9)
+
+
+def test_another_segment_is_cut_at_a_word_where_no_sentence_has_room():
+    may_cut = np.ones(35, bool)
+    may_cut[[33, 34]] = False
+    assert (30, 32) in other_places(0, 3, room=4, may_cut=may_cut)
+
+
+def test_a_word_starts_behind_a_special_token_also_where_a_long_one_was_cut():
+    rows = assemble(
+        one_pair((1, 3), (3, 5)),
+        ids=np.arange(10, 17, dtype=np.int32),
+        word_starts=np.zeros(7, bool),
+    )
+    assert rows.word_starts.tolist() == [1, 1, 0, 1, 1, 0, 1]
+
+
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20))))
+def test_ranges_are_the_numbers_of_each_range(pairs):
+    starts = np.array([start for start, _ in pairs], np.int64)
+    lengths = np.array([length for _, length in pairs], np.int64)
+    assert ranges(starts, lengths).tolist() == [
+        number for start, length in pairs for number in range(start, start + length)
+    ]
+
+
+def pairs_of(document, *, max_seq_length, key):
+    """A packed document, its pairs, and how they are written; tokens are numbered."""
+    max_tokens = max_seq_length - 3
+    places = places_of(document, max_tokens=max_tokens)
+    sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=0.1, key=key)
+    assume(sequences)
+    starts, ends = (np.array([s[side] for s in sequences]) for side in (0, 1))
+    row_keys = draws(np.array([key], np.uint64), np.arange(len(sequences)))
+    word_starts = word_starts_of(document)
+    middles = split_points(
+        starts,
+        ends,
+        sentence_starts=np.array([0, *sentence_ends_of(document)[:-1]]),
+        may_cut=cuttable(word_starts, max_tokens=max_tokens),
+        keys=row_keys,
+    )
+    pairs = sentence_order_pairs(starts, middles, ends, keys=row_keys)
+    ids = np.arange(100, 100 + len(word_starts), dtype=np.int32)
+    return sequences, pairs, assemble(pairs, ids=ids, word_starts=word_starts)
+
+
+def written_rows(rows):
+    """The tokens of each row."""
+    return [ids.tolist() for ids in np.split(rows.ids, rows.offsets[1:-1])]
+
+
+@given(documents, max_seq_lengths, keys)
+def test_both_segments_have_text(document, max_seq_length, key):
+    _, pairs, _ = pairs_of(document, max_seq_length=max_seq_length, key=key)
+    assert (pairs.a_start < pairs.a_end).all()
+    assert (pairs.b_start < pairs.b_end).all()
+
+
+@given(documents, max_seq_lengths, keys)
+def test_unswapping_gives_the_consecutive_text_of_the_sequence(
+    document, max_seq_length, key
+):
+    sequences, pairs, rows = pairs_of(document, max_seq_length=max_seq_length, key=key)
+    for sequence, label, ids in zip(
+        sequences, pairs.labels, written_rows(rows), strict=True
+    ):
+        middle = ids.index(SEP_ID)
+        first, second = ids[1:middle], ids[middle + 1 : -1]
+        text = second + first if label else first + second
+        assert text == list(range(100 + sequence.start, 100 + sequence.end))
+
+
+@given(documents, max_seq_lengths, keys)
+def test_a_row_is_cls_a_sep_b_sep(document, max_seq_length, key):
+    _, _, rows = pairs_of(document, max_seq_length=max_seq_length, key=key)
+    for ids in written_rows(rows):
+        special = [token for token in ids if token < 100]
+        assert special == [CLS_ID, SEP_ID, SEP_ID]
+        assert (ids[0], ids[-1]) == (CLS_ID, SEP_ID)
+        assert len(ids) <= max_seq_length
+
+
+@given(documents, max_seq_lengths, keys)
+def test_a_sequence_with_a_sentence_start_inside_is_split_at_one(
+    document, max_seq_length, key
+):
+    sequences, pairs, _ = pairs_of(document, max_seq_length=max_seq_length, key=key)
+    starts = {0, *sentence_ends_of(document)}
+    middles = np.where(pairs.labels == 1, pairs.a_start, pairs.b_start).tolist()
+    for sequence, middle in zip(sequences, middles, strict=True):
+        inside = starts & set(range(sequence.start + 1, sequence.end))
+        assert middle in inside or not inside
+
+
+@given(documents, max_seq_lengths, keys)
+def test_words_keep_their_starts_when_written(document, max_seq_length, key):
+    _, _, rows = pairs_of(document, max_seq_length=max_seq_length, key=key)
+    starts_in_text = word_starts_of(document)
+    follows_special = np.append(False, rows.ids[:-1] < 100)
+    is_special = rows.ids < 100
+    expected = is_special | follows_special
+    expected |= starts_in_text[np.where(is_special, 0, rows.ids - 100)]
+    assert rows.word_starts.tolist() == expected.tolist()

@@ -1,0 +1,111 @@
+"""What a job will make, told by a small part of it."""
+
+import bz2
+import gzip
+import lzma
+from pathlib import Path
+
+import pytest
+
+from pipeline.job import estimate
+from pipeline.reading.formats import KINDS
+from pipeline.reading.inputs import find_inputs
+from schemas.config import DataConfig
+from tests.commands import attempt
+
+CONFIG = DataConfig(max_seq_length=64, dupe_factor=3).resolved(input_bytes=0)
+
+
+@pytest.fixture
+def inputs(topics, tmp_path):
+    """Forty books."""
+    for number, document in enumerate(topics[:40]):
+        text = document.text.replace("\n", "\n\n")
+        (tmp_path / f"{number:02}.txt").write_text(text, encoding="utf-8")
+    return find_inputs(dict.fromkeys(KINDS, ()) | {"books": (str(tmp_path),)})
+
+
+def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenizer):
+    expected = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
+    documents, sample_bytes = estimate.read_sample(inputs)
+    one, _ = estimate._write(documents, CONFIG, tokenizer=tokenizer, copies=1)
+    assert expected.sample_bytes == sample_bytes == sum(f.bytes for f in inputs)
+    assert expected.examples == 3 * one["examples"]
+    assert expected.output_bytes == 3 * one["bytes"]
+    assert expected.cpu_seconds > 0
+
+
+def test_of_a_large_input_a_few_places_are_read(inputs, tokenizer, monkeypatch):
+    whole = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
+    monkeypatch.setattr(estimate, "PLACE_BYTES", 4_000)
+    part = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
+    assert part.sample_bytes < whole.sample_bytes / 2
+    assert part.examples == pytest.approx(whole.examples, rel=0.25)
+    assert part.waiting_bytes == pytest.approx(whole.waiting_bytes, rel=0.25)
+
+
+def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(
+    inputs, tokenizer, monkeypatch, tmp_path
+):
+    text = "\n".join(Path(file.path).read_text() for file in inputs)
+    path = tmp_path / "one.txt.gz"
+    path.write_bytes(gzip.compress(text.encode(), 9))
+    files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(path),)})
+    whole, _ = estimate.read_sample(files)
+    monkeypatch.setattr(estimate, "BEGINNING_BYTES", 20_000)
+    part, sample_bytes = estimate.read_sample(files)
+    assert sum(len(document.text) for document in part) < 2_000_000
+    assert sample_bytes >= 20_000
+    assert len(part) <= len(whole)
+
+
+PROSE = {
+    "English": "He came home late and sat down by the fire, number {n}.\n\n",
+    "Russian": "Он пришёл домой поздно и сел у огня, номер {n}.\n\n",
+}
+
+
+@pytest.mark.parametrize("language", PROSE)
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_packed_file_is_as_large_as_it_would_be_unpacked(
+    tokenizer, tmp_path, language, pack
+):
+    text = "".join(PROSE[language].format(n=n * n) for n in range(20_000)).encode()
+    (tmp_path / "plain.txt").write_bytes(text)
+    (tmp_path / "packed").write_bytes(pack(text))
+
+    def expected(name):
+        given = dict.fromkeys(KINDS, ()) | {"text": (str(tmp_path / name),)}
+        return estimate.estimate(find_inputs(given), CONFIG, tokenizer=tokenizer)
+
+    plain, packed = expected("plain.txt"), expected("packed")
+    assert packed.waiting_bytes == pytest.approx(plain.waiting_bytes, rel=0.05)
+    assert packed.waiting_bytes == pytest.approx(len(text), rel=0.1)
+    assert packed.examples == pytest.approx(plain.examples, rel=0.05)
+
+
+def test_plan_prints_and_makes_nothing(small, tmp_path):
+    given = ("--text", small / "text", "--vocab", small / "vocab")
+    code, said = attempt(
+        *("make-data", *given, "--output", tmp_path / "d", "--plan"),
+        *("--max-seq-length", 32, "--dupe-factor", 1),
+    )
+    assert code == 0
+    text, derived, plan, size, seconds = said.splitlines()
+    assert text.startswith("text: 24 files, ")
+    assert derived == "derived: --max-predictions-per-seq 5 --num-shards 8"
+    assert plan == (
+        "plan: 1 split to read, 8 shards to train on and 1 held out, 1 copy"
+    )
+    assert size.startswith("about ")
+    assert "with 1 worker on this machine" in seconds
+    assert not (tmp_path / "d").exists()
+
+
+def test_plan_needs_no_output_and_anything_else_does(small):
+    given = ("--text", small / "text", "--vocab", small / "vocab")
+    assert attempt("make-data", *given, "--plan")[0] == 0
+    assert attempt("make-data", *given) == (
+        2,
+        "Error: --output: name the folder to write.\n",
+    )

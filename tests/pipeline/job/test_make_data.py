@@ -1,0 +1,490 @@
+"""The whole job: the same bytes however it is run."""
+
+import dataclasses
+import hashlib
+import json
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.dataset.dataset import NothingToTrainOn
+from pipeline.dataset.fingerprint import tool_versions
+from pipeline.job import local_runner, transforms
+from pipeline.job.make_data import make_data
+from pipeline.reading.formats import KINDS
+from pipeline.reading.inputs import find_inputs
+from schemas.config import DataConfig
+from schemas.errors import AlbertError
+from schemas.manifest import read_manifest
+
+CONFIG = DataConfig(
+    max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3
+).resolved(input_bytes=0)
+
+
+@pytest.fixture(scope="module")
+def texts(topics, tmp_path_factory):
+    """Thirty books, one of them there twice."""
+    folder = tmp_path_factory.mktemp("books")
+    paths = [folder / f"{number:02}.txt" for number in range(30)]
+    for path, document in zip(paths, topics, strict=False):
+        path.write_text(document.text.replace("\n", "\n\n"), encoding="utf-8")
+    paths[-1].write_bytes(paths[0].read_bytes())
+    return [str(path) for path in paths]
+
+
+def run(texts, model, output, *, config=CONFIG, workers=1, **settings):
+    given = dict.fromkeys(KINDS, ()) | {"books": tuple(texts)}
+    output.mkdir(parents=True, exist_ok=True)
+    make_data(
+        find_inputs(given),
+        config,
+        model=model,
+        output=output,
+        workers=workers,
+        **settings,
+    )
+    return {
+        str(path.relative_to(output)): path.read_bytes()
+        for path in sorted(output.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def files(texts, model, tmp_path_factory):
+    return run(texts, model, tmp_path_factory.mktemp("data") / "first")
+
+
+def test_a_data_set_holds_these_files_and_no_others(files):
+    assert list(files) == [
+        "README.md",
+        "eval/copy-00/part-00000-of-00001.tfrecord",
+        "manifest.json",
+        "shards/eval-00000.json",
+        "shards/train-00000.json",
+        "shards/train-00001.json",
+        "shards/train-00002.json",
+        "spiece.model",
+        "train/copy-00/part-00000-of-00003.tfrecord",
+        "train/copy-00/part-00001-of-00003.tfrecord",
+        "train/copy-00/part-00002-of-00003.tfrecord",
+        "train/copy-01/part-00000-of-00003.tfrecord",
+        "train/copy-01/part-00001-of-00003.tfrecord",
+        "train/copy-01/part-00002-of-00003.tfrecord",
+    ]
+
+
+def test_two_workers_write_the_same_bytes_as_one(files, texts, model, tmp_path):
+    assert run(texts, model, tmp_path / "d", workers=2) == files
+
+
+def test_the_order_of_the_inputs_does_not_show(files, texts, model, tmp_path):
+    shuffled = random.Random(1).sample(texts, len(texts))
+    assert run(shuffled, model, tmp_path / "d") == files
+
+
+def test_the_size_of_the_splits_does_not_show(files, texts, model, tmp_path):
+    assert run(texts, model, tmp_path / "d", split_bytes=3000) == files
+
+
+def test_the_engines_own_shuffle_gives_the_same_bytes(files, texts, model, tmp_path):
+    assert run(texts, model, tmp_path / "d", shuffle="engine") == files
+
+
+def test_a_remote_data_set_has_the_bytes_of_a_local_one(files, texts, model):
+    contents = pytest.importorskip("tests.memory_files").CONTENTS
+    inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
+    place = "memory://bucket/data"
+    make_data(inputs, CONFIG, model=model, output=place, shuffle="engine")
+    written = {path for path in contents if path.startswith(place)}
+    assert {
+        path.removeprefix(f"{place}/"): contents.pop(path) for path in written
+    } == files
+
+
+def test_an_interrupted_job_is_finished_from_what_is_there(
+    files, texts, model, tmp_path, monkeypatch
+):
+    built = []
+
+    def stop_at_the_second(documents, shard, **settings):
+        if len(built) == 1:
+            raise AlbertError("no more")
+        built.append(shard)
+        return write_shard(documents, shard, **settings)
+
+    write_shard = transforms.write_shard
+    monkeypatch.setattr(transforms, "write_shard", stop_at_the_second)
+    with pytest.raises(AlbertError, match="no more"):
+        run(texts, model, tmp_path / "d")
+    assert not (tmp_path / "d/manifest.json").exists()
+
+    def note(documents, shard, **settings):
+        rebuilt.append(shard)
+        return write_shard(documents, shard, **settings)
+
+    def never(*_, **__):
+        raise AssertionError("all splits were read before")
+
+    rebuilt = []
+    monkeypatch.setattr(transforms, "write_shard", note)
+    monkeypatch.setattr(transforms, "read_split", never)
+    assert run(texts, model, tmp_path / "d") == files
+    written = sorted((shard.split, shard.index) for shard in [*built, *rebuilt])
+    assert written == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "train/copy-01/part-00001-of-00003.tfrecord",
+        "eval/copy-00/part-00000-of-00001.tfrecord",
+    ],
+)
+@pytest.mark.parametrize("damage", ["missing", "short"])
+def test_a_shard_that_lacks_a_file_is_made_again_and_it_alone(
+    files, texts, model, tmp_path, monkeypatch, name, damage
+):
+    run(texts, model, tmp_path / "d")
+    if damage == "missing":
+        (tmp_path / "d" / name).unlink()
+    else:
+        (tmp_path / "d" / name).write_bytes(files[name][:-1])
+    made = []
+    write_shard = transforms.write_shard
+
+    def note(documents, shard, **settings):
+        made.append((shard.split, shard.index))
+        return write_shard(documents, shard, **settings)
+
+    monkeypatch.setattr(transforms, "write_shard", note)
+    assert run(texts, model, tmp_path / "d") == files
+    assert made == [(name.split("/")[0], int(name.split("-")[2]))]
+
+
+def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
+    files, texts, model, monkeypatch
+):
+    memory = pytest.importorskip("tests.memory_files")
+    monkeypatch.setattr(memory, "CONTENTS", {})
+    inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
+    place = "memory://bucket/data"
+
+    def make():
+        make_data(inputs, CONFIG, model=model, output=place, shuffle="engine")
+
+    make()
+    del memory.CONTENTS[f"{place}/train/copy-01/part-00001-of-00003.tfrecord"]
+    made = []
+    write_shard = transforms.write_shard
+
+    def note(documents, shard, **settings):
+        made.append((shard.split, shard.index))
+        return write_shard(documents, shard, **settings)
+
+    monkeypatch.setattr(transforms, "write_shard", note)
+    make()
+    assert made == [("train", 1)]
+    assert {
+        path.removeprefix(f"{place}/"): data for path, data in memory.CONTENTS.items()
+    } == files
+
+
+def test_a_split_whose_documents_are_gone_is_read_again(
+    files, texts, model, tmp_path, monkeypatch
+):
+    def stop(*_, **__):
+        raise AlbertError("no more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transforms, "write_shard", stop)
+        with pytest.raises(AlbertError, match="no more"):
+            run(texts, model, tmp_path / "d")
+    (tmp_path / "d/.work/split-00000.documents").unlink()
+    assert run(texts, model, tmp_path / "d") == files
+
+
+def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_path):
+    other = dataclasses.replace(CONFIG, seed=7)
+    run(texts, model, tmp_path / "d", config=other)
+    (tmp_path / "d/manifest.json").unlink()
+    assert run(texts, model, tmp_path / "d") == files
+
+
+def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        transforms, "tool_versions", lambda: tool_versions() | {"sentencex": "0.1"}
+    )
+    with pytest.raises(
+        AlbertError, match=r"^A worker has sentencex 0.1, but the job was made with 1"
+    ):
+        run(texts, model, tmp_path / "d")
+
+
+def test_another_seed_gives_other_records_of_the_same_text(
+    files, texts, model, tmp_path
+):
+    other = run(
+        texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7)
+    )
+    shard = "train/copy-00/part-00000-of-00003.tfrecord"
+    assert other[shard] != files[shard]
+    before, after = (json.loads(f["manifest.json"]) for f in (files, other))
+    assert (
+        before["splits"]["train"]["documents"]
+        == (after["splits"]["train"]["documents"])
+    )
+
+
+def test_an_exact_duplicate_is_counted_and_left_out(files):
+    manifest = json.loads(files["manifest.json"])
+    assert manifest["dropped"] == {"duplicate document": 1}
+
+
+@pytest.mark.parametrize("shuffle", ["files", "engine"])
+def test_a_long_book_is_one_document_wherever_its_parts_lie(model, tmp_path, shuffle):
+    paths = [tmp_path / f"{name}.txt" for name in ("one", "two", "two again")]
+    for path, name in zip(paths, ("one", "two", "two"), strict=True):
+        sentences = (f"This is statement {n} of book {name}." for n in range(5000))
+        path.write_text("\n\n".join(sentences), encoding="utf-8")
+    config = dataclasses.replace(CONFIG, eval_fraction=0.0)
+    run(map(str, paths), model, tmp_path / "d", config=config, shuffle=shuffle)
+    manifest = read_manifest(tmp_path / "d")
+    assert manifest.splits["train"]["documents"] == 2
+    assert manifest.dropped == {"duplicate document": 1}
+
+
+def test_the_manifest_names_every_shard_with_its_hash(files, texts, model, tmp_path):
+    run(texts, model, tmp_path / "d")
+    manifest = read_manifest(tmp_path / "d")
+    assert {s.name: s.sha256 for s in manifest.shards} == {
+        name: hashlib.sha256(data).hexdigest()
+        for name, data in files.items()
+        if name.endswith(".tfrecord")
+    }
+
+
+def test_nothing_in_the_manifest_depends_on_the_machine(files, texts):
+    for path in texts:
+        assert path.rsplit("/", 1)[0].encode() not in files["manifest.json"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
+    given = dict.fromkeys(KINDS, ()) | {"books": tuple(texts)}
+    found = find_inputs(given)
+    missing = found[3]._replace(path=str(tmp_path / "gone.txt"))
+    (tmp_path / "d").mkdir()
+    with pytest.raises(AlbertError, match=r"^\S*gone\.txt .*\.$"):
+        make_data(
+            [*found[:3], missing],
+            CONFIG,
+            model=model,
+            output=tmp_path / "d",
+            workers=workers,
+        )
+    assert not (tmp_path / "d/manifest.json").exists()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_works_outside_the_main_thread_and_leaves_hooks_as_they_were(
+    files, texts, model, tmp_path, workers
+):
+    def hooks():
+        signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+        return (
+            threading.excepthook,
+            logging.root.manager.disable,
+            logging.root.level,
+            list(logging.root.handlers),
+            [signal.getsignal(number) for number in signals],
+        )
+
+    before, made = hooks(), []
+    thread = threading.Thread(
+        target=lambda: made.append(run(texts, model, tmp_path / "d", workers=workers))
+    )
+    thread.start()
+    thread.join()
+    assert made == [files]
+    assert hooks() == before
+
+
+def test_an_interrupt_inside_a_step_is_passed_on_as_what_it_is(
+    texts, model, tmp_path, monkeypatch
+):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(transforms, "write_shard", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(texts, model, tmp_path / "d")
+
+
+def test_a_job_without_a_document_leaves_nothing_of_a_data_set(model, tmp_path):
+    (tmp_path / "one.txt").write_text("word\n", encoding="utf-8")
+    with pytest.raises(NothingToTrainOn) as error:
+        run([str(tmp_path / "one.txt")], model, tmp_path / "d")
+    assert str(error.value) == (
+        "The inputs give no document to train on (left out: 1 x document of one word)."
+    )
+    assert os.listdir(tmp_path / "d") == ["spiece.model"]
+
+
+def test_holding_out_every_document_names_the_fraction(model, tmp_path):
+    (tmp_path / "one.txt").write_text("It was late. He came.\n", encoding="utf-8")
+    config = dataclasses.replace(CONFIG, eval_fraction=0.9)
+    with pytest.raises(NothingToTrainOn) as error:
+        run([str(tmp_path / "one.txt")], model, tmp_path / "d", config=config)
+    assert str(error.value) == (
+        "--eval-fraction 0.9 holds out every document (1), so that none is left to "
+        "train on; give a smaller one, or more documents."
+    )
+
+
+def test_a_worker_that_ends_before_it_began_ends_the_job_with_one_sentence(
+    texts, model, tmp_path, monkeypatch
+):
+    false = ["-c", "raise SystemExit('no room for Beam')"]
+    monkeypatch.setattr(local_runner, "_worker_command", lambda: false)
+    with pytest.raises(AlbertError) as error:
+        run(texts, model, tmp_path / "d", workers=2)
+    assert str(error.value) == (
+        "A worker process ended with code 1 (no room for Beam); what is finished is "
+        "kept: run the same command again."
+    )
+
+
+# Killed from outside
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="needs the lists of /proc"
+)
+
+PROGRAM = (
+    "import json, sys\n"
+    "from pathlib import Path\n"
+    "from pipeline.reading.formats import KINDS\n"
+    "from pipeline.reading.inputs import find_inputs\n"
+    "from pipeline.job.make_data import make_data\n"
+    "from schemas.config import DataConfig\n"
+    "from schemas.errors import AlbertError\n"
+    "output, model, texts = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])\n"
+    "given = dict.fromkeys(KINDS, ()) | {'books': tuple(texts)}\n"
+    "config = DataConfig(max_seq_length=48, dupe_factor=2, num_shards=3,\n"
+    "    eval_fraction=0.3).resolved(input_bytes=0)\n"
+    "try:\n"
+    "    make_data(find_inputs(given), config, model=Path(model).read_bytes(),\n"
+    "        output=Path(output), workers=2, split_bytes=20000)\n"
+    "except AlbertError as error:\n"
+    "    sys.exit(str(error))\n"
+)
+
+
+def start(texts, model, output):
+    output.mkdir(exist_ok=True)
+    (output.parent / "m.model").write_bytes(model)
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-W", "ignore", "-c", PROGRAM),
+            *(str(output), str(output.parent / "m.model"), json.dumps(texts)),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(job):
+    """What a job said, once it has ended; it does not outlive the test."""
+    try:
+        return job.communicate(timeout=30)[1]
+    finally:
+        job.kill()
+        job.wait()
+
+
+def workers_of(job):
+    """The worker processes of a job, which any of its threads may have started."""
+    lists = Path(f"/proc/{job.pid}/task").glob("*/children")
+    return [int(child) for each in lists for child in each.read_text().split()]
+
+
+def wait_for_workers(job):
+    end = time.monotonic() + 60
+    while len(workers := workers_of(job)) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return workers
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@needs_proc
+@pytest.mark.parametrize("interrupts", ["SIG_DFL", "SIG_IGN"])
+def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
+    files, texts, model, tmp_path, interrupts
+):
+    """In the background too, where a shell lets jobs ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, getattr(signal, interrupts))
+    job = start(texts, model, tmp_path / "d")
+    signal.signal(signal.SIGINT, before)
+    victim, _ = wait_for_workers(job)
+    os.kill(victim, signal.SIGKILL)
+    said = ended(job)
+    assert job.returncode == 1
+    assert said.splitlines()[-1].startswith("A worker process was killed, ")
+    assert "Exception in thread" not in said
+    assert run(texts, model, tmp_path / "d", split_bytes=20000) == files
+
+
+@needs_proc
+def test_the_workers_of_a_killed_job_end_with_it(texts, model, tmp_path):
+    job = start(texts, model, tmp_path / "d")
+    workers = wait_for_workers(job)
+    job.kill()
+    ended(job)
+    end = time.monotonic() + 10
+    while any(map(is_running, workers)):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@needs_proc
+def test_an_interrupt_ends_the_workers_and_the_job_at_once(texts, model, tmp_path):
+    job = start(texts, model, tmp_path / "d")
+    workers = wait_for_workers(job)
+    sent = time.monotonic()
+    job.send_signal(signal.SIGINT)
+    said = ended(job)
+    assert said.splitlines()[-1] == "KeyboardInterrupt"
+    assert "Exception in thread" not in said
+    assert time.monotonic() - sent < 15
+    assert not any(map(is_running, workers))
+
+
+@pytest.mark.slow
+def test_a_job_killed_at_twenty_random_moments_gives_the_same_bytes(
+    files, texts, model, tmp_path
+):
+    moments = random.Random(0)
+    for _ in range(20):
+        job = start(texts, model, tmp_path / "d")
+        time.sleep(moments.uniform(0.3, 6.0))
+        job.kill()
+        ended(job)
+    assert run(texts, model, tmp_path / "d", split_bytes=20000) == files

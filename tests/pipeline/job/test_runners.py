@@ -1,0 +1,170 @@
+"""Where a job may run, what Beam may be asked, and what is refused beforehand."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.job.runners import RUNNERS, check_places, choose_runner
+from schemas.errors import SettingError
+from tests.commands import attempt
+
+PAGE = Path(__file__).parents[3] / "docs/dataflow.md"
+EXTERNAL = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "sentence"),
+    [
+        (
+            "DirectRunner",
+            [],
+            "--runner: DirectRunner first downloads a program from the network; give "
+            "FnApiRunner, which is the default.",
+        ),
+        (
+            "HadoopRunner",
+            [],
+            f"--runner must be one of {', '.join(RUNNERS)}, not HadoopRunner.",
+        ),
+        (
+            "FnApiRunner",
+            ["--direct_num_workers=4"],
+            "--direct_num_workers: FnApiRunner takes --workers, before the --.",
+        ),
+        (
+            "FlinkRunner",
+            ["--paralellism=4"],
+            "--paralellism is not an option that Beam knows; albert's own flags come "
+            "before the --, Beam's after it.",
+        ),
+        (
+            "FlinkRunner",
+            ["--parallelism=many"],
+            "Beam's options after --: argument --parallelism: invalid int value: "
+            "'many'.",
+        ),
+        (
+            "FlinkRunner",
+            ["--runner=SparkRunner"],
+            "--runner belongs before the --, not after it.",
+        ),
+    ],
+)
+def test_a_runner_or_an_option_that_cannot_work_is_refused(name, flags, sentence):
+    with pytest.raises(SettingError) as error:
+        choose_runner(name, flags)
+    assert str(error.value) == sentence
+
+
+def places(name, flags=(), **changed):
+    given = {"output": "gs://b/data", "inputs": ["gs://b/dump.xml"], "workers": None}
+    check_places(choose_runner(name, flags), **(given | changed))
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "changed", "sentence"),
+    [
+        (
+            "FnApiRunner",
+            [],
+            {},
+            "--output: gs://b/data is not on this machine, where FnApiRunner works; "
+            "give a folder here and copy it, or another --runner.",
+        ),
+        (
+            "FlinkRunner",
+            [],
+            {"workers": 3},
+            "--workers counts processes on this machine; FlinkRunner takes "
+            "--parallelism after --.",
+        ),
+        (
+            "SparkRunner",
+            [],
+            {"output": "data"},
+            "--output: data is on this machine, where the workers of SparkRunner "
+            "cannot see it; give one such as gs://bucket/folder/.",
+        ),
+        (
+            "PortableRunner",
+            ["--environment_type=EXTERNAL", "--environment_config=node7:50000"],
+            {"inputs": ["gs://b/dump.xml", "novels/"]},
+            "inputs: novels/ is on this machine, where the workers of PortableRunner "
+            "cannot see it; give one such as gs://bucket/folder/.",
+        ),
+    ],
+)
+def test_a_place_that_the_workers_cannot_reach_is_refused(
+    name, flags, changed, sentence
+):
+    with pytest.raises(SettingError) as error:
+        places(name, flags, **changed)
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "output"),
+    [
+        ("FnApiRunner", [], "data"),
+        ("FlinkRunner", ["--flink_master=node7:8081"], "gs://b/data"),
+        ("PortableRunner", EXTERNAL, "data"),
+        ("PortableRunner", ["--environment_type=LOOPBACK"], "data"),
+    ],
+)
+def test_what_the_workers_can_reach_is_let_through(name, flags, output):
+    inputs = ["novels/"] if output == "data" else ["gs://b/novels/"]
+    places(name, flags, output=output, inputs=inputs)
+
+
+def test_options_reach_beam():
+    runner = choose_runner("FlinkRunner", ["--flink_master=node7:8081", *EXTERNAL])
+    options = runner.options.get_all_options(drop_default=True)
+    assert options == {
+        "runner": "FlinkRunner",
+        "flink_master": "node7:8081",
+        "environment_type": "EXTERNAL",
+        "environment_config": "localhost:50000",
+        "save_main_session": False,
+    }
+
+
+def documented_commands():
+    """The complete `albert` commands of docs/dataflow.md, split at blanks."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    return [line.split() for line in lines if line.startswith("albert make-data")]
+
+
+@pytest.mark.parametrize("name", ["FlinkRunner", "SparkRunner", "PortableRunner"])
+def test_the_documented_options_are_known_to_beam(name):
+    (command,) = (c for c in documented_commands() if name in c)
+    split = command.index("--")
+    given = dict(zip(command[2:split:2], command[3:split:2], strict=True))
+    runner = choose_runner(given["--runner"], command[split + 1 :])
+    check_places(
+        runner,
+        output=given["--output"],
+        inputs=[given["--wikipedia"]],
+        workers=None,
+    )
+
+
+def test_the_command_refuses_before_it_reads(tmp_path, small):
+    given = ("--text", small / "text", "--vocab", small / "vocab")
+    code, said = attempt(
+        *("make-data", *given, "--output", tmp_path / "d", "--workers", 2),
+        *("--runner", "FlinkRunner", "--", "--flink_master=node7:8081"),
+    )
+    assert (code, said) == (
+        2,
+        "Error: --workers counts processes on this machine; FlinkRunner takes "
+        "--parallelism after --.\n",
+    )
+    assert not (tmp_path / "d").exists()
+
+
+def test_vocab_and_pretrain_write_here_only(small):
+    code, said = attempt(
+        "vocab", "--text", small / "text", "--output", "gs://bucket/vocab"
+    )
+    assert code == 2
+    assert "gs://bucket/vocab is not on this machine; give a folder here." in said

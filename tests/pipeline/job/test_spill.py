@@ -1,0 +1,109 @@
+"""Documents that wait on disk for their shard."""
+
+import tracemalloc
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.core.documents import ShardDocument
+from pipeline.dataset.shard_plan import ShardPlan
+from pipeline.job import spill
+from pipeline.reading.counts import ReadingCounts
+from schemas.errors import AlbertError
+from schemas.layout import split_documents
+
+PLAN = ShardPlan(train_shards=5, eval_shards=2, copies=1, eval_bound=1 << 62)
+
+documents = st.lists(
+    st.builds(
+        ShardDocument,
+        id=st.binary(min_size=16, max_size=16),
+        text=st.text(max_size=50),
+        is_first=st.booleans(),
+    ),
+    max_size=30,
+)
+
+
+def spilled(splits, output):
+    """What each shard reads of some splits."""
+    for number, split in enumerate(splits):
+        spill.write_spill(iter(split), number, plan=PLAN, output=output)
+    return {
+        shard: list(spill.read_spills(len(splits), shard, output=output))
+        for shard in PLAN.shard_numbers()
+    }
+
+
+def by_shard(splits):
+    return {
+        shard: [
+            document
+            for split in splits
+            for document in split
+            if PLAN.shard_of(document.id) == shard
+        ]
+        for shard in PLAN.shard_numbers()
+    }
+
+
+@given(splits=st.lists(documents, max_size=3))
+def test_every_shard_reads_its_documents_of_all_splits(splits, tmp_path_factory):
+    assert spilled(splits, tmp_path_factory.mktemp("spill")) == by_shard(splits)
+
+
+@given(splits=st.lists(documents, max_size=3), size=st.integers(1, 200))
+def test_a_split_in_several_blocks_reads_like_one(splits, size, tmp_path_factory):
+    with mock.patch.object(spill, "BLOCK_BYTES", size):
+        assert spilled(splits, tmp_path_factory.mktemp("spill")) == by_shard(splits)
+
+
+def test_no_more_than_a_block_is_held_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(spill, "BLOCK_BYTES", 1 << 20)
+    text = "word " * 20_000
+    split = (ShardDocument(n.to_bytes(16, "big"), text) for n in range(200))
+    tracemalloc.start()
+    size = spill.write_spill(split, 0, plan=PLAN, output=tmp_path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size > 20_000_000
+    assert peak < 4_000_000
+
+
+@pytest.mark.parametrize("length", [0, 20, 7 * 16 + 38])
+def test_a_file_that_is_cut_off_is_named(tmp_path, length):
+    document = ShardDocument(bytes(16), "It was late.")
+    spill.write_spill([document], 0, plan=PLAN, output=tmp_path)
+    path = tmp_path / split_documents(0)
+    path.write_bytes(path.read_bytes()[:length])
+    shard = PLAN.shard_of(document.id)
+    with pytest.raises(AlbertError) as error:
+        list(spill.read_spills(1, shard, output=tmp_path))
+    assert str(error.value) == f"{path} is cut off; run the same command again."
+
+
+def test_a_split_is_finished_for_its_own_job_and_with_its_whole_file(tmp_path):
+    def is_finished(fingerprint):
+        return spill.is_finished(0, output=tmp_path, fingerprint=fingerprint)
+
+    assert not is_finished("a")
+    document = ShardDocument(bytes(16), "It was late.")
+    size = spill.write_spill([document], 0, plan=PLAN, output=tmp_path)
+    spill.write_mark(
+        0,
+        output=tmp_path,
+        fingerprint="a",
+        counts=ReadingCounts(documents=2),
+        text_bytes=7,
+        file_bytes=size,
+    )
+    assert is_finished("a")
+    assert not is_finished("b")
+    assert spill.sum_counts(1, output=tmp_path) == ReadingCounts(documents=2)
+    path = tmp_path / split_documents(0)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not is_finished("a")
+    path.unlink()
+    assert not is_finished("a")

@@ -1,0 +1,85 @@
+import time
+from collections import Counter
+
+import pytest
+
+from pipeline.reading.books import find_body, find_footer, read_book, remove_marks
+
+FOOTERS = [
+    "*** END OF THE PROJECT GUTENBERG EBOOK EMMA ***",
+    "*** END OF THIS PROJECT GUTENBERG EBOOK EMMA ***",
+    "***END OF THE PROJECT GUTENBERG EBOOK EMMA***",
+    "End of the Project Gutenberg EBook of Emma, by Jane Austen",
+    "End of Project Gutenberg's Emma, by Jane Austen",
+    "End of The Project Gutenberg Etext of Emma",
+    "Ende dieses Projekt Gutenberg Etextes Emma",
+    "  End of this Project Gutenberg Etext",
+]
+HEADERS = [
+    "*** START OF THE PROJECT GUTENBERG EBOOK EMMA ***",
+    "***START OF THE PROJECT GUTENBERG EBOOK EMMA***",
+    "*** START OF THIS PROJECT GUTENBERG EBOOK EMMA, A NOVEL IN\nTHREE VOLUMES ***",
+    "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*",
+    "*END THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*",
+]
+
+
+@pytest.mark.parametrize("footer", FOOTERS)
+def test_the_text_ends_before_the_footer(footer):
+    text = "She was clever.\n\nThe End of the road.\n\n"
+    assert find_footer(f"{text}{footer}\nLicence\n{footer}") == len(text)
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_the_text_begins_behind_the_header(header):
+    text = f"Title: Emma\n{header}\nShe was clever."
+    assert text[find_body(text) :] == "\nShe was clever."
+
+
+def test_a_mention_of_project_gutenberg_is_text():
+    text = "This edition is not that of Project Gutenberg.\nThe end came late.\n"
+    assert find_footer(text) == len(text)
+    assert find_body(text) == 0
+
+
+def test_a_book_of_many_megabytes_loses_header_and_footer_once():
+    chapter = b"She was clever, handsome and rich.\n\n" * 30_000
+    book = b"x\n%s\n%s\n%s\nLicence" % (
+        HEADERS[0].encode(),
+        chapter * 10,
+        FOOTERS[0].encode(),
+    )
+    documents = list(read_book([book], counts=Counter()))
+    assert len(documents) == 2
+    paragraphs = [p for document in documents for p in document.paragraphs]
+    assert paragraphs == ["She was clever, handsome and rich."] * 300_000
+
+
+def test_a_file_that_is_all_licence_has_no_text():
+    (dropped,) = read_book([f"{FOOTERS[0]}\nLicence".encode()], counts=Counter())
+    assert dropped.reason == "no text"
+
+
+@pytest.mark.parametrize(
+    ("marked", "clean"),
+    [
+        ("_Emma_ is _very_ clever", "Emma is very clever"),
+        ("in _St. Paul's Magazine_,", "in St. Paul's Magazine,"),
+        ("“_Why_?”", "“Why?”"),
+        ("snake_case_name and a_b", "snake_case_name and a_b"),
+        ("a blank ____ to fill", "a blank ____ to fill"),
+        ("[Illustration: “She _was_ clever.”] She read.", "She read."),
+        ("[Illustration]", ""),
+        ("[Footnote 1: Nesh; tender.]", "[Footnote 1: Nesh; tender.]"),
+    ],
+)
+def test_marks_of_italics_and_pictures_are_left_out(marked, clean):
+    assert remove_marks(marked) == clean
+
+
+@pytest.mark.parametrize("unit", ["Gutenberg ", "End of Project Gutenberg ", "End, "])
+def test_megabytes_of_one_hostile_line_take_seconds_at_most(unit):
+    start = time.process_time()
+    hostile = "x" + unit * (8_000_000 // len(unit))
+    assert find_footer(hostile) == len(hostile)
+    assert time.process_time() - start < 10

@@ -1,0 +1,34 @@
+from collections import Counter
+
+from pipeline.reading.counts import ReadingCounts, describe_counts
+
+ONE = ReadingCounts(
+    documents=3,
+    sentences=9,
+    dropped=Counter({"redirect": 2, "no text": 0}),
+    changed=Counter({"zero byte taken out": 1}),
+)
+
+
+def test_counts_add_up_kind_by_kind():
+    total = ReadingCounts(documents=1, dropped=Counter({"redirect": 1, "no text": 4}))
+    total.add(ONE)
+    assert total == ReadingCounts(
+        documents=4,
+        sentences=9,
+        dropped=Counter({"redirect": 3, "no text": 4}),
+        changed=Counter({"zero byte taken out": 1}),
+    )
+
+
+def test_counts_survive_as_json():
+    assert ReadingCounts.from_dict(ONE.to_dict()) == ReadingCounts(
+        documents=3,
+        sentences=9,
+        dropped=Counter({"redirect": 2}),
+        changed=Counter({"zero byte taken out": 1}),
+    )
+
+
+def test_nothing_is_said_where_nothing_was_left_out():
+    assert list(describe_counts({}, {})) == []

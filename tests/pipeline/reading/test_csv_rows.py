@@ -1,0 +1,41 @@
+from collections import Counter
+
+from pipeline.core.documents import NO_TEXT
+from pipeline.reading.csv_rows import read_records
+from pipeline.reading.rows import Row
+from pipeline.storage.lines import TOO_LONG
+
+
+def rows_of(*blocks):
+    return list(read_records(blocks, key="text", counts=Counter()))
+
+
+def test_cells_may_hold_line_ends_quotes_and_delimiters():
+    table = b'\xef\xbb\xbfid,text\r\n1,"Ada, ""she"",\r\nwrote."\r\n\r\n2,Why?\r\n'
+    assert rows_of(table) == [Row('Ada, "she",\nwrote.'), Row("Why?")]
+
+
+def test_the_header_tells_what_parts_the_cells():
+    for delimiter in (b",", b"\t", b";"):
+        table = b"id|title|text\n1|A|Ada wrote.\n".replace(b"|", delimiter)
+        assert rows_of(table) == [Row("Ada wrote.", "A")]
+
+
+def test_a_row_without_the_cell_has_no_text():
+    assert rows_of(b"id,text\n1\n2,\n3,Ada wrote.\n") == [
+        NO_TEXT,
+        NO_TEXT,
+        Row("Ada wrote."),
+    ]
+
+
+def test_a_quotation_mark_that_nothing_closes_does_not_take_the_whole_file(monkeypatch):
+    monkeypatch.setattr("pipeline.reading.csv_rows.MAX_RECORD_BYTES", 100)
+    table = b'id,text\n1,"Ada\n' + b"2,Ada wrote.\n" * 12
+    rows = rows_of(table)
+    assert rows[0] == TOO_LONG
+    assert set(rows[1:]) == {Row("Ada wrote.")}
+
+
+def test_an_empty_table_has_no_rows():
+    assert rows_of(b"") == rows_of(b"id,text\n") == []

@@ -1,0 +1,325 @@
+import bz2
+import csv
+import json
+import random
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.reading.formats import FORMATS, FORMATS_OF, HEAD_BYTES, KINDS, MEANINGS
+from pipeline.reading.inputs import describe_inputs, find_inputs
+from pipeline.reading.splits import plan_splits
+from schemas.errors import SettingError
+
+PAGE = "<page><title>A</title><revision><text>Ada wrote.</text></revision></page>"
+DUMP = f"<mediawiki xml:lang='ltg'>{PAGE}</mediawiki>"
+ARTICLE = (
+    '<doc id="1" url="https://uk.wikipedia.org/wiki?curid=1" title="A">\nA\n</doc>'
+)
+RECORD = '{"id": "1", "url": "https://uk.wikipedia.org/wiki/A", "text": "Ada wrote."}\n'
+WRAPPED = "It was late when the miller\ncame home. He had been at\nthe market.\n\n"
+SENTENCES = "It was late.\nThe miller came.\n\nWhy?\nNo one knew.\nHe slept.\n"
+TOKENIZED = "`` who is there ? '' he said .\nthe miller came home , late .\n"
+
+
+def find(kind, *paths, **settings):
+    return find_inputs({kind: tuple(map(str, paths))}, **settings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "expected"),
+    [
+        ("wikipedia", DUMP, "mediawiki"),
+        ("wikipedia", PAGE, "mediawiki"),
+        ("wikipedia", "\ufeff<?xml version='1.0'?>\n" + DUMP, "mediawiki"),
+        ("wikipedia", ARTICLE, "wikiextractor"),
+        ("wikipedia", RECORD, "jsonl"),
+        ("wikipedia", '{"text": "' + "long " * 50_000 + '"}\n', "jsonl"),
+        ("books", WRAPPED, "book"),
+        ("books", SENTENCES, "book"),
+        ("books", TOKENIZED * 1500, "bookcorpus"),
+        ("books", TOKENIZED, "book"),
+        ("books", RECORD.replace("wrote.", "wrote.\\nShe did."), "jsonl"),
+        ("books", '{"text": "she wrote ."}\n{"text": "why ?"}\n', "jsonl-sentences"),
+        ("text", WRAPPED, "prose"),
+        ("text", SENTENCES, "sentences"),
+        ("text", SENTENCES * 1500, "sentences"),
+        ("text", SENTENCES.replace("\n\n", "\n") * 1500, "bookcorpus"),
+        ("text", '{"text": "she wrote ."}\n{"text": "why ?"}\n', "jsonl"),
+        ("text", WRAPPED + "<|endoftext|>\n" + WRAPPED, "marked"),
+        ("books", WRAPPED + "</s>\n" + WRAPPED, "marked"),
+        ("text", WRAPPED + "----\n" + WRAPPED, "prose"),
+    ],
+)
+def test_the_format_is_recognised_from_content(tmp_path, kind, content, expected):
+    for name, data in [
+        ("plain", content.encode()),
+        ("packed", bz2.compress(content.encode())),
+    ]:
+        (tmp_path / name).write_bytes(data)
+        (file,) = find(kind, tmp_path / name)
+        assert file.format == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["rows.csv", "rows.TSV", "rows.csv.bz2"])
+def test_a_table_is_recognised_by_its_name(tmp_path, kind, name):
+    data = b"id,text\n1,Ada wrote.\n"
+    (tmp_path / name).write_bytes(bz2.compress(data) if "bz2" in name else data)
+    (file,) = find(kind, tmp_path / name)
+    assert (file.format, file.text_key) == ("csv", "text")
+
+
+def test_tables_of_a_folder_are_read_when_they_are_asked_for(tmp_path):
+    (tmp_path / "rows.csv").write_text("body\nAda wrote.\n")
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    (file,) = find("text", tmp_path)
+    assert file.path.endswith("novel.txt")
+    (tmp_path / "novel.txt").unlink()
+    (file,) = find("text", tmp_path, input_format="csv", text_key="body")
+    assert (file.path, file.text_key) == (str(tmp_path / "rows.csv"), "body")
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "expected"),
+    [
+        ("wikipedia", ["Ada.\nShe wrote."], "parquet"),
+        ("books", ["A book. " * 99], "parquet"),
+        ("books", ["she wrote .", "why ?"], "parquet-sentences"),
+        ("text", ["she wrote .", "why ?"], "parquet"),
+    ],
+)
+def test_parquet_is_recognised(tmp_path, kind, texts, expected):
+    pq.write_table(pa.table({"text": texts}), tmp_path / "table")
+    (file,) = find(kind, tmp_path / "table")
+    assert (file.format, file.text_key) == (expected, "text")
+
+
+def languages(*inputs):
+    """The language of each file, and what named it."""
+    return [(file.language, file.language_from) for file in inputs]
+
+
+def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):
+    (tmp_path / "dump.xml").write_text(DUMP)
+    (tmp_path / "article").write_text(ARTICLE)
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    given = {
+        "wikipedia": (str(tmp_path / "article"), str(tmp_path / "dump.xml")),
+        "books": (str(tmp_path / "novel.txt"),),
+    }
+    files = find_inputs(given)
+    assert sorted(languages(*files)) == [
+        ("en", "default"),
+        ("ltg", "file"),
+        ("uk", "file"),
+    ]
+    forced = find_inputs(given, language="de")
+    assert languages(*forced) == [("de", "flag")] * 3
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ([{"url": "https://de.wikipedia.org/wiki/A"}], ("de", "records")),
+        ([{"url": "http://zh-min-nan.wikipedia.org/"}], ("zh-min-nan", "records")),
+        ([{"lang": "de"}, {"lang": "de"}], ("de", "records")),
+        ([{"language": "pt_BR"}], ("pt-BR", "records")),
+        ([{"lang": "de"}, {"lang": "uk"}], ("en", "records")),
+        ([{"url": "https://www.wikipedia.org/"}], ("en", "default")),
+        ([{"url": "https://simple.wikipedia.org/wiki/A"}], ("en", "default")),
+        ([{"lang": "German"}], ("en", "default")),
+        ([{"note": "https://fr.wikipedia.org/wiki/A"}], ("en", "default")),
+    ],
+)
+def test_records_name_their_language_in_fields_of_their_own(
+    tmp_path, name, records, expected
+):
+    text = "See https://fr.wikipedia.org/wiki/A and https://www.wikipedia.org."
+    write_rows(tmp_path / name, [record | {"text": text} for record in records])
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    files = find("text", tmp_path / name, tmp_path / "novel.txt")
+    assert sorted(languages(*files)) == sorted([expected, ("en", "default")])
+
+
+def write_rows(path, records):
+    """Records as a file of the kind that its name says."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(records), path)
+    elif path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            table = csv.DictWriter(file, list(records[0]))
+            table.writeheader()
+            table.writerows(records)
+    else:
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def test_the_manifest_says_when_a_flag_overrules_what_records_say(tmp_path):
+    (tmp_path / "rows.jsonl").write_text(RECORD)
+    (own,) = find("text", tmp_path / "rows.jsonl")
+    (forced,) = find("text", tmp_path / "rows.jsonl", language="uk")
+    assert forced.describe() == own.describe() | {"language_from": "flag"}
+
+
+def test_a_folder_is_read_whole_but_for_what_is_no_text(tmp_path):
+    (tmp_path / "AA").mkdir()
+    (tmp_path / "AA" / "wiki_00").write_text(ARTICLE)
+    (tmp_path / ".hidden").write_text("no format at all")
+    (tmp_path / "MANIFEST.csv").write_text("file,bytes\n")
+    (tmp_path / "x-multistream-index.txt.bz2").write_bytes(bz2.compress(b"616:1:A\n"))
+    (tmp_path / "notes").write_text("Nothing known.")
+    (tmp_path / "empty").write_text("")
+    notes = []
+    (file,) = find("wikipedia", tmp_path, on_passed_over=notes.append)
+    assert file.path.endswith("wiki_00")
+    assert [re.sub(r"\S*/", "", note) for note in notes] == [
+        "MANIFEST.csv is not named like a text.",
+        "empty is empty.",
+        "--wikipedia: notes is neither a MediaWiki dump nor "
+        "wikiextractor output, JSON lines, parquet or CSV; give plain text with "
+        "--text.",
+        "--wikipedia: x-multistream-index.txt.bz2 is the index of a dump "
+        "and not needed; give the .xml.bz2 file beside it.",
+    ]
+
+
+def test_a_glob_reads_what_it_names_without_the_indexes(tmp_path):
+    (tmp_path / "a.xml").write_text(DUMP)
+    (tmp_path / "a-index.txt").write_text("616:1:A\n616:2:B\n")
+    notes = []
+    (file,) = find("wikipedia", tmp_path / "a*", on_passed_over=notes.append)
+    assert file.path.endswith("a.xml")
+    assert len(notes) == 1
+
+
+def test_the_same_file_is_read_once_for_each_flag(tmp_path):
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    assert len(find("books", tmp_path, tmp_path / "novel.txt")) == 1
+
+
+def test_a_file_with_two_spellings_is_read_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    (tmp_path / "link.txt").symlink_to("novel.txt")
+    spellings = ["novel.txt", "./novel.txt", str(tmp_path / "novel.txt"), "link.txt"]
+    files = find("books", *spellings)
+    assert len(files) == 1
+    assert find("books", *reversed(spellings)) == files
+    given = {"books": ("novel.txt",), "text": ("./novel.txt",)}
+    assert len(find_inputs(given)) == 2
+
+
+def test_a_format_can_be_forced(tmp_path):
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    (file,) = find("text", tmp_path / "novel.txt", input_format="sentences")
+    assert file.format == "sentences"
+
+
+def test_a_forced_format_must_be_one_of_the_flag(tmp_path):
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    with pytest.raises(SettingError) as error:
+        find("books", tmp_path / "novel.txt", input_format="mediawiki")
+    assert str(error.value) == (
+        "--input-format mediawiki is not a format of --books, which can be book, "
+        "bookcorpus, csv, jsonl, jsonl-sentences, lines, marked, parquet, "
+        "parquet-sentences, sentences."
+    )
+
+
+def test_a_format_is_forced_only_where_it_can_be(tmp_path):
+    (tmp_path / "dump.xml").write_text(DUMP)
+    (tmp_path / "lines.txt").write_text(WRAPPED)
+    given = {
+        "wikipedia": (str(tmp_path / "dump.xml"),),
+        "text": (str(tmp_path / "lines.txt"),),
+    }
+    formats = [file.format for file in find_inputs(given, input_format="sentences")]
+    assert formats == ["sentences", "mediawiki"]
+
+
+def test_the_manifest_says_nothing_of_the_machine(tmp_path):
+    (tmp_path / "lines.jsonl").write_text(json.dumps({"a": {"b": "One. Two."}}) + "\n")
+    (file,) = find("text", tmp_path / "lines.jsonl", text_key="a.b")
+    assert file.describe() == {
+        "name": "lines.jsonl",
+        "kind": "text",
+        "format": "jsonl",
+        "language": "en",
+        "bytes": 26,
+        "sha256": file.sha256,
+        "text_key": "a.b",
+    }
+    assert len(file.sha256) == 64
+
+
+def test_each_format_is_said_with_what_it_implies(tmp_path):
+    (tmp_path / "dump.xml").write_text(DUMP)
+    for name in "ab":
+        (tmp_path / name).write_text(WRAPPED + name)
+    files = find_inputs(
+        {
+            "wikipedia": (str(tmp_path / "dump.xml"),),
+            "books": (str(tmp_path / "a"), str(tmp_path / "b")),
+        }
+    )
+    assert list(describe_inputs(files)) == [
+        "books: 2 files, 0.0 MB: book, one document a file, segmented (en by default, "
+        "--language sets another)",
+        "wikipedia: 1 file, 0.0 MB: MediaWiki dump, one document a page, markup "
+        "removed, segmented (ltg)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "expected"),
+    [
+        (WRAPPED, {}, "(en by default, --language sets another)"),
+        (WRAPPED, {"language": "de"}, "(de, by --language)"),
+        (RECORD, {}, "(uk, or as a record says)"),
+        (SENTENCES, {}, "one sentence a line, a blank line between documents"),
+    ],
+)
+def test_the_language_is_said_with_what_named_it_where_it_matters(
+    tmp_path, content, settings, expected
+):
+    (tmp_path / "file").write_text(content)
+    (described,) = describe_inputs(find("text", tmp_path / "file", **settings))
+    assert described.endswith(expected)
+
+
+def test_every_format_has_a_meaning_and_a_flag():
+    assert tuple(MEANINGS) == FORMATS
+    assert set().union(*(FORMATS_OF[kind] for kind in KINDS)) == set(FORMATS)
+
+
+def test_files_that_can_be_read_in_ranges_are_marked(tmp_path):
+    text = bytes(random.Random(1).choices(b"abc \n", k=HEAD_BYTES))
+    (tmp_path / "one.bz2").write_bytes(bz2.compress(DUMP.encode() + text))
+    (tmp_path / "many.bz2").write_bytes(
+        bz2.compress(DUMP.encode()) + bz2.compress(text)
+    )
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    assert not find("wikipedia", tmp_path / "one.bz2")[0].is_divisible
+    assert find("wikipedia", tmp_path / "many.bz2")[0].is_divisible
+    assert not find("books", tmp_path / "novel.txt")[0].is_divisible
+    assert len(plan_splits(find("wikipedia", tmp_path / "many.bz2"), split_bytes=1)) > 9
+
+
+@pytest.mark.parametrize("language", ["english", "EN", "", "en_US", "d", "en-", "e n"])
+def test_a_language_that_is_no_code_is_refused(tmp_path, language):
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    with pytest.raises(SettingError) as error:
+        find("books", tmp_path / "novel.txt", language=language)
+    expected = f"--language takes a code such as en, not {language!r}."
+    assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("language", ["en", "ltg", "zh-min-nan", "be-x-old", "pt-BR"])
+def test_a_language_code_is_taken(tmp_path, language):
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    (file,) = find("books", tmp_path / "novel.txt", language=language)
+    assert file.language == language

@@ -1,0 +1,369 @@
+import bz2
+import gzip
+import json
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.core.documents import Dropped
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS
+from pipeline.reading.inputs import InputFile, find_inputs
+from pipeline.reading.readers import read_file, read_part, read_split
+from pipeline.reading.splits import divide_file, plan_splits
+from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES
+from schemas.errors import AlbertError
+from tests.pipeline.reading.test_inputs import write_rows
+
+GOLDEN = Path(__file__).parent / "golden" / "inputs"
+INPUTS = sorted(set(GOLDEN.iterdir()) - set(GOLDEN.glob("*.documents")))
+TEXT_KEYS = {"text-records.jsonl": "body.text"}
+INPUT_FORMATS = {"text-lines.txt": "lines"}
+
+
+def written(documents):
+    """Documents as the golden files have them: a paragraph a line, ---- between."""
+    lines = []
+    for number, document in enumerate(documents):
+        if isinstance(document, Dropped):
+            lines.append(f"---- {document.reason}")
+        else:
+            lines += [*(["----"] if number else []), *document.paragraphs]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
+def test_a_file_is_read_as_written_beside_it(path):
+    kind = path.name.partition("-")[0]
+    (file,) = find_inputs(
+        {kind: (str(path),)},
+        text_key=TEXT_KEYS.get(path.name),
+        input_format=INPUT_FORMATS.get(path.name),
+    )
+    expected = path.with_name(path.name + ".documents").read_text()
+    assert written(read_file(file)) == expected
+
+
+def page(number):
+    return (
+        f"  <page>\n    <title>Page {number}</title>\n    <ns>{number % 7 // 6}</ns>\n"
+        f"    <revision><text>Page {number} was written by ''Ada'' herself."
+        f"</text></revision>\n  </page>\n"
+    )
+
+
+def article(number):
+    return (
+        f'<doc id="{number}" url="http://en.wikipedia.org" title="Page {number}">\n'
+        f"Page {number}\n\nPage {number} was written by Ada herself.\n\n</doc>\n"
+    )
+
+
+def record(number):
+    text = f"Page {number} was written by Ada.\nShe wrote it herself, alone."
+    return json.dumps({"title": f"Page {number}", "text": text}) + "\n"
+
+
+def sentence(number):
+    cue = "all rights reserved .\n" if number % 13 == 12 else ""
+    return f"{cue}the miller counted {number} sacks of flour before he slept .\n"
+
+
+def sentence_record(number):
+    return "".join(
+        json.dumps({"id": number, "text": line}) + "\n"
+        for line in sentence(number).splitlines()
+    )
+
+
+def block(number):
+    return f"Ada wrote page {number}.\nShe wrote it herself.\n" + "\n" * (number % 3)
+
+
+def line(number):
+    return f"Ada wrote page {number}. She wrote it herself.\n" + "\n" * (number % 2)
+
+
+def marked(number):
+    marker = ("<|endoftext|>", "</s>", "----")[number % 3]
+    return f"Ada wrote page {number}.\n\nShe wrote it\nherself.\n{marker}\n"
+
+
+SOURCES = {
+    "mediawiki": ("wikipedia", page, "<mediawiki xml:lang='en'>\n"),
+    "wikiextractor": ("wikipedia", article, ""),
+    "jsonl": ("wikipedia", record, ""),
+    "bookcorpus": ("books", sentence, ""),
+    "jsonl-sentences": ("books", sentence_record, ""),
+    "sentences": ("text", block, ""),
+    "lines": ("text", line, ""),
+    "marked": ("text", marked, ""),
+}
+
+
+def write(path, source, *, count, compression):
+    """A file of so many records, some of them not quite right."""
+    _, make, head = SOURCES[source]
+    # 3 bytes that no line of UTF-8 has, and a zero byte.
+    parts = [make(n).encode().replace(b"page 5", b"p\xe9g\0 5") for n in range(count)]
+    parts[0] = head.encode() + parts[0]
+    if compression == "bz2":
+        streams = [b"".join(parts[i : i + 10]) for i in range(0, count, 10)]
+        path.write_bytes(b"".join(map(bz2.compress, streams)))
+    else:
+        text = b"".join(parts)
+        path.write_bytes(gzip.compress(text) if compression == "gz" else text)
+
+
+def read(files, *, split_bytes):
+    """All that reading gives: the documents, and what it counted."""
+    counts = ReadingCounts()
+    splits = plan_splits(files, split_bytes=split_bytes)
+    documents = Counter(
+        tuple(document)
+        for split in splits
+        for document in read_split(split, counts=counts)
+    )
+    return documents, counts
+
+
+@pytest.mark.parametrize("compression", ["none", "bz2", "gz"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_size_of_the_splits_never_shows(tmp_path, source, compression):
+    path = tmp_path / "file"
+    write(path, source, count=90, compression=compression)
+    kind = SOURCES[source][0]
+    files = find_inputs({kind: (str(path),)}, input_format=source)
+    assert [file.format for file in files] == [source]
+    whole = read(files, split_bytes=1 << 30)
+    assert whole[1].documents > 5
+    for split_bytes in (1, 37, 400, 5000):
+        assert read(files, split_bytes=split_bytes) == whole
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 5000), st.sampled_from(sorted(SOURCES)))
+def test_no_size_of_the_splits_shows(tmp_path_factory, split_bytes, source):
+    path = tmp_path_factory.mktemp("split") / "file"
+    write(path, source, count=40, compression="none")
+    kind = SOURCES[source][0]
+    files = find_inputs({kind: (str(path),)}, input_format=source)
+    assert read(files, split_bytes=split_bytes) == read(files, split_bytes=1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (
+            "wikipedia",
+            ReadingCounts(
+                documents=90,
+                dropped=Counter({"no text": 7, "paragraph that is not prose": 12}),
+            ),
+        ),
+        ("books", ReadingCounts(documents=7, dropped=Counter({"no text": 1}))),
+    ],
+)
+def test_row_groups_never_show(tmp_path, kind, expected):
+    texts = [line for n in range(90) for line in sentence(n).splitlines()]
+    if kind == "wikipedia":
+        texts = [f"{text}\n{text}" for text in texts]
+    table = pa.table({"text": [*texts, None], "id": range(len(texts) + 1)})
+    results = []
+    for rows in (7, 1000):
+        path = tmp_path / f"{rows}.parquet"
+        pq.write_table(table, path, row_group_size=rows)
+        files = find_inputs({kind: (str(path),)})
+        results += [read(files, split_bytes=size) for size in (1, 600, 1 << 30)]
+    assert all(result == results[0] for result in results)
+    assert results[0][1] == expected
+
+
+def test_the_order_of_the_files_never_shows(tmp_path):
+    paths = []
+    for source in ("mediawiki", "jsonl", "wikiextractor"):
+        paths.append(str(tmp_path / source))
+        write(tmp_path / source, source, count=20, compression="none")
+    files = find_inputs({"wikipedia": tuple(paths)})
+    again = find_inputs({"wikipedia": (*reversed(paths), str(tmp_path))})
+    assert files == again
+    assert plan_splits(files) == plan_splits(again)
+
+
+def test_a_damaged_stream_of_a_dump_costs_its_pages_only(tmp_path):
+    path = tmp_path / "dump.bz2"
+    write(path, "mediawiki", count=60, compression="bz2")
+    data = bytearray(path.read_bytes())
+    data[data.index(b"BZh9", len(data) // 2) + 20] ^= 255
+    path.write_bytes(data)
+    files = find_inputs({"wikipedia": (str(path),)})
+    documents, counts = read(files, split_bytes=1 << 30)
+    assert counts.dropped["damaged or cut off compressed data"] == 1
+    assert counts.documents == 43
+    assert read(files, split_bytes=500) == (documents, counts)
+
+
+@pytest.mark.parametrize("source", ["bookcorpus", "sentences", "lines", "marked"])
+def test_lone_carriage_returns_read_the_same_in_ranges_as_whole(tmp_path, source):
+    kind, make, _ = SOURCES[source]
+    path = tmp_path / "file"
+    parts = [make(n).replace("\n", "\r", n % 4) for n in range(90)]
+    path.write_bytes("".join(parts).encode())
+    files = find_inputs({kind: (str(path),)}, input_format=source)
+    whole = read(files, split_bytes=1 << 30)
+    assert whole[1].documents > 5
+    for split_bytes in (37, 400, 2000):
+        assert read(files, split_bytes=split_bytes) == whole
+
+
+def test_a_line_too_long_to_be_seen_whole_begins_no_document(tmp_path):
+    path = tmp_path / "file"
+    start = "all rights reserved ."
+    long = start + " " * LINE_PREFIX_BYTES + "he came and she left " * 99
+    path.write_text("\n".join([sentence(n) for n in range(9)] + [long, start, "he ."]))
+    files = find_inputs({"books": (str(path),)}, input_format="bookcorpus")
+    whole = read(files, split_bytes=1 << 30)
+    assert all(read(files, split_bytes=size) == whole for size in (37, 400, 2000))
+
+
+GERMAN = "Die Feier begann am 3. Oktober 1990 in Berlin. Viele kamen."
+IN_GERMAN = "Die Feier begann am 3. Oktober 1990 in Berlin.\nViele kamen."
+IN_ENGLISH = "Die Feier begann am 3.\nOktober 1990 in Berlin.\nViele kamen."
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
+@pytest.mark.parametrize(
+    ("fields", "language", "expected"),
+    [
+        ({"url": "https://de.wikipedia.org/wiki/A"}, None, IN_GERMAN),
+        ({"lang": "de"}, None, IN_GERMAN),
+        ({"language": "DE"}, None, IN_GERMAN),
+        ({"url": "https://example.org/de"}, None, IN_ENGLISH),
+        ({"lang": "en"}, None, IN_ENGLISH),
+        ({"lang": "en"}, "de", IN_GERMAN),
+    ],
+)
+def test_a_record_is_segmented_in_the_language_that_it_names(
+    tmp_path, name, fields, language, expected
+):
+    # Another record of the file names another language.
+    records = [fields | {"text": GERMAN}, {**fields, "text": "", "lang": "fr"}]
+    records = [dict.fromkeys(("lang", *fields), "") | record for record in records]
+    write_rows(tmp_path / name, records)
+    files = find_inputs({"text": (str(tmp_path / name),)}, language=language)
+    documents, _ = read(files, split_bytes=1 << 30)
+    assert [document[1] for document in documents] == [expected]
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("kind", ["text", "books"])
+def test_long_prose_and_books_are_read_in_parts_as_they_are_whole(
+    tmp_path, kind, line_end
+):
+    start = b"*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\n"
+    lines = b"".join(b"He counted %d sacks\nof flour.\n\n" % n for n in range(500_000))
+    end = b"*** END OF THE PROJECT GUTENBERG EBOOK X ***\n\nLicence.\n" * 9
+    text = (start + lines + end + lines[: 9 << 20]).replace(b"\n", line_end)
+    path = tmp_path / "long.txt"
+    path.write_bytes(text)
+    forced = {"text": "prose", "books": "book"}[kind]
+    (file,) = find_inputs({kind: (str(path),)}, input_format=forced)
+    parts = [part for part in divide_file(file, split_bytes=1) if part.text_bytes]
+    assert len(parts) > 2
+    whole = list(read_file(file._replace(piece_starts=())))
+    counts = ReadingCounts()
+    assert [d for part in parts for d in read_part(part, counts=counts)] == whole
+    assert "Licence." not in whole[-1].paragraphs or kind == "text"
+
+
+def test_what_is_left_out_of_a_file_is_counted(tmp_path):
+    prose = "Ada wrote the first of all programs."
+    article = f'<doc id="1" title="A">\nA\n\n{prose}\nEarly life.\n\n</doc>\n'
+    record = json.dumps({"text": f"{prose}\nEarly life.", "title": "A"})
+    page = f"<page><revision><text>{prose}\n\n* A list\n</text></revision></page>"
+    for text in (article, record, page):
+        (tmp_path / "file").write_text(text)
+        files = find_inputs({"wikipedia": (str(tmp_path / "file"),)})
+        _, counts = read(files, split_bytes=1 << 30)
+        assert counts == ReadingCounts(
+            documents=1, dropped=Counter({"paragraph that is not prose": 1})
+        )
+
+
+def test_a_dump_without_line_feeds_is_read_whole(tmp_path):
+    path = tmp_path / "dump.xml"
+    path.write_text(
+        "<mediawiki>" + "".join(page(n).replace("\n", "") for n in range(9))
+    )
+    files = find_inputs({"wikipedia": (str(path),)})
+    assert read(files, split_bytes=100)[1].documents == 8
+
+
+def test_pieces_of_a_document_go_with_the_whole(tmp_path):
+    path = tmp_path / "long.txt"
+    sentences = [f"He counted {n} sacks." for n in range(4500)]
+    path.write_text("\n\n".join(sentences))
+    files = find_inputs({"books": (str(path),)})
+    (split,) = plan_splits(files)
+    parts = list(read_split(split, counts=ReadingCounts()))
+    assert "\n".join(part.text for part in parts).split("\n") == sentences
+    assert [len(part.text.split("\n")) for part in parts] == [1500, 1500, 1500]
+    assert len({part.id[:8] for part in parts}) == 1
+    assert len({part.id for part in parts}) == 3
+    assert [part.is_first for part in parts] == [True, False, False]
+
+
+def test_every_piece_of_a_split_is_read(tmp_path):
+    for number in range(5):
+        (tmp_path / f"{number}.txt").write_text(f"This is the book number {number}.")
+    (split,) = plan_splits(find_inputs({"books": (str(tmp_path),)}))
+    counts = ReadingCounts()
+    assert len(list(read_split(split, counts=counts))) == 5
+    assert counts == ReadingCounts(documents=5)
+    assert len(list(read_part(split.parts[0], counts=counts))) == 1
+
+
+PIECES = [
+    *(make(0).encode() for _, make, _ in SOURCES.values()),
+    *(b"<page>", b"</page>", b"<text>", b"</text>", b'<doc title="', b">\n", b"</doc>"),
+    *(b"TEMPLATE[", b"{{", b"[[", b"]]", b'{"text": "', b'"}\n', b"\\ud83d", b"&#0;"),
+    *(b"Gutenberg", b"\n\n", b"\r", b"\0", b"\xe9", b"\xef\xbb\xbf", b"PAR1", b"BZh9"),
+    *(bz2.compress(page(0).encode()), gzip.compress(block(0).encode())),
+]
+HOSTILE_FILES = st.binary(max_size=300) | st.lists(
+    st.binary(max_size=9) | st.sampled_from(PIECES), max_size=20
+).map(b"".join)
+
+
+@pytest.mark.parametrize("input_format", FORMATS)
+@settings(max_examples=60, deadline=5000)
+@given(data=HOSTILE_FILES, split_bytes=st.integers(1, 500), is_divisible=st.booleans())
+def test_any_bytes_are_read_to_their_end_or_refused(
+    tmp_path_factory, input_format, data, split_bytes, is_divisible
+):
+    path = tmp_path_factory.mktemp("bytes") / "file"
+    path.write_bytes(data)
+    kind = next(kind for kind in KINDS if input_format in FORMATS_OF[kind])
+    described = InputFile(
+        kind=kind,
+        path=str(path),
+        format=input_format,
+        language="en",
+        bytes=len(data),
+        text_bytes=len(data),
+        sha256="",
+        text_key="text",
+        # What was written with whole streams is read in parts in any case.
+        is_divisible=is_divisible and not input_format.startswith("parquet"),
+    )
+    with suppress(AlbertError):
+        read([described], split_bytes=split_bytes)
+    with suppress(AlbertError):
+        files = find_inputs({kind: (str(path),)}, input_format=input_format)
+        read(files, split_bytes=split_bytes)

@@ -1,0 +1,229 @@
+import random
+
+import pytest
+import sentencex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.core.documents import Document
+from pipeline.reading.sentences import (
+    CHEAP_CHARACTERS,
+    LONG_SENTENCE_CHARACTERS,
+    MAX_COST_PER_CHARACTER,
+    MAX_SEGMENTED_CHARACTERS,
+    cheap_parts,
+    divide,
+    segmentation_cost,
+    split_long,
+    split_sentences,
+)
+
+LANGUAGES = ["en", "de", "ru", "el", "ar", "ja", "th", "zh", "hi", "xx"]
+
+words = st.sampled_from(
+    [
+        "He",
+        "left",
+        "Dr.",
+        "3.14",
+        "U.S.",
+        "«Да»",
+        "なに。",
+        "ไป",
+        "?!",
+        "(so.)",
+        '"Why?"',
+    ]
+)
+paragraphs = st.lists(words, min_size=1, max_size=60).map(" ".join)
+
+
+def split(text, language="en"):
+    return split_sentences(Document((text,)), language=language)[0]
+
+
+def test_a_paragraph_becomes_its_sentences():
+    document = Document(("He came. She left.", "Why?"))
+    assert split_sentences(document, language="en") == [
+        ["He came.", "She left."],
+        ["Why?"],
+    ]
+
+
+def test_abbreviations_do_not_end_sentences():
+    assert split("Dr. Smith met J. R. Jones, e.g. in the U.S. He left.") == [
+        "Dr. Smith met J. R. Jones, e.g. in the U.S.",
+        "He left.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("ru", "Он пришёл. Она ушла?", ["Он пришёл.", "Она ушла?"]),
+        ("ja", "私は来た。彼女は去った。", ["私は来た。", "彼女は去った。"]),
+        ("hi", "वह आया। वह गई।", ["वह आया।", "वह गई।"]),
+    ],
+)
+def test_sentences_end_as_their_language_has_it(language, text, expected):
+    assert split(text, language) == expected
+
+
+def test_segmented_paragraphs_are_sentences_already():
+    document = Document(("he came . she left .", "why ?"), is_segmented=True)
+    assert split_sentences(document, language="en") == [
+        ["he came . she left ."],
+        ["why ?"],
+    ]
+
+
+def test_a_long_quotation_is_split_at_its_full_stops():
+    speech = "I am telling you this for the last time. " * 20
+    sentences = split(f'He said, "{speech.strip()}" and left.')
+    assert max(map(len, sentences)) < LONG_SENTENCE_CHARACTERS
+
+
+def test_a_quotation_of_ordinary_length_stays_whole():
+    assert split('He said, "Come in. Sit down." and left.') == [
+        'He said, "Come in. Sit down." and left.'
+    ]
+
+
+def test_a_long_sentence_is_split_behind_closing_marks():
+    assert split_long('"Come in. (Sit down!) He said; so I did … well.') == [
+        '"Come in.',
+        "(Sit down!)",
+        "He said;",
+        "so I did …",
+        "well.",
+    ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@given(text=paragraphs)
+def test_no_word_is_lost_or_moved(language, text):
+    assert " ".join(split(text, language)).split() == text.split()
+
+
+@given(paragraphs)
+def test_no_sentence_is_empty_or_has_blanks_around(text):
+    for sentence in split(text):
+        assert sentence == sentence.strip() != ""
+
+
+def test_an_empty_paragraph_has_no_sentences():
+    assert split("") == []
+
+
+HOSTILE = [
+    "“",
+    "‘",
+    "«",
+    "»",
+    "„",
+    "'",
+    '"',
+    "' ",
+    "'a ",
+    "``「",
+    '《"',
+    ").“",
+    "“a. ",
+    "•",
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_the_segmenter_gets_only_text_that_is_short_or_cheap(unit, monkeypatch):
+    parts = []
+
+    def record(language, text):
+        parts.append(text)
+        return [text]
+
+    monkeypatch.setattr(sentencex, "segment", record)
+    text = unit * (100_000 // len(unit))
+    split(text)
+    assert "".join(parts) == text
+    for part in parts:
+        cost = segmentation_cost(part) / len(part)
+        assert len(part) <= CHEAP_CHARACTERS or cost <= MAX_COST_PER_CHARACTER
+
+
+def test_the_segmenter_gets_no_paragraph_beyond_all_measure():
+    parts = list(cheap_parts("word " * 500_000))
+    assert max(map(len, parts)) <= MAX_SEGMENTED_CHARACTERS
+    assert "".join(parts) == "word " * 500_000
+
+
+def test_a_novel_in_one_paragraph_is_segmented_whole():
+    draw = random.Random(0)
+    spoken = [
+        '"Come in," he said. ',
+        "\"It's late,\" she said; 'So,' he thought. ",
+        "(So.) ",
+    ]
+    told = "They went on for a long time without another word, as one does in novels. "
+    novel = "".join(told * 3 + draw.choice(spoken) for _ in range(3500))
+    assert list(cheap_parts(novel)) == [novel]
+
+
+def test_a_paragraph_that_costs_too_much_is_cut_where_a_sentence_ends():
+    text = "“She came. " * 1000
+    assert all(part.endswith(". ") for part in cheap_parts(text))
+
+
+def test_an_unclosed_quotation_costs_a_search_to_the_end():
+    assert segmentation_cost("“" + "a" * 99) == 20 * 100 + 1
+    assert segmentation_cost("“" + "a" * 9 + "”" + "a" * 89) == 20 * 10 + 2**2
+
+
+def test_an_apostrophe_within_a_word_costs_nothing():
+    assert segmentation_cost("It wasn't he'd've thought o'clock") == 0
+
+
+@given(st.text(alphabet="“”'\"`a .)\n", max_size=3000))
+def test_parts_together_are_the_paragraph(text):
+    assert "".join(cheap_parts(text)) == text
+
+
+# Sentences are numbered, so that their order can be seen.
+long_documents = st.lists(st.integers(0, 40), max_size=30)
+
+
+def numbered(lengths):
+    """Paragraphs of so many sentences, numbered through."""
+    numbers = iter(range(sum(lengths)))
+    return [[str(next(numbers)) for _ in range(length)] for length in lengths]
+
+
+@given(long_documents, st.integers(1, 50))
+def test_every_sentence_is_in_one_part_in_order(lengths, maximum):
+    parts = divide(numbered(lengths), maximum=maximum)
+    assert [sentence for part in parts for sentence in part] == [
+        str(number) for number in range(sum(lengths))
+    ]
+
+
+@given(long_documents, st.integers(1, 50))
+def test_no_part_is_empty_or_as_long_as_twice_the_limit(lengths, maximum):
+    parts = divide(numbered(lengths), maximum=maximum)
+    assert all(0 < len(part) < 2 * maximum for part in parts)
+
+
+@given(long_documents, st.integers(40, 50))
+def test_paragraphs_within_the_limit_are_never_divided(lengths, maximum):
+    paragraphs = numbered(lengths)
+    parts = divide(paragraphs, maximum=maximum)
+    for paragraph in paragraphs:
+        assert sum(bool(set(paragraph) & set(part)) for part in parts) <= 1
+
+
+@given(long_documents)
+def test_a_document_within_the_limit_stays_whole(lengths):
+    assert len(divide(numbered(lengths), maximum=max(1, sum(lengths)))) <= 1
+
+
+def test_a_long_paragraph_is_divided_into_equal_parts():
+    parts = divide([["s"] * 4500], maximum=2000)
+    assert [len(part) for part in parts] == [1500, 1500, 1500]

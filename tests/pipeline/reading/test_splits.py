@@ -1,0 +1,93 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.reading.inputs import InputFile
+from pipeline.reading.splits import FilePart, divide_file, plan_splits
+
+
+def file(name, size, *, is_divisible=False, group_bytes=()):
+    return InputFile(
+        kind="text",
+        path=name,
+        format="sentences",
+        language="en",
+        bytes=size,
+        text_bytes=sum(group_bytes) or size,
+        sha256=name,
+        is_divisible=is_divisible,
+        group_bytes=tuple(group_bytes),
+    )
+
+
+files = st.builds(
+    file,
+    st.text("abc", min_size=1),
+    st.integers(1, 1000),
+    is_divisible=st.booleans(),
+    group_bytes=st.lists(st.integers(1, 300), max_size=5),
+)
+
+
+def test_a_large_file_is_divided_evenly():
+    large = file("large", 100, is_divisible=True)
+    assert list(divide_file(large, split_bytes=40)) == [
+        FilePart(large, 0, 33, 33),
+        FilePart(large, 33, 66, 33),
+        FilePart(large, 66, None, 34),
+    ]
+
+
+def test_a_file_that_cannot_be_divided_stays_whole():
+    whole = file("whole", 100)
+    assert list(divide_file(whole, split_bytes=40)) == [FilePart(whole, 0, None, 100)]
+
+
+def test_row_groups_stay_whole_and_together():
+    table = file("table", 9, group_bytes=[10, 10, 50, 5, 10])
+    assert list(divide_file(table, split_bytes=30)) == [
+        FilePart(table, 0, 2, 20),
+        FilePart(table, 2, 3, 50),
+        FilePart(table, 3, None, 15),
+    ]
+
+
+def test_small_files_are_read_together_and_large_splits_come_first():
+    given = [file(name, size) for name, size in [("a", 6), ("b", 30), ("c", 5)]]
+    splits = plan_splits(given, split_bytes=12)
+    assert [(s.number, [p.file.path for p in s.parts]) for s in splits] == [
+        (0, ["b"]),
+        (1, ["a", "c"]),
+    ]
+
+
+@given(st.lists(files, max_size=6), st.integers(1, 2000))
+def test_splits_hold_every_part_of_every_file_once(given_files, split_bytes):
+    named = [f._replace(path=f"{i}") for i, f in enumerate(given_files)]
+    splits = plan_splits(named, split_bytes=split_bytes)
+    parts = sorted(
+        (part for split in splits for part in split.parts),
+        key=lambda part: (int(part.file.path), part.start),
+    )
+    assert [split.number for split in splits] == list(range(len(splits)))
+    for f in named:
+        own = [part for part in parts if part.file == f]
+        assert own[0].start == 0
+        assert own[-1].end is None
+        assert [part.end for part in own[:-1]] == [part.start for part in own[1:]]
+        assert sum(part.text_bytes for part in own) == f.text_bytes
+
+
+@given(
+    st.lists(st.integers(1, 100), min_size=1, max_size=50), st.sampled_from([2, 3, 4])
+)
+def test_splits_dealt_in_turn_differ_by_less_than_the_largest(sizes, workers):
+    splits = plan_splits(
+        [file(str(i), size) for i, size in enumerate(sizes)], split_bytes=100
+    )
+    loads = [sum(s.text_bytes for s in splits[w::workers]) for w in range(workers)]
+    assert max(loads) - min(loads) <= splits[0].text_bytes
+
+
+def test_an_empty_table_is_a_split_like_any_other():
+    (split,) = plan_splits([file("table", 9, group_bytes=[0])], split_bytes=10)
+    assert split.text_bytes == 0

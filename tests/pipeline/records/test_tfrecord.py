@@ -1,0 +1,138 @@
+import hashlib
+import io
+
+import pytest
+import tensorflow as tf
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.records.tfrecord import (
+    Frame,
+    RecordWriter,
+    frame,
+    masked_crc,
+    read_frames,
+    read_records,
+)
+
+records = st.lists(st.binary(max_size=300), max_size=20)
+
+
+def written(batches):
+    """What a writer writes, and the writer."""
+    file = io.BytesIO()
+    writer = RecordWriter(file)
+    for batch in batches:
+        writer.write(batch)
+    return file.getvalue(), writer
+
+
+def test_the_checksum_is_that_of_crc32c_rotated_and_shifted():
+    # The CRC-32C of "123456789" is 0xE3069283 in every specification of it.
+    crc = 0xE3069283
+    expected = (((crc >> 15) | (crc << 17 & 0xFFFFFFFF)) + 0xA282EAD8) % 2**32
+    assert masked_crc(b"123456789") == expected
+
+
+def test_a_frame_is_length_checksum_record_checksum():
+    assert frame(b"albert") == (
+        b"\x06\0\0\0\0\0\0\0"
+        + masked_crc(b"\x06\0\0\0\0\0\0\0").to_bytes(4, "little")
+        + b"albert"
+        + masked_crc(b"albert").to_bytes(4, "little")
+    )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(records)
+def test_a_file_is_the_one_that_tensorflow_writes(tmp_path, batch):
+    with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
+        for record in batch:
+            writer.write(record)
+    ours, _ = written([batch])
+    assert ours == (tmp_path / "theirs").read_bytes()
+
+
+def test_tensorflow_reads_the_records_back(tmp_path):
+    batch = [b"", b"albert", bytes(range(256)) * 100]
+    content, _ = written([batch])
+    (tmp_path / "ours").write_bytes(content)
+    dataset = tf.data.TFRecordDataset(str(tmp_path / "ours"))
+    assert list(dataset.as_numpy_iterator()) == batch
+
+
+@given(st.lists(records, max_size=5))
+def test_a_writer_knows_what_it_wrote(batches):
+    content, writer = written(batches)
+    assert writer.records == sum(map(len, batches))
+    assert writer.bytes == len(content)
+    assert writer.sha256() == hashlib.sha256(content).hexdigest()
+
+
+def test_the_records_of_a_file_of_tensorflow_are_read(tmp_path):
+    batch = [b"", b"albert", bytes(range(256)) * 100]
+    with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
+        for record in batch:
+            writer.write(record)
+    with (tmp_path / "theirs").open("rb") as file:
+        assert list(read_records(file)) == batch
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda data: data[:-1],
+            "the record at byte 17 is cut off: the file ends in it",
+        ),
+        (
+            lambda data: data[:25],
+            "the record at byte 17 is cut off: the file ends in it",
+        ),
+        (
+            lambda data: data[:-5] + b"X" + data[-4:],
+            "the record at byte 17 does not match its checksum",
+        ),
+        (
+            lambda data: b"X" + data[1:],
+            "the record at byte 0 has a length that does not match its checksum",
+        ),
+    ],
+)
+def test_damage_is_found_and_its_place_said(damage, message):
+    content = damage(frame(b"a") + frame(b"albert"))
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        list(read_records(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize("length", [10, 1 << 31, 1 << 40, (1 << 63) + 5, (1 << 64) - 1])
+def test_a_length_that_the_file_has_not_is_refused_before_anything_is_read(length):
+    """TensorFlow's reader ends the process at one, if its checksum is right."""
+    header = length.to_bytes(8, "little")
+    content = (
+        frame(b"a") + header + masked_crc(header).to_bytes(4, "little") + b"albert"
+    )
+    assert list(read_frames(io.BytesIO(content))) == [
+        Frame(0, b"a"),
+        Frame(17, b"", "is cut off: the file ends in it"),
+    ]
+
+
+def test_after_a_damaged_record_the_next_one_is_read():
+    content = bytearray(frame(b"a") + frame(b"albert") + frame(b"b"))
+    content[30] ^= 1
+    assert list(read_frames(io.BytesIO(content))) == [
+        Frame(0, b"a"),
+        Frame(17, b"", "does not match its checksum"),
+        Frame(39, b"b"),
+    ]
+
+
+@given(records, st.data())
+def test_any_bytes_are_read_as_records_or_refused(batch, data):
+    content = bytearray(written([batch])[0])
+    for _ in range(data.draw(st.integers(1, 4)) if content else 0):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    found = list(read_frames(io.BytesIO(content)))
+    assert all(one.problem or one.record in batch for one in found)

@@ -1,0 +1,106 @@
+import bz2
+import gzip
+import lzma
+import random
+from collections import Counter
+
+import pytest
+import zstandard
+
+from pipeline.storage.compression import (
+    BLOCK_BYTES,
+    DAMAGED,
+    decompress,
+    recognise_compression,
+)
+
+PACK = {
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+TEXT = b"".join(b"%d: he came and she left.\n" % number for number in range(100_000))
+
+each_compression = pytest.mark.parametrize("compression", PACK)
+
+
+def unpack(data, compression, *, block_bytes=50_000):
+    counts = Counter()
+    blocks = [data[i : i + block_bytes] for i in range(0, len(data), block_bytes)]
+    return b"".join(decompress(blocks, compression, counts=counts)), counts[DAMAGED]
+
+
+@pytest.mark.parametrize(
+    ("data", "compression"),
+    [
+        (gzip.compress(b"a"), "gz"),
+        (bz2.compress(b"a"), "bz2"),
+        (lzma.compress(b"a"), "xz"),
+        (zstandard.compress(b"a"), "zst"),
+        (b"BZ he said", "none"),
+        (b"", "none"),
+    ],
+)
+def test_compression_is_told_by_the_first_bytes(data, compression):
+    assert recognise_compression(data) == compression
+
+
+@each_compression
+def test_what_was_packed_comes_out(compression):
+    assert unpack(PACK[compression](TEXT), compression) == (TEXT, 0)
+
+
+@each_compression
+def test_streams_one_after_the_other_are_one_text(compression):
+    data = (
+        PACK[compression](b"one ") + PACK[compression](b"two ") + PACK[compression](b"")
+    )
+    assert unpack(data, compression) == (b"one two ", 0)
+    assert unpack(data, compression, block_bytes=1) == (b"one two ", 0)
+
+
+@pytest.mark.parametrize("compression", ["gz", "xz"])
+def test_zero_bytes_behind_a_stream_are_padding(compression):
+    data = PACK[compression](b"one ") + bytes(512) + PACK[compression](b"two")
+    assert unpack(data + bytes(64), compression) == (b"one two", 0)
+
+
+@each_compression
+def test_a_cut_off_file_keeps_what_it_has(compression):
+    data = PACK[compression](TEXT)
+    kept, damaged = unpack(data[: len(data) // 2], compression)
+    assert damaged == 1
+    assert TEXT.startswith(kept)
+    assert len(kept) > len(TEXT) // 4
+
+
+@each_compression
+def test_a_file_that_lacks_its_last_byte_is_damaged(compression):
+    assert unpack(PACK[compression](TEXT)[:-1], compression)[1] == 1
+
+
+@each_compression
+def test_damage_keeps_what_was_before(compression):
+    # Text that hardly compresses, so that there is much data to damage.
+    text = bytes(random.Random(1).choices(b"abcdefghijklmnopqrstuvwxyz", k=1_000_000))
+    data = bytearray(PACK[compression](text))
+    middle = len(data) // 2
+    data[middle : middle + 300] = bytes(255 - byte for byte in data[middle:][:300])
+    kept, damaged = unpack(bytes(data), compression)
+    assert damaged == 1
+    assert kept[: len(text) // 4] == text[: len(text) // 4]
+
+
+@each_compression
+def test_a_bomb_comes_out_in_small_blocks(compression):
+    data = PACK[compression](bytes(50 << 20))
+    sizes = [len(block) for block in decompress([data], compression, counts=Counter())]
+    assert sum(sizes) == 50 << 20
+    assert max(sizes) <= 40 * BLOCK_BYTES
+
+
+def test_a_window_of_two_gigabytes_is_read():
+    parameters = zstandard.ZstdCompressionParameters(window_log=31, enable_ldm=True)
+    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    data = packer.compress(b"long") + packer.flush()
+    assert unpack(data, "zst") == (b"long", 0)

@@ -1,0 +1,94 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.storage.lines import (
+    NOT_UTF8,
+    NUL_BYTES,
+    cut_position,
+    decode,
+    line_blocks,
+    read_lines,
+    refuse_utf16,
+)
+from schemas.errors import AlbertError
+
+
+def lines_of(*blocks):
+    return list(read_lines(blocks, counts=Counter()))
+
+
+def cut(text, size):
+    return [text[i : i + size] for i in range(0, len(text), size)]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_lines_end_in_any_way(newline):
+    text = newline.join(["one", "", "two", "three"]) + newline
+    assert lines_of(text.encode()) == ["one", "", "two", "three"]
+
+
+def test_white_space_is_single_and_none_at_the_ends():
+    text = " one\t two\u00a0three \u2028four "
+    assert lines_of(text.encode()) == ["one two three four"]
+
+
+def test_a_byte_order_mark_is_no_text():
+    assert lines_of(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo") == ["one", "two"]
+
+
+@given(st.text("aé \n\r\0"), st.integers(1, 9))
+def test_blocks_may_be_cut_anywhere(text, size):
+    data = text.encode()
+    assert lines_of(*cut(data, size)) == lines_of(data)
+
+
+@given(st.binary().map(lambda data: data.replace(b"\r", b"")))
+def test_nothing_but_zero_bytes_is_lost(data):
+    counts = Counter()
+    text = decode(data, counts=counts)
+    assert counts[NUL_BYTES] == data.count(0)
+    assert text.count("\n") == data.count(b"\n")
+
+
+def test_only_a_line_that_is_not_utf8_is_read_as_windows_1252():
+    counts = Counter()
+    data = "naïve\n".encode() + "“naïve”\n".encode("cp1252") + b"plain\n"
+    assert decode(data, counts=counts) == "naïve\n“naïve”\nplain\n"
+    assert counts == {NOT_UTF8: 1}
+
+
+@given(
+    st.lists(st.text("ab é", max_size=30)).map("\n".join),
+    st.integers(1, 40),
+    st.integers(4, 12),
+)
+def test_long_lines_are_cut_in_the_same_places_however_blocks_fall(text, size, limit):
+    data = text.encode()
+    pieces = list(line_blocks(cut(data, size), limit=limit))
+    assert b"".join(pieces) == data
+    whole = list(line_blocks([data], limit=limit))
+    assert b"".join(p if p.endswith(b"\n") else p + b"|" for p in pieces) == b"".join(
+        p if p.endswith(b"\n") else p + b"|" for p in whole
+    )
+    for line in b"|".join(pieces).replace(b"\n|", b"\n").split(b"\n"):
+        assert all(len(part) <= limit for part in line.split(b"|"))
+
+
+@given(st.text("aé", min_size=3), st.integers(2, 5))
+def test_no_character_is_cut(text, limit):
+    data = text.encode()
+    if len(data) > limit:
+        data[: cut_position(data, limit)].decode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_named(encoding):
+    with pytest.raises(AlbertError, match=r"^novel\.txt is UTF-16; .*iconv"):
+        refuse_utf16("A novel, by one.".encode(encoding), path="novel.txt")
+
+
+def test_a_few_zero_bytes_are_not_utf16():
+    refuse_utf16(b"A no\0vel, by \0one.", path="novel.txt")

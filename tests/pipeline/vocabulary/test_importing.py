@@ -1,0 +1,262 @@
+"""SentencePiece models of other ALBERTs do by themselves what was done around them."""
+
+import base64
+import json
+
+import pytest
+import sentencepiece
+
+from pipeline.core.sentencepiece_proto import (
+    compiled_normalization,
+    has_own_rules,
+    model_of_pieces,
+)
+from pipeline.vocabulary.external import Normalization, read_external
+from pipeline.vocabulary.importing import (
+    imported_model,
+    missing_normalization,
+    normalization_of_pieces,
+)
+from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer_json import tokenizer_json
+from pipeline.vocabulary.training import train_vocabulary
+from schemas.config import VocabConfig
+from schemas.errors import AlbertError, SettingError
+from schemas.special_tokens import SPECIAL_TOKENS
+
+LOWER = Normalization(cased=False, keep_accents=False)
+AS_IT_IS = Normalization(cased=True, keep_accents=True)
+PIECES = [
+    *((token, 0.0) for token in SPECIAL_TOKENS),
+    *((piece, -float(n)) for n, piece in enumerate("▁aebcd12,éA")),
+    ("▁1,", -0.5),
+    ("▁de", -1.0),
+]
+
+
+def nmt_nfkc():
+    """The compiled rules that published models have."""
+    normalizer = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
+    return compiled_normalization(normalizer.serialized_model_proto())
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """A model as others publish it: its rules know neither case nor accents."""
+    return model_of_pieces(PIECES, nmt_nfkc())
+
+
+@pytest.fixture(scope="module")
+def lower(bare):
+    return imported_model(bare, LOWER)
+
+
+def pieces_of(model, text):
+    tokenizer = Tokenizer(model)
+    return [tokenizer.piece(i) for i in tokenizer.encode([text])[0]]
+
+
+def test_what_was_done_before_the_model_is_done_inside(bare, lower):
+    assert Tokenizer(bare).normalize("ÉDÉ ﬁ\t``A''") == "▁ÉDÉ▁fi▁``A''"
+    assert Tokenizer(lower).normalize("ÉDÉ ﬁ\t``A''") == '▁ede▁fi▁"a"'
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        (LOWER, "▁ede▁한국어▁a"),
+        (Normalization(cased=True, keep_accents=False), "▁EDe▁한국어▁A"),
+        (Normalization(cased=False, keep_accents=True), "▁édé▁한국어▁å"),
+        (AS_IT_IS, "▁ÉDé▁한국어▁Å"),
+    ],
+)
+def test_case_and_accents_are_kept_as_asked(bare, asked, text):
+    model = imported_model(bare, asked)
+    assert Tokenizer(model).normalize("ÉDe\u0301 한국어 Å") == text
+
+
+def test_pieces_and_kinds_stay(bare, lower):
+    before, after = Tokenizer(bare), Tokenizer(lower)
+    assert [after.piece(i) for i in range(after.vocab_size)] == [
+        before.piece(i) for i in range(before.vocab_size)
+    ]
+    processor = sentencepiece.SentencePieceProcessor(model_proto=lower)
+    assert [processor.IsControl(i) for i in range(6)] == [
+        *(True, False, True, True, True, False)
+    ]
+    assert processor.IsUnknown(1)
+
+
+def test_a_comma_after_a_digit_stands_alone(bare, lower):
+    assert pieces_of(bare, "1, 1") == ["▁1,", "▁", "1"]
+    assert pieces_of(lower, "1, 1") == ["▁", "1", ",", "▁", "1"]
+
+
+def test_scores_of_the_other_program_replace_those_of_the_model(bare):
+    scores = [score for _, score in PIECES]
+    assert pieces_of(imported_model(bare, LOWER, scores=scores), "1,") == ["▁1,"]
+
+
+def test_a_model_that_was_imported_or_made_here_stays_as_it_is(bare, lower, model):
+    assert not has_own_rules(bare)
+    for own in (lower, model):
+        assert has_own_rules(own)
+        assert imported_model(own, AS_IT_IS) == own
+
+
+def test_pieces_tell_what_their_text_was_like(sentences, model, bare):
+    assert normalization_of_pieces(Tokenizer(model)) == LOWER
+    assert normalization_of_pieces(Tokenizer(bare)) == AS_IT_IS
+    config = VocabConfig(vocab_size=400, cased=True)
+    cased = Tokenizer(train_vocabulary(sentences, config))
+    assert normalization_of_pieces(cased) == Normalization(True, keep_accents=False)
+
+
+def test_a_model_without_its_normalization_is_noticed(model):
+    tokenizer = Tokenizer(model)
+    pieces = [
+        (tokenizer.piece(i), tokenizer.score(i)) for i in range(tokenizer.vocab_size)
+    ]
+    published = model_of_pieces(pieces, nmt_nfkc())
+    assert missing_normalization(Tokenizer(published)) == [
+        "lower-casing",
+        "dropping accents",
+    ]
+    assert missing_normalization(tokenizer) == []
+    assert missing_normalization(Tokenizer(imported_model(published, LOWER))) == []
+
+
+# Reading them from folders.
+
+
+def write_tokenizer(folder, *, kinds=(), **settings):
+    """`tokenizer.json` with these steps of normalization, and its settings."""
+    charsmap = base64.b64encode(nmt_nfkc()).decode()
+    steps = [{"type": kind} for kind in kinds]
+    steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
+    values = {
+        "normalizer": {"type": "Sequence", "normalizers": steps},
+        "model": {"type": "Unigram", "vocab": PIECES},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(values))
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
+def test_a_model_is_found_by_any_name(bare, tmp_path):
+    (tmp_path / "30k-clean.model").write_bytes(bare)
+    found = read_external(tmp_path)
+    assert found == (tmp_path / "30k-clean.model", bare, None, None)
+    assert read_external(tmp_path / "30k-clean.model") == found
+    (tmp_path / "other.model").write_bytes(bare)
+    with pytest.raises(AlbertError, match="has 2 SentencePiece models; say which"):
+        read_external(tmp_path)
+    assert read_external(tmp_path, given=tmp_path / "other.model").model == bare
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ({}, LOWER),
+        ({"do_lower_case": False}, Normalization(cased=True, keep_accents=False)),
+        ({"do_lower_case": False, "keep_accents": True}, AS_IT_IS),
+    ],
+)
+def test_settings_say_what_is_kept(bare, tmp_path, settings, asked):
+    (tmp_path / "spiece.model").write_bytes(bare)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    assert read_external(tmp_path).asked == asked
+
+
+def test_the_tokenizer_file_says_what_is_kept_and_has_the_scores(bare, tmp_path):
+    (tmp_path / "spiece.model").write_bytes(bare)
+    write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents"], do_lower_case=True)
+    found = read_external(tmp_path)
+    assert found.asked == Normalization(cased=True, keep_accents=False)
+    assert found.scores == [score for _, score in PIECES]
+
+
+def test_a_tokenizer_file_alone_becomes_a_model(bare, tmp_path):
+    write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents", "Lowercase"])
+    found = read_external(tmp_path)
+    assert found == (
+        tmp_path / "tokenizer.json",
+        bare,
+        LOWER,
+        [score for _, score in PIECES],
+    )
+
+
+def test_a_tokenizer_file_of_ours_becomes_the_model_it_is_of(model, tmp_path):
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json(model)))
+    found = read_external(tmp_path)
+    again = imported_model(found.model, AS_IT_IS, scores=found.scores)
+    text = "The Quick (brown) fox, 1984. ``É''"
+    assert pieces_of(again, text) == pieces_of(model, text)
+
+
+def test_pieces_that_contradict_each_other_are_refused(model, tmp_path):
+    (tmp_path / "spiece.model").write_bytes(model)
+    write_tokenizer(tmp_path)
+    with pytest.raises(AlbertError, match="has other pieces than "):
+        read_external(tmp_path)
+
+
+def tokenizer_with(vocab=PIECES, normalizer=None):
+    return {
+        "normalizer": normalizer,
+        "model": {"type": "Unigram", "vocab": vocab},
+    }
+
+
+NOT_OURS = "is not the tokenizer.json of an ALBERT"
+HOSTILE = [
+    (tokenizer_with(vocab=7), NOT_OURS),
+    (tokenizer_with(vocab=[7]), NOT_OURS),
+    (tokenizer_with(vocab=[["a", "b"]]), NOT_OURS),
+    (tokenizer_with(vocab=[["a", 10**400]]), "has more than 100 digits"),
+    (tokenizer_with(vocab=[["a", 1e300]]), NOT_OURS),
+    (tokenizer_with(vocab=[["a", float("nan")]]), NOT_OURS),
+    (tokenizer_with(vocab=[["a", float("inf")]]), NOT_OURS),
+    (tokenizer_with(vocab=[]), "piece 0 must be <pad>|is not a SentencePiece model"),
+    (tokenizer_with(normalizer="NFKD"), "has a normalizer that is not a list"),
+    (tokenizer_with(normalizer={"normalizers": 5}), "has a normalizer that is not"),
+    (tokenizer_with(normalizer={"normalizers": ["a"]}), "has a normalizer that is not"),
+    (tokenizer_with(normalizer={"type": []}), "with a step that has no name"),
+    (tokenizer_with(normalizer={"type": "Precompiled"}), NOT_OURS),
+    (
+        tokenizer_with(
+            normalizer={"type": "Precompiled", "precompiled_charsmap": ["?"]}
+        ),
+        NOT_OURS,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("vocab.txt", "[PAD]", "is a WordPiece vocabulary, and only those of"),
+        ("readme", "", "has no SentencePiece model; give one with --vocab."),
+        ("spiece.model", "no model", "is not a SentencePiece model"),
+        (
+            "tokenizer.json",
+            '{"model": {"type": "WordPiece"}}',
+            "is a WordPiece tokenizer, and only Unigram ones can be read",
+        ),
+        ("tokenizer.json", "{}", "is not the tokenizer.json of an ALBERT"),
+        ("tokenizer.json", '{"model": []}', "is not the tokenizer.json of an ALBERT"),
+        *(
+            ("tokenizer.json", json.dumps(values), message)
+            for values, message in HOSTILE
+        ),
+    ],
+)
+def test_what_is_no_vocabulary_is_refused(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(AlbertError, match=message):
+        read_external(tmp_path)
+
+
+def test_a_file_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(SettingError, match="none cannot be read: No such file"):
+        read_external(tmp_path, given=tmp_path / "none")

@@ -1,0 +1,215 @@
+import sys
+import unicodedata
+
+import pytest
+import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.vocabulary.normalization import (
+    albert_normalization,
+    composed_sequences,
+    normalization_rules,
+    normalize_character,
+    rules_tsv,
+)
+
+LINES = [
+    "  The Quick\tBrown\u00a0Fox\u2003jumps \u2028 over\r\nthe lazy dog. ",
+    "``Double back-quotes'' and ''apostrophes'', but 'single' and ``` three.",
+    "Élève naïf à l'œuvre : ça coûte 3 €, £5 – “déjà vu” …",
+    "Größe, Straße, STRASSE; İstanbul'da ılık IŞIK",
+    "Tiếng Việt có dấu thanh: ế Ộ ữ",
+    "Ἐν ἀρχῇ ἦν ὁ λόγος· η Ελλάδα",
+    "Ёлка и йод, Київ, ОБЪЁМ",
+    "مُحَمَّد رسول الله، لا ﷺ ١٢٣",
+    "שָׁלוֹם עֲלֵיכֶם",
+    "हिन्दी में क़लम और फ़र्क़",
+    "বাংলা কো কৌ ড়",
+    "ภาษาไทย น้ำ เก่า",
+    "가각갂 한국어 텍스트",
+    "ガギグ ぱぴぷ 日本語　全角ＡＢＣ１２３ ﾊﾝｶｸ",
+    "ﬁne ﬂow, Ⅻ, ½, x², ℃, №, ﬃ, ™, 𝐀𝒷ℂ",
+    "naïve zero\u200bwidth \ufeffmarks \u200e\u200f here, soft\u00adhyphen",
+    "emoji 👩‍🚀 and 🇱🇻 flags",
+]
+VOICED_HALF_WIDTH = "ｶﾞｷﾞ ﾊﾟ"
+LETTERS = sorted({c for line in [*LINES, VOICED_HALF_WIDTH] for c in line} - {"\u00a0"})
+ASSIGNED = [
+    chr(code)
+    for code in range(1, sys.maxunicode + 1)
+    if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs")
+]
+# nmt_nfkc keeps the C1 controls, which no text means; here all controls are dropped.
+C1 = {chr(code) for code in range(0x80, 0xA0)} - {"\x85"}
+
+
+def preprocess_text(text):
+    """ALBERT's `preprocess_text`, with the quotes of Hugging Face's tokenizer."""
+    text = " ".join(text.strip().split())
+    text = text.replace("``", '"').replace("''", '"')
+    text = unicodedata.normalize("NFKD", text)
+    text = "".join(c for c in text if not unicodedata.combining(c))
+    return text.lower()
+
+
+@pytest.fixture(scope="module")
+def published():
+    """What ALBERT's model sees of a text: `preprocess_text`, then its nmt_nfkc."""
+    nmt_nfkc = sentencepiece.SentencePieceNormalizer(
+        rule_name="nmt_nfkc",
+        add_dummy_prefix=True,
+        escape_whitespaces=True,
+        remove_extra_whitespaces=True,
+    )
+    return lambda text: nmt_nfkc.Normalize(preprocess_text(text))
+
+
+@pytest.fixture(scope="module")
+def normalizer(tmp_path_factory):
+    """A normalizer with other rules than the default ones."""
+
+    def make(*, cased, keep_accents):
+        path = tmp_path_factory.mktemp("rules") / "rules.tsv"
+        path.write_text(
+            rules_tsv(albert_normalization(cased=cased, keep_accents=keep_accents))
+        )
+        made = sentencepiece.SentencePieceNormalizer(
+            rule_tsv=str(path),
+            add_dummy_prefix=False,
+            escape_whitespaces=False,
+            remove_extra_whitespaces=True,
+        )
+        return made.Normalize
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def cased(normalizer):
+    return normalizer(cased=True, keep_accents=False)
+
+
+@pytest.fixture(scope="module")
+def accented(normalizer):
+    return normalizer(cased=False, keep_accents=True)
+
+
+@pytest.mark.parametrize("line", [*LINES, VOICED_HALF_WIDTH])
+def test_a_trained_model_normalizes_a_line_as_published(line, tokenizer, published):
+    assert tokenizer.normalize(line) == published(line)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_decomposed_line_is_normalized_as_the_composed_one(line, tokenizer):
+    decomposed = unicodedata.normalize("NFD", line)
+    assert tokenizer.normalize(decomposed) == tokenizer.normalize(line)
+
+
+def test_a_trained_model_normalizes_every_character_as_published(tokenizer, published):
+    different = [
+        character
+        for character in ASSIGNED
+        if character not in C1
+        and tokenizer.normalize(f"a{character}b") != published(f"a{character}b")
+    ]
+    assert different == []
+
+
+@given(st.lists(st.sampled_from(LETTERS), max_size=30).map("".join))
+def test_a_trained_model_normalizes_any_text_as_published(tokenizer, published, text):
+    assert tokenizer.normalize(text) == published(text)
+
+
+@given(st.text(st.sampled_from("'`\" a"), max_size=12))
+def test_quotes_in_any_number_become_what_replacing_gives(tokenizer, published, text):
+    assert tokenizer.normalize(text) == published(text)
+
+
+def test_normalizing_twice_changes_nothing_more(tokenizer):
+    for line in LINES:
+        once = tokenizer.normalize(line)
+        assert tokenizer.normalize(once) == once
+
+
+def test_a_capital_sigma_is_the_same_letter_wherever_it_stands(tokenizer):
+    # Python's lower() would write ς at the end; rules do not see the end of a word.
+    assert tokenizer.normalize("ΟΔΟΣ") == "▁οδοσ"
+
+
+def test_cased_rules_keep_capitals_and_drop_marks(cased):
+    assert cased("Élève  ÜBER ﬁ Å") == "Eleve UBER fi A"
+
+
+def test_accented_rules_keep_marks_and_drop_capitals(accented):
+    assert accented("Élève  ÜBER ﬁ Å й カ ガ") == "élève über fi å й カ ガ"
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_accented_rules_give_the_lower_case_of_nfkc(line, accented):
+    words = line.replace("``", '"').replace("''", '"')
+    for mark in "\u200b\u200e\u200f\ufeff":
+        words = words.replace(mark, " ")
+    words = unicodedata.normalize("NFKC", " ".join(words.split()))
+    lower = unicodedata.normalize("NFKC", words.lower())
+    assert accented(line) == lower
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_accented_rules_compose_what_comes_decomposed(line, accented):
+    assert accented(unicodedata.normalize("NFD", line)) == accented(line)
+
+
+@pytest.mark.xfail(strict=True, reason="no rule joins a half-width letter and mark")
+def test_accented_rules_compose_voiced_half_width_kana(accented):
+    assert accented(VOICED_HALF_WIDTH) == "ガギ パ"
+
+
+def test_with_case_and_accents_kept_text_is_composed_and_nothing_else(normalizer):
+    both = normalizer(cased=True, keep_accents=True)
+    assert both("E\u0301lève Größe Й") == "Élève Größe Й"
+
+
+def test_every_source_has_one_rule():
+    rules = list(
+        normalization_rules(albert_normalization(cased=False, keep_accents=True))
+    )
+    assert len({source for source, _ in rules}) == len(rules)
+
+
+def test_no_rule_maps_a_text_to_itself():
+    rules = normalization_rules(albert_normalization(cased=False, keep_accents=False))
+    assert [source for source, target in rules if source == target] == []
+
+
+def test_rules_are_hexadecimal_code_points_between_tabs():
+    lines = rules_tsv(
+        albert_normalization(cased=False, keep_accents=False)
+    ).splitlines()
+    assert {"27 27\t22", "41\t61", "C9\t65", "301\t", "FB01\t66 69"} <= set(lines)
+
+
+@pytest.mark.parametrize(
+    ("character", "expected"),
+    [
+        ("A", "a"),
+        ("É", "e"),
+        ("ﬁ", "fi"),
+        ("가", "가"),
+        ("\t", " "),
+        ("\u00a0", " "),
+        ("\u200b", " "),
+        ("\x07", ""),
+        ("\u0301", ""),
+        ("ß", "ß"),
+    ],
+)
+def test_what_one_character_becomes(character, expected):
+    became = normalize_character(character, cased=False, keep_accents=False)
+    assert became == expected
+
+
+def test_an_accented_letter_can_be_written_with_one_or_more_marks():
+    assert composed_sequences("ế") == {"e\u0302\u0301", "ê\u0301"}
+    assert composed_sequences("각") == {"\u1100\u1161\u11a8", "가\u11a8"}
+    assert composed_sequences("e") == set()

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.reading.inputs import find_inputs
+from pipeline.reading.splits import plan_splits
+from pipeline.vocabulary.sampling import (
+    KeyedSentence,
+    Sample,
+    sample_split,
+    sentence_keys,
+)
+
+keyed_sentences = st.lists(
+    st.builds(KeyedSentence, st.integers(0, 2**64 - 1), st.text(max_size=3))
+    | st.builds(KeyedSentence, st.integers(0, 9), st.text(max_size=3)),
+    max_size=40,
+    unique_by=lambda sentence: sentence.key,
+)
+
+
+@pytest.fixture(scope="module")
+def files(topics, tmp_path_factory):
+    """A file of running prose for each topic."""
+    folder = tmp_path_factory.mktemp("texts")
+    for number, document in enumerate(topics):
+        (folder / f"{number:02d}.txt").write_text(document.text)
+    return find_inputs({"text": (str(folder),)}, input_format="prose")
+
+
+def sample_files(files, *, split_bytes, size, seed=1):
+    """The sample of all files, read in splits of this size."""
+    train, held_out = Sample(size), Sample(size)
+    for split in plan_splits(files, split_bytes=split_bytes):
+        result = sample_split(split, size=size, bound=train.bound, seed=seed)
+        train.add(result.train)
+        held_out.add(result.held_out)
+    return train.sorted(), held_out.sorted()
+
+
+@given(st.lists(keyed_sentences, max_size=6), st.integers(1, 10))
+def test_a_sample_is_the_sentences_with_the_smallest_keys(batches, size):
+    sample = Sample(size)
+    for batch in batches:
+        sample.add(batch)
+    smallest = {}
+    for key, text in sorted(sentence for batch in batches for sentence in batch):
+        smallest.setdefault(key, text)
+    assert sample.sorted() == sorted(smallest.items())[:size]
+
+
+@given(st.lists(keyed_sentences, min_size=1, max_size=6), st.integers(1, 10))
+def test_no_sentence_of_a_sample_has_a_key_of_its_bound_or_more(batches, size):
+    sample = Sample(size)
+    for batch in batches:
+        sample.add(batch)
+    assert all(sentence.key < sample.bound for sentence in sample.sorted())
+
+
+def test_a_sample_never_holds_more_than_twice_its_size():
+    sample = Sample(10)
+    for key in range(1000):
+        sample.add([KeyedSentence(key, "")])
+        assert len(sample._sentences) < 20
+
+
+def test_of_two_texts_with_one_key_the_order_does_not_decide():
+    one, other = KeyedSentence(7, "Come in."), KeyedSentence(7, "Come in. Sit down.")
+    forth, back = Sample(3), Sample(3)
+    forth.add([one, other])
+    back.add([other, one])
+    assert forth.sorted() == back.sorted() == [one]
+
+
+def test_keys_follow_from_document_place_and_seed():
+    keys = sentence_keys(bytes(16), 3, seed=1)
+    assert sentence_keys(bytes(16), 2, seed=1).tolist() == keys.tolist()[:2]
+    assert len({*keys, *sentence_keys(bytes(16), 3, seed=2)}) == 6
+    assert len({*keys, *sentence_keys(b"1" * 16, 3, seed=1)}) == 6
+
+
+@pytest.mark.parametrize("size", [100, 1_000_000])
+def test_neither_the_splits_nor_the_order_of_the_files_show_in_a_sample(files, size):
+    expected = sample_files(files, split_bytes=1 << 24, size=size)
+    backwards = files[::-1]
+    assert sample_files(backwards, split_bytes=1 << 16, size=size) == expected
+
+
+def test_a_duplicate_of_a_file_does_not_show_in_a_sample(files):
+    expected = sample_files(files, split_bytes=1 << 24, size=1000)
+    assert sample_files(files * 2, split_bytes=1 << 24, size=1000) == expected
+
+
+def test_another_seed_gives_another_sample(files):
+    one, _ = sample_files(files, split_bytes=1 << 24, size=100)
+    other, _ = sample_files(files, split_bytes=1 << 24, size=100, seed=2)
+    assert {s.text for s in one} != {s.text for s in other}
+
+
+def test_a_small_sample_is_a_part_of_a_large_one(files):
+    small, _ = sample_files(files, split_bytes=1 << 24, size=100)
+    large, _ = sample_files(files, split_bytes=1 << 24, size=500)
+    assert large[:100] == small
+
+
+def test_one_sentence_in_a_hundred_is_held_out_and_never_trained_on(files):
+    train, held_out = sample_files(files, split_bytes=1 << 24, size=1_000_000)
+    share = len(held_out) / (len(train) + len(held_out))
+    assert share == pytest.approx(0.01, abs=0.005)
+    assert not {s.key for s in train} & {s.key for s in held_out}
+
+
+def test_documents_and_sentences_are_counted(files):
+    (split,) = plan_splits(files, split_bytes=1 << 24)
+    result = sample_split(split, size=10, bound=1 << 64, seed=1)
+    assert result.counts.documents == len(files)
+    assert result.counts.sentences > len(result.train) == 10
+
+
+def test_keys_at_or_above_the_bound_are_not_returned(files):
+    (split,) = plan_splits(files, split_bytes=1 << 24)
+    result = sample_split(split, size=1_000_000, bound=1 << 60, seed=1)
+    keys = np.array([key for key, _ in result.train], np.uint64)
+    assert len(keys) > 0
+    assert keys.max() < 1 << 60

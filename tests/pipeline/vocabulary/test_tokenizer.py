@@ -1,0 +1,216 @@
+import io
+
+import pytest
+import sentencepiece
+
+from pipeline.vocabulary.tokenizer import (
+    SPACE,
+    Tokenizer,
+    load_tokenizer,
+    read_model,
+    starts_word,
+)
+from schemas.errors import AlbertError, SettingError
+from schemas.special_tokens import SPECIAL_TOKENS
+
+# What the published code calls punctuation: all of ASCII's but ' < = >.
+PUBLISHED_PUNCTUATION = set('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
+ENGLISH = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def published_rule(piece):
+    """Whether a piece starts a word: google-research/albert, `_is_start_piece_sp`."""
+    return (
+        piece.startswith((SPACE, "<"))
+        or piece in PUBLISHED_PUNCTUATION
+        or not set(piece) <= ENGLISH | PUBLISHED_PUNCTUATION
+    )
+
+
+def words_by(rule, pieces):
+    """The words of a text given as pieces."""
+    words = []
+    for piece in pieces.split():
+        if rule(piece) or not words:
+            words.append(piece)
+        else:
+            words[-1] += "+" + piece
+    return words
+
+
+@pytest.mark.parametrize(
+    ("language", "pieces", "expected"),
+    [
+        (
+            "English",
+            "▁the ▁un believ able ▁dog ' s ▁bone , ▁( 19 84 )",
+            [
+                "▁the",
+                "▁un+believ+able",
+                "▁dog",
+                "'+s",
+                "▁bone",
+                ",",
+                "▁(",
+                "19",
+                "84",
+                ")",
+            ],
+        ),
+        (
+            "Russian",
+            "▁не веро ятн ый ▁дом , ▁ да",
+            ["▁не+веро+ятн+ый", "▁дом", ",", "▁+да"],
+        ),
+        (
+            "Greek",
+            "▁απιστ ευτ ο ▁σπιτι ·",
+            ["▁απιστ+ευτ+ο", "▁σπιτι", "·"],
+        ),
+        (
+            "Arabic",
+            "▁لا ▁يصد ق ، ▁بيت",
+            ["▁لا", "▁يصد+ق", "،", "▁بيت"],
+        ),
+        (
+            "Japanese",
+            "▁ 私 は 東京 に ▁ スーパー 。",
+            ["▁", "私", "は", "東京", "に", "▁", "スーパー", "。"],
+        ),
+        (
+            "Thai",
+            "▁ ภาษา ไทย สวย ๆ",
+            ["▁", "ภาษา", "ไทย", "สวย", "ๆ"],
+        ),
+        (
+            "Korean",
+            "▁한국 어 ▁책 .",
+            ["▁한국+어", "▁책", "."],
+        ),
+    ],
+)
+def test_words_in_several_languages(language, pieces, expected):
+    assert words_by(starts_word, pieces) == expected
+
+
+def test_the_published_rule_makes_every_piece_of_other_alphabets_a_word():
+    assert words_by(published_rule, "▁не веро ятн ый") == ["▁не", "веро", "ятн", "ый"]
+    assert words_by(starts_word, "▁не веро ятн ый") == ["▁не+веро+ятн+ый"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "▁the",
+        "▁",
+        "ing",
+        ",",
+        "--",
+        ").",
+        "s",
+        "1984",
+        "9,",
+        "日本",
+        "ー",
+        "ก",
+        "<unk>",
+    ],
+)
+def test_both_rules_agree_on_english_digits_and_scripts_without_spaces(piece):
+    assert starts_word(piece) == published_rule(piece)
+
+
+@pytest.mark.parametrize("piece", ["ов", "ευ", "يصد", "'s", "’s", "é", "어"])
+def test_pieces_that_start_a_word_in_the_published_rule_only(piece):
+    assert (published_rule(piece), starts_word(piece)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "piece", ["ກ", "ក", "က", "漢", "々", "ぁ", "ｱ", "𠀀", "€", "–", "²", "٣"]
+)
+def test_unspaced_scripts_symbols_and_digits_of_any_script_start_words(piece):
+    assert starts_word(piece)
+
+
+def test_the_special_pieces_start_words():
+    assert [starts_word(piece) for piece in SPECIAL_TOKENS] == [True] * 5
+
+
+def test_word_starts_are_known_for_every_piece(tokenizer):
+    assert tokenizer.word_starts.tolist() == [
+        starts_word(tokenizer.piece(i)) for i in range(tokenizer.vocab_size)
+    ]
+
+
+def test_texts_are_encoded_as_by_sentencepiece(tokenizer, model, sentences):
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    texts = [sentence.text for sentence in sentences[:500]]
+    assert tokenizer.encode(texts) == [processor.EncodeAsIds(text) for text in texts]
+
+
+def test_nothing_is_left_of_blanks_and_marks(tokenizer):
+    assert tokenizer.encode(["", "  \t", "\u0301\u200b"]) == [[], [], []]
+
+
+def test_special_pieces_in_a_text_are_text(tokenizer):
+    (ids,) = tokenizer.encode(["a [MASK] and a [SEP] and a <pad>"])
+    assert not {0, 2, 3, 4} & set(ids)
+
+
+def test_a_model_is_loaded_once(model):
+    assert load_tokenizer(model) is load_tokenizer(bytes(model))
+
+
+def test_a_vocabulary_is_a_folder_or_a_file(tmp_path, model):
+    (tmp_path / "spiece.model").write_bytes(model)
+    assert read_model(tmp_path) == model
+    assert read_model(tmp_path / "spiece.model") == model
+
+
+def test_a_missing_vocabulary_is_one_sentence(tmp_path):
+    expected = (
+        f"^--vocab: {tmp_path / 'spiece.model'} does not exist; "
+        "make a vocabulary with albert vocab.$"
+    )
+    with pytest.raises(SettingError, match=expected):
+        read_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[PAD]\n[UNK]\n[CLS]\n", b"\x0a\xff\xff", b"\0" * 100]
+)
+def test_a_file_that_is_no_model_is_one_sentence(tmp_path, content):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(content)
+    with pytest.raises(AlbertError, match=f"^{path}"):
+        read_model(path)
+
+
+def train_elsewhere(sentences, **settings):
+    """A SentencePiece model with another layout."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=(sentence.text for sentence in sentences[:500]),
+        model_writer=model,
+        vocab_size=200,
+        minloglevel=2,
+        **settings,
+    )
+    return model.getvalue()
+
+
+def test_a_model_with_other_special_pieces_is_one_sentence(tmp_path, sentences):
+    path = tmp_path / "spiece.model"
+    path.write_bytes(train_elsewhere(sentences))
+    expected = (
+        f"^{path}: piece 0 must be <pad> and is <unk>; "
+        "make a vocabulary with albert vocab.$"
+    )
+    with pytest.raises(AlbertError, match=expected):
+        read_model(path)
+
+
+def test_a_tokenizer_knows_the_hash_and_size_of_its_model(model):
+    tokenizer = Tokenizer(model)
+    assert tokenizer.vocab_size == 2000
+    assert len(tokenizer.sha256) == 64

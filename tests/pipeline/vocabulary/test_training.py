@@ -1,0 +1,177 @@
+import tempfile
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+
+import pytest
+
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.inputs import find_inputs
+from pipeline.reading.splits import plan_splits
+from pipeline.vocabulary import training as vocabulary
+from pipeline.vocabulary.sampling import KeyedSentence
+from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.training import (
+    SampledText,
+    explain,
+    sample_sentences,
+    train_vocabulary,
+    trained_share,
+)
+from schemas.config import VocabConfig
+from schemas.errors import AlbertError
+
+
+def keyed(*texts):
+    return [KeyedSentence(key, text) for key, text in enumerate(texts)]
+
+
+@pytest.fixture(scope="module")
+def splits(topics, tmp_path_factory):
+    """The topics in files of their own, four or more to read."""
+    folder = tmp_path_factory.mktemp("texts")
+    for number, document in enumerate(topics):
+        (folder / f"{number:02d}.txt").write_text(document.text)
+    files = find_inputs({"text": (str(folder),)}, input_format="prose")
+    return plan_splits(files, split_bytes=1 << 17)
+
+
+@pytest.fixture(scope="module")
+def sampled(splits):
+    return sample_sentences(splits, VocabConfig(sample_sentences=2000), workers=1)
+
+
+def test_special_pieces_come_first_and_then_the_user_symbols(tokenizer):
+    assert [tokenizer.piece(i) for i in range(13)] == [
+        "<pad>",
+        "<unk>",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "(",
+        ")",
+        '"',
+        "-",
+        ".",
+        "–",
+        "£",
+        "€",
+    ]
+
+
+def test_user_symbols_are_pieces_of_their_own(tokenizer):
+    (ids,) = tokenizer.encode(["(a-b.) “€5–£6” ''c''"])
+    pieces = [tokenizer.piece(i) for i in ids]
+    assert [piece for piece in pieces if piece in set('()"-.–£€')] == list('(-.)€–£""')
+
+
+def test_a_vocabulary_has_the_size_asked_for(tokenizer):
+    assert tokenizer.vocab_size == 2000
+
+
+def test_the_same_sentences_give_the_same_bytes(sentences, model):
+    assert train_vocabulary(sentences, VocabConfig(vocab_size=2000)) == model
+
+
+def test_no_path_of_this_machine_is_in_the_model_file(model):
+    assert tempfile.gettempdir().encode() not in model
+    assert b"albert-vocab" not in model
+
+
+def test_workers_and_order_of_the_splits_do_not_show_in_the_sample(splits, sampled):
+    assert len(splits) >= 4
+    config = VocabConfig(sample_sentences=2000)
+    assert sample_sentences(splits[::-1], config, workers=2) == sampled
+
+
+def test_every_split_is_announced_when_it_has_been_read(splits):
+    announced = []
+    config = VocabConfig(sample_sentences=10)
+    sample_sentences(splits, config, workers=1, on_split=announced.append)
+    assert sorted(announced) == sorted(splits)
+
+
+def test_a_sample_says_what_memory_training_will_need():
+    text = SampledText(keyed("four", "é"), [], ReadingCounts())
+    assert text.training_memory == 21 * 6
+
+
+def test_inputs_without_text_are_one_sentence(tmp_path):
+    (tmp_path / "blank.txt").write_text("\n \n")
+    files = find_inputs({"text": (str(tmp_path / "blank.txt"),)})
+    with pytest.raises(AlbertError, match=r"^The inputs hold no text to train on\.$"):
+        sample_sentences(plan_splits(files), VocabConfig(), workers=1)
+
+
+def refused_size(sentences, size):
+    """The error of a size that cannot be, and the size that it names."""
+    with pytest.raises(AlbertError) as caught:
+        train_vocabulary(sentences, VocabConfig(vocab_size=size))
+    return str(caught.value)
+
+
+def test_a_vocabulary_too_large_is_refused_with_the_largest_size_that_works():
+    sentences = keyed("the quick brown fox jumps over the lazy dog", "and back again")
+    message = refused_size(sentences, 5000)
+    size = int(message.split("--vocab-size ")[2].split()[0])
+    assert message == (
+        f"The text is too small for --vocab-size 5000: it gives at most {size} "
+        f"pieces; use --vocab-size {size} or add text."
+    )
+    model = train_vocabulary(sentences, VocabConfig(vocab_size=size))
+    assert Tokenizer(model).vocab_size == size
+
+
+def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
+    message = refused_size(sentences, 32)
+    size = int(message.split("pieces")[0].split()[-1]) + 1
+    assert message == (
+        f"--vocab-size 32 is too small: the text has characters for {size - 1} pieces; "
+        "use a size above that or a smaller --character-coverage."
+    )
+    model = train_vocabulary(sentences, VocabConfig(vocab_size=size))
+    assert Tokenizer(model).vocab_size == size
+
+
+def test_any_other_error_of_sentencepiece_is_shown():
+    assert explain("no idea", vocab_size=100) == "SentencePiece failed: no idea"
+
+
+@pytest.mark.parametrize(
+    ("log", "share"),
+    [
+        ("", 0.0),
+        ("Making suffix array...", 0.0),
+        ("EM sub_iter=0 size=16000 obj=9", 0.3),
+        ("EM sub_iter=0 size=16000 obj=9\nEM sub_iter=1 size=1100 obj=8", 1.0),
+        ("EM sub_iter=0 size=900 obj=9", 1.0),
+    ],
+)
+def test_the_log_of_sentencepiece_tells_how_much_is_done(log, share):
+    assert trained_share(log, vocab_size=1000) == share
+
+
+def test_progress_is_told_while_a_vocabulary_is_trained(sentences, monkeypatch):
+    monkeypatch.setattr(vocabulary, "_LOOK_SECONDS", 0.01)
+    shares = []
+    config = VocabConfig(vocab_size=400)
+    train_vocabulary(sentences, config, on_progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[0] == 0.0 < shares[-1] <= 1.0
+
+
+def test_a_killed_worker_is_one_sentence():
+    future = Future()
+    future.set_exception(BrokenProcessPool())
+    expected = (
+        "^A worker process was killed, perhaps for want of memory; "
+        "try fewer --workers or a smaller --sample-sentences.$"
+    )
+    with pytest.raises(AlbertError, match=expected):
+        vocabulary._result(future)
+
+
+def test_a_cased_vocabulary_has_capitals(sentences):
+    config = VocabConfig(vocab_size=1000, cased=True, keep_accents=True)
+    tokenizer = Tokenizer(train_vocabulary(sentences, config))
+    assert tokenizer.normalize("The Élève") == "▁The▁Élève"
+    assert "▁The" in {tokenizer.piece(i) for i in range(1000)}

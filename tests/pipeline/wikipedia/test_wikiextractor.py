@@ -1,0 +1,170 @@
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pipeline.core.documents import Dropped
+from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES, ByteRange, read_documents
+from pipeline.storage.lines import read_raw_lines
+from pipeline.wikipedia import wikiextractor
+from pipeline.wikipedia.extracted import article_document, remove_templates
+from pipeline.wikipedia.wikiextractor import read_articles, starts_article
+
+SENTENCE = "Ada wrote the first of all programs."
+
+
+def article(title, *body):
+    return [f'<doc id="1" url="u" title="{title}">', title, "", *body, "", "</doc>"]
+
+
+@pytest.mark.parametrize("title", ["Ada", 'The "Countess" of L.', "A > B", "1815"])
+def test_the_title_is_no_text(title):
+    (document,) = read_articles(article(title, SENTENCE))
+    assert document.paragraphs == (SENTENCE,)
+
+
+def test_a_title_further_down_is_text():
+    (document,) = read_articles(article(SENTENCE, "", SENTENCE))
+    assert document.paragraphs == (SENTENCE,)
+
+
+def test_what_looks_like_markup_in_an_article_is_not_the_end():
+    lines = article("Ada", SENTENCE, "<doc of a kind", "She met </doc> and he met her.")
+    (document,) = read_articles(lines)
+    assert document.paragraphs == (SENTENCE, "She met and he met her.")
+
+
+LINES = (
+    *(SENTENCE, "<doc is a tag of a kind.", "<doc >", "</doc>", '<doc id="1">', "\r"),
+    *(
+        '<doc id="1" url="u" title="Ada">',
+        '<doc id="2" title="É">\r',
+        '<doc title="A">',
+    ),
+    *(f'<doc id="3" title="{"é" * 1500}">', f'<doc id="4" title="{"é" * 900}">', ""),
+)
+
+
+def read_range(path, start, end):
+    counts = Counter()
+    blocks = read_documents(ByteRange(path, start, end), starts_article, counts=counts)
+    return list(read_articles(read_raw_lines(blocks, counts=counts)))
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=12), st.data())
+@example([*LINES[6:7], SENTENCE, "<doc is", SENTENCE, "</doc>"], None)
+@settings(deadline=None)
+def test_articles_are_the_same_wherever_a_file_is_cut(lines, data):
+    content = "".join(f"{line}\n" for line in lines).encode()
+    cuts = (
+        range(1, len(content))
+        if data is None
+        else [data.draw(st.integers(1, max(1, len(content) - 1)))]
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "wiki_00")
+        Path(path).write_bytes(content)
+        whole = read_range(path, 0, None)
+        for cut in cuts:
+            assert read_range(path, 0, cut) + read_range(path, cut, None) == whole
+
+
+def test_a_line_that_opens_an_article_is_seen_whole_in_ranges():
+    assert wikiextractor._MAX_OPENING_CHARACTERS * 4 < LINE_PREFIX_BYTES
+
+
+def test_an_article_without_end_is_dropped_and_the_next_one_read():
+    lines = [*article("A", SENTENCE)[:-1], *article("B", SENTENCE)]
+    cut_off, document = read_articles(lines)
+    assert cut_off == Dropped("page cut off")
+    assert document.paragraphs == (SENTENCE,)
+
+
+def test_what_an_article_has_beyond_all_measure_is_counted(monkeypatch):
+    monkeypatch.setattr(wikiextractor, "_MOST_CHARACTERS", 3 * len(SENTENCE))
+    lines = [*article("A", *[SENTENCE] * 9), *article("B", SENTENCE)]
+    cut, rest, whole = read_articles(lines)
+    assert cut.paragraphs == (SENTENCE,) * 2
+    assert rest == Dropped("rest of a page too large")
+    assert whole.paragraphs == (SENTENCE,)
+
+
+def test_what_stands_between_articles_is_not_read():
+    assert list(read_articles(["<docs>", SENTENCE, "</docs>"])) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Ada ( ; born 1815) was the first programmer.", "Ada (born 1815) was the"),
+        ("Ada () was the first programmer of all.", "Ada was the first programmer"),
+        ("Ada , the first programmer of all , wrote.", "Ada, the first programmer"),
+        ("As of 2013[ [update]], five letters are known.", "As of 2013, five"),
+        ("Fresnel ( ; ]; 1788–1827) was a French engineer.", "Fresnel (1788–1827) was"),
+        ("She [[wrote]] it <br/>all by herself in 1843.", "She wrote it all by"),
+    ],
+)
+def test_holes_and_residue_are_mended(line, expected):
+    (paragraph,) = article_document([line], title="").paragraphs
+    assert paragraph.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Early life and education.",
+        "Early life",
+        "Kingdom of Hungary:",
+        "|laydate = {{#if: a b c d e f g h",
+        " #if: a b c d e f g h i j",
+        "}}{{ #if: some words behind it that are many.",
+        "* a list item of very many words is here",
+        "",
+    ],
+)
+def test_what_is_no_prose_is_left_out(line):
+    assert article_document([line, SENTENCE], title="").paragraphs == (SENTENCE,)
+
+
+def test_references_are_left_out_and_prose_behind_them_is_not():
+    prose = "She was taught by Augustus De Morgan, who wrote of her letters. " * 5
+    lines = [
+        SENTENCE,
+        "References",
+        "Woolley, B. (1999). The Bride of Science. London: Macmillan.",
+        prose,
+    ]
+    assert article_document(lines, title="").paragraphs == (SENTENCE, prose.strip())
+
+
+def test_text_without_spaces_is_prose_by_its_length():
+    lines = ["エイダ", "エイダは最初のプログラムを書いたと言われている。"]
+    assert article_document(lines, title="エイダ").paragraphs == (lines[1],)
+
+
+def test_a_list_of_meanings_has_no_text():
+    (dropped,) = read_articles(article("Ada", "Ada may refer to:"))
+    assert dropped == Dropped("no text")
+
+
+@pytest.mark.parametrize("unit", ['title="', 'title="" ', "> ", " ", ">", '"'])
+def test_a_megabyte_of_hostile_opening_takes_seconds_at_most(unit):
+    start = time.process_time()
+    hostile = unit * (1_000_000 // len(unit))
+    list(read_articles([f"<doc {hostile}", f'<doc {hostile}">x']))
+    assert time.process_time() - start < 10
+
+
+def test_what_is_behind_a_template_that_never_ends_is_left_out():
+    assert remove_templates("It TEMPLATE[a, [b]] is TEMPLATE[c, [d] so.") == "It  is "
+
+
+@pytest.mark.parametrize("unit", ["TEMPLATE[]", "TEMPLATE[", "[", "] TEMPLATE["])
+def test_megabytes_of_hostile_templates_take_seconds_at_most(unit):
+    start = time.process_time()
+    remove_templates(unit * (8_000_000 // len(unit)))
+    assert time.process_time() - start < 20

@@ -1,0 +1,260 @@
+import dataclasses
+
+import pytest
+
+from schemas.config import (
+    DataConfig,
+    ModelConfig,
+    TrainConfig,
+    VocabConfig,
+    config_from_dict,
+    flag_name,
+)
+from schemas.errors import SettingError
+
+CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
+
+
+def test_the_defaults_of_make_data_are_those_of_the_paper():
+    assert dataclasses.asdict(DataConfig()) == {
+        "max_seq_length": 512,
+        "max_predictions_per_seq": None,
+        "masked_lm_prob": 0.15,
+        "max_ngram": 3,
+        "short_seq_prob": 0.1,
+        "dupe_factor": 10,
+        "sentence_task": "sop",
+        "eval_fraction": 0.005,
+        "num_shards": None,
+        "record_layout": "compact",
+        "seed": 12345,
+    }
+
+
+def test_the_defaults_of_vocab_are_those_of_the_release():
+    assert dataclasses.asdict(VocabConfig()) == {
+        "vocab_size": 30000,
+        "sample_sentences": 1_000_000,
+        "character_coverage": 0.99995,
+        "cased": False,
+        "keep_accents": False,
+        "seed": 12345,
+    }
+
+
+@pytest.mark.parametrize(
+    ("config_class", "values", "message"),
+    [
+        (
+            DataConfig,
+            {"max_seq_length": 7},
+            "--max-seq-length must be at least 8, not 7.",
+        ),
+        (
+            DataConfig,
+            {"max_seq_length": 4097},
+            "--max-seq-length must be at most 4096, not 4097.",
+        ),
+        (
+            DataConfig,
+            {"masked_lm_prob": -0.1},
+            "--masked-lm-prob must be at least 0.0, not -0.1.",
+        ),
+        (
+            DataConfig,
+            {"masked_lm_prob": float("nan")},
+            "--masked-lm-prob must be at least 0.0, not nan.",
+        ),
+        (
+            DataConfig,
+            {"max_ngram": 0},
+            "--max-ngram must be at least 1, not 0.",
+        ),
+        (
+            DataConfig,
+            {"short_seq_prob": 1.5},
+            "--short-seq-prob must be at most 1.0, not 1.5.",
+        ),
+        (
+            DataConfig,
+            {"dupe_factor": 101},
+            "--dupe-factor must be at most 100, not 101.",
+        ),
+        (
+            DataConfig,
+            {"sentence_task": "order"},
+            "--sentence-task must be one of sop, nsp, none, not 'order'.",
+        ),
+        (
+            DataConfig,
+            {"record_layout": "loose"},
+            "--record-layout must be one of compact, padded, not 'loose'.",
+        ),
+        (
+            DataConfig,
+            {"max_seq_length": 128, "max_predictions_per_seq": 126},
+            "--max-predictions-per-seq must be at most --max-seq-length - 3 = 125, "
+            "not 126.",
+        ),
+        (
+            VocabConfig,
+            {"vocab_size": 31},
+            "--vocab-size must be at least 32, not 31.",
+        ),
+        (
+            VocabConfig,
+            {"character_coverage": 1.1},
+            "--character-coverage must be at most 1.0, not 1.1.",
+        ),
+        (
+            TrainConfig,
+            {"steps": 0},
+            "--steps must be at least 1, not 0.",
+        ),
+        (
+            TrainConfig,
+            {"batch_size": 10, "micro_batch_size": 3},
+            "--micro-batch-size must divide --batch-size 10, and 3 does not.",
+        ),
+        (
+            TrainConfig,
+            {"steps": 10, "warmup_steps": 11},
+            "--warmup-steps must not be more than --steps 10, and 11 is.",
+        ),
+        (
+            TrainConfig,
+            {"optimizer": "sgd"},
+            "--optimizer must be one of lamb, adamw, not 'sgd'.",
+        ),
+        (
+            ModelConfig,
+            {"hidden_size": 100, "num_attention_heads": 12},
+            "num_attention_heads must divide hidden_size 100, and 12 does not.",
+        ),
+        (
+            ModelConfig,
+            {"num_hidden_layers": 2, "num_hidden_groups": 3},
+            "num_hidden_groups must be at most num_hidden_layers 2, not 3.",
+        ),
+        (
+            ModelConfig,
+            {"num_hidden_layers": 1, "layer_consistency_weight": 0.1},
+            "layer_consistency_weight compares neighbouring layers and there is only "
+            "one; leave it 0, or give num_hidden_layers of 2 or more.",
+        ),
+    ],
+)
+def test_a_value_out_of_bounds_is_one_sentence(config_class, values, message):
+    with pytest.raises(SettingError) as caught:
+        config_class(**values)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"max_seq_length": 8},
+        {"max_seq_length": 4096},
+        {"masked_lm_prob": 0.0},
+        {"masked_lm_prob": 0.9},
+        {"max_seq_length": 128, "max_predictions_per_seq": 125},
+    ],
+)
+def test_the_bounds_themselves_are_allowed(values):
+    assert dataclasses.asdict(DataConfig(**values)).items() >= values.items()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"max_seq_len": 128},
+            "'max_seq_len' is not a setting; the settings are "
+            "max_seq_length, max_predictions_per_seq, masked_lm_prob, max_ngram, "
+            "short_seq_prob, dupe_factor, sentence_task, eval_fraction, num_shards, "
+            "record_layout, seed.",
+        ),
+        (
+            {"max_seq_length": "128"},
+            "max_seq_length must be of type int, not '128'.",
+        ),
+        (
+            {"max_seq_length": True},
+            "max_seq_length must be of type int, not True.",
+        ),
+        (
+            {"max_seq_length": None},
+            "max_seq_length must be of type int, not None.",
+        ),
+        (
+            {"sentence_task": 1},
+            "sentence_task must be of type str, not 1.",
+        ),
+        (
+            {"masked_lm_prob": "0.15"},
+            "masked_lm_prob must be of type float, not '0.15'.",
+        ),
+    ],
+)
+def test_a_json_value_of_the_wrong_kind_is_one_sentence(values, message):
+    with pytest.raises(SettingError) as caught:
+        config_from_dict(DataConfig, values)
+    assert str(caught.value) == message
+
+
+def test_a_number_without_a_point_is_a_float_in_json():
+    assert config_from_dict(DataConfig, {"masked_lm_prob": 0}).masked_lm_prob == 0
+
+
+@pytest.mark.parametrize("config_class", CONFIGS)
+def test_a_config_survives_json(config_class):
+    config = config_class()
+    assert config_from_dict(config_class, dataclasses.asdict(config)) == config
+
+
+@pytest.mark.parametrize("config_class", CONFIGS)
+def test_every_setting_has_a_help_text(config_class):
+    helps = [field.metadata["help"] for field in dataclasses.fields(config_class)]
+    assert all(helps)
+
+
+def test_a_flag_is_the_name_of_its_field():
+    assert flag_name("max_predictions_per_seq") == "--max-predictions-per-seq"
+
+
+@pytest.mark.parametrize(
+    ("max_seq_length", "predictions"), [(512, 77), (128, 19), (8, 1)]
+)
+def test_predictions_follow_from_the_length(max_seq_length, predictions):
+    config = DataConfig(max_seq_length=max_seq_length).resolved(input_bytes=0)
+    assert config.max_predictions_per_seq == predictions
+
+
+def test_predictions_never_exceed_the_pieces_of_text():
+    config = DataConfig(max_seq_length=8, masked_lm_prob=0.9).resolved(input_bytes=0)
+    assert config.max_predictions_per_seq == 5
+
+
+@pytest.mark.parametrize(
+    ("input_bytes", "num_shards"),
+    [
+        (0, 8),
+        (8 << 25, 8),
+        ((8 << 25) + 1, 9),
+        (1_000_000_000, 30),
+        (10**15, 1000),
+    ],
+)
+def test_there_is_a_shard_for_32_mib_of_text_but_8_to_1000(input_bytes, num_shards):
+    assert DataConfig().resolved(input_bytes=input_bytes).num_shards == num_shards
+
+
+def test_what_is_given_is_not_derived():
+    config = DataConfig(max_predictions_per_seq=20, num_shards=2)
+    resolved = config.resolved(input_bytes=10**15)
+    assert dataclasses.asdict(resolved) == dataclasses.asdict(config)
+
+
+def test_the_longest_text_leaves_room_for_the_special_pieces():
+    assert DataConfig(max_seq_length=512).max_tokens == 509
+    assert DataConfig(max_seq_length=512, sentence_task="none").max_tokens == 510

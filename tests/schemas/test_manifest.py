@@ -1,0 +1,415 @@
+import contextlib
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.config import DataConfig
+from schemas.errors import AlbertError
+from schemas.json_file import json_text, read_json, write_json
+from schemas.manifest import DatasetManifest, ShardFile, parse_manifest, read_manifest
+from schemas.manifest_check import fingerprint_of
+from tests.manifests import STATISTICS, places, with_fingerprint
+
+GOLDEN = Path(__file__).parent / "golden" / "manifest-1.json"
+
+CONFIG = DataConfig(
+    max_seq_length=128, max_predictions_per_seq=19, dupe_factor=2, num_shards=2
+).resolved(input_bytes=0)
+
+
+def shard_of(copy, shard, *, examples):
+    """One of the two files of a copy of the training split."""
+    return ShardFile(
+        name=f"train/copy-{copy:02d}/part-{shard:05d}-of-00002.tfrecord",
+        examples=examples,
+        bytes=200 * examples,
+        sha256=f"{copy}{shard}" * 32,
+    )
+
+
+MANIFEST = with_fingerprint(
+    DatasetManifest(
+        config=CONFIG,
+        features=tuple(
+            {"name": name, "dtype": "int64", "length": length, "meaning": "ids"}
+            for name, length in (
+                ("input_ids", 128),
+                ("masked_lm_positions", 19),
+                ("masked_lm_ids", 19),
+                ("next_sentence_labels", 1),
+            )
+        ),
+        vocabulary={"file": "spiece.model", "sha256": "5e" * 32, "size": 30000},
+        fingerprint="",
+        versions={"albert": "0.1.0"},
+        inputs=(
+            {
+                "name": "text.txt",
+                "kind": "text",
+                "format": "prose",
+                "language": "en",
+                "bytes": 7,
+                "sha256": "7e" * 32,
+            },
+        ),
+        splits={
+            "train": {
+                "documents": 3,
+                "copies": [
+                    {"examples": 4, "tokens": 400, "masked_tokens": 60},
+                    {"examples": 5, "tokens": 410, "masked_tokens": 61},
+                ],
+            },
+            "eval": {"documents": 0, "copies": []},
+        },
+        statistics=STATISTICS,
+        dropped={"document of one word": 1},
+        changed={},
+        shards=(
+            shard_of(0, 0, examples=4),
+            shard_of(0, 1, examples=0),
+            shard_of(1, 0, examples=3),
+            shard_of(1, 1, examples=2),
+        ),
+    )
+)
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """A data set that is nothing but its manifest."""
+    write_json(tmp_path / "manifest.json", MANIFEST.to_dict())
+    return tmp_path
+
+
+def change(dataset, **changes):
+    """Change keys of the manifest; None removes one."""
+    values = read_json(dataset / "manifest.json") | changes
+    values = {key: value for key, value in values.items() if value is not None}
+    write_json(dataset / "manifest.json", values)
+
+
+def error_of(dataset):
+    with pytest.raises(AlbertError) as caught:
+        read_manifest(dataset)
+    return str(caught.value)
+
+
+def test_a_manifest_is_read_back_as_it_was(dataset):
+    assert read_manifest(dataset) == MANIFEST
+
+
+def test_a_manifest_of_format_version_1_is_read(tmp_path):
+    (tmp_path / "manifest.json").write_bytes(GOLDEN.read_bytes())
+    assert read_manifest(tmp_path) == MANIFEST
+
+
+def test_a_manifest_is_written_as_it_always_was():
+    assert json_text(MANIFEST.to_dict()) == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_files_of_a_copy_are_found_by_split_and_copy():
+    names = [file.name for file in MANIFEST.shard_files("train", 0)]
+    assert names == [
+        "train/copy-00/part-00000-of-00002.tfrecord",
+        "train/copy-00/part-00001-of-00002.tfrecord",
+    ]
+    assert len(MANIFEST.shard_files("train", 1)) == 2
+    assert MANIFEST.shard_files("train", 2) == ()
+    assert MANIFEST.shard_files("eval", 0) == ()
+
+
+def test_copies_are_counted_by_split():
+    assert MANIFEST.num_copies("train") == 2
+    assert MANIFEST.num_copies("eval") == 0
+    assert MANIFEST.num_copies("test") == 0
+
+
+def test_another_format_version_is_refused(dataset):
+    change(dataset, format_version=2)
+    assert error_of(dataset) == (
+        f"{dataset}/manifest.json has format version 2 and this program reads 1; "
+        "make the data again with this version."
+    )
+
+
+@pytest.mark.parametrize("other", [None, "albert-vocabulary"])
+def test_the_manifest_of_something_else_is_refused(dataset, other):
+    change(dataset, format=other)
+    assert error_of(dataset) == (
+        f"{dataset}/manifest.json describes no data set made by albert make-data."
+    )
+
+
+def test_a_folder_without_a_manifest_is_no_finished_data_set(tmp_path):
+    assert error_of(tmp_path) == (
+        f"{tmp_path} has no manifest.json, so it is not a finished data set; "
+        "run albert make-data again to finish it."
+    )
+
+
+def test_a_path_that_is_no_folder_is_refused(tmp_path):
+    path = tmp_path / "nowhere"
+    assert error_of(path) == f"{path} is not a folder; give one made by make-data."
+
+
+def test_a_manifest_that_is_not_a_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "manifest.json")
+    assert "has no manifest.json" in error_of(tmp_path)
+
+
+def test_a_manifest_that_is_cut_off_is_one_sentence(dataset):
+    path = dataset / "manifest.json"
+    path.write_text(path.read_text()[:100])
+    assert error_of(dataset).startswith(f"{path} is not valid JSON: ")
+
+
+def test_the_copy_in_a_run_has_another_remedy():
+    values = json.loads(json_text(MANIFEST.to_dict())) | {"shards": None}
+    with pytest.raises(AlbertError) as caught:
+        parse_manifest(values, "run/data_manifest.json")
+    assert str(caught.value) == (
+        "run/data_manifest.json is damaged: shards must be a list, not None; copy the "
+        "manifest.json of its data set over it."
+    )
+
+
+def put(*place, to):
+    """An edit: another value at a place of the JSON object."""
+
+    def edit(values):
+        for key in place[:-1]:
+            values = values[key]
+        values[place[-1]] = to
+
+    edit.__name__ = f"{'.'.join(map(str, place))}={to!r:.20}"
+    return edit
+
+
+def leave_out(*place):
+    """An edit: a key that is not there."""
+
+    def edit(values):
+        for key in place[:-1]:
+            values = values[key]
+        del values[place[-1]]
+
+    edit.__name__ = f"without {'.'.join(map(str, place))}"
+    return edit
+
+
+COUNT = "must be a whole number of 0 or more, not"
+COPY = ("splits", "train", "copies", 0)
+NAME = "train/copy-00/part-00000-of-00002.tfrecord"
+
+EDITS = [
+    # A key that is missing, or that nobody knows.
+    *(
+        (leave_out(key), f"it has no {key}")
+        for key in (
+            *("config", "features", "vocabulary", "fingerprint", "versions", "inputs"),
+            *("splits", "statistics", "dropped", "changed", "shards"),
+        )
+    ),
+    (leave_out("config", "num_shards"), "config has no num_shards"),
+    (leave_out("features", 0, "length"), "features[0] has no length"),
+    (leave_out("vocabulary", "sha256"), "vocabulary has no sha256"),
+    (leave_out("vocabulary", "size"), "vocabulary has no size"),
+    (leave_out("inputs", 0, "language"), "inputs[0] has no language"),
+    (leave_out("inputs", 0, "bytes"), "inputs[0] has no bytes"),
+    (leave_out("splits", "eval"), "splits has no eval"),
+    (leave_out("splits", "train", "copies"), "splits.train has no copies"),
+    (leave_out(*COPY, "tokens"), "splits.train.copies[0] has no tokens"),
+    (leave_out("statistics", "fill"), "statistics has no fill"),
+    (leave_out("shards", 1, "sha256"), "shards[1] has no sha256"),
+    (put("more", to=1), "it has the unknown key 'more'"),
+    (put("splits", "test", to={}), "splits has the unknown key 'test'"),
+    (put("shards", 0, "path", to=""), "shards[0] has the unknown key 'path'"),
+    # A value of another type, or out of its range.
+    (put("config", to=[]), "config must be an object, not []"),
+    (put("config", "num_shards", to=None), "whole number of 1 or more, not None"),
+    (
+        put("config", "seed", to=[1]),
+        "config['seed'] must be a number, a short text, true, false or null, not [1]",
+    ),
+    (
+        put("config", "max_seq_length", to="128"),
+        "config: max_seq_length must be of type int, not '128'",
+    ),
+    (
+        put("config", "max_seq_length", to=7),
+        "config: --max-seq-length must be at least 8, not 7",
+    ),
+    (
+        put("config", "max_seq_len", to=128),
+        "config: 'max_seq_len' is not a setting; the settings are "
+        "max_seq_length, max_predictions_per_seq, masked_lm_prob, max_ngram, "
+        "short_seq_prob, dupe_factor, sentence_task, eval_fraction, num_shards, "
+        "record_layout, seed",
+    ),
+    (put("features", to={}), "features must be a list, not {}"),
+    (put("features", 0, to=1), "features[0] must be an object, not 1"),
+    (put("vocabulary", to="spiece"), "vocabulary must be an object, not 'spiece'"),
+    (
+        put("vocabulary", "size", to="30000"),
+        "vocabulary.size must be a whole number of 6 or more, not '30000'",
+    ),
+    (put("vocabulary", "size", to=-1), "whole number of 6 or more, not -1"),
+    (put("vocabulary", "size", to=3.5), "whole number of 6 or more, not 3.5"),
+    (put("vocabulary", "size", to=1 << 70), "or more, not 1180591620717411303424"),
+    (put("vocabulary", "size", to=True), "whole number of 6 or more, not True"),
+    (
+        put("vocabulary", "sha256", to="5e"),
+        "vocabulary.sha256 must be a sha256 of 64 digits, not '5e'",
+    ),
+    (put("fingerprint", to=5), "fingerprint must be a sha256 of 64 digits, not 5"),
+    (put("versions", "albert", to=1), "versions['albert'] must be text, not 1"),
+    (put("inputs", 0, "bytes", to="7"), f"inputs[0].bytes {COUNT} '7'"),
+    (put("inputs", 0, "name", to=None), "inputs[0].name must be text, not None"),
+    (put("inputs", 0, "name", to="\ud800"), r"must be text, not '\ud800'"),
+    (
+        put("splits", "train", "documents", to=-3),
+        f"splits.train.documents {COUNT} -3",
+    ),
+    (put("splits", "eval", "copies", to=None), "copies must be a list, not None"),
+    (put(*COPY, to=5), "splits.train.copies[0] must be an object, not 5"),
+    (put(*COPY, "tokens", to="400"), f"splits.train.copies[0].tokens {COUNT} '400'"),
+    (put(*COPY, "masked_tokens", to=-1), f"copies[0].masked_tokens {COUNT} -1"),
+    (put("statistics", to=[]), "statistics must be an object, not []"),
+    (
+        put("statistics", "fill", to="0.9"),
+        "statistics.fill must be a number from 0 to 1, not '0.9'",
+    ),
+    (put("statistics", "fill", to=1e300), "must be a number from 0 to 1, not 1e+300"),
+    (put("statistics", "fill", to=math.nan), "a number from 0 to 1, not nan"),
+    (put("statistics", "mean_length", to=math.inf), "a number of 0 or more, not inf"),
+    (
+        put("statistics", "ngram_shares", to={"a": 1}),
+        "statistics.ngram_shares has the key 'a', which is not a number of words",
+    ),
+    (
+        put("statistics", "length_histogram", to={"9": 1}),
+        "statistics.length_histogram has the key '9', which is not a range",
+    ),
+    (put("dropped", "redirect", to="5"), f"dropped['redirect'] {COUNT} '5'"),
+    (put("changed", to=None), "changed must be an object, not None"),
+    (put("shards", to={}), "shards must be a list, not {}"),
+    (put("shards", 0, "examples", to="4"), f"shards[0].examples {COUNT} '4'"),
+    (put("shards", 0, "bytes", to=-800), f"shards[0].bytes {COUNT} -800"),
+    (put("shards", 0, "sha256", to="x"), "must be a sha256 of 64 digits, not 'x'"),
+    (put("shards", 0, "name", to=7), "shards[0].name must be text, not 7"),
+    # A name that is not that of a file of the data set.
+    *(
+        (
+            put("shards", 0, "name", to=name),
+            f"shards[0].name '{name[:99]}' is not that of a file of its copies",
+        )
+        for name in (
+            *("", "/dev/zero", "/dev/stdin", "../secret", "x" * 5000),
+            *("train/copy-07/part-00000-of-00002.tfrecord", f"/{NAME}", f"./{NAME}"),
+            "eval/copy-00/part-00000-of-00001.tfrecord",
+        )
+    ),
+    *(
+        (put("shards", 0, "name", to=name), "shards are not all files of train/copy-00")
+        for name in (
+            "train/copy-00/part-00001-of-00002.tfrecord",
+            "train/copy-00/part-00000-of-00003.tfrecord",
+            "train/copy-00/..",
+            "train/copy-00/part-0.tfrecord",
+        )
+    ),
+    (leave_out("shards", 1), "shards are not all files of train/copy-00"),
+    # A number that another contradicts.
+    (
+        put("shards", 0, "examples", to=3),
+        "splits.train.copies[0].examples is 4, and its files hold 3",
+    ),
+    (put(*COPY, "examples", to=9), "copies[0].examples is 9, and its files hold 4"),
+    (
+        put("shards", 0, "bytes", to=63),
+        "shards[0] has more examples than its bytes can hold",
+    ),
+    (put("shards", to=[]), "copies[0].examples is 4, and its files hold 0"),
+    (put("features", to=[]), "features are not those of a compact record"),
+    (put("features", 0, "length", to=9), "features are not those of a compact record"),
+    (put("config", "record_layout", to="padded"), "are not those of a padded record"),
+]
+
+
+def agreeing(values):
+    """The same with the fingerprint of what it says, as an attacker would edit it."""
+    with contextlib.suppress(KeyError):
+        if values["fingerprint"] == MANIFEST.fingerprint:
+            values["fingerprint"] = fingerprint_of(values)
+    return values
+
+
+def refusal(values):
+    """What is said of a JSON object in the place of a manifest."""
+    with pytest.raises(AlbertError) as caught:
+        parse_manifest(values, "data/manifest.json")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("edit", "found"), EDITS, ids=[edit.__name__ for edit, _ in EDITS]
+)
+def test_an_edited_manifest_is_refused_with_what_is_wrong(edit, found):
+    values = json.loads(json_text(MANIFEST.to_dict()))
+    edit(values)
+    message = refusal(agreeing(values))
+    assert message.startswith("data/manifest.json is damaged: ")
+    assert message.endswith(f"{found}; make the data again with --overwrite.")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        put("config", "seed", to=1),
+        put("vocabulary", "size", to=31000),
+        put("vocabulary", "sha256", to="5f" * 32),
+        put("inputs", 0, "name", to="other.txt"),
+        put("versions", "albert", to="0.2.0"),
+        put("fingerprint", to="f1" * 32),
+    ],
+    ids=lambda edit: edit.__name__,
+)
+def test_an_edit_that_is_possible_by_itself_shows_in_the_fingerprint(edit):
+    values = json.loads(json_text(MANIFEST.to_dict()))
+    edit(values)
+    assert refusal(values) == (
+        "data/manifest.json is damaged: fingerprint is not that of its config, inputs, "
+        "vocabulary and versions; make the data again with --overwrite."
+    )
+
+
+PLACES = [place for place in places(json.loads(json_text(MANIFEST.to_dict()))) if place]
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters())
+    | st.sampled_from([0, -1, 1 << 63, 1 << 200, "", "/dev/zero", "../..", NAME]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+    ),
+)
+
+
+@settings(max_examples=500)
+@given(st.lists(st.tuples(st.sampled_from(PLACES), ANYTHING), min_size=1, max_size=3))
+def test_no_edit_makes_parsing_fail_in_another_way(edits):
+    values = json.loads(json_text(MANIFEST.to_dict()))
+    for place, value in edits:
+        with contextlib.suppress(KeyError, IndexError, TypeError):
+            put(*place, to=value)(values)
+    with contextlib.suppress(AlbertError):
+        manifest = parse_manifest(agreeing(values), "data/manifest.json")
+        json_text(manifest.to_dict()).encode()

@@ -1,0 +1,130 @@
+"""Files and folders appear whole or not at all."""
+
+import os
+
+import pytest
+
+from schemas.errors import AlbertError
+from schemas.whole_file import whole_file, whole_folder
+from tests.commands import contents
+
+
+def fail_while_writing(path, error):
+    """Write half of a file, then meet an error."""
+    with whole_file(path) as file:
+        file.write(b"half of it")
+        raise error
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_has_its_name_when_all_of_it_is_written(tmp_path):
+    path = tmp_path / "part"
+    with whole_file(path) as file:
+        file.write(b"albert")
+        assert not path.exists()
+    assert path.read_bytes() == b"albert"
+    assert names_in(tmp_path) == ["part"]
+
+
+def test_folders_are_made(tmp_path):
+    with whole_file(tmp_path / "train" / "copy-00" / "part") as file:
+        file.write(b"albert")
+    assert (tmp_path / "train" / "copy-00" / "part").read_bytes() == b"albert"
+
+
+def test_a_file_replaces_the_one_of_its_name(tmp_path):
+    path = tmp_path / "part"
+    path.write_bytes(b"old")
+    with whole_file(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        fail_while_writing(tmp_path / "part", ZeroDivisionError())
+    assert names_in(tmp_path) == []
+
+
+def test_a_failure_leaves_the_file_that_was_there(tmp_path):
+    path = tmp_path / "part"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        fail_while_writing(path, KeyboardInterrupt())
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["part"]
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "part"
+    expected = f"^{path} cannot be written: No space left on device.$"
+    with pytest.raises(AlbertError, match=expected):
+        fail_while_writing(path, OSError(28, "No space left on device"))
+    assert names_in(tmp_path) == []
+
+
+def test_a_file_in_the_place_of_a_folder_is_one_sentence(tmp_path):
+    (tmp_path / "train").write_bytes(b"")
+    path = tmp_path / "train" / "part"
+    with pytest.raises(AlbertError, match=f"^{path} cannot be written: "):
+        fail_while_writing(path, AssertionError("nothing can be written there"))
+
+
+def write_half(target):
+    with whole_folder(target) as folder:
+        (folder / "new").touch()
+        raise RuntimeError("midway")
+
+
+def test_a_folder_appears_when_all_of_it_is_written(tmp_path):
+    target = tmp_path / "made" / "here"
+    with whole_folder(target) as folder:
+        (folder / "inside").mkdir()
+        (folder / "inside" / "file").write_text("content")
+        assert not target.exists()
+    assert (target / "inside" / "file").read_text() == "content"
+    assert contents(tmp_path) == ["made/here/inside/file"]
+
+
+def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "old").touch()
+    with pytest.raises(RuntimeError, match="midway"):
+        write_half(tmp_path / "target")
+    assert contents(tmp_path) == ["target/old"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "target"]
+
+
+def test_a_new_folder_replaces_the_old_one(tmp_path):
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "old").touch()
+    with whole_folder(tmp_path / "target") as folder:
+        (folder / "new").touch()
+    assert contents(tmp_path) == ["target/new"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "target"]
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(AlbertError, match="file/target cannot be written: File exists"),
+        whole_folder(tmp_path / "file" / "target"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("ending", ["", "-before"])
+def test_what_a_killed_process_of_the_same_number_left_is_in_nobodys_way(
+    tmp_path, ending
+):
+    left = tmp_path / f"target.tmp-{os.getpid()}{ending}"
+    left.mkdir()
+    (left / "half").touch()
+    (tmp_path / "target").mkdir()
+    with whole_folder(tmp_path / "target") as folder:
+        (folder / "new").touch()
+    assert contents(tmp_path) == ["target/new"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "target"]
