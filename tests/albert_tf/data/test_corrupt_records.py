@@ -116,6 +116,17 @@ def test_values_that_no_record_may_have(dataset, changes):
     assert found.count([0] * 24) == 1
 
 
+def test_a_weight_that_processors_may_take_for_zero(tmp_path):
+    """TensorFlow's threads round numbers this small to zero."""
+    manifest = write_dataset(
+        tmp_path, copies=1, shards=1, examples=EXAMPLES, layout="padded"
+    )
+    path = tmp_path / NAME
+    change = with_record(damaged_record(manifest, masked_lm_weights=(-1, 1e-45)))
+    path.write_bytes(change(path.read_bytes(), path))
+    check_refused_as_verified(tmp_path, manifest)
+
+
 @pytest.mark.parametrize(
     "change",
     [
