@@ -11,5 +11,8 @@ PAD_ID, UNK_ID, CLS_ID, SEP_ID, MASK_ID = range(5)
 # All ids from here on are ordinary pieces, which a random replacement may draw.
 FIRST_ORDINARY_ID = len(SPECIAL_TOKENS)
 
+# SentencePiece's mark of a space before a piece.
+SPACE = "▁"
+
 # Characters that are always pieces of their own (google-research/albert README).
 USER_SYMBOLS = ("(", ")", '"', "-", ".", "–", "£", "€")

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-# SentencePiece's mark of a space before a piece.
-SPACE = "▁"
+from schemas.special_tokens import SPACE
 
 # The share of all words that may be asked about.
 SHARE = 0.15

@@ -11,8 +11,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from albert_tf.model.recomputation import recomputed
-
 Tensor = Any
 
 
@@ -75,60 +73,70 @@ def fused(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
-    """See `operations.attend`: the weights are computed again for the gradient."""
+    """See `operations.attend`: the weights are computed again for the gradient.
+
+    The gradient of the softmax of a row is P * (dP - the mean of dP, weighted by P).
+    Where one weight is almost 1, its dP and the mean are almost equal, and in bfloat16
+    their difference would be rounding alone. So a number near the mean is subtracted
+    from all dP first: the sum of dO * O over the head (Dao et al. 2022, 2205.14135,
+    appendix B), which is the mean but for the rounding of dP.
+    """
     length, width = bias.shape[-1], projected.shape[-1] // 3
     depth = width // heads
 
-    def context(projected: Tensor) -> Tensor:
+    @tf.custom_gradient
+    def differentiable(projected: Tensor) -> Any:
         split = tf.reshape(projected, (-1, length, 3, heads, depth))
         query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
-        products = tf.matmul(query, key, transpose_b=True)  # [B, A, S, S]
-        weights = _softmax(products, bias, scale=depth**-0.5)
-        return tf.reshape(tf.transpose(weights @ value, (0, 2, 1, 3)), (-1, width))
 
-    return recomputed(context, projected)
+        def attention_weights() -> Tensor:
+            products = tf.matmul(query, key, transpose_b=True)  # [B, A, S, S]
+            # The one multiplication and addition that join a product of matrices.
+            return tf.nn.softmax(products * depth**-0.5 + tf.cast(bias, products.dtype))
 
+        context = attention_weights() @ value  # [B, A, S, D]
 
-def _softmax(products: Tensor, bias: Tensor, *, scale: float) -> Tensor:
-    """The softmax of scaled products plus a bias, its gradient exact in bfloat16.
+        def gradient(drows: Tensor) -> Tensor:
+            # Otherwise TensorFlow would see the same product twice and keep the first.
+            with tf.control_dependencies([drows]):
+                weights = attention_weights()
+            dcontext = tf.reshape(drows, (-1, length, heads, depth))
+            dcontext = tf.transpose(dcontext, (0, 2, 1, 3))
+            near = _row_products(dcontext, context)
+            dvalue = tf.matmul(weights, dcontext, transpose_a=True)
+            dweights = tf.matmul(dcontext, value, transpose_b=True)
+            mean = _weighted_mean(weights, dweights, near)
+            dproducts = _softmax_gradient(
+                weights, dweights, near, mean, scale=depth**-0.5
+            )
+            dquery = dproducts @ key
+            dkey = tf.matmul(dproducts, query, transpose_a=True)
+            dsplit = tf.stack([dquery, dkey, dvalue])  # [3, B, A, S, D]
+            return tf.reshape(tf.transpose(dsplit, (1, 3, 0, 2, 4)), (-1, 3 * width))
 
-    The gradient of a row is P * (dP - the mean of dP, weighted by P). Where one weight
-    is almost 1, its dP and the mean are almost equal, and their difference would be
-    rounding alone. So the dP of the largest weight is subtracted from all first, which
-    changes nothing else.
-    """
+        return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, width)), gradient
 
-    @tf.custom_gradient
-    def differentiable(products: Tensor) -> Any:
-        # The one multiplication and addition that join a product of matrices.
-        weights = tf.nn.softmax(products * scale + tf.cast(bias, products.dtype))
-
-        def gradient(dweights: Tensor) -> Tensor:
-            largest = _pick(dweights, tf.argmax(weights, axis=-1, output_type=tf.int32))
-            mean = _weighted_mean(weights, dweights, largest)
-            return _softmax_gradient(weights, dweights, largest, mean, scale=scale)
-
-        return weights, gradient
-
-    return differentiable(products)
-
-
-def _pick(values: Tensor, places: Tensor) -> Tensor:
-    """The value `[..., 1]` at a place `[...]` in each row of `[..., N]`."""
-    return tf.gather(values, places[..., None], batch_dims=len(places.shape))
+    return differentiable(projected)
 
 
 @_compiled
-def _weighted_mean(weights: Tensor, dweights: Tensor, largest: Tensor) -> Tensor:
-    products = _float32(weights) * (_float32(dweights) - _float32(largest))
+def _row_products(first: Tensor, second: Tensor) -> Tensor:
+    """The sums over the last axis of a product, kept as an axis, in float32."""
+    return tf.reduce_sum(_float32(first) * _float32(second), axis=-1, keepdims=True)
+
+
+@_compiled
+def _weighted_mean(weights: Tensor, dweights: Tensor, near: Tensor) -> Tensor:
+    """The mean of the gradients `[B, A, S, 1]`, less a number near it."""
+    products = _float32(weights) * (_float32(dweights) - near)
     return tf.reduce_sum(products, axis=-1, keepdims=True)
 
 
 @_compiled
 def _softmax_gradient(
-    weights: Tensor, dweights: Tensor, largest: Tensor, mean: Tensor, *, scale: float
+    weights: Tensor, dweights: Tensor, near: Tensor, mean: Tensor, *, scale: float
 ) -> Tensor:
-    difference = (_float32(dweights) - _float32(largest)) - mean
+    difference = (_float32(dweights) - near) - mean
     return tf.cast(_float32(weights) * difference * scale, weights.dtype)
 
 
@@ -144,6 +152,11 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
         return _cross_entropy_gradient(logits, labels, largest, total, dlosses), None
 
     return (losses[:, 0], _float32(best == labels)), gradient
+
+
+def _pick(logits: Tensor, classes: Tensor) -> Tensor:
+    """The logit `[N, 1]` of a class `[N]` in each row."""
+    return tf.gather(logits, classes[:, None], batch_dims=1)
 
 
 @_compiled

@@ -17,12 +17,10 @@ from schemas.report import (
     Table,
     Token,
 )
-from schemas.special_tokens import MASK
+from schemas.special_tokens import MASK, SPACE
 
 # The maximum number of rows in the table of a curve.
 _MAX_ROWS = 25
-# How a vocabulary spells the space before a word.
-_SPACE = "▁"
 
 # The policy makes a browser refuse everything that is not in the page.
 _PAGE = """\
@@ -280,13 +278,13 @@ def _text(segment: Sequence[Token]) -> str:
 def _token(token: Token) -> str:
     """A token with the space before it; a masked one with its original above."""
     if token.original is None:
-        return _escaped(token.shown.replace(_SPACE, " "))
-    space = " " if token.original.startswith(_SPACE) else ""
+        return _escaped(token.shown.replace(SPACE, " "))
+    space = " " if token.original.startswith(SPACE) else ""
     kind = "kept" if token.shown == token.original else "other"
     if token.shown == MASK:
         kind = "hidden"
     shown, original = (
-        _escaped(text.replace(_SPACE, "") or _SPACE)
+        _escaped(text.replace(SPACE, "") or SPACE)
         for text in (token.shown, token.original)
     )
     return f'{space}<ruby class="{kind}">{shown}<rt>{original}</rt></ruby>'

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.dataset.verification import unpadded
-from pipeline.vocabulary.tokenizer import SPACE
+from schemas.special_tokens import SPACE
 from schemas.config import SentenceTask
 from schemas.report import Example, Token
 from schemas.special_tokens import MASK, SEP_ID

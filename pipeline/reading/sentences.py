@@ -34,13 +34,6 @@ _INNER_END = re.compile(
     r"(?<=[.!?;…])([\"'”’»)\]]?)\s+|(?<=[。！？；])([」』”’）]?)\s*(?=.)"
 )
 
-# The marks that the segmenter looks at. An apostrophe or backtick may open or close a
-# quotation, or stand loose; within a word it counts as no mark.
-_MARK = re.compile(
-    r"``|''|(?P<opens>\B[`'](?=\w))|(?P<closes>(?<=[^\s'])[`'](?!\w))"
-    r"|(?P<loose>(?<!\w)[`']|[`'](?!\w))|[\"«»‘’‚‛“”„‟‹›《》「」]"
-    r"|[\[\](){}<>（）•.!?…։؟۔।॥။።。！？｡]"
-)
 # What the segmenter searches for after each opening quotation mark.
 _CLOSING = {
     **{"``": "''", "`": "'", "'": "'", '"': '"', "«": "»", "»": "«", "‹": "›"},
@@ -55,6 +48,17 @@ _CLOSING = {
         "「": "」",
     },
 }
+_OPENING = "".join(dict.fromkeys("".join(_CLOSING)))
+_OTHER_MARKS = "’”›》」[](){}<>（）•.!?…։؟۔।॥།။።。！？｡"
+
+# The marks that the segmenter looks at. An apostrophe or backtick may open or close a
+# quotation, or stand loose; within a word it counts as no mark. The set comes first in
+# the expression, which makes the search for it several times as fast.
+_MARK = re.compile(
+    rf"[{re.escape(_OPENING + _OTHER_MARKS)}](?:(?<=`)`|(?<=')'"
+    r"|(?P<opens>(?<=\B[`'])(?=\w))|(?P<closes>(?<=[^\s'][`'])(?!\w))"
+    r"|(?P<loose>(?<=(?<!\w)[`'])|(?<=[`'])(?!\w))|(?<![`']))"
+)
 # A character searched costs so much more than a comparison of two marks.
 _SEARCH_COST = 20
 

@@ -12,9 +12,7 @@ from pipeline.core.arrays import Bool
 from pipeline.core.sentencepiece_proto import NO_SPACE_BEFORE
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import SPM_MODEL
-from schemas.special_tokens import SPECIAL_TOKENS
-
-SPACE = "▁"
+from schemas.special_tokens import SPACE, SPECIAL_TOKENS
 
 # Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Myanmar.
 _UNSPACED = (

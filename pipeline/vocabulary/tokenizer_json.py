@@ -10,7 +10,7 @@ import base64
 from typing import Any
 
 from pipeline.core.sentencepiece_proto import compiled_normalization
-from pipeline.vocabulary.tokenizer import SPACE, Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.special_tokens import (
     CLS,
     CLS_ID,
@@ -18,6 +18,7 @@ from schemas.special_tokens import (
     PAD,
     SEP,
     SEP_ID,
+    SPACE,
     SPECIAL_TOKENS,
     UNK,
     UNK_ID,

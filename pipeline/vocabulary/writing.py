@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.reading.counts import in_order
 from pipeline.reading.inputs import InputFile
 from pipeline.vocabulary.sampling import KeyedSentence
-from pipeline.vocabulary.tokenizer import SPACE, Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer
 from pipeline.vocabulary.tokenizer_json import tokenizer_config, tokenizer_json
 from pipeline.vocabulary.training import SampledText
 from schemas.config import VocabConfig
@@ -19,7 +19,7 @@ from schemas.layout import (
     SPM_MODEL,
     SPM_VOCAB,
 )
-from schemas.special_tokens import UNK_ID
+from schemas.special_tokens import SPACE, UNK_ID
 from schemas.whole_file import whole_file
 
 
