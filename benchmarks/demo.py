@@ -19,9 +19,8 @@ import numpy as np
 from albert_tf.runs.confidence import with_interval
 from benchmarks.demo_corpus import write_corpus
 from cli.support.console import silent_stderr
-from schemas.special_tokens import SPACE
 from schemas.layout import EVAL, TRAIN
-from schemas.special_tokens import MASK, MASK_ID
+from schemas.special_tokens import MASK, MASK_ID, SPACE
 
 VOCAB_SIZE = 2000
 STEPS = 1300

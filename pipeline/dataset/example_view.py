@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.dataset.verification import unpadded
-from schemas.special_tokens import SPACE
 from schemas.config import SentenceTask
 from schemas.report import Example, Token
-from schemas.special_tokens import MASK, SEP_ID
+from schemas.special_tokens import MASK, SEP_ID, SPACE
 
 LABELS: dict[SentenceTask, tuple[str, str]] = {
     "sop": ("in order", "swapped"),

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.queries.masked_text import encode_masked
-from schemas.special_tokens import SPACE
 from schemas.errors import AlbertError
-from schemas.special_tokens import CLS_ID, MASK, MASK_ID, SEP_ID
+from schemas.special_tokens import CLS_ID, MASK, MASK_ID, SEP_ID, SPACE
 
 
 @pytest.mark.parametrize(
