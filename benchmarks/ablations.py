@@ -153,7 +153,7 @@ def seconds_of_a_step(steps: TrainingSteps, batch: Batch) -> float:
     """Loss and gradients of one batch, and the optimizer."""
     start = time.perf_counter()
     steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
-    steps.apply(0.0)
+    steps.apply(0.0, step=0)
     return time.perf_counter() - start
 
 

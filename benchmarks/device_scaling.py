@@ -64,7 +64,7 @@ def step_seconds(devices: int) -> list[float]:
         for micro in range(0, MICRO_BATCHES, devices):
             part = {name: v[micro : micro + devices] for name, v in batch.items()}
             steps.accumulate(part, counts=counts, step=0, micro=micro)
-        steps.apply(0.001)
+        steps.apply(0.001, step=0)
         seconds.append(time.perf_counter() - start)
     return seconds[2:]
 

@@ -75,7 +75,7 @@ class Ours:
 
     def apply(self) -> None:
         """The optimizer."""
-        self.steps.apply(0.001)
+        self.steps.apply(0.001, step=0)
 
 
 class KerasHub:

@@ -17,6 +17,8 @@ from schemas.example import RecordLayout
 SentenceTask = Literal["sop", "nsp", "none"]
 Sharing = Literal["all", "attention", "ffn", "none"]
 Precision = Literal["float32", "bfloat16"]
+Schedule = Literal["linear", "constant-cooldown"]
+Initializer = Literal["range", "width"]
 Config = TypeVar("Config")
 
 # No number of a setting is greater; what counts in 64 bits can count so far.
@@ -273,10 +275,23 @@ class TrainConfig:
         minimum=1,
     )
     steps: int = option(125_000, "Optimizer steps, the whole schedule.", minimum=1)
+    schedule: Schedule = option(
+        "linear",
+        "The learning rate after warm-up: linear to 0, as ALBERT was trained with, or "
+        "constant with a cooldown to 0 at the end. The latter's --steps may be changed "
+        "until the cooldown begins.",
+    )
     warmup_steps: int | None = option(
         None,
         "Steps of linear warm-up  [default: steps / 40]",
         minimum=0,
+    )
+    cooldown_share: float = option(
+        0.2,
+        "Share of the steps that the cooldown of constant-cooldown takes, in the form "
+        "of 1 - sqrt; 0 for a rate that stays constant.",
+        minimum=0.0,
+        maximum=0.9,
     )
     learning_rate: float = option(
         0.00176, "Peak learning rate, meant for a batch of 4096.", minimum=0.0
@@ -286,6 +301,44 @@ class TrainConfig:
     )
     optimizer: Literal["lamb", "adamw"] = option(
         "lamb", "LAMB as ALBERT was trained with, or AdamW."
+    )
+    weight_decay: float = option(
+        0.01,
+        "Weight decay of everything but biases and layer normalization.",
+        minimum=0.0,
+    )
+    beta1: float = option(
+        0.9,
+        "Share of the first moment that an optimizer step keeps.",
+        minimum=0.0,
+        maximum=0.999999,
+    )
+    beta2: float = option(
+        0.999,
+        "Share of the second moment that an optimizer step keeps.",
+        minimum=0.0,
+        maximum=0.999999,
+    )
+    epsilon: float = option(
+        1e-6, "Added to the root of the second moment.", minimum=1e-12
+    )
+    bias_correction: bool = option(
+        False,
+        "Correct the bias of the moments, as Adam was published; ALBERT and BERT were "
+        "trained without.",
+    )
+    clip_norm: float = option(
+        1.0, "Norm that the gradients are clipped to; 0 for none.", minimum=0.0
+    )
+    initializer: Initializer = option(
+        "range",
+        "Standard deviation of the first weights: the model's initializer_range, or "
+        "sqrt(2 / (5 H)) by its width H.",
+    )
+    unigram_bias: bool = option(
+        False,
+        "First output bias of the masked-LM head: the logarithm of how frequent each "
+        "token is, counted in up to 50,000 training examples, instead of 0.",
     )
     precision: Precision = option(
         "float32", "Number format of the computation; weights stay float32."
@@ -338,11 +391,21 @@ class TrainConfig:
                 f"--micro-batch-size must divide --batch-size {self.batch_size}, "
                 f"and {micro} does not."
             )
-        if (self.warmup_steps or 0) > self.steps:
+        if (self.warmup_steps or 0) > self.cooldown_start:
+            limit = f"--steps {self.steps}"
+            if self.cooldown_start < self.steps:
+                limit = f"the {self.cooldown_start} steps before the cooldown"
             raise SettingError(
-                f"--warmup-steps must not be more than --steps {self.steps}, and "
+                f"--warmup-steps must not be more than {limit}, and "
                 f"{self.warmup_steps} is."
             )
+
+    @property
+    def cooldown_start(self) -> int:
+        """The steps before the cooldown; all of them where there is none."""
+        if self.schedule == "linear":
+            return self.steps
+        return self.steps - round(self.cooldown_share * self.steps)
 
     def resolved(self) -> "ResolvedTrainConfig":
         """The same settings with the defaults that follow from the steps filled in.

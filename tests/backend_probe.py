@@ -12,7 +12,8 @@ from keras import ops
 
 from albert_tf.model.dropout import DropoutSeeds
 from albert_tf.model.pretrainer import AlbertPretrainer, pretraining_sums, step_loss
-from albert_tf.training.optimizers import is_excluded, lamb_update
+from albert_tf.training.optimizers import is_excluded, optimizer_of
+from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
 
@@ -63,16 +64,19 @@ def main(path):
     for (name, weight), gradient in zip(
         model.weights_by_path.items(), gradients, strict=True
     ):
-        zero = ops.zeros(weight.shape)
-        updated, _ = lamb_update(
-            ops.convert_to_tensor(weight),
-            gradient,
-            (zero, zero),
-            learning_rate=0.01,
-            is_excluded=is_excluded(name),
-        )
         results[f"gradient {name}"] = np.asarray(gradient)
-        results[f"updated {name}"] = np.asarray(updated)
+        zero = ops.zeros(weight.shape)
+        for bias_correction in (False, True):
+            optimizer = optimizer_of(TrainConfig(bias_correction=bias_correction))
+            updated, _ = optimizer.update(
+                ops.convert_to_tensor(weight),
+                gradient,
+                (zero, zero),
+                settings=optimizer.settings,
+                scales=optimizer.settings.scales(0.01, step=0),
+                is_excluded=is_excluded(name),
+            )
+            results[f"updated {bias_correction} {name}"] = np.asarray(updated)
     results["with dropout"] = np.asarray(loss_with_dropout(batch))
     np.savez(path, **results)
 

@@ -53,7 +53,7 @@ def main(path, recompute):
         model.weights_by_path[name].assign(values)
     steps = training_steps(model, TrainConfig())
     results = {"bytes": bytes_at_the_peak(steps, batch, counts)}
-    steps.apply(0.01)
+    steps.apply(0.01, step=0)
     results |= {path: np.asarray(v) for path, v in steps.optimizer_state.items()}
     np.savez(path, **results)
 

@@ -56,7 +56,7 @@ def three_steps(*, dropout):
             counts = step_counts(batch)
             losses += steps.accumulate(part, counts=counts, step=step, micro=micro)
         results[f"losses {step}"] = losses
-        results[f"norm {step}"] = steps.apply(0.01)
+        results[f"norm {step}"] = steps.apply(0.01, step=step)
         for name, variable in {
             **model.weights_by_path,
             **steps.optimizer_state,

@@ -148,8 +148,11 @@ def _recipe(run: Path, record: dict[str, Any]) -> Iterator[str]:
             value = getattr(config, field.name)
             if field.metadata["changes_result"] and value is not None:
                 yield f"| {field.name} | {value} |"
+        for name, value in (record.get("began") or {}).items():
+            yield f"| {name} at first | {value} |"
         if source := record.get("init_from"):
-            yield f"| started from the weights of | {Path(source).name} |"
+            kept = " and the optimizer state" if record.get("keep_optimizer") else ""
+            yield f"| started from the weights{kept} of | {Path(source).name} |"
         yield ""
 
 

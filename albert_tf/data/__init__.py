@@ -7,6 +7,7 @@
     corrupt_records  What becomes of corrupt records in training: each is left out with
                      a line.
     input_pipeline   Records become batches, in TensorFlow.
+    unigrams         How frequent each token is among those that are to be predicted.
 
 May import: `model`, `runs`; of the pipeline `examples` and `records`.
 """

@@ -5,10 +5,13 @@ heads start with the same values wherever they have the same tensors.
 """
 
 import hashlib
+import math
 from typing import Any
 
 import keras
 import numpy as np
+
+from schemas.config import Initializer, ModelConfig
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -24,6 +27,20 @@ def initialize_weights(
         if len(variable.shape) > 1:
             values = truncated_normal(variable.shape, path=variable.path, seed=seed)
             variable.assign(values * np.float32(standard_deviation))
+
+
+def initial_deviation(config: ModelConfig, initializer: Initializer) -> float:
+    """The standard deviation of the first weights.
+
+    By width it is "small init" (Nguyen and Salazar, 1910.05895), which LTG-BERT
+    (2303.09859) uses for whole encoders.
+
+    >>> initial_deviation(ModelConfig(hidden_size=250, num_attention_heads=1), "width")
+    0.04
+    """
+    if initializer == "width":
+        return math.sqrt(2 / (5 * config.hidden_size))
+    return config.initializer_range
 
 
 def truncated_normal(shape: tuple[int, ...], *, path: str, seed: int) -> Array:

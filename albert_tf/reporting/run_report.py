@@ -68,7 +68,7 @@ QUANTITIES = (
     Quantity(
         "learning_rate",
         "Learning rate",
-        "Linear warm-up, then linear decay.",
+        "Linear warm-up, then what the schedule says.",
         is_held_out=False,
         combine=max,
     ),
@@ -301,11 +301,18 @@ def _settings(run: Run) -> dict[str, Any]:
         "data fingerprint": run.data.fingerprint[:12] if run.data else None,
         **dataclasses.asdict(run.config),
         "init_from": _name(run.settings.get("init_from")),
+        "keep_optimizer": run.settings.get("keep_optimizer"),
+        **{f"{name} at first": value for name, value in _began(run).items()},
         "max_time": run.settings.get("max_time"),
         **dataclasses.asdict(run.model),
         "albert_version": run.settings.get("albert_version"),
         "python": _environment(run).get("python"),
     }
+
+
+def _began(run: Run) -> dict[str, Any]:
+    """The settings that a run began with and no longer has."""
+    return run.settings.get("began") or {}
 
 
 def _name(path: str | None) -> str | None:

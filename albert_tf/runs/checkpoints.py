@@ -175,7 +175,12 @@ def _best(run: Path) -> Path | None:
 
 def has_checkpoint(run: Path) -> bool:
     """Whether a run has any checkpoint, damaged or not."""
-    return bool(_newest_first(run))
+    return newest_step(run) is not None
+
+
+def newest_step(run: Path) -> int | None:
+    """The step of a run's newest checkpoint, damaged or not; None if it has none."""
+    return next(map(_step, _newest_first(run)), None)
 
 
 def load_newest(

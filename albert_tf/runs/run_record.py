@@ -30,9 +30,11 @@ _TYPES: dict[str, type] = {
     "model": str,
     "overrides": list,
     "init_from": str,
+    "keep_optimizer": bool,
     "source": str,
     "identity": dict,
     "environment": dict,
+    "began": dict,
 }
 
 

@@ -2,6 +2,9 @@
 
     train             Training from end to end: checks, a new or a resumed run, the
                       loop.
+    beginning         How a run begins, or goes on from its newest checkpoint.
+    continuation      What may be set anew when a run is continued, and what stays as it
+                      began.
     training_loop     The training loop: steps, and between them evaluations and
                       checkpoints.
     announcement      What is said before the first step: what it takes, and its share
@@ -29,10 +32,10 @@
                       then apply.
     optimizers        LAMB and AdamW as google-research/albert and BERT have them, and
                       one clipped update.
-    schedule          The learning rate over the steps of a run, as
-                      google-research/albert has it.
-    warm_start        Starting from the weights of another run, a shallower one
-                      included.
+    schedule          The learning rate over the steps of a run: ALBERT's schedule, or
+                      constant + cooldown.
+    warm_start        Starting from another run: its weights, deeper than it or not, or
+                      all of its state.
     evaluation        Held-out losses and accuracies, always on the same examples with
                       the same masks.
     metrics_log       The metrics of a run while it trains: `metrics.jsonl` and

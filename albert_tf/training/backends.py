@@ -5,6 +5,7 @@ from collections.abc import Callable
 import keras
 
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.training.optimizers import optimizer_of
 from albert_tf.training.steps import Array, OfModel, TrainingSteps
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
@@ -20,15 +21,14 @@ def training_steps(model: AlbertPretrainer, config: TrainConfig) -> TrainingStep
     Raises:
         SettingError: Nothing can be trained on that backend.
     """
+    optimizer = optimizer_of(config)
     if backend() == "jax":
         from albert_tf.training.jax_steps import JaxSteps
 
-        return JaxSteps(model, optimizer=config.optimizer, seed=config.seed)
+        return JaxSteps(model, optimizer=optimizer, seed=config.seed)
     from albert_tf.training.tensorflow_steps import TensorFlowSteps
 
-    return TensorFlowSteps(
-        model, optimizer=config.optimizer, seed=config.seed, xla=config.xla
-    )
+    return TensorFlowSteps(model, optimizer=optimizer, seed=config.seed, xla=config.xla)
 
 
 def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Array]:

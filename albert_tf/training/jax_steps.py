@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.training.optimizers import OPTIMIZERS
+from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
     Array,
     Counts,
@@ -38,13 +38,15 @@ class JaxSteps:
 
     Args:
         model: With the weights that training starts from.
-        optimizer: A key of `OPTIMIZERS`.
+        optimizer: How they are updated.
         seed: With step and micro-batch the key of dropout.
     """
 
-    def __init__(self, model: AlbertPretrainer, *, optimizer: str, seed: int) -> None:
+    def __init__(
+        self, model: AlbertPretrainer, *, optimizer: Optimizer, seed: int
+    ) -> None:
         self.model = model
-        self._optimizer = OPTIMIZERS[optimizer]
+        self._optimizer = optimizer
         self._seed = seed
         devices = jax.local_devices()
         self.num_devices = len(devices)
@@ -101,12 +103,13 @@ class JaxSteps:
 
     def compile(self, batch: Batch) -> float:
         """See `TrainingSteps.compile`."""
-        self._apply.lower(*self._state(), np.float32(0)).compile()
+        self._apply.lower(*self._state(), self._scales(0.0, step=0)).compile()
         return micro_batch_seconds(self, batch)
 
-    def apply(self, learning_rate: float) -> float:
+    def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""
-        norm, weights, state = self._apply(*self._state(), np.float32(learning_rate))
+        scales = self._scales(learning_rate, step=step)
+        norm, weights, state = self._apply(*self._state(), scales)
         for path, weight in self.model.weights_by_path.items():
             weight.assign(weights[path])
         for path, variable in self.optimizer_state.items():
@@ -120,6 +123,11 @@ class JaxSteps:
             path: jnp.zeros((self.num_devices, *weight.shape), device=self._divided)
             for path, weight in self.model.weights_by_path.items()
         }
+
+    def _scales(self, learning_rate: float, *, step: int) -> Scales:
+        """The scales of a step as numbers that are not compiled in."""
+        scales = self._optimizer.settings.scales(learning_rate, step=step)
+        return Scales(*map(np.float32, scales))
 
     def _state(self) -> tuple[dict[str, Tensor], ...]:
         """What `apply` changes: weights, optimizer state, added-up gradients."""
@@ -155,14 +163,14 @@ class JaxSteps:
         weights: dict[str, Tensor],
         state: dict[str, Tensor],
         totals: dict[str, Tensor],
-        learning_rate: Tensor,
+        scales: Scales,
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """What `apply` compiles."""
         return self._optimizer.step(
             weights,
             {path: jnp.sum(total, axis=0) for path, total in totals.items()},
             state,
-            learning_rate=learning_rate,
+            scales=scales,
         )
 
 

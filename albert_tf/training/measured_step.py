@@ -64,7 +64,7 @@ def _timed(steps: TrainingSteps, batch: Batch) -> tuple[float, float]:
         before = time.perf_counter()
         steps.accumulate(batch, counts=counts, step=0, micro=0)
         between = time.perf_counter()
-        steps.apply(0.0)
+        steps.apply(0.0, step=0)
         accumulating.append(between - before)
         applying.append(time.perf_counter() - between)
     return median(accumulating), median(applying[1:])  # the first update compiles

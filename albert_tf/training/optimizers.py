@@ -1,7 +1,7 @@
 """LAMB and AdamW as google-research/albert and BERT have them, and one clipped update.
 
 A further optimizer is one more function of a weight and its state, and one more line of
-`OPTIMIZERS`.
+`OPTIMIZERS`. Their constants are settings, whose defaults are the published ones.
 
 `keras.optimizers.Lamb` is another algorithm (You et al., 1904.00962): it corrects the
 bias of the moments, decays weights outside the trust ratio, adapts biases and layer
@@ -11,21 +11,16 @@ normalisation too, and has another epsilon.
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras import ops
+
+from schemas.config import TrainConfig
 
 Tensor = Any
 # The tensors that an optimizer keeps for one weight.
 State = tuple[Tensor, ...]
 Update = Callable[..., tuple[Tensor, State]]
-
-BETA_1, BETA_2 = 0.9, 0.999
-EPSILON = 1e-6
-WEIGHT_DECAY = 0.01
-
-# The global norm that gradients are clipped to (optimization.py).
-MAX_GRADIENT_NORM = 1.0
 
 _EXCLUDED = re.compile("layer_norm|bias")
 
@@ -41,21 +36,75 @@ def is_excluded(path: str) -> bool:
     return _EXCLUDED.search(path) is not None
 
 
+class Scales(NamedTuple):
+    """The numbers of an update that are others in every step.
+
+    Attributes:
+        learning_rate: Of the step.
+        first: What the bias correction divides the first moment by.
+        second: The same of the second moment.
+    """
+
+    learning_rate: Tensor
+    first: Tensor
+    second: Tensor
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdamSettings:
+    """The numbers of an update that are the same in every step.
+
+    Attributes:
+        beta1: How much of the first moment is kept in a step.
+        beta2: How much of the second moment is kept in a step.
+        epsilon: Added to the root of the second moment.
+        weight_decay: How much of a weight is added to its direction.
+        bias_correction: Whether moments are divided by 1 - beta^t in step t, from 1
+            (Adam, 1412.6980; LAMB, 1904.00962).
+    """
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    weight_decay: float
+    bias_correction: bool
+
+    def scales(self, learning_rate: float, *, step: int) -> Scales:
+        """The scales of a step, from 0.
+
+        In the precision of Python: in float32 the first 1 - beta2^t would have an
+        error of 1e-4.
+        """
+        if not self.bias_correction:
+            return Scales(learning_rate, 1.0, 1.0)
+        first, second = (1 - beta ** (step + 1) for beta in (self.beta1, self.beta2))
+        return Scales(learning_rate, first, second)
+
+
 def adam_direction(
-    weight: Tensor, gradient: Tensor, moments: State, *, is_excluded: bool
+    weight: Tensor,
+    gradient: Tensor,
+    moments: State,
+    *,
+    settings: AdamSettings,
+    scales: Scales,
+    is_excluded: bool,
 ) -> tuple[Tensor, State]:
     """The direction to step against, and the two moments after this step.
 
-    The bias of the moments is not corrected (`optimization.py`,
+    As published the bias of the moments is not corrected (`optimization.py`,
     `AdamWeightDecayOptimizer`), so the first steps of the excluded weights are
     0.1 / sqrt(0.001), about three times, as long as with the correction.
     """
     first, second = moments
-    first = BETA_1 * first + (1 - BETA_1) * gradient
-    second = BETA_2 * second + (1 - BETA_2) * gradient * gradient
-    direction = first / (ops.sqrt(second) + EPSILON)
+    first = settings.beta1 * first + (1 - settings.beta1) * gradient
+    second = settings.beta2 * second + (1 - settings.beta2) * gradient * gradient
+    mean, square = first, second
+    if settings.bias_correction:
+        mean, square = first / scales.first, second / scales.second
+    direction = mean / (ops.sqrt(square) + settings.epsilon)
     if not is_excluded:
-        direction = direction + WEIGHT_DECAY * weight
+        direction = direction + settings.weight_decay * weight
     return direction, (first, second)
 
 
@@ -64,14 +113,20 @@ def adamw_update(
     gradient: Tensor,
     moments: State,
     *,
-    learning_rate: Tensor,
+    settings: AdamSettings,
+    scales: Scales,
     is_excluded: bool,
 ) -> tuple[Tensor, State]:
     """One step of Adam with decoupled weight decay: the next weight and moments."""
     direction, moments = adam_direction(
-        weight, gradient, moments, is_excluded=is_excluded
+        weight,
+        gradient,
+        moments,
+        settings=settings,
+        scales=scales,
+        is_excluded=is_excluded,
     )
-    return weight - learning_rate * direction, moments
+    return weight - scales.learning_rate * direction, moments
 
 
 def lamb_update(
@@ -79,7 +134,8 @@ def lamb_update(
     gradient: Tensor,
     moments: State,
     *,
-    learning_rate: Tensor,
+    settings: AdamSettings,
+    scales: Scales,
     is_excluded: bool,
 ) -> tuple[Tensor, State]:
     """One step of LAMB (`lamb_optimizer.py`): the next weight and moments.
@@ -88,10 +144,15 @@ def lamb_update(
     each weight by itself.
     """
     direction, moments = adam_direction(
-        weight, gradient, moments, is_excluded=is_excluded
+        weight,
+        gradient,
+        moments,
+        settings=settings,
+        scales=scales,
+        is_excluded=is_excluded,
     )
     ratio = 1.0 if is_excluded else trust_ratio(weight, direction)
-    return weight - learning_rate * ratio * direction, moments
+    return weight - scales.learning_rate * ratio * direction, moments
 
 
 def trust_ratio(weight: Tensor, direction: Tensor) -> Tensor:
@@ -104,21 +165,25 @@ def trust_ratio(weight: Tensor, direction: Tensor) -> Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class Optimizer:
-    """How a weight is updated.
+    """How all weights are updated.
 
     Attributes:
         update: Of one weight; see `lamb_update`.
         state: What the tensors are called that it keeps for each weight, of the
             weight's shape and 0 at first.
+        settings: Of `update`.
+        clip_norm: The norm that all gradients are clipped to together; 0 for none.
     """
 
     update: Update
     state: tuple[str, ...]
+    settings: AdamSettings
+    clip_norm: float
 
     def state_paths(self, path: str) -> list[str]:
         """The paths of the state of one weight.
 
-        >>> OPTIMIZERS["lamb"].state_paths("pooler/kernel")
+        >>> optimizer_of(TrainConfig()).state_paths("pooler/kernel")
         ['pooler/kernel/m', 'pooler/kernel/v']
         """
         return [f"{path}/{name}" for name in self.state]
@@ -144,7 +209,7 @@ class Optimizer:
         gradients: Mapping[str, Tensor],
         state: Mapping[str, Tensor],
         *,
-        learning_rate: Tensor,
+        scales: Scales,
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Clip the gradients and update all weights once.
 
@@ -152,13 +217,14 @@ class Optimizer:
             weights: By path.
             gradients: By path.
             state: By path, as from `zeros`.
-            learning_rate: Of this step.
+            scales: Of this step, from `AdamSettings.scales`.
 
         Returns:
             The norm of all gradients before clipping, the next weights and their state.
         """
         norm = global_norm(gradients.values())
-        scale = MAX_GRADIENT_NORM / ops.maximum(norm, MAX_GRADIENT_NORM)
+        limit = self.clip_norm
+        scale = limit / ops.maximum(norm, limit) if limit else 1.0
         next_weights: dict[str, Tensor] = {}
         next_state: dict[str, Tensor] = {}
         for path, weight in weights.items():
@@ -167,7 +233,8 @@ class Optimizer:
                 weight,
                 gradients[path] * scale,
                 tuple(state[name] for name in names),
-                learning_rate=learning_rate,
+                settings=self.settings,
+                scales=scales,
                 is_excluded=is_excluded(path),
             )
             next_state.update(zip(names, values, strict=True))
@@ -179,8 +246,16 @@ def global_norm(tensors: Iterable[Tensor]) -> Tensor:
     return ops.sqrt(sum(ops.sum(tensor * tensor) for tensor in tensors))
 
 
-# Two moments each, under the names they have in checkpoints.
-OPTIMIZERS: dict[str, Optimizer] = {
-    "lamb": Optimizer(lamb_update, ("m", "v")),
-    "adamw": Optimizer(adamw_update, ("m", "v")),
+# How one weight is updated, and what is kept for it: two moments each, under the names
+# they have in checkpoints.
+OPTIMIZERS: dict[str, tuple[Update, tuple[str, ...]]] = {
+    "lamb": (lamb_update, ("m", "v")),
+    "adamw": (adamw_update, ("m", "v")),
 }
+
+
+def optimizer_of(config: TrainConfig) -> Optimizer:
+    """The optimizer that a run is trained with."""
+    names = (field.name for field in dataclasses.fields(AdamSettings))
+    settings = AdamSettings(**{name: getattr(config, name) for name in names})
+    return Optimizer(*OPTIMIZERS[config.optimizer], settings, config.clip_norm)

@@ -15,8 +15,8 @@ class RunState:
     """Where a run stands, as `state.json` has it.
 
     Attributes:
-        micro_batch_size: Kept, because another one rounds differently.
-        step: Steps done.
+        micro_batch_size: Kept unless another is asked for, which rounds differently.
+        step: Steps done, also those of a run whose optimizer state was kept.
         examples: Training examples consumed, the position in the data.
         seconds: Time spent in steps.
         window: The `Sums` since the last line of metrics.

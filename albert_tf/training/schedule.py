@@ -1,4 +1,9 @@
-"""The learning rate over the steps of a run, as google-research/albert has it."""
+"""The learning rate over the steps of a run: ALBERT's schedule, or constant + cooldown.
+
+Linear is google-research/albert's. With `constant-cooldown` (Hägele et al., 2405.18392)
+no rate before the cooldown depends on the number of steps, so that a run may be given
+more of them, and many budgets share one beginning.
+"""
 
 import math
 
@@ -8,28 +13,47 @@ from schemas.config import ResolvedTrainConfig, TrainConfig
 PAPER_BATCH_SIZE = TrainConfig().batch_size
 
 
-def learning_rate(step: int, *, peak: float, warmup_steps: int, steps: int) -> float:
-    """Linear warm-up, then linear decay to 0, both counted from step 0.
+def learning_rate_of(config: ResolvedTrainConfig, step: int) -> float:
+    """The learning rate of a step of a run.
 
-    So the first step has rate 0, and at the end of the warm-up the rate drops from
-    almost `peak` to `peak * (1 - warmup_steps / steps)`, as published.
+    Both warm-up and linear decay are counted from step 0, as published: the first step
+    of a warm-up has rate 0.
 
-    >>> [learning_rate(s, peak=1.0, warmup_steps=2, steps=10) for s in (0, 1, 2, 9)]
-    [0.0, 0.5, 0.8, 0.1]
+    Args:
+        config: The resolved settings.
+        step: From 0.
     """
+    peak, warmup_steps = peak_learning_rate(config), config.warmup_steps
     if step < warmup_steps:
         return peak * step / warmup_steps
+    if config.schedule == "linear":
+        return linear_decay(step, peak=peak, steps=config.steps)
+    return cooldown(step, peak=peak, start=config.cooldown_start, steps=config.steps)
+
+
+def linear_decay(step: int, *, peak: float, steps: int) -> float:
+    """Linear decay to 0, counted from step 0, as published (`optimization.py`).
+
+    So at the end of the warm-up the rate drops from almost `peak` to
+    `peak * (1 - warmup_steps / steps)`.
+
+    >>> [linear_decay(step, peak=1.0, steps=10) for step in (2, 9)]
+    [0.8, 0.1]
+    """
     return peak * (steps - step) / steps
 
 
-def learning_rate_of(config: ResolvedTrainConfig, step: int) -> float:
-    """The learning rate of a step, from 0, of a run with these resolved settings."""
-    return learning_rate(
-        step,
-        peak=peak_learning_rate(config),
-        warmup_steps=config.warmup_steps,
-        steps=config.steps,
-    )
+def cooldown(step: int, *, peak: float, start: int, steps: int) -> float:
+    """Constant up to a step, then 1 - sqrt of the share of the cooldown that is done.
+
+    Source: Hägele et al., 2405.18392, where this form beat the linear one.
+
+    >>> [cooldown(s, peak=1.0, start=4, steps=8) for s in (0, 4, 5, 8)]
+    [1.0, 1.0, 0.5, 0.0]
+    """
+    if step < start:
+        return peak
+    return peak * (1 - math.sqrt((step - start) / (steps - start)))
 
 
 def peak_learning_rate(config: TrainConfig) -> float:

@@ -65,8 +65,16 @@ class TrainingSteps(Protocol):
             The seconds that N micro-batches take once compiled.
         """
 
-    def apply(self, learning_rate: float) -> float:
-        """Clip and apply what was accumulated; the norm before clipping."""
+    def apply(self, learning_rate: float, *, step: int) -> float:
+        """Clip and apply what was accumulated.
+
+        Args:
+            learning_rate: Of the step.
+            step: From 0, which bias correction depends on.
+
+        Returns:
+            The norm of the gradients before clipping.
+        """
 
     def discard(self) -> None:
         """Forget what was accumulated."""

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.training.optimizers import OPTIMIZERS
+from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
     Array,
     Counts,
@@ -36,7 +36,7 @@ class TensorFlowSteps:
 
     Args:
         model: With the weights that training starts from.
-        optimizer: A key of `OPTIMIZERS`.
+        optimizer: How they are updated.
         seed: With step and micro-batch the key of dropout.
         xla: Compile loss and gradients as a whole with XLA.
     """
@@ -45,12 +45,12 @@ class TensorFlowSteps:
         self,
         model: AlbertPretrainer,
         *,
-        optimizer: str,
+        optimizer: Optimizer,
         seed: int,
         xla: bool = False,
     ) -> None:
         self.model = model
-        self._optimizer = OPTIMIZERS[optimizer]
+        self._optimizer = optimizer
         self._seed = seed
         self.optimizer_state = self._optimizer.zeros(model.weights_by_path, _zeros_like)
         weights = {path: w.value for path, w in model.weights_by_path.items()}
@@ -87,12 +87,15 @@ class TensorFlowSteps:
 
     def compile(self, batch: Batch) -> float:
         """See `TrainingSteps.compile`."""
-        self._apply.get_concrete_function(tf.TensorSpec([], tf.float32))
+        scalar = tf.TensorSpec([], tf.float32)
+        self._apply.get_concrete_function(Scales(scalar, scalar, scalar))
         return micro_batch_seconds(self, batch)
 
-    def apply(self, learning_rate: float) -> float:
+    def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""
-        return float(self._apply(tf.constant(learning_rate, tf.float32)))
+        scales = self._optimizer.settings.scales(learning_rate, step=step)
+        tensors = Scales(*(tf.constant(value, tf.float32) for value in scales))
+        return float(self._apply(tensors))
 
     def discard(self) -> None:
         """See `TrainingSteps.discard`."""
@@ -128,7 +131,7 @@ class TensorFlowSteps:
         gradients = tape.gradient(loss, values)
         return sums, {p: tf.convert_to_tensor(g) for p, g in gradients.items()}
 
-    def _update_weights(self, learning_rate: tf.Tensor) -> tf.Tensor:
+    def _update_weights(self, scales: Scales) -> tf.Tensor:
         """What `apply` compiles."""
         first, *others = self._replicas
         with tf.device(first.device):
@@ -139,7 +142,7 @@ class TensorFlowSteps:
                     for p in first.totals
                 },
                 {path: v.value() for path, v in self.optimizer_state.items()},
-                learning_rate=learning_rate,
+                scales=scales,
             )
             for path, weight in first.weights.items():
                 weight.assign(weights[path])

@@ -1,11 +1,9 @@
 """Training from end to end: checks, a new or a resumed run, the loop."""
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.data_check import (
     check_has_training_examples,
     check_has_vocabulary,
@@ -15,17 +13,11 @@ from albert_tf.data.data_check import (
     check_task_fits,
 )
 from albert_tf.data.input_pipeline import Records, training_batches
-from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
-from albert_tf.runs.checkpoints import (
-    Checkpoint,
-    assign_arrays,
-    has_checkpoint,
-    load_newest,
-)
+from albert_tf.runs.checkpoints import has_checkpoint, load_newest
 from albert_tf.runs.metrics import Metrics
-from albert_tf.training.backends import backend, training_steps
+from albert_tf.training.backends import backend
+from albert_tf.training.beginning import Job, resume, start
 from albert_tf.training.evaluation import HeldOut, num_evaluation_examples
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.interruption import Reason, StopRequest, stop_requests
@@ -36,22 +28,13 @@ from albert_tf.training.saver import Saver
 from albert_tf.training.step_record import StepRecord
 from albert_tf.training.steps import TrainingSteps
 from albert_tf.training.training_loop import TrainingLoop
-from albert_tf.training.warm_start import check_can_start_from, start_from
-from schemas.config import ModelConfig, ResolvedTrainConfig, TrainConfig
-from schemas.errors import AlbertError, SettingError
-from schemas.json_file import write_json
-from schemas.layout import (
-    DATA_MANIFEST,
-    MANIFEST,
-    METRICS,
-    MODEL_CONFIG,
-    SPM_MODEL,
-    TENSORBOARD,
+from albert_tf.training.warm_start import (
+    check_can_keep_optimizer,
+    check_can_start_from,
 )
-from schemas.manifest import DatasetManifest, read_manifest
-from schemas.whole_file import whole_file
-
-Say = Callable[[str], None]
+from schemas.config import ModelConfig, TrainConfig
+from schemas.errors import SettingError
+from schemas.manifest import read_manifest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +63,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     data: Path,
     output: Path,
     init_from: Path | None = None,
+    keep_optimizer: bool = False,
     max_seconds: float | None = None,
     progress: Progress = QUIET,
 ) -> TrainResult:
@@ -91,6 +75,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         data: A finished data set.
         output: The run directory.
         init_from: A run whose weights to start from.
+        keep_optimizer: Go on with its optimizer state, after its last step.
         max_seconds: Stop when so long has passed, saving as after Ctrl-C; the first
             step is done in any case.
         progress: Shows how the run goes.
@@ -100,18 +85,31 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     """
     if has_checkpoint(output):
         check_same_data(output, data=data)
-        init_from = None  # The run has these weights; their source may be gone.
-    check_run(model_config, train_config, data=data, output=output, init_from=init_from)
-    manifest = read_manifest(data)
-    config = train_config.resolved()
-    job = Job(model_config, config, manifest, data, output, init_from)
+        # The run has what it started from; its source may be gone.
+        init_from, keep_optimizer = None, False
+    check_run(
+        model_config,
+        train_config,
+        data=data,
+        output=output,
+        init_from=init_from,
+        keep_optimizer=keep_optimizer,
+    )
+    job = Job(
+        model_config,
+        train_config.resolved(),
+        read_manifest(data),
+        data,
+        output,
+        init_from,
+        keep_optimizer,
+    )
     with stop_requests(max_seconds) as stop:
         checkpoint = load_newest(output, progress.say)
         if checkpoint is None:
             steps, state = start(job, progress.say)
         else:
-            steps, state = resume(job, checkpoint)
-            progress.say(f"Continuing {output} after step {state.step}.")
+            steps, state = resume(job, checkpoint, progress.say)
         log = MetricsLog(output, step=state.step)
         loop = make_loop(job, steps, state, log=log, progress=progress, stop=stop)
         reason = loop.train()
@@ -121,18 +119,6 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     return TrainResult(state.step, reason is None, reason or "finished", first, last)
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """What `pretrain` was asked to do, with the data set's manifest."""
-
-    model_config: ModelConfig
-    config: ResolvedTrainConfig
-    manifest: DatasetManifest
-    data: Path
-    run: Path
-    init_from: Path | None
-
-
 def check_run(
     model_config: ModelConfig,
     train_config: TrainConfig,
@@ -140,6 +126,7 @@ def check_run(
     data: Path,
     output: Path,
     init_from: Path | None,
+    keep_optimizer: bool = False,
 ) -> None:
     """Refuse a run that cannot work before anything is written or removed.
 
@@ -151,6 +138,7 @@ def check_run(
         data: A finished data set.
         output: The run directory.
         init_from: A run whose weights to start from.
+        keep_optimizer: Whether to go on with its optimizer state.
 
     Raises:
         AlbertError: Names what does not fit and the remedy.
@@ -164,13 +152,24 @@ def check_run(
     check_has_vocabulary(data)
     if not train_config.skip_corrupt:
         check_shards_are_whole(manifest, data=data)
+    if keep_optimizer and init_from is None:
+        raise SettingError(
+            "--keep-optimizer goes on from another run; name it with --init-from."
+        )
     if init_from is None:
         return
     if init_from.resolve() == output.resolve():
         raise SettingError("--init-from must be another run than --output.")
+    if train_config.unigram_bias:
+        raise SettingError(
+            "--unigram-bias sets a first weight and --init-from takes all of them from "
+            "another run; leave one of them out."
+        )
     check_can_start_from(
         init_from, model_config, manifest=manifest, data=data, say=lambda line: None
     )
+    if keep_optimizer:
+        check_can_keep_optimizer(init_from, model_config, train_config)
 
 
 def check_can_recompute(config: TrainConfig) -> None:
@@ -196,97 +195,6 @@ def check_can_recompute(config: TrainConfig) -> None:
         )
 
 
-def new_model(job: Job) -> AlbertPretrainer:
-    """A model as the settings ask for, without values yet."""
-    return AlbertPretrainer(
-        job.model_config,
-        precision=job.config.precision,
-        recompute=job.config.recompute,
-    )
-
-
-def resume(job: Job, checkpoint: Checkpoint) -> tuple[TrainingSteps, RunState]:
-    """A run as it was when a checkpoint was saved.
-
-    Raises:
-        AlbertError: The checkpoint is not one of this run.
-    """
-    size = checkpoint.state["micro_batch_size"]
-    if job.config.batch_size % size:
-        raise AlbertError(
-            f"{job.run}: the newest checkpoint was saved with micro-batches of {size}, "
-            f"which do not divide the batch of {job.config.batch_size}; start the run "
-            "again with --overwrite."
-        )
-    model = new_model(job)
-    assign_arrays(model.weights_by_path, checkpoint.weights)
-    steps = training_steps(model, job.config)
-    assign_arrays(steps.optimizer_state, checkpoint.optimizer_state)
-    return steps, RunState(**checkpoint.state)
-
-
-def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
-    """Begin a run: first weights, the files that never change, step 0."""
-    model = new_model(job)
-    initialize_weights(
-        model,
-        standard_deviation=job.model_config.initializer_range,
-        seed=job.config.seed,
-    )
-    if job.init_from is not None:
-        start_from(model, job.init_from, manifest=job.manifest, data=job.data, say=say)
-    remove_leftovers(job.run)
-    write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
-    for source, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
-        copy_whole(job.data / source, job.run / target)
-    steps = training_steps(model, job.config)
-    micro_batch_size = job.config.micro_batch_size or derive_micro_batch_size(
-        job.config.batch_size,
-        job.model_config,
-        length=job.manifest.config.max_seq_length,
-        predictions=job.manifest.config.max_predictions_per_seq,
-        free_bytes=free_memory_bytes(),
-        precision=job.config.precision,
-        recompute=job.config.recompute,
-        devices=steps.num_devices,
-    )
-    return steps, RunState(micro_batch_size)
-
-
-def remove_leftovers(run: Path) -> None:
-    """Remove what a run wrote that ended before its first checkpoint.
-
-    It may have had other settings, and its metrics would pass for those of this run.
-
-    Raises:
-        AlbertError: The directory is not writable.
-    """
-    try:
-        for name in (METRICS, MODEL_CONFIG, DATA_MANIFEST, SPM_MODEL):
-            (run / name).unlink(missing_ok=True)
-        for events in (run / TENSORBOARD).glob("events.out.tfevents.*"):
-            events.unlink()
-    except OSError as error:
-        raise AlbertError(
-            f"{error.filename} cannot be removed: {error.strerror}; make the "
-            "directory writable, or give another --output."
-        ) from error
-
-
-def copy_whole(source: Path, target: Path) -> None:
-    """Copy a small file so that no reader ever sees half of it.
-
-    Raises:
-        AlbertError: The source cannot be read or the target cannot be written.
-    """
-    try:
-        content = source.read_bytes()
-    except OSError as error:
-        raise AlbertError(f"{source} cannot be read: {error.strerror}.") from error
-    with whole_file(target) as file:
-        file.write(content)
-
-
 def make_loop(
     job: Job,
     steps: TrainingSteps,
@@ -297,12 +205,7 @@ def make_loop(
     stop: StopRequest,
 ) -> TrainingLoop:
     """Put the parts of a run together at the step where it stands."""
-    records = Records(
-        job.data,
-        job.manifest,
-        on_corrupt=SkippedRecords(progress.say) if job.config.skip_corrupt else None,
-        remedy="make the data again, or leave such records out with --skip-corrupt",
-    )
+    records = job.records(progress.say)
     held_out = make_held_out(job, steps.model, records, progress=progress)
     batches = training_batches(
         records,

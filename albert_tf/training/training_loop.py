@@ -102,8 +102,10 @@ class TrainingLoop:
             f"{step_text(batch, seconds)}{utilization}; the {steps_left} steps left "
             f"will take about {duration(self._seconds_left())}."
         )
-        total = self.config.steps * self.config.batch_size
-        self.progress.start("", total=total, done=self.state.examples)
+        size = self.config.batch_size
+        self.progress.start(
+            "", total=self.config.steps * size, done=self.state.step * size
+        )
 
     def _seconds_left(self) -> float:
         """Of all steps and evaluations."""
@@ -122,7 +124,7 @@ class TrainingLoop:
             return False
         self._check_is_finite(sums[0] + sums[3], "loss")
         rate = learning_rate_of(self.config, self.state.step)
-        norm = self.steps.apply(rate)
+        norm = self.steps.apply(rate, step=self.state.step)
         self._check_is_finite(norm, "gradient")
         self.state.step += 1
         self.state.examples += self.config.batch_size

@@ -1,9 +1,12 @@
-"""Starting from the weights of another run, a shallower one included.
+"""Starting from another run: its weights, deeper than it or not, or all of its state.
 
 The paper initialises deeper networks from shallower ones (section 4.6 and footnote 5).
 Where all layers share weights, these are copied. Otherwise layer k of L takes the
 weights of layer k * l // L of a model with l layers, so that neighbouring layers start
 alike.
+
+With its optimizer state and its step a run goes on as another: on sequences of another
+length, as BERT was trained (128, then 512), or with another number of steps.
 """
 
 import re
@@ -15,14 +18,23 @@ from albert_tf.data.data_check import check_same_vocabulary, vocabulary_of
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import (
+    Checkpoint,
     assign_arrays,
     check_shapes,
     load_newest,
     newest_shapes,
+    newest_state,
 )
-from albert_tf.runs.run_record import run_config
-from schemas.config import ModelConfig
-from schemas.errors import AlbertError
+from albert_tf.runs.run_record import (
+    recorded_manifest,
+    recorded_settings,
+    recorded_training,
+    run_config,
+)
+from albert_tf.training.run_state import RunState
+from albert_tf.training.steps import TrainingSteps
+from schemas.config import ModelConfig, TrainConfig
+from schemas.errors import AlbertError, SettingError
 from schemas.manifest import DatasetManifest
 
 T = TypeVar("T")
@@ -55,23 +67,68 @@ def start_from(
     manifest: DatasetManifest,
     data: Path,
     say: Callable[[str], None],
-) -> None:
+    with_optimizer: bool = False,
+) -> Checkpoint:
     """Give a new model the weights of a run's newest checkpoint.
 
     A sentence head that the other run lacks keeps its random first weights.
+
+    Args:
+        model: As it is initialized.
+        run: The other run.
+        manifest: Of the data to train on.
+        data: The data set's directory.
+        say: Shows a line.
+        with_optimizer: Read the optimizer state too.
+
+    Returns:
+        The checkpoint.
 
     Raises:
         AlbertError: The run has no checkpoint, another vocabulary, or a tensor that
             does not fit; names the tensor.
     """
     source = _source_config(run, manifest=manifest, data=data)
-    checkpoint = load_newest(run, say, with_optimizer=False)
+    checkpoint = load_newest(run, say, with_optimizer=with_optimizer)
     if checkpoint is None:
         raise AlbertError(f"{run} holds no checkpoint to start from.")
     sources = _sources(model.weights_by_path, model.config, source)
     weights = {path: model.weights_by_path[path] for path in sources}
     assign_arrays(weights, _taken(sources, checkpoint.weights))
-    say(f"Starting from the weights of {run}, step {checkpoint.state['step']}.")
+    what = "weights and the optimizer state" if with_optimizer else "weights"
+    say(f"Starting from the {what} of {run}, step {checkpoint.state['step']}.")
+    return checkpoint
+
+
+def take_over(
+    steps: TrainingSteps,
+    state: RunState,
+    source: Checkpoint,
+    *,
+    is_same_data: bool,
+) -> None:
+    """Go on where another run stood: its optimizer state, its steps, its seconds.
+
+    Args:
+        steps: With the weights of that run.
+        state: Of the new run, changed in place.
+        source: The other run's checkpoint.
+        is_same_data: Whether to go on in the data too; other data are read from their
+            beginning.
+
+    Raises:
+        AlbertError: A tensor of the optimizer state does not fit.
+    """
+    assign_arrays(steps.optimizer_state, source.optimizer_state)
+    before = RunState(**source.state)
+    state.step, state.seconds = before.step, before.seconds
+    state.examples = before.examples if is_same_data else 0
+
+
+def has_same_data(run: Path, manifest: DatasetManifest) -> bool:
+    """Whether a run was trained on a data set, as far as it keeps a record."""
+    recorded = recorded_manifest(run)
+    return recorded is not None and recorded.fingerprint == manifest.fingerprint
 
 
 def check_can_start_from(
@@ -94,6 +151,43 @@ def check_can_start_from(
     ours = weight_shapes(config)
     sources = _sources(ours, config, source)
     check_shapes({path: ours[path] for path in sources}, _taken(sources, available))
+
+
+def check_can_keep_optimizer(
+    run: Path, config: ModelConfig, train_config: TrainConfig
+) -> None:
+    """Refuse to go on with an optimizer state that does not fit.
+
+    Args:
+        run: Whose weights fit.
+        config: The architecture to train.
+        train_config: The settings to train with.
+
+    Raises:
+        AlbertError: The run has none, other weights or another optimizer, or has done
+            as many steps already.
+    """
+    state = newest_state(run) or {}
+    if state and "micro_batch_size" not in state:
+        raise AlbertError(
+            f"{run} has no optimizer state, as no import has; leave --keep-optimizer "
+            "out."
+        )
+    available = newest_shapes(run, lambda line: None)
+    check_shapes(weight_shapes(config), available or {})
+    settings = recorded_settings(run)
+    optimizer = recorded_training(run, settings).optimizer
+    if settings and optimizer != train_config.optimizer:
+        raise SettingError(
+            f"{run} has the optimizer state of {optimizer}, which is of no use to "
+            f"{train_config.optimizer}; give --optimizer {optimizer}, or leave "
+            "--keep-optimizer out."
+        )
+    if state.get("step", 0) >= train_config.steps:
+        raise SettingError(
+            f"{run} has done {state['step']} steps, which count in --steps "
+            f"{train_config.steps}; give more --steps."
+        )
 
 
 def _source_config(run: Path, *, manifest: DatasetManifest, data: Path) -> ModelConfig:

@@ -72,6 +72,13 @@ class Duration(click.ParamType[float]):
     "unless --model says otherwise.",
 )
 @click.option(
+    "--keep-optimizer",
+    is_flag=True,
+    help="Take the optimizer state and the steps of the run of --init-from along too, "
+    "and go on with the schedule after them: on data of another length, or with other "
+    "--steps.",
+)
+@click.option(
     "--max-time",
     type=Duration(),
     help="Stop and save so long after the command was entered, such as 90s, 30m or "
@@ -83,6 +90,7 @@ def pretrain(
     model: str,
     overrides: tuple[str, ...],
     init_from: Path | None,
+    keep_optimizer: bool,
     max_time: float | None,
     output: Path,
     overwrite: bool,
@@ -92,13 +100,18 @@ def pretrain(
     """Train an ALBERT on a data set, or continue a run.
 
     Stops at the last step, after --max-time, or at Ctrl-C; the same command goes on
-    where it stopped.
+    where it stopped. It may then have another --micro-batch-size, which changes only
+    rounding and what dropout leaves out.
     """
     console = Console(quiet=quiet)
     values.pop("debug")
     config = take_config(TrainConfig, values)
+    if not overwrite:
+        config = as_begun(config, output)
     manifest = read_manifest(data)
-    paths = Paths(data=data, output=output, init_from=init_from)
+    paths = Paths(
+        data=data, output=output, init_from=init_from, keep_optimizer=keep_optimizer
+    )
     model, architecture = checked_model(
         model, overrides, config, manifest=manifest, paths=paths, overwrite=overwrite
     )
@@ -111,6 +124,7 @@ def pretrain(
         "overrides": list(overrides),
         **dataclasses.asdict(config),
         "init_from": source,
+        "keep_optimizer": keep_optimizer,
         "max_time": max_time,
     }
     with output_folder.claim(
@@ -118,7 +132,7 @@ def pretrain(
         output_folder.PRETRAIN,
         settings=settings,
         identity=identity(architecture, config.resolved(), manifest)
-        | {"init_from": source},
+        | {"init_from": source, "keep_optimizer": keep_optimizer},
         overwrite=overwrite,
     ) as finished:
         if finished:
@@ -136,6 +150,22 @@ class Paths(TypedDict):
     data: Path
     output: Path
     init_from: Path | None
+    keep_optimizer: bool
+
+
+def as_begun(config: TrainConfig, run: Path) -> TrainConfig:
+    """The settings given, completed by those of a run that they continue, if they do.
+
+    Raises:
+        AlbertError: The settings of the run cannot be read.
+    """
+    from albert_tf.runs.checkpoints import has_checkpoint
+    from albert_tf.runs.run_record import recorded_settings, recorded_training
+    from albert_tf.training.continuation import continued
+
+    if not has_checkpoint(run):
+        return config
+    return continued(config, recorded_training(run, recorded_settings(run)))
 
 
 def checked_model(
@@ -167,6 +197,7 @@ def checked_model(
         data=paths["data"],
         output=output,
         init_from=None if goes_on else init_from,
+        keep_optimizer=paths["keep_optimizer"] and not goes_on,
     )
     return model, architecture
 

@@ -23,7 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Config = TypeVar("Config")
 
 # Keys of a written config.json that are not settings.
-RECORD_KEYS = ("command", "albert_version", "identity", "environment")
+RECORD_KEYS = ("command", "albert_version", "identity", "environment", "began")
 
 
 # Files that are passed over and named; the others are only counted.

@@ -1,20 +1,24 @@
 """The folder a command writes: recognised, locked, continued or refused."""
 
 import contextlib
+import dataclasses
 import fcntl
 import os
 import platform
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TextIO
 
 from schemas import __version__, layout
-from schemas.config import flag_name
+from schemas.config import TrainConfig, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json, write_json
 from schemas.whole_file import TEMPORARY
+
+Identity = dict[str, Any]
 
 
 class Footprint(NamedTuple):
@@ -28,6 +32,10 @@ class Footprint(NamedTuple):
             identity, all of it.
         evidence: Files that show why a command failed, and keep its folder once they
             say anything; the next command with this output replaces them.
+        defaults: What an identity stands for that earlier versions did not write.
+        changeable: Settings of the identity that may change when a run goes on.
+        check_change: Refuses such a change where a run cannot go on with it; takes the
+            folder, and the identity before and now.
     """
 
     command: str
@@ -35,6 +43,11 @@ class Footprint(NamedTuple):
     progress: tuple[str, ...]
     is_finished: Callable[[Path | str, dict[str, Any]], bool]
     evidence: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = MappingProxyType({})
+    changeable: tuple[str, ...] = ()
+    check_change: Callable[[Path | str, Identity, Identity], None] = (
+        lambda folder, before, now: None
+    )
 
 
 def has_vocabulary(folder: Path | str, identity: dict[str, Any]) -> bool:
@@ -56,6 +69,18 @@ def has_all_steps(folder: Path | str, identity: dict[str, Any]) -> bool:
 
     step = finished_step(Path(folder))
     return step is not None and step >= int(identity["steps"])
+
+
+def check_new_steps(folder: Path | str, before: Identity, now: Identity) -> None:
+    """Refuse other steps of a run that has done too many of the ones it has."""
+    from albert_tf.training.continuation import check_steps_may_change
+
+    given = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+    old, new = (
+        TrainConfig(**{name: identity.get(name, given[name]) for name in given})
+        for identity in (before, now)
+    )
+    check_steps_may_change(Path(folder), old, new)
 
 
 VOCAB = Footprint(
@@ -100,6 +125,9 @@ PRETRAIN = Footprint(
     progress=(layout.CHECKPOINT_DIRECTORIES,),
     is_finished=has_all_steps,
     evidence=(layout.METRICS,),
+    defaults=dataclasses.asdict(TrainConfig()) | {"keep_optimizer": False},
+    changeable=("steps", "cooldown_share", "micro_batch_size"),
+    check_change=check_new_steps,
 )
 # A vocabulary, and beside it the weights of a run where there are any.
 IMPORT = Footprint(
@@ -163,13 +191,30 @@ def _prepare(folder: Path, footprint: Footprint, settings: dict[str, Any]) -> No
     """Leave only what can be continued, and say whose folder it is since when."""
     record = run_record(footprint, settings)
     if has_progress(folder, footprint):
-        before = read_json(folder / layout.CONFIG).get("environment")
-        started = before.get("started") if isinstance(before, dict) else None
-        if isinstance(started, str):
-            record["environment"]["started"] = started
+        _keep_beginning(record, read_json(folder / layout.CONFIG), footprint)
     else:
         remove(folder, footprint)
     write_json(folder / layout.CONFIG, record)
+
+
+def _keep_beginning(
+    record: dict[str, Any], before: dict[str, Any], footprint: Footprint
+) -> None:
+    """Have a record say when its run began, and with which settings that changed."""
+    environment, old, began = (
+        values if isinstance(values, dict) else {}
+        for values in map(before.get, ("environment", "identity", "began"))
+    )
+    if isinstance(environment.get("started"), str):
+        record["environment"]["started"] = environment["started"]
+    new = record["identity"]
+    changed = {
+        name: old[name]
+        for name in footprint.changeable
+        if name in old and old[name] != new.get(name)
+    }
+    if changed | began:
+        record["began"] = changed | began
 
 
 def run_record(footprint: Footprint, settings: dict[str, Any]) -> dict[str, Any]:
@@ -244,13 +289,15 @@ def check_identity(
     Raises:
         SettingError: A setting differs.
     """
-    before, now = record.get("identity"), identity
-    if not isinstance(before, dict):
-        before = {}
+    recorded, now = record.get("identity"), identity
+    if not isinstance(recorded, dict):
+        recorded = {}
+    before = {**footprint.defaults, **recorded} if recorded else {}
     differing = [
-        name for name in {**before, **now} if before.get(name) != now.get(name)
+        name for name in {**recorded, **now} if before.get(name) != now.get(name)
     ]
-    if not differing:
+    if set(differing) <= set(footprint.changeable):
+        footprint.check_change(folder, before, now)
         return
     changes = []
     for name in differing:

@@ -31,6 +31,36 @@ def test_the_defaults_of_make_data_are_those_of_the_paper():
     }
 
 
+def test_the_defaults_of_pretrain_are_those_of_the_paper():
+    assert dataclasses.asdict(TrainConfig()) == {
+        "batch_size": 4096,
+        "micro_batch_size": None,
+        "steps": 125_000,
+        "schedule": "linear",
+        "warmup_steps": None,
+        "cooldown_share": 0.2,
+        "learning_rate": 0.00176,
+        "scale_lr_to_batch": False,
+        "optimizer": "lamb",
+        "weight_decay": 0.01,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "epsilon": 1e-6,
+        "bias_correction": False,
+        "clip_norm": 1.0,
+        "initializer": "range",
+        "unigram_bias": False,
+        "precision": "float32",
+        "recompute": False,
+        "xla": False,
+        "eval_every": None,
+        "eval_examples": 10_000,
+        "checkpoint_every": None,
+        "skip_corrupt": False,
+        "seed": 12345,
+    }
+
+
 def test_the_defaults_of_vocab_are_those_of_the_release():
     assert dataclasses.asdict(VocabConfig()) == {
         "vocab_size": 30000,
@@ -120,6 +150,27 @@ def test_the_defaults_of_vocab_are_those_of_the_release():
             TrainConfig,
             {"steps": 10, "warmup_steps": 11},
             "--warmup-steps must not be more than --steps 10, and 11 is.",
+        ),
+        (
+            TrainConfig,
+            {"steps": 10, "schedule": "constant-cooldown", "warmup_steps": 9},
+            "--warmup-steps must not be more than the 8 steps before the cooldown, and "
+            "9 is.",
+        ),
+        (
+            TrainConfig,
+            {"cooldown_share": 0.95},
+            "--cooldown-share must be at most 0.9, not 0.95.",
+        ),
+        (
+            TrainConfig,
+            {"beta2": 1.0},
+            "--beta2 must be at most 0.999999, not 1.0.",
+        ),
+        (
+            TrainConfig,
+            {"epsilon": 0.0},
+            "--epsilon must be at least 1e-12, not 0.0.",
         ),
         (
             TrainConfig,
@@ -253,6 +304,19 @@ def test_what_is_given_is_not_derived():
     config = DataConfig(max_predictions_per_seq=20, num_shards=2)
     resolved = config.resolved(input_bytes=10**15)
     assert dataclasses.asdict(resolved) == dataclasses.asdict(config)
+
+
+@pytest.mark.parametrize(
+    ("settings", "start"),
+    [
+        ({}, 10),
+        ({"schedule": "constant-cooldown"}, 8),
+        ({"schedule": "constant-cooldown", "cooldown_share": 0.0}, 10),
+        ({"schedule": "constant-cooldown", "cooldown_share": 0.9}, 1),
+    ],
+)
+def test_a_cooldown_is_the_last_share_of_the_steps(settings, start):
+    assert TrainConfig(steps=10, **settings).cooldown_start == start
 
 
 def test_the_longest_text_leaves_room_for_the_special_pieces():

@@ -153,7 +153,7 @@ def test_training_with_the_loss_brings_neighbouring_layers_closer():
             batch = {name: v[None] for name, v in batches[step % 4].items()}
             counts = step_counts(batch)
             steps.accumulate(batch, counts=counts, step=step, micro=0)
-            steps.apply(0.01)
+            steps.apply(0.01, step=0)
         *_, layers = steps.model(tensors(batches[0]), every_layer=True)
         similarity[weight] = cosines(layers, batches[0]["input_mask"]).mean()
     start = lively_model(SMALL)

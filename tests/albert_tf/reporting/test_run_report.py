@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from albert_tf.reporting.run_report import runs_section, thin
 from albert_tf.runs.run_record import read_run
+from schemas.json_file import read_json, write_json
+from schemas.layout import CONFIG
 from schemas.report import Curve
 from tests.run_folder import eval_line, manifest_of, train_line, write_run
 
@@ -79,6 +81,14 @@ def test_the_configuration_is_the_resolved_one(tmp_path):
     assert (rows["warmup_steps"], rows["eval_every"]) == ("100", "160")
     assert rows["hidden_size"] == "768"
     assert rows["data fingerprint"] == manifest_of(100).fingerprint[:12]
+
+
+def test_the_configuration_says_what_a_run_began_with(tmp_path):
+    folder = write_run(tmp_path / "run")
+    record = read_json(folder / CONFIG)
+    write_json(folder / CONFIG, record | {"began": {"steps": 5}})
+    rows = dict(section(folder).tables[-1].rows)
+    assert (rows["steps"], rows["steps at first"]) == ("10", "5")
 
 
 def test_settings_that_differ_between_runs_come_first_and_are_marked(tmp_path):

@@ -28,7 +28,7 @@ class Steps:
         self.calls.append(counts)
         self.clock[0] += 0.5
 
-    def apply(self, learning_rate):
+    def apply(self, learning_rate, *, step):
         self.clock[0] += next(self.updates)
 
 

@@ -8,24 +8,52 @@ import tensorflow as tf
 
 from albert_tf.training.optimizers import (
     OPTIMIZERS,
-    adamw_update,
+    Scales,
     is_excluded,
-    lamb_update,
+    optimizer_of,
     trust_ratio,
 )
 from schemas.config import TrainConfig
 
+# Settings other than the published ones, each of them.
+OTHERS = {
+    "beta1": 0.8,
+    "beta2": 0.98,
+    "epsilon": 1e-4,
+    "weight_decay": 0.1,
+    "bias_correction": True,
+}
 
-def numpy_steps(weight, gradients, rates, *, is_excluded, has_trust_ratio):
-    """google-research/albert `lamb_optimizer.py`, `apply_gradients`, in float64."""
+
+def numpy_steps(
+    weight,
+    gradients,
+    rates,
+    *,
+    is_excluded,
+    has_trust_ratio,
+    beta1=0.9,
+    beta2=0.999,
+    epsilon=1e-6,
+    weight_decay=0.01,
+    bias_correction=False,
+):
+    """google-research/albert `lamb_optimizer.py`, `apply_gradients`, in float64.
+
+    With bias correction as in Adam (1412.6980, algorithm 1) and LAMB (1904.00962,
+    algorithm 2).
+    """
     m = v = np.zeros_like(weight)
-    for gradient, rate in zip(gradients, rates, strict=True):
-        m = 0.9 * m + 0.1 * gradient
-        v = 0.999 * v + 0.001 * gradient**2
-        update = m / (np.sqrt(v) + 1e-6)
+    for t, (gradient, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
+        m = beta1 * m + (1 - beta1) * gradient
+        v = beta2 * v + (1 - beta2) * gradient**2
+        m_hat, v_hat = m, v
+        if bias_correction:
+            m_hat, v_hat = m / (1 - beta1**t), v / (1 - beta2**t)
+        update = m_hat / (np.sqrt(v_hat) + epsilon)
         ratio = 1.0
         if not is_excluded:
-            update = update + 0.01 * weight
+            update = update + weight_decay * weight
             w_norm, u_norm = np.linalg.norm(weight), np.linalg.norm(update)
             if has_trust_ratio and w_norm > 0 and u_norm > 0:
                 ratio = w_norm / u_norm
@@ -33,39 +61,85 @@ def numpy_steps(weight, gradients, rates, *, is_excluded, has_trust_ratio):
     return weight, m, v
 
 
-@pytest.mark.parametrize("excluded", [False, True])
-@pytest.mark.parametrize(
-    ("update", "has_trust_ratio"), [(lamb_update, True), (adamw_update, False)]
-)
-def test_fifty_steps_equal_the_published_algorithm(update, has_trust_ratio, excluded):
-    rng = np.random.default_rng(0)
-    weight = rng.normal(size=(7, 5))
-    gradients = rng.normal(size=(50, 7, 5)) * np.geomspace(1e-6, 10, 5)
-    rates = np.linspace(0.0, 0.1, 50)
+def our_steps(weight, gradients, rates, *, is_excluded, **settings):
+    """The same with the optimizer of a run of such settings."""
+    optimizer = optimizer_of(TrainConfig(**settings))
     state = tuple(tf.constant(x, tf.float32) for x in (weight, 0 * weight, 0 * weight))
-    for gradient, rate in zip(gradients, rates, strict=True):
+    for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True)):
         weight_then, *moments = state
-        weight_next, moments = update(
+        scales = optimizer.settings.scales(rate, step=step)
+        weight_next, moments = optimizer.update(
             weight_then,
             tf.constant(gradient, tf.float32),
             tuple(moments),
-            learning_rate=tf.constant(rate, tf.float32),
-            is_excluded=excluded,
+            settings=optimizer.settings,
+            scales=Scales(*(tf.constant(value, tf.float32) for value in scales)),
+            is_excluded=is_excluded,
         )
         state = (weight_next, *moments)
+    return state
+
+
+def random_steps():
+    """A weight, fifty gradients of all sizes and fifty rates."""
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=(7, 5))
+    gradients = rng.normal(size=(50, 7, 5)) * np.geomspace(1e-6, 10, 5)
+    return weight, gradients, np.linspace(0.0, 0.1, 50)
+
+
+@pytest.mark.parametrize("settings", [{}, OTHERS], ids=["published", "others"])
+@pytest.mark.parametrize("excluded", [False, True])
+@pytest.mark.parametrize("name", ["lamb", "adamw"])
+def test_fifty_steps_equal_the_published_algorithm(name, excluded, settings):
+    weight, gradients, rates = random_steps()
+    ours = our_steps(
+        weight, gradients, rates, is_excluded=excluded, optimizer=name, **settings
+    )
     expected = numpy_steps(
-        weight, gradients, rates, is_excluded=excluded, has_trust_ratio=has_trust_ratio
+        weight,
+        gradients,
+        rates,
+        is_excluded=excluded,
+        has_trust_ratio=name == "lamb",
+        **settings,
     )
-    for ours, exact in zip(state, expected, strict=True):
-        assert np.linalg.norm(ours - exact) <= 1e-5 * np.linalg.norm(exact)
+    for value, exact in zip(ours, expected, strict=True):
+        assert np.linalg.norm(value - exact) <= 1e-5 * np.linalg.norm(exact)
 
 
-def test_first_step_of_an_excluded_weight_has_no_bias_correction():
-    zero, one = tf.zeros([1]), tf.ones([1])
-    weight, _ = lamb_update(
-        zero, one, (zero, zero), learning_rate=1.0, is_excluded=True
+@pytest.mark.slow
+def test_fifty_steps_of_adamw_with_bias_correction_equal_those_of_torch():
+    torch = pytest.importorskip("torch")
+    weight, gradients, rates = random_steps()
+    theirs = torch.nn.Parameter(torch.tensor(weight))
+    adamw = torch.optim.AdamW(
+        [theirs], lr=0.1, betas=(0.8, 0.98), eps=1e-4, weight_decay=0.1
     )
-    assert float(weight[0]) == pytest.approx(-0.1 / (0.001**0.5 + 1e-6))
+    for gradient, rate in zip(gradients, rates, strict=True):
+        adamw.param_groups[0]["lr"] = rate
+        theirs.grad = torch.tensor(gradient)
+        adamw.step()
+    ours, *_ = our_steps(
+        weight, gradients, rates, is_excluded=False, optimizer="adamw", **OTHERS
+    )
+    np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("bias_correction", "length"), [(False, 0.1 / (0.001**0.5 + 1e-6)), (True, 1.0)]
+)
+def test_first_step_of_an_excluded_weight_is_long_without_bias_correction(
+    bias_correction, length
+):
+    weight, *_ = our_steps(
+        np.zeros(1),
+        np.ones((1, 1)),
+        [1.0],
+        is_excluded=True,
+        bias_correction=bias_correction,
+    )
+    assert float(weight[0]) == pytest.approx(-length, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -96,17 +170,26 @@ def test_every_optimizer_that_can_be_asked_for_is_there():
     assert set(OPTIMIZERS) == set(names)
 
 
-def test_gradients_above_the_norm_are_clipped_together():
+@pytest.mark.parametrize(
+    ("clip_norm", "scale"), [(1.0, 0.2), (0.5, 0.1), (5.0, 1.0), (9.0, 1.0), (0.0, 1.0)]
+)
+def test_gradients_above_the_norm_are_clipped_together(clip_norm, scale):
     weights = {"a/kernel": tf.zeros([1]), "b/bias": tf.zeros([1])}
     gradients = {"a/kernel": tf.constant([3.0]), "b/bias": tf.constant([4.0])}
-    optimizer = OPTIMIZERS["adamw"]
+    optimizer = optimizer_of(TrainConfig(optimizer="adamw", clip_norm=clip_norm))
     norm, _, state = optimizer.step(
-        weights, gradients, optimizer.zeros(weights, tf.zeros_like), learning_rate=1.0
+        weights,
+        gradients,
+        optimizer.zeros(weights, tf.zeros_like),
+        scales=optimizer.settings.scales(1.0, step=0),
     )
     assert float(norm) == 5.0
-    assert {path: round(float(value[0]), 7) for path, value in state.items()} == {
-        "a/kernel/m": 0.06,
-        "a/kernel/v": 0.00036,
-        "b/bias/m": 0.08,
-        "b/bias/v": 0.00064,
-    }
+    assert {path: float(value[0]) for path, value in state.items()} == pytest.approx(
+        {
+            "a/kernel/m": 0.1 * 3 * scale,
+            "a/kernel/v": 0.001 * (3 * scale) ** 2,
+            "b/bias/m": 0.1 * 4 * scale,
+            "b/bias/v": 0.001 * (4 * scale) ** 2,
+        },
+        rel=1e-4,
+    )

@@ -62,7 +62,7 @@ def test_four_micro_batches_make_the_step_of_one_big_batch(layer_consistency_wei
     whole, parts = make_steps(config), make_steps(config)
     sums = accumulate(whole, batch)
     assert accumulate(parts, batch, micro_batches=4) == pytest.approx(sums, rel=1e-5)
-    norms = [float(steps.apply(0.00176)) for steps in (whole, parts)]
+    norms = [float(steps.apply(0.00176, step=0)) for steps in (whole, parts)]
     assert norms[1] == pytest.approx(norms[0], rel=1e-5)
     ours, theirs = weights_of(parts), weights_of(whole)
     for path in theirs:
@@ -77,19 +77,19 @@ def test_four_micro_batches_make_the_step_of_one_big_batch(layer_consistency_wei
 def test_apply_clips_the_sum_to_norm_one_and_forgets_it():
     steps = make_steps()
     accumulate(steps, random_batch(SMALL))
-    norm = float(steps.apply(0.0))
+    norm = float(steps.apply(0.0, step=0))
     assert norm > 1
     moments = [steps.optimizer_state[f"{path}/m"].numpy() for path in weights_of(steps)]
     clipped = np.sqrt(sum((10 * moment**2).sum() * 10 for moment in moments))
     assert clipped == pytest.approx(1.0, rel=1e-4)
-    assert float(steps.apply(0.0)) == 0.0
+    assert float(steps.apply(0.0, step=0)) == 0.0
 
 
 def test_rate_zero_changes_no_weight():
     steps = make_steps()
     before = weights_of(steps)
     accumulate(steps, random_batch(SMALL))
-    steps.apply(0.0)
+    steps.apply(0.0, step=0)
     assert all((before[p] == after).all() for p, after in weights_of(steps).items())
 
 
@@ -97,14 +97,14 @@ def test_discard_forgets_what_was_accumulated():
     steps = make_steps()
     accumulate(steps, random_batch(SMALL))
     steps.discard()
-    assert float(steps.apply(0.1)) == 0.0
+    assert float(steps.apply(0.1, step=0)) == 0.0
 
 
 def test_compiling_changes_nothing():
     steps = make_steps()
     before = weights_of(steps)
     assert steps.compile(micro_batched(random_batch(SMALL), 1)) > 0
-    assert float(steps.apply(0.1)) == 0.0
+    assert float(steps.apply(0.1, step=0)) == 0.0
     fresh = make_steps()
     assert not any(v.numpy().any() for v in fresh.optimizer_state.values())
     assert all(
@@ -132,7 +132,7 @@ def test_optimizers_take_different_steps():
     for optimizer in ("lamb", "adamw"):
         steps = make_steps(optimizer=optimizer)
         accumulate(steps, random_batch(SMALL))
-        steps.apply(0.01)
+        steps.apply(0.01, step=0)
         results.append(weights_of(steps))
     kernel = next(path for path in results[0] if path.endswith("pooler/kernel"))
     bias = next(path for path in results[0] if path.endswith("pooler/bias"))
@@ -145,7 +145,7 @@ def test_a_step_that_xla_compiles_as_a_whole_is_the_same():
     batch = random_batch(SMALL)
     sums = [accumulate(steps, batch) for steps in (plain, compiled)]
     assert sums[1] == pytest.approx(sums[0], rel=1e-5)
-    norms = [steps.apply(0.01) for steps in (plain, compiled)]
+    norms = [steps.apply(0.01, step=0) for steps in (plain, compiled)]
     assert norms[1] == pytest.approx(norms[0], rel=1e-5)
     ours, theirs = weights_of(compiled), weights_of(plain)
     for path in theirs:
@@ -193,7 +193,7 @@ def test_two_hundred_steps_have_the_losses_of_transformers_with_a_torch_lamb():
         batch = random_batch(SMALL, rows=8, seed=step % 20)
         rate = 0.01 * min(1.0, step / 20)
         sums = accumulate(steps, batch, step=step, micro_batches=2)
-        steps.apply(rate)
+        steps.apply(rate, step=step)
         *_, mlm_loss, sentence_loss = huggingface_losses(theirs, batch)
         (mlm_loss + sentence_loss).backward()
         torch_lamb_step(parameters, moments, rate)

@@ -19,10 +19,11 @@ from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training import evaluations as evaluations_module
 from albert_tf.training import saver
+from albert_tf.training.beginning import copy_whole
 from albert_tf.training.evaluation import HeldOut
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
-from albert_tf.training.train import check_run, copy_whole, pretrain
+from albert_tf.training.train import check_run, pretrain
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
@@ -257,7 +258,7 @@ def test_a_derived_micro_batch_is_kept_when_memory_changes(data, tmp_path, monke
     config = dataclasses.replace(CONFIG, micro_batch_size=None)
     signal_at_micro_batch(monkeypatch, 2)
     train(data, tmp_path, config=config)
-    monkeypatch.setattr("albert_tf.training.train.free_memory_bytes", lambda: 0)
+    monkeypatch.setattr("albert_tf.training.beginning.free_memory_bytes", lambda: 0)
     train(data, tmp_path, config=config)
     state = json.loads((tmp_path / "checkpoints/step-00000012/state.json").read_text())
     assert state["micro_batch_size"] == 8

@@ -10,6 +10,12 @@ from cli.support.console import Console
 from schemas.config import ModelConfig, TrainConfig
 from tests.commands import attempt, run
 
+# Settings that earlier versions had as constants.
+NEW_SETTINGS = (
+    *("schedule", "cooldown_share", "weight_decay", "beta1", "beta2", "epsilon"),
+    *("bias_correction", "clip_norm", "initializer", "unigram_bias"),
+)
+
 
 @pytest.fixture
 def command(small, tmp_path):
@@ -39,6 +45,66 @@ def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(
     assert said.splitlines()[-3].startswith(f"Next:  albert evaluate {folder} --data ")
 
 
+def config_of(folder):
+    return json.loads((folder / "config.json").read_bytes())
+
+
+def test_a_run_becomes_longer_and_another_goes_on_from_it(command, tmp_path):
+    folder, other = tmp_path / "run", tmp_path / "other"
+    constant = ("--schedule", "constant-cooldown", "--cooldown-share", 0)
+    said = run(*command, *constant, "--warmup-steps", 1)
+    assert said.splitlines()[-4] == f"{folder}: finished, 2 steps"
+    assert "began" not in config_of(folder)
+
+    # Its warm-up stays: that of three steps would be none.
+    said = run(*command, *constant, "--steps", 3, "--micro-batch-size", 1)
+    assert f"Continuing {folder} after step 2." in said
+    assert said.splitlines()[-4] == f"{folder}: finished, 3 steps"
+    config = config_of(folder)
+    assert (config["steps"], config["warmup_steps"]) == (3, 1)
+    assert config["began"] == {"steps": 2, "micro_batch_size": None}
+    again = run(*command, *constant, "--steps", 3)
+    assert again.splitlines()[-1] == f"{folder} is finished already; nothing to do."
+
+    code, said = attempt(*command, *constant, "--steps", 2)
+    assert code == 2
+    assert f"{folder} is at step 3 of 3 and cannot get other --steps" in said
+
+    more = ("--steps", 4, "--output", other, "--init-from", folder)
+    said = run(*command, *constant, *more, "--keep-optimizer")
+    assert f"the weights and the optimizer state of {folder}, step 3." in said
+    assert said.splitlines()[-4] == f"{other}: finished, 4 steps"
+    assert config_of(other)["keep_optimizer"] is True
+    code, said = attempt(*command, *constant, *more)
+    assert code == 2
+    assert "--keep-optimizer was True and is False" in said
+
+
+def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
+    run(*command)
+    path = tmp_path / "run/config.json"
+    record = json.loads(path.read_bytes())
+    for values in (record, record["identity"]):
+        for name in (*NEW_SETTINGS, "keep_optimizer"):
+            values.pop(name)
+    path.write_text(json.dumps(record), "utf-8")
+    said = run(*command)
+    assert said.splitlines()[-1] == (
+        f"{tmp_path}/run is finished already; nothing to do."
+    )
+    code, said = attempt(*command, "--beta2", 0.98)
+    assert code == 2
+    assert "--beta2 was 0.999 and is 0.98; give another --output" in said
+    code, said = attempt(*command, "--steps", 300)
+    assert code == 2
+    assert said.endswith(
+        f"{tmp_path}/run is at step 2 of 2 and cannot get other --steps, for every "
+        "learning rate of its linear schedule depends on --steps; leave --steps 2 and "
+        "--cooldown-share 0.2, or go on in another --output with --init-from "
+        f"{tmp_path}/run --keep-optimizer.\n"
+    )
+
+
 def test_the_time_allowed_counts_from_when_the_command_was_entered(
     monkeypatch, tmp_path
 ):
@@ -49,7 +115,12 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
 
     monkeypatch.setattr("albert_tf.training.train.pretrain", train)
     monkeypatch.setattr(pretrain, "STARTED", time.monotonic() - 50)
-    paths = {"data": tmp_path, "output": tmp_path, "init_from": None}
+    paths = {
+        "data": tmp_path,
+        "output": tmp_path,
+        "init_from": None,
+        "keep_optimizer": False,
+    }
     for max_time, left in ((60.0, pytest.approx(10.0, abs=1.0)), (None, None)):
         pretrain.train(
             ModelConfig(),

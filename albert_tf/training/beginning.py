@@ -1,0 +1,219 @@
+"""How a run begins, or goes on from its newest checkpoint."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from albert_tf.data.corrupt_records import SkippedRecords
+from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.unigrams import unigram_log_shares
+from albert_tf.model.initial_weights import initial_deviation, initialize_weights
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
+from albert_tf.runs.checkpoints import Checkpoint, assign_arrays
+from albert_tf.training.backends import training_steps
+from albert_tf.training.run_state import RunState
+from albert_tf.training.saver import Saver
+from albert_tf.training.steps import TrainingSteps
+from albert_tf.training.warm_start import has_same_data, start_from, take_over
+from schemas.config import ModelConfig, ResolvedTrainConfig
+from schemas.errors import AlbertError
+from schemas.json_file import write_json
+from schemas.layout import (
+    DATA_MANIFEST,
+    MANIFEST,
+    METRICS,
+    MODEL_CONFIG,
+    SPM_MODEL,
+    TENSORBOARD,
+    TRAIN,
+)
+from schemas.manifest import DatasetManifest
+from schemas.whole_file import whole_file
+
+Say = Callable[[str], None]
+
+# Examples in which --unigram-bias counts tokens, and as many at a time.
+UNIGRAM_EXAMPLES, UNIGRAM_BATCH = 50_000, 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What `pretrain` was asked to do, with the data set's manifest."""
+
+    model_config: ModelConfig
+    config: ResolvedTrainConfig
+    manifest: DatasetManifest
+    data: Path
+    run: Path
+    init_from: Path | None
+    keep_optimizer: bool
+
+    def records(self, say: Say) -> Records:
+        """The records of its data; `say` is told of those that are left out."""
+        return Records(
+            self.data,
+            self.manifest,
+            on_corrupt=SkippedRecords(say) if self.config.skip_corrupt else None,
+            remedy="make the data again, or leave such records out with --skip-corrupt",
+        )
+
+
+def new_model(job: Job) -> AlbertPretrainer:
+    """A model as the settings ask for, without values yet."""
+    return AlbertPretrainer(
+        job.model_config,
+        precision=job.config.precision,
+        recompute=job.config.recompute,
+    )
+
+
+def resume(
+    job: Job, checkpoint: Checkpoint, say: Say
+) -> tuple[TrainingSteps, RunState]:
+    """A run as it was when a checkpoint was saved, but for the micro-batch asked for.
+
+    Raises:
+        AlbertError: The checkpoint is not one of this run.
+    """
+    state = RunState(**checkpoint.state)
+    size = job.config.micro_batch_size or state.micro_batch_size
+    if job.config.batch_size % size:
+        raise AlbertError(
+            f"{job.run}: the newest checkpoint was saved with micro-batches of {size}, "
+            f"which do not divide the batch of {job.config.batch_size}; start the run "
+            "again with --overwrite."
+        )
+    model = new_model(job)
+    assign_arrays(model.weights_by_path, checkpoint.weights)
+    steps = training_steps(model, job.config)
+    assign_arrays(steps.optimizer_state, checkpoint.optimizer_state)
+    say(f"Continuing {job.run} after step {state.step}.")
+    if size != state.micro_batch_size:
+        say(
+            f"Micro-batches of {size} instead of {state.micro_batch_size}: this "
+            "changes only rounding, and what dropout leaves out."
+        )
+        state.micro_batch_size = size
+    return steps, state
+
+
+def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
+    """Begin a run: first weights, the files that never change, where it stands.
+
+    Raises:
+        AlbertError: Another run cannot be started from, the data cannot be read, or
+            the folder cannot be written.
+    """
+    model = new_model(job)
+    source = first_weights(model, job, say)
+    remove_leftovers(job.run)
+    write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
+    for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
+        copy_whole(job.data / name, job.run / target)
+    steps = training_steps(model, job.config)
+    state = RunState(micro_batch_size(job, devices=steps.num_devices))
+    if job.keep_optimizer:
+        assert source is not None, "a run to start from is named, as was checked"
+        assert job.init_from is not None
+        is_same_data = has_same_data(job.init_from, job.manifest)
+        take_over(steps, state, source, is_same_data=is_same_data)
+        # Saved at once: from here on the other run is not needed.
+        Saver(job.run, steps, state, every=None).save()
+    return steps, state
+
+
+def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | None:
+    """Give a new model its first weights; the checkpoint that they are of, if any."""
+    config = job.config
+    initialize_weights(
+        model,
+        standard_deviation=initial_deviation(job.model_config, config.initializer),
+        seed=config.seed,
+    )
+    if config.unigram_bias:
+        model.masked_lm_head.output_bias.assign(unigram_bias(job, say))
+    if job.init_from is None:
+        return None
+    return start_from(
+        model,
+        job.init_from,
+        manifest=job.manifest,
+        data=job.data,
+        say=say,
+        with_optimizer=job.keep_optimizer,
+    )
+
+
+def unigram_bias(job: Job, say: Say) -> npt.NDArray[np.float32]:
+    """The logarithm of the tokens' frequencies in the first training examples, `[V]`.
+
+    Raises:
+        AlbertError: A record is corrupt.
+    """
+    examples = min(UNIGRAM_EXAMPLES, job.manifest.num_examples(TRAIN))
+    size = min(UNIGRAM_BATCH, examples)
+    batches = training_batches(
+        job.records(say),
+        seed=job.config.seed,
+        start=0,
+        micro_batch_size=size,
+        micro_batches=1,
+    )
+    say(f"Counting the tokens to predict in {examples:,} training examples.")
+    return unigram_log_shares(
+        itertools.islice(batches, -(-examples // size)),
+        vocab_size=job.model_config.vocab_size,
+    )
+
+
+def micro_batch_size(job: Job, *, devices: int) -> int:
+    """The micro-batch asked for, or what the memory of the machine allows."""
+    return job.config.micro_batch_size or derive_micro_batch_size(
+        job.config.batch_size,
+        job.model_config,
+        length=job.manifest.config.max_seq_length,
+        predictions=job.manifest.config.max_predictions_per_seq,
+        free_bytes=free_memory_bytes(),
+        precision=job.config.precision,
+        recompute=job.config.recompute,
+        devices=devices,
+    )
+
+
+def remove_leftovers(run: Path) -> None:
+    """Remove what a run wrote that ended before its first checkpoint.
+
+    It may have had other settings, and its metrics would pass for those of this run.
+
+    Raises:
+        AlbertError: The directory is not writable.
+    """
+    try:
+        for name in (METRICS, MODEL_CONFIG, DATA_MANIFEST, SPM_MODEL):
+            (run / name).unlink(missing_ok=True)
+        for events in (run / TENSORBOARD).glob("events.out.tfevents.*"):
+            events.unlink()
+    except OSError as error:
+        raise AlbertError(
+            f"{error.filename} cannot be removed: {error.strerror}; make the "
+            "directory writable, or give another --output."
+        ) from error
+
+
+def copy_whole(source: Path, target: Path) -> None:
+    """Copy a small file so that no reader ever sees half of it.
+
+    Raises:
+        AlbertError: The source cannot be read or the target cannot be written.
+    """
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise AlbertError(f"{source} cannot be read: {error.strerror}.") from error
+    with whole_file(target) as file:
+        file.write(content)

@@ -1,0 +1,349 @@
+"""Runs that go on: longer, in another run, with other micro-batches."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from albert_tf.runs.run_record import recorded_settings, recorded_training
+from albert_tf.training.continuation import check_steps_may_change, continued
+from albert_tf.training.train import check_run
+from cli.support.console import Console
+from schemas.config import TrainConfig
+from schemas.errors import AlbertError, SettingError
+from schemas.json_file import write_json
+from tests.albert_tf.training.test_train import (
+    CONFIG,
+    final,
+    signal_at_micro_batch,
+    train,
+)
+from tests.run_folder import write_run
+from tests.training_data import TINY, save_run, write_dataset
+
+# Twelve steps of which the last six are the cooldown, and the six before alone.
+COOLED = dataclasses.replace(
+    CONFIG,
+    schedule="constant-cooldown",
+    cooldown_share=0.5,
+    bias_correction=True,
+    beta2=0.98,
+)
+TRUNK = dataclasses.replace(COOLED, steps=6, cooldown_share=0.0)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    write_dataset(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def cooled(data, tmp_path_factory):
+    """A run of all twelve steps."""
+    run = tmp_path_factory.mktemp("cooled")
+    train(data, run, config=COOLED)
+    return run
+
+
+@pytest.fixture(scope="module")
+def trunk(data, tmp_path_factory):
+    """A run of the first six steps."""
+    run = tmp_path_factory.mktemp("trunk")
+    train(data, run, config=TRUNK)
+    write_json(run / "config.json", {"command": "pretrain"} | vars(TRUNK))
+    return run
+
+
+def state_of(run, step):
+    return json.loads((run / f"checkpoints/step-{step:08}/state.json").read_text())
+
+
+def training_lines(run):
+    return [line for line in final(run)[1] if line["split"] == "train"]
+
+
+def test_a_run_that_stops_in_its_cooldown_goes_on_as_if_nothing_had_happened(
+    cooled, data, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, 17)
+        assert train(data, tmp_path, config=COOLED).step == 8
+    assert train(data, tmp_path, config=COOLED).finished
+    assert final(tmp_path) == final(cooled)
+
+
+def test_a_lengthened_run_ends_as_one_that_was_as_long_from_the_first_step(
+    trunk, cooled, data, tmp_path
+):
+    run = tmp_path / "run"
+    shutil.copytree(trunk, run)
+    assert train(data, run, config=COOLED).finished
+    assert final(run)[0] == final(cooled)[0]
+    assert training_lines(run) == training_lines(cooled)
+
+
+def test_a_run_that_keeps_the_optimizer_of_another_goes_on_as_that_one(
+    trunk, cooled, data, tmp_path
+):
+    source, run = tmp_path / "source", tmp_path / "run"
+    shutil.copytree(trunk, source)
+    keep = {"init_from": source, "keep_optimizer": True}
+    calls = [
+        train(data, run, config=COOLED, max_seconds=0.0, **keep).step,
+        shutil.rmtree(source),
+        train(data, run, config=COOLED, **keep).finished,
+    ]
+    assert calls == [7, None, True]
+    assert final(run)[0] == final(cooled)[0]
+    assert training_lines(run) == training_lines(cooled)[6:]
+
+
+def test_on_data_of_another_length_it_begins_with_the_first_examples(
+    trunk, tmp_path, capfd
+):
+    data, run = tmp_path / "longer", tmp_path / "run"
+    write_dataset(data, max_seq_length=32, seed=1)
+    # Only what has to be saved is saved.
+    config = dataclasses.replace(COOLED, eval_every=100, checkpoint_every=None)
+    result = train(
+        data,
+        run,
+        config=config,
+        init_from=trunk,
+        keep_optimizer=True,
+        progress=Console(quiet=False),
+    )
+    assert (result.step, result.finished) == (12, True)
+    # Weights and moments as they were, and saved before the first step.
+    first, last = (state_of(run, step) for step in (6, 12))
+    before = state_of(trunk, 6)
+    assert first["sha256"] == before["sha256"]
+    assert (first["examples"], before["examples"]) == (0, 48)
+    assert (last["examples"], last["step"]) == (48, 12)
+    assert first["seconds"] == before["seconds"]
+    said = capfd.readouterr().err
+    assert (
+        f"Starting from the weights and the optimizer state of {trunk}, step 6." in said
+    )
+
+
+def test_another_micro_batch_changes_a_run_by_rounding_alone(
+    trunk, cooled, data, tmp_path, capfd
+):
+    run = tmp_path / "run"
+    shutil.copytree(trunk, run)
+    config = dataclasses.replace(COOLED, micro_batch_size=2)
+    train(data, run, config=config, progress=Console(quiet=False))
+    assert (
+        "Micro-batches of 2 instead of 4: this changes only rounding, and what dropout "
+        "leaves out.\n" in capfd.readouterr().err
+    )
+    assert state_of(run, 12)["micro_batch_size"] == 2
+    ours, theirs = (
+        safetensors.numpy.load_file(
+            folder / "checkpoints/step-00000012/model.safetensors"
+        )
+        for folder in (run, cooled)
+    )
+    for path, expected in theirs.items():
+        if not path.endswith("key/bias"):  # its gradient is rounding alone
+            np.testing.assert_allclose(ours[path], expected, atol=1e-4, err_msg=path)
+
+
+def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(
+    data, tmp_path
+):
+    # The only step has rate 0.
+    config = dataclasses.replace(
+        CONFIG, steps=1, warmup_steps=1, initializer="width", unigram_bias=True
+    )
+    plain = dataclasses.replace(config, initializer="range", unigram_bias=False)
+    weights = []
+    for name, asked in (("run", config), ("plain", plain)):
+        train(data, tmp_path / name, config=asked)
+        (file,) = (tmp_path / name).glob("checkpoints/*/model.safetensors")
+        weights.append(safetensors.numpy.load_file(file))
+    ours, theirs = weights
+    bias = ours.pop("albert/masked_lm_head/output_bias")
+    assert not theirs.pop("albert/masked_lm_head/output_bias").any()
+    # TINY has width 16.
+    scale = np.sqrt(2 / (5 * 16)) / 0.02
+    for path, values in theirs.items():
+        expected = values * scale if values.ndim > 1 else values
+        np.testing.assert_allclose(ours[path], expected, rtol=1e-6, err_msg=path)
+    counts = label_counts(data)
+    np.testing.assert_allclose(
+        np.exp(bias), (counts + 0.5) / (counts + 0.5).sum(), rtol=1e-5
+    )
+
+
+def label_counts(data):
+    """How often each token is a label in all training examples, by TensorFlow."""
+    counts = np.zeros(TINY.vocab_size)
+    files = map(str, sorted(data.glob("train/*/*.tfrecord")))
+    for record in tf.data.TFRecordDataset(list(files)).as_numpy_iterator():
+        feature = tf.train.Example.FromString(record).features.feature
+        for token in feature["masked_lm_ids"].int64_list.value:
+            counts[token] += 1
+    return counts
+
+
+KEEP = {"keep_optimizer": True}
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "sentence"),
+    [
+        (
+            {"hidden_size": 32},
+            {},
+            "has shape (16,) in the checkpoint and (32,) in the model",
+        ),
+        (
+            {"sentence_task": "none"},
+            {},
+            "has shape (16,) in the checkpoint and no such tensor in the model",
+        ),
+        (
+            {},
+            {"optimizer": "adamw"},
+            "{trunk} has the optimizer state of lamb, which is of no use to adamw; "
+            "give --optimizer lamb, or leave --keep-optimizer out.",
+        ),
+        (
+            {},
+            {"steps": 6},
+            "{trunk} has done 6 steps, which count in --steps 6; give more --steps.",
+        ),
+        (
+            {},
+            {"unigram_bias": True},
+            "--unigram-bias sets a first weight and --init-from takes all of them from "
+            "another run; leave one of them out.",
+        ),
+    ],
+)
+def test_an_optimizer_state_that_does_not_fit_is_refused(
+    trunk, data, tmp_path, model, config, sentence
+):
+    with pytest.raises(AlbertError) as caught:
+        check_run(
+            dataclasses.replace(TINY, **model),
+            dataclasses.replace(COOLED, **config),
+            data=data,
+            output=tmp_path / "run",
+            init_from=trunk,
+            keep_optimizer=True,
+        )
+    assert sentence.format(trunk=trunk) in str(caught.value)
+
+
+def test_an_optimizer_state_is_kept_of_a_run_alone(data, tmp_path):
+    with pytest.raises(SettingError) as caught:
+        check_run(TINY, COOLED, data=data, output=tmp_path, init_from=None, **KEEP)
+    assert str(caught.value) == (
+        "--keep-optimizer goes on from another run; name it with --init-from."
+    )
+
+
+def test_an_import_has_no_optimizer_state(data, tmp_path):
+    save_run(tmp_path / "imported", TINY)
+    with pytest.raises(AlbertError) as caught:
+        check_run(
+            TINY,
+            COOLED,
+            data=data,
+            output=tmp_path / "run",
+            init_from=tmp_path / "imported",
+            **KEEP,
+        )
+    assert str(caught.value) == (
+        f"{tmp_path}/imported has no optimizer state, as no import has; leave "
+        "--keep-optimizer out."
+    )
+
+
+# What may change, told from the files of a run.
+
+STEPS_100 = TrainConfig(steps=100, schedule="constant-cooldown", cooldown_share=0.2)
+
+
+@pytest.mark.parametrize(
+    ("step", "changes"),
+    [
+        (0, {"steps": 10}),
+        (80, {"steps": 101}),
+        (80, {"cooldown_share": 0.0}),
+        (40, {"steps": 50}),
+        (99, {"micro_batch_size": 1}),
+    ],
+)
+def test_other_steps_are_taken_while_no_rate_so_far_depends_on_them(
+    tmp_path, step, changes
+):
+    (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
+    now = dataclasses.replace(STEPS_100, **changes)
+    check_steps_may_change(tmp_path, STEPS_100, now)
+
+
+@pytest.mark.parametrize(
+    ("before", "step", "changes", "reason"),
+    [
+        (
+            TrainConfig(steps=100),
+            1,
+            {"steps": 200},
+            "is at step 1 of 100 and cannot get other --steps, for every learning rate "
+            "of its linear schedule depends on --steps",
+        ),
+        (
+            STEPS_100,
+            81,
+            {"steps": 200},
+            "is at step 81 of 100 and cannot get other --steps, for its cooldown began "
+            "after step 80",
+        ),
+        (
+            STEPS_100,
+            41,
+            {"steps": 50},
+            "is at step 41 of 100 and cannot get other --steps, for the cooldown would "
+            "begin after step 40",
+        ),
+    ],
+)
+def test_other_steps_are_refused_where_a_rate_so_far_depends_on_them(
+    tmp_path, before, step, changes, reason
+):
+    (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
+    with pytest.raises(SettingError) as caught:
+        check_steps_may_change(tmp_path, before, dataclasses.replace(before, **changes))
+    assert str(caught.value) == (
+        f"{tmp_path} {reason}; leave --steps 100 and --cooldown-share 0.2, or go on in "
+        f"another --output with --init-from {tmp_path} --keep-optimizer."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"micro_batch_size": 4, "warmup_steps": None}),
+        ({"micro_batch_size": 2}, {"micro_batch_size": 2}),
+        ({"batch_size": 6}, {"micro_batch_size": None}),
+        ({"steps": 800}, {"warmup_steps": 10}),
+        ({"steps": 800, "warmup_steps": 20}, {"warmup_steps": 20}),
+        ({"steps": 8}, {"warmup_steps": None}),
+    ],
+)
+def test_what_is_left_out_stays_as_a_run_has_it(tmp_path, given, expected):
+    begun = {"batch_size": 8, "micro_batch_size": 4, "steps": 400, "warmup_steps": 10}
+    run = write_run(tmp_path / "run", **begun)
+    recorded = recorded_training(run, recorded_settings(run))
+    ours = continued(TrainConfig(**{"batch_size": 8, "steps": 400} | given), recorded)
+    assert dataclasses.asdict(ours).items() >= expected.items()
