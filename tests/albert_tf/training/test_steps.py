@@ -178,7 +178,8 @@ def torch_lamb_step(parameters, moments, rate):
 
 
 @pytest.mark.slow
-def test_two_hundred_steps_have_the_losses_of_transformers_with_a_torch_lamb():
+def test_steps_have_the_losses_of_transformers_with_a_torch_lamb():
+    # Not 200: by then these steps have multiplied the rounding of any operation by 1,000.
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     steps = make_steps()
@@ -189,7 +190,7 @@ def test_two_hundred_steps_have_the_losses_of_transformers_with_a_torch_lamb():
         n: (torch.zeros_like(p), torch.zeros_like(p)) for n, p in parameters.items()
     }
     losses = []
-    for step in range(200):
+    for step in range(160):
         batch = random_batch(SMALL, rows=8, seed=step % 20)
         rate = 0.01 * min(1.0, step / 20)
         sums = accumulate(steps, batch, step=step, micro_batches=2)
@@ -199,6 +200,6 @@ def test_two_hundred_steps_have_the_losses_of_transformers_with_a_torch_lamb():
         torch_lamb_step(parameters, moments, rate)
         ours = (sums.mlm_loss / sums.mlm_count, sums.sentence_loss / 8)
         expected = (mlm_loss.item(), sentence_loss.item())
-        assert ours == pytest.approx(expected, abs=1e-3), step
+        assert ours == pytest.approx(expected, abs=1e-4), step
         losses.append(ours[0])
     assert losses[-1] < losses[0] - 0.5, "these steps did learn"
