@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
+from albert_tf.runs.last_evaluation import comparison, read_evaluation, sentences
 from albert_tf.runs.metrics import metric_text, read_metrics
 from albert_tf.runs.run_record import (
     recorded_manifest,
@@ -192,6 +193,20 @@ def _metrics(run: Path, *, step: int) -> Iterator[str]:
         if last.get(name) is not None:
             yield f"| {words} | {metric_text(name, last[name])} |"
     yield ""
+    yield from _against_counting(run, step=step)
+
+
+def _against_counting(run: Path, *, step: int) -> Iterator[str]:
+    """What `albert evaluate` has found of these weights."""
+    evaluation = read_evaluation(run)
+    if evaluation is None or evaluation["step"] != step:
+        return
+    table = comparison(evaluation)
+    yield f"| {' | '.join(table.columns)} |"
+    yield f"|---|{'--:|' * (len(table.columns) - 1)}"
+    for row in table.rows:
+        yield f"| {' | '.join('' if cell is None else str(cell) for cell in row)} |"
+    yield from ("", *sentences(evaluation), "")
 
 
 def _licence(manifest: DatasetManifest | None, record: dict[str, Any]) -> Iterator[str]:
