@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -206,16 +206,10 @@ class Yardstick:
         tokens = copies[0]["tokens"] if copies else 0
         self._progress.start("counting", total=min(COUNTED_TOKENS, tokens))
 
-        def counted() -> Iterator[Unmasked]:
-            left = COUNTED_TOKENS
-            for text in read_unmasked(data, manifest, split=TRAIN):
-                if left <= 0:
-                    return
-                yield text
-                self._progress.advance(min(left, len(text.ids)))
-                left -= len(text.ids)
-
-        return NeighbourCounts(counted(), vocab_size=self._config.vocab_size)
+        return NeighbourCounts(
+            training_text(data, manifest, on_tokens=self._progress.advance),
+            vocab_size=self._config.vocab_size,
+        )
 
     def _word_bits(
         self, rows: Sequence[Row], counts: NeighbourCounts, *, maximum: int
@@ -265,6 +259,28 @@ class Yardstick:
                 {"paradigm": s.paradigm, **_share_of(s.right, s.pairs)} for s in scores
             ],
         }
+
+
+def training_text(
+    data: Path,
+    manifest: DatasetManifest,
+    *,
+    on_tokens: Callable[[int], None] = lambda tokens: None,
+) -> Iterator[Unmasked]:
+    """The text of the training split, once, up to `COUNTED_TOKENS`.
+
+    Args:
+        data: The data set.
+        manifest: Its manifest.
+        on_tokens: Told how many tokens each part has.
+    """
+    left = COUNTED_TOKENS
+    for text in read_unmasked(data, manifest, split=TRAIN):
+        if left <= 0:
+            return
+        yield text
+        on_tokens(min(left, len(text.ids)))
+        left -= len(text.ids)
 
 
 def held_out_text(
