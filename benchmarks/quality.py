@@ -35,7 +35,6 @@ from albert_tf.evaluation.word_scores import (
 )
 from albert_tf.evaluation.words import (
     SHARE,
-    SPACE,
     TEXT_LETTERS,
     Row,
     Span,
@@ -52,7 +51,7 @@ from pipeline.vocabulary.tokenizer import (
 )
 from schemas.layout import EVAL, MODEL_CONFIG
 from schemas.manifest import read_manifest
-from schemas.special_tokens import CLS_ID, SEP, SEP_ID, SPECIAL_TOKENS, UNK
+from schemas.special_tokens import CLS_ID, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK
 
 # Characters of a passage of a text file: they fit into 128 tokens.
 PASSAGE = 300
