@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches, training_batches
+from albert_tf.evaluation.run_evaluation import evaluate
 from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.parameters import count_parameters
@@ -30,7 +31,7 @@ from albert_tf.planning.micro_batch import MAX_PIECES
 from albert_tf.runs.confidence import with_interval
 from albert_tf.runs.run_record import read_run, run_config
 from albert_tf.training.backends import compiled, training_steps
-from albert_tf.training.evaluation import evaluate, held_out_examples
+from albert_tf.training.evaluation import held_out_examples
 from albert_tf.training.steps import TrainingSteps, step_counts
 from schemas.manifest import DatasetManifest, read_manifest
 

@@ -24,6 +24,9 @@ Config = TypeVar("Config")
 # No number of a setting is greater; what counts in 64 bits can count so far.
 MAX_NUMBER = 2**63
 
+# Held-out words that bits per character are measured on: known to about 2 % then.
+EVALUATED_WORDS = 2000
+
 
 def option(
     default: Any,

@@ -6,7 +6,7 @@ import pytest
 import safetensors.numpy
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
-from albert_tf.training.evaluation import evaluate
+from albert_tf.evaluation.run_evaluation import evaluate
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.manifest import read_manifest
 from tests.commands import make_data, run

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
-from albert_tf.runs.metrics import metric_text, read_metrics
+from albert_tf.runs.last_evaluation import comparison, read_evaluation, sentences
+from albert_tf.runs.metrics import Metrics, metric_text, read_metrics
 from albert_tf.runs.run_record import (
     recorded_manifest,
     recorded_settings,
@@ -182,16 +183,31 @@ def _data(manifest: DatasetManifest | None) -> Iterator[str]:
 def _metrics(run: Path, *, step: int) -> Iterator[str]:
     yield from ("## Metrics", "")
     lines = [m for m in read_metrics(run) if m["split"] == EVAL and m["step"] <= step]
-    if not lines:
+    evaluation = read_evaluation(run)
+    if evaluation is not None and evaluation["step"] != step:
+        evaluation = None
+    if not lines and evaluation is None:
         yield from ("Nothing was measured on held-out text.", "")
-        return
-    last = lines[-1]
-    yield f"| on held-out text, step {last['step']:,} | |"
-    yield "|---|--:|"
-    for name, words in _METRICS.items():
-        if last.get(name) is not None:
-            yield f"| {words} | {metric_text(name, last[name])} |"
-    yield ""
+    if lines:
+        last = lines[-1]
+        yield f"| on held-out text, step {last['step']:,} | |"
+        yield "|---|--:|"
+        for name, words in _METRICS.items():
+            if last.get(name) is not None:
+                yield f"| {words} | {metric_text(name, last[name])} |"
+        yield ""
+    if evaluation is not None:
+        yield from _against_counting(evaluation)
+
+
+def _against_counting(evaluation: Metrics) -> Iterator[str]:
+    """What `albert evaluate` has found, as a table and in words."""
+    table = comparison(evaluation)
+    yield f"| {' | '.join(table.columns)} |"
+    yield f"|---|{'--:|' * (len(table.columns) - 1)}"
+    for row in table.rows:
+        yield f"| {' | '.join('' if cell is None else str(cell) for cell in row)} |"
+    yield from ("", *sentences(evaluation), "")
 
 
 def _licence(manifest: DatasetManifest | None, record: dict[str, Any]) -> Iterator[str]:

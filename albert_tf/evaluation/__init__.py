@@ -5,6 +5,8 @@
     neighbour_counts    What counting gives where a model predicts.
     bits_per_character  How many bits a model needs for each character of such words.
     minimal_pairs       Pairs of sentences of which one is grammatical.
+    run_evaluation      All that is measured of a run on a data set, beside what
+                        counting gives there.
 
-May import: the rooms before it.
+May import: the rooms before it; of the pipeline `examples` and `records`.
 """

@@ -1,16 +1,29 @@
 """Pairs of sentences that differ in one thing, of which one is grammatical.
 
+A model is right where it finds the grammatical sentence likelier, word by word: each
+word is predicted with all other words visible, its tokens from left to right
+(`word_scores`).
+
 Reads what BLiMP (Warstadt et al., 1912.00582) and Zorro (Huebner et al., 2021) are
 distributed as: JSON lines with `sentence_good`, `sentence_bad` and `UID`, or lines of
 text of which every second one is the grammatical one.
 """
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from albert_tf.evaluation.word_scores import Float
+from albert_tf.evaluation.words import Row, Span, Vocabulary, word_bounds
 from schemas.errors import AlbertError
+from schemas.special_tokens import CLS_ID, SEP_ID
+
+# Endings of the files that pairs are distributed in, beside read-me files and licences.
+SUFFIXES = (".jsonl", ".txt")
 
 
 class MinimalPair(NamedTuple):
@@ -72,6 +85,75 @@ def _parsed(line: str, *, path: Path, number: int) -> MinimalPair:
     )
 
 
+def first_of_paradigms(
+    pairs: Iterable[MinimalPair], *, maximum: int | None
+) -> Iterator[MinimalPair]:
+    """The first pairs of each paradigm, `maximum` of each or all."""
+    taken: Counter[str] = Counter()
+    for pair in pairs:
+        taken[pair.paradigm] += 1
+        if maximum is None or taken[pair.paradigm] <= maximum:
+            yield pair
+
+
+def encode_sentences(
+    pairs: Sequence[MinimalPair], vocabulary: Vocabulary, *, longest: int
+) -> list[Row]:
+    """The sentences of N pairs between [CLS] and [SEP], each good one before the bad.
+
+    Args:
+        pairs: N of them.
+        vocabulary: The model's.
+        longest: The number of positions that the model has.
+
+    Raises:
+        AlbertError: A sentence does not fit into these.
+    """
+    texts = [text for pair in pairs for text in (pair.good, pair.bad)]
+    rows = [
+        np.array([CLS_ID, *ids, SEP_ID], np.int32) for ids in vocabulary.encode(texts)
+    ]
+    for text, row in zip(texts, rows, strict=True):
+        if len(row) > longest:
+            raise AlbertError(
+                f'"{text[:60]}" has {len(row)} tokens with [CLS] and [SEP] and the '
+                f"model reads {longest}; leave its file out."
+            )
+    return rows
+
+
+def words_of_sentences(rows: Sequence[Row], vocabulary: Vocabulary) -> list[Span]:
+    """Every word between [CLS] and [SEP], punctuation marks included.
+
+    Args:
+        rows: Token ids of sentences.
+        vocabulary: Theirs.
+    """
+    return [
+        Span(number, start, end)
+        for number, row in enumerate(rows)
+        for start, end in word_bounds(vocabulary.word_starts[row])
+        if 0 < start < len(row) - 1
+    ]
+
+
+def sentence_losses(losses: Float, words: Sequence[Span], *, sentences: int) -> Float:
+    """Minus the pseudo-log-likelihood of each sentence, in nats, `[N]`.
+
+    Args:
+        losses: Of the words, `[W]`.
+        words: W words of the sentences.
+        sentences: N.
+
+    >>> words = [Span(0, 1, 2), Span(0, 2, 4), Span(1, 1, 2)]
+    >>> sentence_losses(np.array([1.0, 2.0, 4.0]), words, sentences=2)
+    array([3., 4.])
+    """
+    numbers = [word.row for word in words]
+    sums: Float = np.bincount(numbers, weights=losses, minlength=sentences)
+    return sums
+
+
 class ParadigmScore(NamedTuple):
     """How a model does on the pairs of one paradigm.
 
@@ -87,22 +169,22 @@ class ParadigmScore(NamedTuple):
 
 
 def score_by_paradigm(
-    pairs: Sequence[MinimalPair], good: Sequence[float], bad: Sequence[float]
+    pairs: Sequence[MinimalPair], losses: Float
 ) -> list[ParadigmScore]:
     """The score of each paradigm, in the order in which they came.
 
     Args:
         pairs: N of them.
-        good: The loss of each grammatical sentence, `[N]`.
-        bad: The loss of each other sentence, `[N]`. Equal losses count as wrong.
+        losses: Of the sentences, each good one before the bad, `[2N]`. Equal losses
+            count as wrong.
 
     >>> pairs = [MinimalPair("agreement", "", ""), MinimalPair("agreement", "", "")]
-    >>> score_by_paradigm(pairs, [1.0, 3.0], [2.0, 3.0])
+    >>> score_by_paradigm(pairs, np.array([1.0, 2.0, 3.0, 3.0]))
     [ParadigmScore(paradigm='agreement', right=1, pairs=2)]
     """
     right: dict[str, list[bool]] = {}
-    for pair, good_loss, bad_loss in zip(pairs, good, bad, strict=True):
-        right.setdefault(pair.paradigm, []).append(good_loss < bad_loss)
+    for pair, (good, bad) in zip(pairs, losses.reshape(-1, 2).tolist(), strict=True):
+        right.setdefault(pair.paradigm, []).append(good < bad)
     return [
         ParadigmScore(paradigm, sum(hits), len(hits))
         for paradigm, hits in right.items()

@@ -1,106 +1,158 @@
 """What counting gives where a model predicts: the marks that it has to beat.
 
 Counts of single tokens, and of tokens beside each other, on the text that the model is
-trained on. A token between two neighbours has the probability
+trained on. Neighbours are taken as independent given the token between them (naive
+Bayes):
 
-    p(t | left, right)  ~  (p(t | left) * p(t | right)) ** 0.7
+    p(t | left, right)  ~  p(t) * p(t | left) / p(t) * p(t | right) / p(t)
 
-and each factor is smoothed towards how frequent the token is. No parameter is trained.
+p(t) is how frequent a token is. p(t | left) is the share of t among what follows that
+neighbour, with `SMOOTHING` more sightings that are spread as tokens are; p(t | right)
+likewise. A neighbour that is not known leaves its quotient out. Nothing is trained.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.records.unmasked import Unmasked
+from schemas.special_tokens import FIRST_ORDINARY_ID, MASK_ID
+
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
-# How much less two neighbours say together than if they were independent.
-EXPONENT = 0.7
-
-# Sightings that a neighbour's counts are smoothed with, spread as tokens are.
-SMOOTHING = 100.0
+# Sightings added to those beside each neighbour, spread as tokens are.
+SMOOTHING = 1000.0
 
 # No neighbour: what stands there is masked.
 UNKNOWN = -1
+
+
+class Asked(NamedTuple):
+    """N tokens to predict, and what is known beside them.
+
+    Attributes:
+        labels: The tokens, `[N]`.
+        left: What stands before each, or `UNKNOWN`, `[N]`.
+        right: What stands after each, or `UNKNOWN`, `[N]`.
+    """
+
+    labels: Int
+    left: Int
+    right: Int
+
+
+class Guesses(NamedTuple):
+    """How well N tokens were predicted.
+
+    Attributes:
+        losses: Minus the log probability of each, in nats, `[N]`.
+        hits: Whether each was the likeliest, `[N]`.
+    """
+
+    losses: Float
+    hits: Bools
+
+
+def masked_tokens(text: Unmasked) -> Asked:
+    """The masked tokens of some rows, with what a model sees beside them.
+
+    Of a neighbour that is masked itself that is [MASK], so that it is unknown, or what
+    was put in its place, itself or any other token.
+    """
+    places = np.flatnonzero(text.is_masked)
+    # Every row begins with [CLS] and ends with [SEP], which are never masked.
+    left, right = (
+        np.where(text.shown[beside] == MASK_ID, UNKNOWN, text.shown[beside])
+        for beside in (places - 1, places + 1)
+    )
+    return Asked(text.ids[places], left, right)
 
 
 class NeighbourCounts:
     """Counts of the tokens of some text and of which stand side by side.
 
     Args:
-        rows: Token ids of each example, nothing masked, special tokens included.
+        texts: Rows of tokens, special ones included; these are neighbours, but are
+            never predicted.
         vocab_size: V.
+
+    Attributes:
+        rows: How many rows were counted.
+        tokens: How many tokens.
     """
 
-    def __init__(self, rows: Iterable[npt.NDArray[Any]], *, vocab_size: int) -> None:
-        examples = [np.asarray(row, np.int64) for row in rows]
-        nothing = np.zeros(0, np.int64)
-        tokens = np.concatenate([nothing, *examples])
-        pairs = [row[:-1] * vocab_size + row[1:] for row in examples]
-        codes, counts = np.unique(np.concatenate([nothing, *pairs]), return_counts=True)
-        left, right = np.divmod(codes, vocab_size)
-        by_right = np.argsort(right, kind="stable")
-        occurrences = np.bincount(tokens, minlength=vocab_size).astype(np.float64)
-        self._share: Float = (occurrences + 0.5) / (occurrences + 0.5).sum()
-        self._after = _Followers(left, right, counts, vocab_size=vocab_size)
-        self._before = _Followers(
-            right[by_right], left[by_right], counts[by_right], vocab_size=vocab_size
-        )
+    def __init__(self, texts: Iterable[Unmasked], *, vocab_size: int) -> None:
+        occurrences = np.zeros(vocab_size, np.int64)
+        # A pair of tokens as one number, of four bytes where these are enough.
+        code = np.uint32 if vocab_size <= 1 << 16 else np.int64
+        codes = [np.zeros(0, code)]
+        self.rows = 0
+        for text in texts:
+            self.rows += len(text.offsets) - 1
+            occurrences += np.bincount(text.ids, minlength=vocab_size)
+            pairs = (text.ids[:-1] * vocab_size + text.ids[1:]).astype(code)
+            # The last token of a row and the first of the next are no neighbours.
+            codes.append(np.delete(pairs, text.offsets[1:-1] - 1))
+        self.tokens = int(occurrences.sum())
+        sightings = occurrences + 0.5  # So that no token is impossible.
+        sightings[:FIRST_ORDINARY_ID] = 0
+        self._share: Float = sightings / sightings.sum()
+        found, counts = np.unique(np.concatenate(codes), return_counts=True)
+        left, right = np.divmod(found.astype(np.int64), vocab_size)
+        self._after = _Quotients(left, right, counts, share=self._share)
+        self._before = _Quotients(right, left, counts, share=self._share)
 
-    def unigram_losses(self, labels: Int) -> Float:
-        """Minus the log of how frequent each token is, in nats, `[N]`."""
-        losses: Float = -np.log(self._share[labels])
-        return losses
+    def from_frequencies(self, asked: Asked) -> Guesses:
+        """Tokens predicted by how frequent they are."""
+        hits = asked.labels == np.argmax(self._share)
+        return Guesses(-np.log(self._share[asked.labels]), hits)
 
-    def losses(self, labels: Int, *, left: Int, right: Int) -> Float:
-        """Minus the log probability of each token between its neighbours, in nats.
+    def from_neighbours(self, asked: Asked) -> Guesses:
+        """Tokens predicted by what stands beside them, as far as it is known."""
+        losses, hits = np.zeros(len(asked.labels)), np.zeros(len(asked.labels), bool)
+        questions = zip(*(column.tolist() for column in asked), strict=True)
+        for number, (label, left, right) in enumerate(questions):
+            weights = self.weights(left, right)
+            losses[number] = np.log(weights.sum() / weights[label])
+            hits[number] = weights.argmax() == label
+        return Guesses(losses, hits)
 
-        Args:
-            labels: The tokens, `[N]`.
-            left: What stands before each, or `UNKNOWN`, `[N]`.
-            right: What stands after each, or `UNKNOWN`, `[N]`.
-        """
-        asked = zip(labels.tolist(), left.tolist(), right.tolist(), strict=True)
-        return np.array(
-            [
-                -np.log(self.shares(before, after)[label])
-                for label, before, after in asked
-            ]
-        )
-
-    def shares(self, left: int, right: int) -> Float:
-        """The probability of each token between two neighbours, `[V]`."""
-        known = [
-            followers.shares(neighbour, self._share)
-            for followers, neighbour in ((self._after, left), (self._before, right))
-            if neighbour != UNKNOWN
-        ]
-        if not known:
-            return self._share
-        if len(known) == 1:
-            return known[0]
-        product = (known[0] * known[1]) ** EXPONENT
-        shares: Float = product / product.sum()
-        return shares
+    def weights(self, left: int, right: int) -> Float:
+        """Numbers in proportion to the probability of each token, `[V]`."""
+        weights = self._share.copy()
+        self._after.multiply(weights, left)
+        self._before.multiply(weights, right)
+        return weights
 
 
-class _Followers:
-    """How often each token stands beside each other one, on one side."""
+class _Quotients:
+    """How much likelier than usual each token is beside another one, on one side.
+
+    Up to a factor for each neighbour, so that 1 is left where nothing was seen.
+
+    Args:
+        neighbours: Tokens, `[N]`.
+        tokens: One that stands beside each, `[N]`.
+        counts: How often it does, `[N]`.
+        share: How frequent each token is, `[V]`; 0 of those that are not predicted.
+    """
 
     def __init__(
-        self, first: Int, second: Int, counts: Int, *, vocab_size: int
+        self, neighbours: Int, tokens: Int, counts: Int, *, share: Float
     ) -> None:
-        # Of token t those from starts[t] to starts[t + 1].
-        self._starts = np.searchsorted(first, np.arange(vocab_size + 1))
-        self._second, self._counts = second, counts
+        order = np.argsort(neighbours, kind="stable")
+        order = order[share[tokens[order]] > 0]
+        # Of neighbour t those from starts[t] to starts[t + 1].
+        self._starts = np.searchsorted(neighbours[order], np.arange(len(share) + 1))
+        self._tokens = tokens[order]
+        self._quotients = 1 + counts[order] / (SMOOTHING * share[self._tokens])
 
-    def shares(self, token: int, share: Float) -> Float:
-        """The smoothed probability of each token beside this one, `[V]`."""
-        some = slice(self._starts[token], self._starts[token + 1])
-        values = SMOOTHING * share
-        values[self._second[some]] += self._counts[some]
-        shares: Float = values / values.sum()
-        return shares
+    def multiply(self, weights: Float, neighbour: int) -> None:
+        """Multiply the weights of all tokens, `[V]`, by what a neighbour says."""
+        if neighbour != UNKNOWN:
+            some = slice(self._starts[neighbour], self._starts[neighbour + 1])
+            weights[self._tokens[some]] *= self._quotients[some]

@@ -13,106 +13,142 @@ import numpy as np
 import numpy.typing as npt
 from keras import ops
 
+from albert_tf.evaluation.words import Row, Span
 from albert_tf.model.operations import cross_entropy
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.training.backends import compiled
 from schemas.special_tokens import MASK_ID, PAD_ID, SEP_ID
 
-# Tokens computed at a time, padding included.
-BATCH_TOKENS = 8192
+# Tokens computed at a time, padding included. All widths that are a power of two, or
+# three times one, divide it, so that the layers see one shape whatever the width.
+BATCH_TOKENS = 3072
 
-# Lengths are rounded up to a multiple of this: each length is compiled once.
-WIDTH = 64
+# The least length that questions are padded to.
+LEAST_WIDTH = 16
 
-Scores = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
+Float = npt.NDArray[np.float64]
 
 
-class Question(NamedTuple):
-    """A token to predict.
+class Questions(NamedTuple):
+    """N tokens to predict.
 
     Attributes:
-        tokens: The example with what is masked masked, special tokens included.
-        place: Where the token stands.
-        label: Which one it is.
+        rows: Token ids, special ones included, nothing masked.
+        row: In which of the rows each token stands, `[N]`.
+        place: Where it stands there, `[N]`.
+        end: The place after its word: it and the tokens up to there are masked, `[N]`.
     """
 
-    tokens: list[int]
-    place: int
-    label: int
+    rows: Sequence[Row]
+    row: Int
+    place: Int
+    end: Int
 
 
-def questions_about(
-    tokens: Sequence[int], words: Sequence[tuple[int, int]]
-) -> Iterator[Question]:
-    """One question for each token of some words of an example.
+def questions_about(rows: Sequence[Row], words: Sequence[Span]) -> Questions:
+    """One question for each token of some words.
+
+    >>> questions = questions_about([np.array([2, 8, 9, 7, 3])], [Span(0, 1, 3)])
+    >>> questions.place, questions.end
+    (array([1, 2]), array([3, 3]))
+    """
+    row, start, end = np.array(words, np.int64).reshape(-1, 3).T
+    sizes = end - start
+    firsts = np.cumsum(sizes) - sizes
+    place = np.arange(sizes.sum()) + np.repeat(start - firsts, sizes)
+    return Questions(rows, np.repeat(row, sizes), place, np.repeat(end, sizes))
+
+
+class WordScorer:
+    """A model that is asked about words; every shape is compiled once.
 
     Args:
-        tokens: The example, special tokens included, nothing masked.
-        words: The places `[start, end)` of each word.
-
-    >>> [question[:2] for question in questions_about([2, 8, 9, 7, 3], [(1, 3)])]
-    [([2, 4, 4, 7, 3], 1), ([2, 8, 4, 7, 3], 2)]
+        model: Any; with the weights that it has when it is asked.
     """
-    for start, end in words:
-        for place in range(start, end):
-            masked = [*tokens[:place], *[MASK_ID] * (end - place), *tokens[end:]]
-            yield Question(masked, place, tokens[place])
+
+    def __init__(self, model: AlbertPretrainer) -> None:
+        self._answer = compiled(_losses, model)
+        self._longest = model.config.max_position_embeddings
+
+    def losses(
+        self,
+        rows: Sequence[Row],
+        words: Sequence[Span],
+        *,
+        on_batch: Callable[[int], None] = lambda done: None,
+    ) -> Float:
+        """Minus the log probability of each word, in nats, `[W]`.
+
+        Args:
+            rows: Token ids, special ones included, nothing masked.
+            words: W words of these rows.
+            on_batch: Told how many tokens each batch has predicted.
+        """
+        questions = questions_about(rows, words)
+        losses = np.zeros(len(questions.row))
+        for some, batch in batches_by_length(questions, longest=self._longest):
+            losses[some] = np.asarray(self._answer(batch))[: len(some)]
+            on_batch(len(some))
+        return sum_by_word(losses, words)
 
 
-def token_losses(
-    model: AlbertPretrainer,
-    questions: Sequence[Question],
-    *,
-    on_batch: Callable[[int], None] = lambda done: None,
-) -> Scores:
-    """Minus the log probability of each token asked about, in nats, `[N]`.
-
-    Args:
-        model: Any.
-        questions: N of them, of any lengths.
-        on_batch: Told how many of them each batch has answered.
-    """
-    answer = compiled(_losses, model)
-    losses = np.zeros(len(questions))
-    longest = model.config.max_position_embeddings
-    for rows, batch in batches_by_length(questions, longest=longest):
-        losses[rows] = np.asarray(answer(batch))[: len(rows)]
-        on_batch(len(rows))
-    return losses
+def sum_by_word(losses: Float, words: Sequence[Span]) -> Float:
+    """The losses of all tokens of some words, added up for each word, `[W]`."""
+    sizes = [word.end - word.start for word in words]
+    numbers = np.repeat(np.arange(len(words)), sizes)
+    sums: Float = np.bincount(numbers, weights=losses, minlength=len(words))
+    return sums
 
 
 def batches_by_length(
-    questions: Sequence[Question], *, longest: int
-) -> Iterator[tuple[npt.NDArray[np.int64], Batch]]:
-    """Batches of questions of about one length, with their numbers.
+    questions: Questions, *, longest: int
+) -> Iterator[tuple[Int, Batch]]:
+    """Batches of questions of about one length, the longest first, with their numbers.
 
     Each is filled up to the number of rows of its width, so that every width has one
     shape.
 
     Args:
-        questions: Of any lengths up to `longest`.
-        longest: The positions that the model has.
+        questions: About rows of up to `longest` tokens.
+        longest: The number of positions that the model has.
     """
-    lengths = np.array([len(question.tokens) for question in questions], np.int64)
-    widths = np.minimum(-(-lengths // WIDTH) * WIDTH, longest)
-    for width in np.unique(widths):
-        size = max(1, BATCH_TOKENS // int(width))
-        rows = np.flatnonzero(widths == width)
-        for first in range(0, len(rows), size):
-            some = rows[first : first + size]
-            yield some, _batch([questions[n] for n in some], size=size, width=width)
+    lengths = np.array([len(row) for row in questions.rows], np.int64)[questions.row]
+    order, first = np.argsort(-lengths, kind="stable"), 0
+    while first < len(order):
+        width = width_of(int(lengths[order[first]]), longest=longest)
+        size = max(1, BATCH_TOKENS // width)
+        some = order[first : first + size]
+        yield some, _batch(questions, some, size=size, width=width)
+        first += size
 
 
-def _batch(questions: list[Question], *, size: int, width: int) -> Batch:
+def width_of(length: int, *, longest: int) -> int:
+    """The length that rows of a length are padded to: of few, each is compiled once.
+
+    >>> [width_of(length, longest=512) for length in (5, 20, 33, 49, 100, 512)]
+    [16, 24, 48, 64, 128, 512]
+    """
+    width = LEAST_WIDTH
+    while width < length:
+        # Powers of two, and between them three halves of each.
+        width = width * 3 // 2 if width & (width - 1) == 0 else width * 4 // 3
+    return min(width, longest)
+
+
+def _batch(questions: Questions, some: Int, *, size: int, width: int) -> Batch:
     """Arrays `[size, width]`, rows that ask nothing last."""
     ids = np.full((size, width), PAD_ID, np.int32)
     mask = np.zeros((size, width), np.int32)
     places, labels = np.zeros((2, size, 1), np.int32)
-    for row, (tokens, place, label) in enumerate(questions):
-        ids[row, : len(tokens)] = tokens
-        mask[row, : len(tokens)] = 1
-        places[row], labels[row] = place, label
-    mask[len(questions) :, 0] = 1  # A row of padding alone has nothing to attend to.
+    for number, question in enumerate(some.tolist()):
+        tokens = questions.rows[questions.row[question]]
+        place = questions.place[question]
+        ids[number, : len(tokens)] = tokens
+        ids[number, place : questions.end[question]] = MASK_ID
+        mask[number, : len(tokens)] = 1
+        places[number], labels[number] = place, tokens[place]
+    mask[len(some) :, 0] = 1  # A row of padding alone has nothing to attend to.
     separators = np.cumsum(ids == SEP_ID, axis=1) - (ids == SEP_ID)
     return {
         "input_ids": ids,

@@ -1,106 +1,159 @@
 """Which words of held-out text a model is asked about: the same in any vocabulary."""
 
+import functools
 import hashlib
+import heapq
 import itertools
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from schemas.special_tokens import SPACE
+from schemas.special_tokens import SPACE, SPECIAL_TOKENS
+
+Bools = npt.NDArray[np.bool_]
+Row = npt.NDArray[Any]
 
 # The share of all words that may be asked about.
 SHARE = 0.15
 
-# Characters on either side that tell one occurrence of a word from another.
+# Words are drawn from so much text, about 200,000 of them in English.
+TEXT_LETTERS = 1_000_000
+
+# Letters on either side that tell one occurrence of a word from another.
 CONTEXT = 16
+
+
+class Vocabulary(Protocol):
+    """What is asked of a vocabulary here."""
+
+    @property
+    def word_starts(self) -> Bools:
+        """Whether each token starts a word, `[V]`."""
+
+    def piece(self, piece_id: int) -> str:
+        """The text of a token."""
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """The token ids of each text, without special ones."""
+
+
+class Span(NamedTuple):
+    """Some tokens of a row that stand side by side.
+
+    Attributes:
+        row: The row that they stand in.
+        start: The first of them.
+        end: The place after the last.
+    """
+
+    row: int
+    start: int
+    end: int
 
 
 class Word(NamedTuple):
     """An occurrence of a word.
 
     Attributes:
-        row: The example that it stands in.
-        start: Its first token there.
-        end: The place after its last token.
+        span: Its tokens.
         characters: How many characters it has, its space not counted.
-        key: Hash of the word and the text around it, from 0 to 2**64 - 1.
+        key: Hash of the word and the letters around it, from 0 to 2**64 - 1.
     """
 
-    row: int
-    start: int
-    end: int
+    span: Span
     characters: int
     key: int
 
 
 def sample_words(
-    rows: Iterable[Sequence[int]],
-    pieces: Sequence[str],
-    *,
-    word_starts: npt.NDArray[np.bool_],
-    maximum: int,
+    rows: Iterable[Row], vocabulary: Vocabulary, *, maximum: int
 ) -> list[Word]:
-    """A sample of the words of some examples, `SHARE` of them or `maximum`.
+    """A sample of the words of some rows: `SHARE` of them, or `maximum`.
 
     Which ones follows from the text alone, not from how a vocabulary divides it, so
     that models of different vocabularies are asked about the same words of the same
-    text (up to those that stand where one of them ends an example).
+    text (up to those that stand where one of them ends a row).
 
     Args:
-        rows: Token ids of each example, nothing masked.
-        pieces: The text of each token, `[V]`.
-        word_starts: Whether a token starts a word, `[V]`.
+        rows: Token ids, special ones included, nothing masked.
+        vocabulary: Theirs.
         maximum: The maximum number of words.
 
     Returns:
-        The words in the order of their examples.
+        The words in the order of the text.
     """
     bound = round(SHARE * (1 << 64))
-    words = [
-        word
-        for number, row in enumerate(rows)
-        for word in words_of_row(row, pieces, word_starts=word_starts, number=number)
-        if word.key < bound
-    ]
-    return sorted(sorted(words, key=lambda word: word.key)[:maximum])
+    asked = (word for word in words_of_rows(rows, vocabulary) if word.key < bound)
+    return sorted(heapq.nsmallest(maximum, asked, key=lambda word: word.key))
+
+
+def words_of_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Word]:
+    """All words of some rows; see `words_of_row`."""
+    piece: Callable[[int], str] = functools.cache(vocabulary.piece)
+    for number, row in enumerate(rows):
+        shown = [piece(token) for token in row.tolist()]
+        yield from words_of_row(shown, vocabulary.word_starts[row], number=number)
+
+
+def first_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Row]:
+    """Rows up to `TEXT_LETTERS` letters: the same text in any vocabulary, nearly."""
+    sizes = range(len(vocabulary.word_starts))
+    letters = np.array([len(_letters(vocabulary.piece(token))) for token in sizes])
+    left = TEXT_LETTERS
+    for row in rows:
+        if left <= 0:
+            return
+        yield row
+        left -= int(letters[row].sum())
 
 
 def words_of_row(
-    row: Sequence[int],
-    pieces: Sequence[str],
-    *,
-    word_starts: npt.NDArray[np.bool_],
-    number: int = 0,
+    shown: Sequence[str], starts: Bools, *, number: int = 0
 ) -> Iterator[Word]:
-    """The words of one example that consist of letters alone.
+    """The words of a row that consist of letters alone.
 
     Numbers are left out, because vocabularies divide them into words of their own.
 
     Args:
-        row: Token ids, special ones included.
-        pieces: The text of each token, `[V]`.
-        word_starts: Whether a token starts a word, `[V]`.
-        number: Of the example.
+        shown: The text of each token, special ones included, `[S]`.
+        starts: Whether each starts a word, `[S]`.
+        number: Of the row.
 
-    >>> pieces = ["[CLS]", "[SEP]", "▁a", "▁riv", "er", ".", "▁7"]
-    >>> starts = np.array([True, True, True, True, False, True, True])
-    >>> words = words_of_row([0, 2, 3, 4, 6, 5, 1], pieces, word_starts=starts)
-    >>> [word[1:4] for word in words]
-    [(1, 2, 1), (2, 4, 5)]
+    >>> shown = ["[CLS]", "▁a", "▁riv", "er", "▁7", ".", "[SEP]"]
+    >>> starts = np.array([True, True, True, False, True, True, True])
+    >>> [(word.span, word.characters) for word in words_of_row(shown, starts)]
+    [(Span(row=0, start=1, end=2), 1), (Span(row=0, start=2, end=4), 5)]
     """
-    shown = [pieces[token] for token in row]
-    text = "".join(shown)
-    ends = np.cumsum([len(piece) for piece in shown])
-    starts = [*np.flatnonzero(word_starts[np.asarray(row, np.int64)]), len(row)]
-    for start, end in itertools.pairwise(starts):
-        first, last = int(ends[start]) - len(shown[start]), int(ends[end - 1])
-        letters = text[first:last].removeprefix(SPACE)
-        if letters and all(map(is_letter, letters)):
-            around = text[max(0, last - len(letters) - CONTEXT) : last + CONTEXT]
-            yield Word(number, int(start), int(end), len(letters), hash_of(around))
+    spelled = [_letters(token) for token in shown]
+    text = "".join(spelled)
+    ends = [0, *itertools.accumulate(map(len, spelled))]
+    for start, end in word_bounds(starts):
+        first, last = ends[start], ends[end]
+        whole = "".join(shown[start:end]).removeprefix(SPACE)
+        if whole and whole == text[first:last]:
+            before, after = text[max(0, first - CONTEXT) : first], text[last:]
+            key = _hash(f"{before} {whole} {after[:CONTEXT]}")
+            yield Word(Span(number, start, end), len(whole), key)
+
+
+def word_bounds(starts: Bools) -> Iterator[tuple[int, int]]:
+    """Where each word of a row begins and ends, from where words start, `[S]`.
+
+    >>> list(word_bounds(np.array([True, False, True])))
+    [(0, 2), (2, 3)]
+    """
+    return itertools.pairwise([*np.flatnonzero(starts).tolist(), len(starts)])
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def _letters(token: str) -> str:
+    """The letters of a token, and the marks on them; a special token has none."""
+    if token in SPECIAL_TOKENS:
+        return ""
+    return "".join(filter(is_letter, token))
 
 
 def is_letter(character: str) -> bool:
@@ -112,6 +165,5 @@ def is_letter(character: str) -> bool:
     return unicodedata.category(character)[0] in "LM"
 
 
-def hash_of(text: str) -> int:
-    """A hash of eight bytes."""
+def _hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -2,12 +2,13 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
+from albert_tf.runs import last_evaluation
 from albert_tf.runs.confidence import with_interval
 from albert_tf.runs.metrics import Metrics, perplexity
 from albert_tf.runs.run_record import Run
@@ -93,9 +94,9 @@ def runs_section(runs: Sequence[Run]) -> Section:
     """One section for all runs, their curves in the same plots."""
     is_one = len(runs) == 1
     notes = [
-        f"{run.title}: {warning}" if not is_one else warning
+        sentence if is_one else f"{run.title}: {sentence}"
         for run in runs
-        if (warning := collapse_warning(_evaluations(run)))
+        for sentence in _sentences(run)
     ]
     return Section(
         title=runs[0].title if is_one else f"{len(runs)} runs",
@@ -107,6 +108,7 @@ def runs_section(runs: Sequence[Run]) -> Section:
         tables=(
             *(() if is_one else (_overview(runs),)),
             _held_out(runs),
+            *_against_counting(runs),
             _configuration(runs),
         ),
     )
@@ -116,6 +118,19 @@ def _evaluations(run: Run) -> list[Metrics]:
     """The held-out lines of a run; what a line does not say was not measured."""
     unknown = dict.fromkeys(("mlm_loss", "sentence_accuracy"))
     return [{**unknown, **line} for line in run.of_split(EVAL)]
+
+
+def _sentences(run: Run) -> Iterator[str]:
+    """What is said of a run in words."""
+    if warning := collapse_warning(_evaluations(run)):
+        yield warning
+    if run.evaluation:
+        yield (
+            f"albert evaluate, step {run.evaluation['step']:,}, "
+            f"{run.evaluation['examples']:,} held-out examples of the data set "
+            f"{run.evaluation['data_fingerprint'][:12]}: "
+            f"{' '.join(last_evaluation.sentences(run.evaluation))}"
+        )
 
 
 def curves(quantity: Quantity, runs: Sequence[Run]) -> Curves | None:
@@ -244,6 +259,38 @@ def _held_out(runs: Sequence[Run]) -> Table:
         ),
         rows=tuple(rows),
     )
+
+
+def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
+    """What `albert evaluate` has found of runs, and their minimal pairs."""
+    measured = [run for run in runs if run.evaluation]
+    rows: list[tuple[Cell, ...]] = []
+    scores: dict[str, dict[str, Cell]] = {}
+    for run in measured:
+        assert run.evaluation
+        table = last_evaluation.comparison(run.evaluation)
+        columns = table.columns[1:]
+        rows += [(run.title, *row) for row in table.rows]
+        pairs = last_evaluation.minimal_pairs(run.evaluation)
+        for paradigm, right, _ in pairs.rows if pairs else ():
+            scores.setdefault(str(paradigm), {})[run.title] = right
+    if rows:
+        yield Table(
+            title="Against counting",
+            columns=("run", "what predicts", *columns),
+            rows=tuple(rows),
+        )
+    if scores:
+        titles = [run.title for run in measured]
+        yield Table(
+            title="Minimal pairs right, by paradigm",
+            columns=("paradigm", *titles),
+            rows=tuple(
+                (paradigm, *(of_runs.get(title) for title in titles))
+                for paradigm, of_runs in scores.items()
+            ),
+            is_folded=True,
+        )
 
 
 def _figures(run: Run, line: Metrics, *, which: str) -> tuple[Cell, ...]:

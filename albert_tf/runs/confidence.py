@@ -19,7 +19,8 @@ def interval(share: float, count: int) -> tuple[float, float]:
     middle = (share + squared / (2 * count)) / (1 + squared / count)
     spread = share * (1 - share) / count + squared / (4 * count * count)
     half = _DEVIATIONS * math.sqrt(spread) / (1 + squared / count)
-    return middle - half, middle + half
+    # Rounding may lead out of the range of a share.
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def with_interval(share: float, count: int) -> str:

@@ -8,6 +8,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, TypeVar
 
+from albert_tf.runs.last_evaluation import read_evaluation
 from albert_tf.runs.metrics import Metrics, read_metrics
 from schemas.config import (
     ModelConfig,
@@ -49,6 +50,7 @@ class Run:
         config: How it is trained, resolved.
         model: Its architecture.
         data: The manifest of its data; None if it keeps none.
+        evaluation: The last one by `albert evaluate`; None if there was none.
     """
 
     title: str
@@ -57,6 +59,7 @@ class Run:
     config: ResolvedTrainConfig
     model: ModelConfig
     data: DatasetManifest | None
+    evaluation: Metrics | None
 
     def of_split(self, split: str) -> list[Metrics]:
         """The lines of a split."""
@@ -83,6 +86,7 @@ def read_run(run: Path, *, title: str) -> Run:
         config=recorded_training(run, settings).resolved(),
         model=run_config(run),
         data=recorded_manifest(run),
+        evaluation=read_evaluation(run),
     )
 
 

@@ -25,6 +25,7 @@ from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from schemas.layout import (
     DATA_MANIFEST,
+    EVALUATION,
     MANIFEST,
     METRICS,
     MODEL_CONFIG,
@@ -194,7 +195,7 @@ def remove_leftovers(run: Path) -> None:
         AlbertError: The directory is not writable.
     """
     try:
-        for name in (METRICS, MODEL_CONFIG, DATA_MANIFEST, SPM_MODEL):
+        for name in (METRICS, EVALUATION, MODEL_CONFIG, DATA_MANIFEST, SPM_MODEL):
             (run / name).unlink(missing_ok=True)
         for events in (run / TENSORBOARD).glob("events.out.tfevents.*"):
             events.unlink()

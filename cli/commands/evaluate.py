@@ -1,6 +1,7 @@
-"""`albert evaluate`: how good a run is on held-out text."""
+"""`albert evaluate`: how good a run is on held-out text, beside what counting gives."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -9,16 +10,23 @@ import click
 from cli.support.asked_model import (
     checkpoint_option,
     other_sentence_task,
+    read_vocabulary,
     untrained_positions,
 )
 from cli.support.console import Console, silent_stderr
 from cli.support.options import UserPath
-from schemas.config import Precision
+from pipeline.reading.inputs import expand
+from schemas.config import EVALUATED_WORDS, Precision
+from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
+from schemas.report import Table
 
 if TYPE_CHECKING:
+    from albert_tf.evaluation.minimal_pairs import MinimalPair
     from albert_tf.runs.checkpoints import Which
     from albert_tf.runs.metrics import Metrics
+
+_PAIRS_FLAG = "--minimal-pairs"
 
 
 @click.command(epilog="Example:  albert evaluate run --data data")
@@ -27,12 +35,34 @@ if TYPE_CHECKING:
     "--data",
     required=True,
     type=UserPath(path_type=Path),
-    help="Data set made with the same vocabulary; its held-out split is used.",
+    help="Data set made with the same vocabulary; its held-out split is used, and its "
+    "training split is counted.",
 )
 @click.option(
     "--eval-examples",
     type=click.IntRange(min=1),
     help="Maximum number of examples to evaluate on  [default: all]",
+)
+@click.option(
+    "--words",
+    default=EVALUATED_WORDS,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Maximum number of held-out words to measure bits per character on; 0 leaves "
+    "them out, and counting with them.",
+)
+@click.option(
+    _PAIRS_FLAG,
+    multiple=True,
+    metavar="PATH",
+    type=UserPath(readable=False),
+    help="Pairs of a grammatical and an ungrammatical sentence to tell apart: files of "
+    "BLiMP (.jsonl) or Zorro (.txt). Files, folders, globs; repeatable.",
+)
+@click.option(
+    "--pairs-per-paradigm",
+    type=click.IntRange(min=1),
+    help="Maximum number of pairs of each paradigm, the first ones  [default: all]",
 )
 @click.option(
     "--precision",
@@ -48,6 +78,9 @@ def evaluate(
     run: Path,
     data: Path,
     eval_examples: int | None,
+    words: int,
+    minimal_pairs: tuple[str, ...],
+    pairs_per_paradigm: int | None,
     precision: Precision | None,
     checkpoint: "Which",
     as_json: bool,
@@ -57,7 +90,12 @@ def evaluate(
     """Measure a run on held-out text.
 
     The masks of the held-out split of any data set are fixed, so that runs compare.
+    Bits per character compare runs of any vocabularies too: of held-out words, each
+    masked alone. Beside them stands what counting tokens and their neighbours gives,
+    which a model has to beat. The result is kept in the run, for albert report and the
+    model card of albert export.
     """
+    from albert_tf.runs.last_evaluation import write_evaluation
     from albert_tf.runs.run_record import run_config
 
     config, manifest = run_config(run), read_manifest(data)
@@ -65,29 +103,90 @@ def evaluate(
         for line in notes(run, config, manifest, data=data):
             Console(quiet=quiet).say(line)
     with silent_stderr():
-        from albert_tf.training.evaluation import evaluate as measure
+        from albert_tf.evaluation.run_evaluation import Scope
+        from albert_tf.evaluation.run_evaluation import evaluate as measure
 
+    scope = Scope(
+        examples=eval_examples,
+        words=words,
+        pairs=find_pairs(minimal_pairs, maximum=pairs_per_paradigm),
+        vocabulary=read_vocabulary(run),
+    )
     with Console(quiet=quiet) as console:
-        metrics = measure(
+        measured = measure(
             run,
             data=data,
-            eval_examples=eval_examples,
+            scope=scope,
             which=checkpoint,
             precision=precision,
             progress=console,
         )
-    click.echo(json.dumps(metrics) if as_json else table(metrics))
+        try:
+            write_evaluation(run, measured)
+        except AlbertError as error:
+            console.say(f"{error} The result is not kept.")
+    click.echo(json.dumps(measured) if as_json else text(measured))
 
 
-def table(metrics: "Metrics") -> str:
-    """Metrics for a person.
+def find_pairs(
+    patterns: tuple[str, ...], *, maximum: int | None
+) -> "list[MinimalPair]":
+    """The pairs in all files at some paths, `maximum` of each paradigm or all.
 
-    >>> print(table({"step": 7, "mlm_loss": 5.25, "sentence_loss": None}))
-    step             7
-    mlm_loss         5.2500
-    sentence_loss    none
+    Raises:
+        SettingError: There are no such files.
+        AlbertError: A file cannot be read or is of another form.
     """
-    from albert_tf.runs.metrics import metric_text
+    from albert_tf.evaluation.minimal_pairs import (
+        SUFFIXES,
+        first_of_paradigms,
+        read_minimal_pairs,
+    )
 
-    width = max(map(len, metrics)) + 4
-    return "\n".join(f"{n:{width}}{metric_text(n, v)}" for n, v in metrics.items())
+    pairs: list[MinimalPair] = []
+    for pattern in patterns:
+        paths = [Path(path) for path in expand(pattern, flag=_PAIRS_FLAG)]
+        files = [path for path in paths if path.suffix in SUFFIXES]
+        if not files:
+            raise SettingError(
+                f"{_PAIRS_FLAG}: {pattern} has no files that end with "
+                f"{' or '.join(SUFFIXES)}."
+            )
+        for path in files:
+            pairs += read_minimal_pairs(path)
+    return list(first_of_paradigms(pairs, maximum=maximum))
+
+
+def text(evaluation: "Metrics") -> str:
+    """An evaluation for a person."""
+    from albert_tf.runs.last_evaluation import comparison, minimal_pairs, sentences
+
+    parts = [
+        f"Step {evaluation['step']:,}, {evaluation['examples']:,} held-out examples, "
+        f"{evaluation['precision']}",
+        "\n".join(lines_of(comparison(evaluation))),
+        "\n".join(sentences(evaluation)),
+    ]
+    if pairs := minimal_pairs(evaluation):
+        parts.append("\n".join(lines_of(pairs)))
+    return "\n\n".join(part for part in parts if part)
+
+
+def lines_of(table: Table) -> Iterator[str]:
+    """A table in columns.
+
+    >>> rows = (("the model", "2.5"), ("counting", None))
+    >>> for line in lines_of(Table(title="", columns=("", "bits"), rows=rows)):
+    ...     print(line)
+               bits
+    the model  2.5
+    counting   -
+    """
+    rows = [
+        ["-" if cell is None else str(cell) for cell in row]
+        for row in (table.columns, *table.rows)
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()

@@ -118,6 +118,7 @@ PRETRAIN = Footprint(
         layout.MODEL_CONFIG,
         layout.DATA_MANIFEST,
         layout.METRICS,
+        layout.EVALUATION,
         layout.TENSORBOARD,
         layout.CHECKPOINTS,
         layout.CONFIG,
@@ -132,7 +133,12 @@ PRETRAIN = Footprint(
 # A vocabulary, and beside it the weights of a run where there are any.
 IMPORT = Footprint(
     "import",
-    writes=(*VOCAB.writes, layout.MODEL_CONFIG, layout.CHECKPOINTS),
+    writes=(
+        *VOCAB.writes,
+        layout.MODEL_CONFIG,
+        layout.CHECKPOINTS,
+        layout.EVALUATION,
+    ),
     progress=(layout.MANIFEST,),
     is_finished=has_vocabulary,
 )

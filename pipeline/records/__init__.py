@@ -12,6 +12,7 @@
                 is.
     reading     The records of a shard: each as it was written, or what is wrong with
                 it.
+    unmasked    The text of records as it was before masking, many records at a time.
 
 May import: `core`, `examples`. `albert_tf` may import this room.
 """

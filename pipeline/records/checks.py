@@ -62,6 +62,14 @@ def decode_example(record: bytes, layout: RecordLayout) -> dict[str, list[int]]:
     return {name: column.values.tolist() for name, column in batch.columns.items()}
 
 
+def decode_columns(records: list[bytes], layout: RecordLayout) -> dict[str, Column]:
+    """The features of records in which nothing is wrong, by name, without padding."""
+    batch = _decoded(records, layout)
+    if layout == "padded":
+        _remove_padding(batch)
+    return batch.columns
+
+
 @dataclasses.dataclass
 class _Batch:
     """R rows of which nothing wrong has been found yet, of N records.

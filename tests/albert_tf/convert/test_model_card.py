@@ -5,8 +5,10 @@ import dataclasses
 import pytest
 
 from albert_tf.convert.model_card import model_card
+from albert_tf.runs.last_evaluation import write_evaluation
 from schemas.config import ModelConfig
 from schemas.json_file import read_json, write_json
+from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, write_run
 from tests.manifests import edit_manifest
 
@@ -48,6 +50,24 @@ def test_what_was_measured_later_is_of_other_weights(trained):
     card = model_card(trained, SMALL_RUN, step=6)
     assert "Nothing was measured on held-out text." in card
     assert "nats" not in card
+
+
+def test_a_card_has_what_albert_evaluate_found_of_these_weights(trained):
+    write_evaluation(trained, evaluation(step=7))
+    lines = model_card(trained, SMALL_RUN, step=7).splitlines()
+    for line in (
+        "| what predicts | bits per character | masked-LM loss | masked tokens right |",
+        "| the model | 1.750 (1.700 to 1.800) | 5.5000 | 12.5% (11.5 to 13.6%) |",
+        "The model beats counting both neighbours by 0.250 bits per character (0.200 "
+        "to 0.300).",
+        "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
+    ):
+        assert line in lines
+
+
+def test_an_evaluation_of_other_weights_is_not_in_a_card(trained):
+    write_evaluation(trained, evaluation(step=6))
+    assert "bits per character" not in model_card(trained, SMALL_RUN, step=7)
 
 
 def test_a_bare_run_has_a_card_all_the_same(trained):

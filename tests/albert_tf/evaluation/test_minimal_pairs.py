@@ -1,9 +1,18 @@
 """Minimal pairs as BLiMP and Zorro are distributed."""
 
+import numpy as np
 import pytest
 
-from albert_tf.evaluation.minimal_pairs import MinimalPair, read_minimal_pairs
+from albert_tf.evaluation.minimal_pairs import (
+    MinimalPair,
+    encode_sentences,
+    first_of_paradigms,
+    read_minimal_pairs,
+    score_by_paradigm,
+    words_of_sentences,
+)
 from schemas.errors import AlbertError
+from schemas.special_tokens import CLS_ID, SEP_ID
 
 
 def test_json_lines_name_the_paradigm(tmp_path):
@@ -56,3 +65,31 @@ def test_other_files_are_refused_in_one_sentence(tmp_path, name, content, senten
     with pytest.raises(AlbertError) as refusal:
         read_minimal_pairs(path)
     assert str(refusal.value).removeprefix(f"{path}").lstrip(": ") == sentence
+
+
+PAIRS = [
+    MinimalPair("order", "the dog barks.", "dog the barks."),
+    MinimalPair("number", "dogs bark.", "dogs barks."),
+    MinimalPair("order", "a cat.", "cat a."),
+]
+
+
+def test_of_each_paradigm_the_first_pairs_are_taken():
+    assert list(first_of_paradigms(PAIRS, maximum=1)) == PAIRS[:2]
+    assert list(first_of_paradigms(PAIRS, maximum=None)) == PAIRS
+
+
+def test_every_word_of_a_sentence_is_predicted_and_punctuation_too(tokenizer):
+    rows = encode_sentences(PAIRS, tokenizer, longest=20)
+    assert len(rows) == 6
+    words = words_of_sentences(rows[:1], tokenizer)
+    spelled = [
+        "".join(map(tokenizer.piece, rows[0][word.start : word.end])) for word in words
+    ]
+    assert spelled == ["▁the", "▁dog", "▁barks", "."]
+    assert (rows[0][0], rows[0][-1]) == (CLS_ID, SEP_ID)
+
+
+def test_a_pair_is_right_where_the_grammatical_sentence_is_likelier():
+    losses = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 2.0])
+    assert score_by_paradigm(PAIRS, losses) == [("order", 1, 2), ("number", 0, 1)]

@@ -4,57 +4,110 @@ import numpy as np
 import pytest
 
 from albert_tf.evaluation.neighbour_counts import (
-    EXPONENT,
     SMOOTHING,
     UNKNOWN,
+    Asked,
     NeighbourCounts,
+    masked_tokens,
 )
+from pipeline.records.unmasked import Unmasked
+from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
 
-ROWS = [np.array([2, 5, 6, 7, 3]), np.array([2, 5, 6, 6, 3]), np.array([2, 7, 6, 7, 3])]
-COUNTS = NeighbourCounts(ROWS, vocab_size=8)
 
-# How often tokens 0 to 7 occur, each with half a sighting more.
-SHARE = np.array([0.5, 0.5, 3.5, 3.5, 0.5, 2.5, 4.5, 3.5]) / 19
+def text_of(*rows):
+    """Rows of which nothing is masked."""
+    ids = np.concatenate([np.array(row) for row in rows])
+    offsets = np.cumsum([0, *map(len, rows)])
+    return Unmasked(ids, ids, np.zeros(len(ids), bool), offsets)
+
+
+TEXTS = [
+    text_of([CLS_ID, 5, 6, 7, SEP_ID], [CLS_ID, 5, 6, 6, SEP_ID]),
+    text_of([CLS_ID, 7, 6, 7, SEP_ID]),
+]
+COUNTS = NeighbourCounts(TEXTS, vocab_size=8)
+
+# How often the tokens 5 to 7 occur, each with half a sighting more.
+SHARE = np.array([2.5, 4.5, 3.5]) / 10.5
 
 
 def smoothed(counts):
+    """The share of each of the tokens 5 to 7 in some sightings."""
     values = np.array(counts) + SMOOTHING * SHARE
     return values / values.sum()
 
 
 # What stands after 6, and what stands before 7.
-AFTER_6 = smoothed([0, 0, 0, 1, 0, 0, 1, 2])
-BEFORE_7 = smoothed([0, 0, 1, 0, 0, 0, 2, 0])
+AFTER_6 = smoothed([0, 1, 2])
+BEFORE_7 = smoothed([0, 2, 0])
+
+
+def shares(left, right):
+    """The probability of the tokens 5 to 7 between two neighbours."""
+    weights = COUNTS.weights(left, right)
+    assert weights[:5].sum() == 0  # Special tokens are not predicted.
+    return weights[5:] / weights.sum()
+
+
+def test_it_is_told_how_much_was_counted():
+    assert (COUNTS.rows, COUNTS.tokens) == (3, 15)
 
 
 def test_without_neighbours_a_token_is_as_likely_as_it_is_frequent():
-    np.testing.assert_allclose(COUNTS.shares(UNKNOWN, UNKNOWN), SHARE)
-    np.testing.assert_allclose(
-        COUNTS.unigram_losses(np.array([6, 0])), -np.log(SHARE[[6, 0]])
-    )
+    np.testing.assert_allclose(shares(UNKNOWN, UNKNOWN), SHARE)
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "shares"),
+    ("left", "right", "expected"),
     [(6, UNKNOWN, AFTER_6), (UNKNOWN, 7, BEFORE_7)],
 )
-def test_one_neighbour_is_smoothed_towards_the_frequencies(left, right, shares):
-    np.testing.assert_allclose(COUNTS.shares(left, right), shares)
+def test_one_neighbour_is_smoothed_towards_the_frequencies(left, right, expected):
+    np.testing.assert_allclose(shares(left, right), expected)
 
 
-def test_two_neighbours_are_multiplied_and_damped():
-    product = (AFTER_6 * BEFORE_7) ** EXPONENT
-    np.testing.assert_allclose(COUNTS.shares(6, 7), product / product.sum())
+def test_two_neighbours_are_independent_given_the_token_between_them():
+    product = AFTER_6 * BEFORE_7 / SHARE
+    np.testing.assert_allclose(shares(6, 7), product / product.sum())
 
 
-def test_the_loss_is_minus_the_log_of_the_share_of_the_label():
-    losses = COUNTS.losses(
-        np.array([6, 7]), left=np.array([6, 6]), right=np.array([7, UNKNOWN])
-    )
-    product = (AFTER_6 * BEFORE_7) ** EXPONENT
-    expected = [-np.log(product[6] / product.sum()), -np.log(AFTER_6[7])]
-    np.testing.assert_allclose(losses, expected)
+def test_the_end_of_a_row_is_no_neighbour_of_the_beginning_of_the_next():
+    np.testing.assert_allclose(shares(SEP_ID, UNKNOWN), SHARE)
 
 
-def test_what_was_never_seen_beside_anything_is_as_likely_as_it_is_frequent():
-    np.testing.assert_allclose(COUNTS.shares(0, UNKNOWN), SHARE)
+def test_special_tokens_are_neighbours_too():
+    np.testing.assert_allclose(shares(CLS_ID, UNKNOWN), smoothed([2, 0, 1]))
+
+
+def test_the_loss_is_minus_the_log_of_the_share_and_a_hit_the_likeliest_token():
+    asked = Asked(np.array([6, 7, 5]), np.array([6, 6, CLS_ID]), np.array([7, -1, -1]))
+    losses, hits = COUNTS.from_neighbours(asked)
+    product = AFTER_6 * BEFORE_7 / SHARE
+    expected = [product[1] / product.sum(), AFTER_6[2], smoothed([2, 0, 1])[0]]
+    np.testing.assert_allclose(losses, -np.log(expected))
+    assert hits.tolist() == [True, False, False]
+
+
+def test_frequencies_always_guess_the_most_frequent_token():
+    asked = Asked(np.array([6, 7]), np.array([5, 6]), np.array([6, 6]))
+    losses, hits = COUNTS.from_frequencies(asked)
+    np.testing.assert_allclose(losses, -np.log(SHARE[[1, 2]]))
+    assert hits.tolist() == [True, False]
+
+
+def test_what_was_never_counted_is_still_possible():
+    nothing = NeighbourCounts([], vocab_size=8)
+    weights = nothing.weights(5, 6)
+    np.testing.assert_allclose(weights[5:] / weights.sum(), np.full(3, 1 / 3))
+
+
+def test_beside_a_masked_token_counting_sees_what_a_model_sees():
+    #         [CLS]  5 masked  6 masked  7      8 masked, kept  9      [SEP]
+    ids = np.array([CLS_ID, 5, 6, 7, 8, 9, SEP_ID])
+    shown = np.array([CLS_ID, MASK_ID, MASK_ID, 7, 8, 9, SEP_ID])
+    is_masked = np.array([False, True, True, False, True, False, False])
+    asked = masked_tokens(Unmasked(ids, shown, is_masked, np.array([0, 7])))
+    assert [column.tolist() for column in asked] == [
+        [5, 6, 8],
+        [CLS_ID, UNKNOWN, 7],
+        [UNKNOWN, 7, 9],
+    ]

@@ -3,27 +3,20 @@
 import numpy as np
 import pytest
 
-from albert_tf.evaluation.bits_per_character import (
-    bits_per_character,
-    counting_losses,
-    model_losses,
-    unmasked_rows,
-)
-from albert_tf.evaluation.neighbour_counts import NeighbourCounts
 from albert_tf.evaluation.word_scores import (
-    WIDTH,
-    Question,
+    BATCH_TOKENS,
+    WordScorer,
     batches_by_length,
     questions_about,
-    token_losses,
+    width_of,
 )
-from albert_tf.evaluation.words import Word
+from albert_tf.evaluation.words import Span
 from albert_tf.inference.predictions import mask_probabilities
 from albert_tf.model.pretrainer import AlbertPretrainer
-from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
+from schemas.special_tokens import CLS_ID, MASK_ID, PAD_ID, SEP_ID
 from tests.huggingface_albert import SMALL, lively_weights
 
-ROW = [CLS_ID, 10, 11, 12, SEP_ID, 13, 14, SEP_ID]
+ROW = np.array([CLS_ID, 10, 11, 12, SEP_ID, 13, 14, SEP_ID])
 
 
 @pytest.fixture(scope="module")
@@ -35,79 +28,90 @@ def model():
     return model
 
 
+def questions_of(rows, words):
+    """The tokens that a model sees for each question, its place and its label."""
+    found = []
+    for _, batch in batches_by_length(questions_about(rows, words), longest=16):
+        for number, length in enumerate(batch["input_mask"].sum(axis=1)):
+            if length > 1:
+                found.append(
+                    (
+                        batch["input_ids"][number, :length].tolist(),
+                        int(batch["masked_lm_positions"][number, 0]),
+                        int(batch["masked_lm_ids"][number, 0]),
+                    )
+                )
+    return found
+
+
 def test_a_word_is_predicted_from_left_to_right():
-    assert list(questions_about(ROW, [(1, 3), (5, 6)])) == [
-        Question([CLS_ID, MASK_ID, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 1, 10),
-        Question([CLS_ID, 10, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 2, 11),
-        Question([CLS_ID, 10, 11, 12, SEP_ID, MASK_ID, 14, SEP_ID], 5, 13),
+    assert questions_of([ROW], [Span(0, 1, 3), Span(0, 5, 6)]) == [
+        ([CLS_ID, MASK_ID, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 1, 10),
+        ([CLS_ID, 10, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 2, 11),
+        ([CLS_ID, 10, 11, 12, SEP_ID, MASK_ID, 14, SEP_ID], 5, 13),
     ]
 
 
-def test_the_loss_of_a_token_is_that_of_the_model_at_its_mask(model):
-    questions = list(questions_about(ROW, [(2, 3)]))
-    (expected,) = mask_probabilities(model, questions[0].tokens)
-    np.testing.assert_allclose(
-        token_losses(model, questions), [-np.log(expected[11])], rtol=1e-5
+def test_segments_and_padding_are_those_of_training():
+    ((_, batch),) = batches_by_length(
+        questions_about([ROW], [Span(0, 1, 2)]), longest=16
     )
+    assert batch["input_ids"][0, 8:].tolist() == [PAD_ID] * 8
+    assert batch["input_mask"][0].tolist() == [1] * 8 + [0] * 8
+    assert batch["segment_ids"][0].tolist() == [0] * 5 + [1] * 3 + [0] * 8
 
 
-def test_what_else_is_in_the_batch_makes_no_difference(model):
-    questions = list(questions_about(ROW, [(1, 4)]))
-    longer = list(questions_about([CLS_ID, *range(10, 20), SEP_ID], [(1, 11)]))
-    alone = token_losses(model, questions)
-    together = token_losses(model, [*longer, *questions])[-3:]
-    np.testing.assert_allclose(together, alone, rtol=1e-5)
+def expected_loss(model, tokens, label):
+    (probabilities,) = mask_probabilities(model, tokens)
+    return -np.log(probabilities[label])
 
 
-def test_questions_of_a_length_share_one_shape_whatever_their_number():
-    questions = list(questions_about([CLS_ID, *range(10, 20), SEP_ID], [(1, 11)]))
-    longer = list(questions_about([CLS_ID, *[9] * WIDTH, SEP_ID], [(1, 2)]))
+def test_the_loss_of_a_word_is_that_of_its_tokens_each_given_those_before(model):
+    first = [CLS_ID, MASK_ID, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID]
+    (probabilities, _) = mask_probabilities(model, first)
+    second = [CLS_ID, 10, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID]
+    single = [CLS_ID, 10, 11, 12, SEP_ID, MASK_ID, 14, SEP_ID]
+    expected = [
+        -np.log(probabilities[10]) + expected_loss(model, second, 11),
+        expected_loss(model, single, 13),
+    ]
+    words = [Span(0, 1, 3), Span(0, 5, 6)]
+    losses = WordScorer(model).losses([ROW], words)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+def test_a_model_that_knows_nothing_finds_all_tokens_equally_likely():
+    model = AlbertPretrainer(SMALL)  # All its weights are zero.
+    words = [Span(0, 1, 3), Span(0, 5, 6)]
+    losses = WordScorer(model).losses([ROW], words)
+    np.testing.assert_allclose(losses, np.log(SMALL.vocab_size) * np.array([2, 1]))
+
+
+def test_what_else_is_asked_makes_no_difference(model):
+    longer = np.array([CLS_ID, *range(10, 20), SEP_ID])
+    words = [Span(0, 1, 4), Span(1, 1, 11)]
+    scorer, told = WordScorer(model), []
+    together = scorer.losses([ROW, longer], words, on_batch=told.append)
+    np.testing.assert_allclose(together[:1], scorer.losses([ROW], words[:1]), rtol=1e-5)
+    assert sum(told) == 13
+
+
+def test_questions_are_sorted_by_length_and_padded_to_few_widths():
+    rows = [np.arange(20) + 5, np.arange(10) + 5]
+    words = [Span(0, 1, 2), *[Span(1, 1, 2)] * 200, Span(0, 2, 3)]
     shapes = [
-        (rows.tolist(), batch["input_ids"].shape)
-        for rows, batch in batches_by_length([*longer, *questions], longest=100)
+        (len(some), batch["input_ids"].shape)
+        for some, batch in batches_by_length(questions_about(rows, words), longest=40)
     ]
-    assert shapes == [(list(range(1, 11)), (128, 64)), ([0], (81, 100))]
+    assert shapes == [(128, (128, 24)), (74, (192, 16))]
 
 
-def test_the_losses_of_a_word_are_those_of_its_tokens_added_up(model):
-    rows = [np.array(ROW)]
-    words = [Word(0, 1, 3, 5, 0), Word(0, 5, 6, 2, 0)]
-    tokens = token_losses(model, list(questions_about(ROW, [(1, 3), (5, 6)])))
-    np.testing.assert_allclose(
-        model_losses(model, rows, words), [tokens[0] + tokens[1], tokens[2]]
-    )
+def test_no_width_is_greater_than_the_positions_of_a_model():
+    assert [width_of(n, longest=40) for n in (1, 16, 17, 32, 33, 40)] == [
+        *(16, 16, 24, 32, 40, 40)
+    ]
 
 
-def test_counting_knows_what_follows_a_word_only_at_its_last_token():
-    rows = [np.array(ROW)]
-    counts = NeighbourCounts([np.array(ROW)] * 3, vocab_size=20)
-    unigram, neighbours = counting_losses(counts, rows, [Word(0, 1, 3, 5, 0)])
-    expected = counts.losses(
-        np.array([10, 11]), left=np.array([CLS_ID, 10]), right=np.array([-1, 12])
-    )
-    np.testing.assert_allclose(neighbours, [expected.sum()])
-    np.testing.assert_allclose(
-        unigram, [counts.unigram_losses(np.array([10, 11])).sum()]
-    )
-
-
-def test_masked_tokens_are_put_back_and_padding_is_cut_off():
-    batch = {
-        "input_ids": np.array([[2, MASK_ID, 9, 3, 0], [0] * 5], np.int32),
-        "input_mask": np.array([[1, 1, 1, 1, 0], [0] * 5], np.int32),
-        "masked_lm_positions": np.array([[1, 0], [0, 0]], np.int32),
-        "masked_lm_ids": np.array([[8, 0], [0, 0]], np.int32),
-        "masked_lm_weights": np.array([[1.0, 0.0], [0.0, 0.0]], np.float32),
-    }
-    assert [row.tolist() for row in unmasked_rows([batch])] == [[2, 8, 9, 3]]
-
-
-def test_the_interval_is_that_of_many_draws_of_the_words():
-    rng = np.random.default_rng(0)
-    characters = rng.integers(1, 10, (2000, 400)).astype(float)
-    losses = rng.exponential(2.0, characters.shape) * characters
-    values = (losses.sum(axis=1) / np.log(2)) / characters.sum(axis=1)
-    found = bits_per_character(losses[0], characters[0])
-    spread = 1.96 * values.std()
-    assert found.high - found.value == pytest.approx(spread, rel=0.15)
-    assert found.value - found.low == pytest.approx(spread, rel=0.15)
+def test_the_layers_see_one_shape_whatever_the_width():
+    widths = {width_of(length, longest=512) for length in range(1, 513)}
+    assert {BATCH_TOKENS % width for width in widths} == {0}

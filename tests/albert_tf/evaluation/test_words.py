@@ -4,32 +4,61 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.evaluation.words import SHARE, sample_words, words_of_row
+from albert_tf.evaluation.words import (
+    SHARE,
+    TEXT_LETTERS,
+    Span,
+    first_rows,
+    sample_words,
+    words_of_row,
+)
 
 PIECES = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "▁the", "▁old", "er", "-", "▁"]
-STARTS = np.array([piece not in ("er",) for piece in PIECES])
 
 
-def found(row, pieces=PIECES, starts=STARTS):
+class Pieces:
+    """A vocabulary of these pieces, of which some start a word."""
+
+    def __init__(self, pieces, *, inside=()):
+        self._pieces = pieces
+        self.word_starts = np.array([piece not in inside for piece in pieces])
+
+    def piece(self, piece_id):
+        return self._pieces[piece_id]
+
+
+VOCABULARY = Pieces(PIECES, inside=("er",))
+
+
+def found(row):
     """The text of each word found in a row."""
-    return [
-        "".join(pieces[token] for token in row[word.start : word.end])
-        for word in words_of_row(row, pieces, word_starts=starts)
-    ]
+    shown = [PIECES[token] for token in row]
+    words = words_of_row(shown, VOCABULARY.word_starts[row])
+    return ["".join(shown[word.span.start : word.span.end]) for word in words]
 
 
 def test_a_word_has_all_its_tokens_and_nothing_but_letters():
     assert found([2, 5, 6, 7, 8, 9, 1, 3]) == ["▁the", "▁older"]
 
 
-def test_the_rest_of_a_word_that_the_example_cuts_off_is_not_a_word():
+def test_the_rest_of_a_word_that_the_row_cuts_off_is_not_a_word():
     assert found([2, 7, 5, 3]) == ["▁the"]
+
+
+def test_what_tells_words_apart_are_the_letters_around_them():
+    alone, between = (
+        list(words_of_row(shown, np.ones(len(shown), bool)))[-1]
+        for shown in (["[CLS]", "▁a"], ["[CLS]", "▁the", "▁a"])
+    )
+    dotted = words_of_row(["▁the", ".", "▁a", "."], np.ones(4, bool))
+    assert alone.key != between.key == list(dotted)[-1].key
 
 
 letters = st.sampled_from("abcde")
 texts = st.lists(st.text(letters, min_size=1, max_size=6), min_size=1, max_size=40)
 
-LETTERS = ["[CLS]", "[SEP]", *(f"▁{c}" for c in "abcde"), *"abcde"]
+SPECIAL = ["[CLS]", "[SEP]"]
+LETTERS = [*SPECIAL, *(f"▁{c}" for c in "abcde"), *"abcde"]
 PAIRS = [
     *LETTERS,
     *(f"▁{c}{d}" for c in "abcde" for d in "abcde"),
@@ -47,15 +76,14 @@ def encoded(words, pieces):
             piece = next(left[:n] for n in (3, 2, 1) if left[:n] in ids)
             row.append(ids[piece])
             left = left[len(piece) :]
-    return [*row, ids["[SEP]"]]
+    return np.array([*row, ids["[SEP]"]])
 
 
 def sampled(words, pieces):
     """Hash and length of each word sampled from a text."""
-    starts = np.array([piece[0] in "▁[" for piece in pieces])
-    sample = sample_words(
-        [encoded(words, pieces)], pieces, word_starts=starts, maximum=100
-    )
+    inside = [piece for piece in pieces if piece[0] not in "▁["]
+    vocabulary = Pieces(pieces, inside=inside)
+    sample = sample_words([encoded(words, pieces)], vocabulary, maximum=100)
     return [(word.key, word.characters) for word in sample]
 
 
@@ -66,18 +94,28 @@ def test_two_vocabularies_are_asked_about_the_same_words(words):
 
 def test_about_the_share_of_all_words_is_sampled():
     words = [f"{chr(97 + n // 26 % 26)}{chr(97 + n % 26)}" for n in range(676)]
-    pieces = ["[CLS]", "[SEP]", *(f"▁{word}" for word in words)]
-    row = [0, *range(2, len(pieces)), 1]
-    sample = sample_words(
-        [row], pieces, word_starts=np.ones(len(pieces), bool), maximum=1000
-    )
+    pieces = [*SPECIAL, *(f"▁{word}" for word in words)]
+    row = np.array([0, *range(2, len(pieces)), 1])
+    sample = sample_words([row], Pieces(pieces), maximum=1000)
     assert abs(len(sample) / 676 - SHARE) < 0.04
 
 
-def test_a_smaller_sample_is_part_of_a_larger_one():
-    rows = [[2, 5, 6, 5, 6, 7, 5, 5, 6, 6, 5, 3]] * 30
-    large, small = (
-        sample_words(rows, PIECES, word_starts=STARTS, maximum=n) for n in (30, 10)
-    )
+def test_a_smaller_sample_is_part_of_a_larger_one_in_the_order_of_the_text():
+    rows = [np.array([2, 5, 6, 5, 6, 7, 5, 5, 6, 6, 5, 3])] * 30
+    large, small = (sample_words(rows, VOCABULARY, maximum=n) for n in (30, 10))
     assert len(small) == min(10, len(large))
     assert set(small) <= set(large)
+    assert small == sorted(small, key=lambda word: word.span)
+
+
+def test_words_are_drawn_from_so_many_letters_of_text():
+    row = np.array([2, 5, 6, 7, 9, 1, 3])  # Eight letters: the, old, er.
+    rows = [row] * (TEXT_LETTERS // 8 + 10)
+    assert len(list(first_rows(rows, VOCABULARY))) == TEXT_LETTERS // 8
+
+
+def test_where_a_word_stands_is_told_by_row_and_tokens():
+    row = np.array([2, 5, 6, 7, 3])
+    shown = [PIECES[token] for token in row]
+    words = words_of_row(shown, VOCABULARY.word_starts[row], number=4)
+    assert [word.span for word in words] == [Span(4, 1, 2), Span(4, 2, 4)]

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.reporting.run_report import runs_section, thin
+from albert_tf.runs.last_evaluation import write_evaluation
 from albert_tf.runs.run_record import read_run
 from schemas.json_file import read_json, write_json
 from schemas.layout import CONFIG
 from schemas.report import Curve
+from tests.evaluations import evaluation
 from tests.run_folder import eval_line, manifest_of, train_line, write_run
 
 
@@ -67,6 +69,40 @@ def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_pat
         ("run", "last", 2, 3.0, math.exp(3.0), "25.0%", 0.5, "50.0% (40.4 to 59.6%)"),
         ("run", "best", 1, 2.0, math.exp(2.0), "50.0%", 0.5, "50.0% (40.4 to 59.6%)"),
     )
+
+
+def test_what_albert_evaluate_found_is_shown(tmp_path):
+    folder = write_run(tmp_path / "run")
+    write_evaluation(folder, evaluation())
+    found = section(folder)
+    tables = {table.title: table for table in found.tables}
+    assert tables["Against counting"].rows[0] == (
+        *("run", "the model", "1.750 (1.700 to 1.800)", "5.5000"),
+        "12.5% (11.5 to 13.6%)",
+    )
+    assert tables["Minimal pairs right, by paradigm"].rows == (
+        ("agreement", "60.0% (31.3 to 83.2%)"),
+        ("order", "80.0% (49.0 to 94.3%)"),
+    )
+    (note,) = found.notes
+    assert note.startswith(
+        "albert evaluate, step 7, 300 held-out examples of the data set abababababab: "
+        "The model beats counting both neighbours by 0.250 bits per character"
+    )
+
+
+def test_of_several_runs_those_that_were_evaluated_are_compared(tmp_path):
+    folders = [write_run(tmp_path / name) for name in ("one", "two", "three")]
+    write_evaluation(folders[0], evaluation(pairs=False))
+    write_evaluation(folders[2], evaluation())
+    found = section(*folders)
+    tables = {table.title: table for table in found.tables}
+    rows = tables["Against counting"].rows
+    assert [row[0] for row in rows] == ["one"] * 3 + ["three"] * 3
+    pairs = tables["Minimal pairs right, by paradigm"]
+    assert pairs.columns == ("paradigm", "one", "three")
+    assert pairs.rows[0] == ("agreement", None, "60.0% (31.3 to 83.2%)")
+    assert [note.split(":")[0] for note in found.notes] == ["one", "three"]
 
 
 def test_a_run_without_held_out_text_says_so(tmp_path):

@@ -6,12 +6,15 @@ import shutil
 
 import pytest
 
-from albert_tf.training import evaluation
-from cli.commands.evaluate import table
+from albert_tf.evaluation import run_evaluation
+from albert_tf.evaluation.minimal_pairs import MinimalPair
+from cli.commands.evaluate import text
+from schemas.layout import EVALUATION
 from tests.commands import attempt, make_data, run
+from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, write_run
 
-METRICS = {"step": 7, "examples": 3, "mlm_loss": 5.5, "sentence_accuracy": None}
+METRICS = evaluation()
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def measured(monkeypatch):
         asked.append(arguments)
         return METRICS
 
-    monkeypatch.setattr(evaluation, "evaluate", evaluate)
+    monkeypatch.setattr(run_evaluation, "evaluate", evaluate)
     return asked
 
 
@@ -77,11 +80,110 @@ def test_the_best_checkpoint_can_be_measured(small, tmp_path, measured):
     assert [arguments["which"] for arguments in measured] == ["best"]
 
 
-def test_a_person_reads_counts_losses_and_shares():
-    metrics = {"step": 1200, "mlm_loss": 5.25, "mlm_accuracy": 0.125}
-    assert table(metrics).split() == [
-        *("step", "1,200", "mlm_loss", "5.2500", "mlm_accuracy", "12.50%")
+def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
+    assert text(METRICS).splitlines() == [
+        "Step 7, 300 held-out examples, float32",
+        "",
+        "what predicts             bits per character      masked-LM loss  masked "
+        "tokens right",
+        "the model                 1.750 (1.700 to 1.800)  5.5000          12.5% (11.5 "
+        "to 13.6%)",
+        "counting both neighbours  2.000 (1.950 to 2.050)  5.7500          15.0% (13.9 "
+        "to 16.1%)",
+        "counting tokens           2.750 (2.700 to 2.800)  6.8000          4.0% (3.4 "
+        "to 4.7%)",
+        "",
+        "The model beats counting both neighbours by 0.250 bits per character (0.200 "
+        "to 0.300).",
+        "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
+        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.6931.",
+        "Bits per character are those of 2,000 held-out words (10,000 characters), "
+        "each masked alone.",
+        "Counted were 120,000 tokens in 1,200 examples of the training split.",
+        "",
+        "paradigm   right                  of pairs",
+        "agreement  60.0% (31.3 to 83.2%)  10",
+        "order      80.0% (49.0 to 94.3%)  10",
     ]
+
+
+def test_the_result_is_kept_in_the_run(small, tmp_path, measured):
+    write_run(tmp_path / "run", SMALL_RUN, small)
+    said(tmp_path / "run", small / "data")
+    assert json.loads((tmp_path / "run" / EVALUATION).read_text()) == METRICS
+
+
+def test_a_result_that_cannot_be_kept_is_shown_all_the_same(small, tmp_path, measured):
+    write_run(tmp_path / "run", SMALL_RUN, small)
+    (tmp_path / "run" / EVALUATION).mkdir()
+    (line,) = said(tmp_path / "run", small / "data")
+    assert line.startswith(f"{tmp_path}/run/{EVALUATION} cannot be written: ")
+    assert line.endswith(" The result is not kept.")
+
+
+PAIR = '{"sentence_good": "A %d.", "sentence_bad": "B %d.", "UID": "%s"}\n'
+
+
+def write_pairs(folder):
+    """Two files of pairs, and one that is none."""
+    folder.mkdir()
+    lines = [PAIR % (n, n, "order") for n in range(3)]
+    (folder / "order.jsonl").write_text("".join(lines))
+    (folder / "case.txt").write_text("him ran .\nhe ran .\n")
+    (folder / "README.md").write_text("Pairs.")
+    return folder
+
+
+ORDER = [MinimalPair("order", f"A {n}.", f"B {n}.") for n in range(3)]
+CASE = MinimalPair("case", "he ran .", "him ran .")
+
+
+@pytest.mark.parametrize(
+    ("names", "flags", "expected"),
+    [
+        ([""], [], [CASE, *ORDER]),
+        (["*.jsonl", "case.txt"], [], [*ORDER, CASE]),
+        ([""], ["--pairs-per-paradigm", 2], [CASE, *ORDER[:2]]),
+    ],
+)
+def test_pairs_are_taken_from_files_folders_and_globs(
+    small, tmp_path, measured, names, flags, expected
+):
+    write_run(tmp_path / "run", SMALL_RUN, small)
+    folder = write_pairs(tmp_path / "pairs")
+    paths = [part for name in names for part in ("--minimal-pairs", folder / name)]
+    said(tmp_path / "run", small / "data", *paths, *flags)
+    assert measured[0]["scope"].pairs == expected
+
+
+def test_a_folder_without_pairs_is_refused(small, tmp_path, measured):
+    write_run(tmp_path / "run", SMALL_RUN, small)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "pairs.csv").write_text("")
+    code, line = attempt(
+        *("evaluate", tmp_path / "run", "--data", small / "data"),
+        *("--minimal-pairs", tmp_path / "other"),
+    )
+    assert (code, line.strip().splitlines()[-1]) == (
+        2,
+        f"Error: --minimal-pairs: {tmp_path}/other has no files that end with .jsonl "
+        "or .txt.",
+    )
+
+
+def test_a_run_is_measured_from_end_to_end(small, tmp_path):
+    write_run(tmp_path / "run", SMALL_RUN, small)
+    folder = write_pairs(tmp_path / "pairs")
+    lines = run(
+        *("evaluate", tmp_path / "run", "--data", small / "data", "--quiet"),
+        *("--words", 50, "--minimal-pairs", folder, "--json"),
+    )
+    found = json.loads(lines)
+    assert found["bits_per_character"]["words"] == 50
+    assert found["minimal_pairs"]["pairs"] == 4
+    # Random weights are worse than any counting.
+    assert found["bits_per_character"]["model_minus_neighbours"]["low"] > 0
+    assert json.loads((tmp_path / "run" / EVALUATION).read_text()) == found
 
 
 def test_an_export_says_what_its_run_was_trained_on(small, tmp_path):

@@ -1,0 +1,314 @@
+"""All that is measured of a run on a data set, beside what counting gives there."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from albert_tf.data.data_check import (
+    check_model_fits,
+    check_same_vocabulary,
+    vocabulary_of,
+)
+from albert_tf.data.input_pipeline import Records
+from albert_tf.evaluation.bits_per_character import bits_per_character, known_beside
+from albert_tf.evaluation.minimal_pairs import (
+    MinimalPair,
+    encode_sentences,
+    score_by_paradigm,
+    sentence_losses,
+    words_of_sentences,
+)
+from albert_tf.evaluation.neighbour_counts import (
+    Asked,
+    Guesses,
+    NeighbourCounts,
+    masked_tokens,
+)
+from albert_tf.evaluation.word_scores import WordScorer, questions_about, sum_by_word
+from albert_tf.evaluation.words import Row, Vocabulary, first_rows, sample_words
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.run_weights import read_run_weights
+from albert_tf.runs.checkpoints import Which, assign_arrays
+from albert_tf.runs.confidence import interval
+from albert_tf.runs.metrics import Metrics, Sums, means, perplexity
+from albert_tf.runs.run_record import run_config
+from albert_tf.training.evaluation import HeldOut, held_out_examples
+from albert_tf.training.progress import QUIET, Progress
+from pipeline.records.unmasked import Unmasked, read_unmasked
+from schemas.config import EVALUATED_WORDS, Precision
+from schemas.json_file import read_json
+from schemas.layout import CONFIG, EVAL, TRAIN
+from schemas.manifest import DatasetManifest, read_manifest
+
+# Tokens of the training split that are counted: 115,000 examples of 128.
+COUNTED_TOKENS = 12_000_000
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scope:
+    """How much is measured.
+
+    Attributes:
+        examples: The maximum number of held-out examples; None for all.
+        words: The maximum number of held-out words; 0 for none, and no counting.
+        pairs: Sentences to compare.
+        vocabulary: The run's; without it there are neither words nor sentences.
+    """
+
+    examples: int | None = None
+    words: int = EVALUATED_WORDS
+    pairs: Sequence[MinimalPair] = ()
+    vocabulary: Vocabulary | None = None
+
+
+def evaluate(
+    run: Path,
+    *,
+    data: Path,
+    scope: Scope = Scope(),
+    which: Which = "latest",
+    precision: Precision | None = None,
+    progress: Progress = QUIET,
+) -> Metrics:
+    """Measure a checkpoint of a run on the eval split of a data set.
+
+    Args:
+        run: A run directory.
+        data: Any data set made with the same vocabulary, whatever its sentence task.
+        scope: How much.
+        which: The newest checkpoint, or the one with the least held-out loss.
+        precision: Of the computation; None for that of the run's own evaluations.
+        progress: Shows how far it is.
+
+    Returns:
+        What `runs.last_evaluation` describes.
+
+    Raises:
+        AlbertError: The run or the eval split is absent, or they do not fit.
+    """
+    manifest = read_manifest(data)
+    config = run_config(run)
+    check_model_fits(config, manifest, data=data)
+    check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
+    examples = held_out_examples(manifest, data=data, maximum=scope.examples)
+    config, weights, step = read_run_weights(run, which=which, say=progress.say)
+    precision = precision or training_precision(run)
+    model = AlbertPretrainer(config, precision=precision)
+    assign_arrays(model.weights_by_path, weights)
+    records = Records(data, manifest)
+    measured: Metrics = {
+        "step": step,
+        "data_fingerprint": manifest.fingerprint,
+        "precision": precision,
+        "examples": examples,
+        **held_out_losses(model, records, examples=examples, progress=progress),
+    }
+    if scope.vocabulary is None:
+        return measured
+    yardstick = Yardstick(model, scope.vocabulary, progress)
+    if scope.words:
+        measured |= yardstick.against_counting(
+            records, examples=examples, words=scope.words
+        )
+    if scope.pairs:
+        measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs)
+    return measured
+
+
+def training_precision(run: Path) -> Precision:
+    """The precision that a run trains and evaluates in; float32 for an import.
+
+    Raises:
+        AlbertError: The record of its settings cannot be read.
+    """
+    path = run / CONFIG
+    settings = read_json(path) if path.exists() else {}
+    return "bfloat16" if settings.get("precision") == "bfloat16" else "float32"
+
+
+def held_out_losses(
+    model: AlbertPretrainer, records: Records, *, examples: int, progress: Progress
+) -> Metrics:
+    """Means over the first held-out examples, and the counts they are means over."""
+    progress.start("evaluating", total=examples)
+    held_out = HeldOut(model, records, examples=examples)
+    sums = held_out.sums(on_batch=progress.advance)
+    assert sums is not None, "only a stop request makes it so"
+    return _report(sums)
+
+
+def _report(sums: Sums) -> Metrics:
+    """Means and the perplexity, with the counts that their intervals follow from."""
+    values = means(sums)
+    loss = values["mlm_loss"]
+    return {
+        **values,
+        "mlm_perplexity": None if loss is None else perplexity(loss),
+        "mlm_count": int(sums.mlm_count),
+        "sentence_count": int(sums.sentence_count),
+    }
+
+
+class Yardstick:
+    """What compares a model with counting and with models of other vocabularies.
+
+    Args:
+        model: Any.
+        vocabulary: Its own.
+        progress: Shows how far it is.
+    """
+
+    def __init__(
+        self, model: AlbertPretrainer, vocabulary: Vocabulary, progress: Progress
+    ) -> None:
+        self._config, self._vocabulary = model.config, vocabulary
+        self._scorer, self._progress = WordScorer(model), progress
+
+    def against_counting(
+        self, records: Records, *, examples: int, words: int
+    ) -> Metrics:
+        """Bits per character of held-out words, and how well counting predicts.
+
+        Args:
+            records: The data set.
+            examples: Held-out examples, from the first, that are measured on.
+            words: The maximum number of words.
+        """
+        data, manifest = records.dataset, records.manifest
+        counts = self._counts(data, manifest)
+        rows = itertools.chain.from_iterable(
+            text.rows for text in held_out_text(data, manifest, examples=examples)
+        )
+        asked = [
+            masked_tokens(text)
+            for text in held_out_text(data, manifest, examples=examples)
+        ]
+        masked = Asked(*map(np.concatenate, zip(*asked, strict=True)))
+        return {
+            "counting": {
+                "examples": counts.rows,
+                "tokens": counts.tokens,
+                "neighbours": _guessed(counts.from_neighbours(masked)),
+                "unigram": _guessed(counts.from_frequencies(masked)),
+            },
+            "bits_per_character": self._word_bits(
+                list(first_rows(rows, self._vocabulary)), counts, maximum=words
+            ),
+        }
+
+    def _counts(self, data: Path, manifest: DatasetManifest) -> NeighbourCounts:
+        """What the first copy of the training split has, as far as it is counted."""
+        copies = manifest.splits[TRAIN]["copies"] if TRAIN in manifest.splits else ()
+        tokens = copies[0]["tokens"] if copies else 0
+        self._progress.start("counting", total=min(COUNTED_TOKENS, tokens))
+
+        return NeighbourCounts(
+            training_text(data, manifest, on_tokens=self._progress.advance),
+            vocab_size=self._config.vocab_size,
+        )
+
+    def _word_bits(
+        self, rows: Sequence[Row], counts: NeighbourCounts, *, maximum: int
+    ) -> Metrics | None:
+        """Bits per character by the model and by counting; None without words."""
+        words = sample_words(rows, self._vocabulary, maximum=maximum)
+        if not words:
+            return None
+        spans = [word.span for word in words]
+        characters = np.array([word.characters for word in words], np.float64)
+        questions = questions_about(rows, spans)
+        asked = known_beside(questions)
+        self._progress.start("predicting words", total=len(questions.row))
+        losses = {
+            "model": self._scorer.losses(rows, spans, on_batch=self._progress.advance),
+            "neighbours": sum_by_word(counts.from_neighbours(asked).losses, spans),
+            "unigram": sum_by_word(counts.from_frequencies(asked).losses, spans),
+        }
+        losses["model_minus_neighbours"] = losses["model"] - losses["neighbours"]
+        return {
+            "words": len(words),
+            "characters": int(characters.sum()),
+            **{
+                name: bits_per_character(of_words, characters)._asdict()
+                for name, of_words in losses.items()
+            },
+        }
+
+    def minimal_pairs(self, pairs: Sequence[MinimalPair]) -> Metrics:
+        """How many pairs a model gets right, by paradigm and in all.
+
+        Raises:
+            AlbertError: A sentence is too long for the model.
+        """
+        longest = self._config.max_position_embeddings
+        rows = encode_sentences(pairs, self._vocabulary, longest=longest)
+        words = words_of_sentences(rows, self._vocabulary)
+        tokens = sum(word.end - word.start for word in words)
+        self._progress.start("comparing sentences", total=tokens)
+        losses = self._scorer.losses(rows, words, on_batch=self._progress.advance)
+        scores = score_by_paradigm(
+            pairs, sentence_losses(losses, words, sentences=len(rows))
+        )
+        return {
+            **_share_of(sum(s.right for s in scores), len(pairs)),
+            "paradigms": [
+                {"paradigm": s.paradigm, **_share_of(s.right, s.pairs)} for s in scores
+            ],
+        }
+
+
+def training_text(
+    data: Path,
+    manifest: DatasetManifest,
+    *,
+    on_tokens: Callable[[int], None] = lambda tokens: None,
+) -> Iterator[Unmasked]:
+    """The text of the training split, once, up to `COUNTED_TOKENS`.
+
+    Args:
+        data: The data set.
+        manifest: Its manifest.
+        on_tokens: Told how many tokens each part has.
+    """
+    left = COUNTED_TOKENS
+    for text in read_unmasked(data, manifest, split=TRAIN):
+        if left <= 0:
+            return
+        yield text
+        on_tokens(min(left, len(text.ids)))
+        left -= len(text.ids)
+
+
+def held_out_text(
+    data: Path, manifest: DatasetManifest, *, examples: int
+) -> Iterator[Unmasked]:
+    """The text of the first held-out examples, some at a time."""
+    for text in read_unmasked(data, manifest, split=EVAL):
+        if examples <= 0:
+            return
+        yield text.first(examples)
+        examples -= len(text.offsets) - 1
+
+
+def _guessed(guesses: Guesses) -> dict[str, float | None]:
+    """Mean loss in nats and accuracy, under the names they have of a model."""
+    if not len(guesses.losses):
+        return {"mlm_loss": None, "mlm_accuracy": None}
+    loss, hits = guesses.losses.mean(), guesses.hits.mean()
+    return {"mlm_loss": float(loss), "mlm_accuracy": float(hits)}
+
+
+def _share_of(right: int, pairs: int) -> dict[str, Any]:
+    """A share of some pairs with its 95 % interval, Wilson's."""
+    low, high = interval(right / pairs, pairs)
+    return {
+        "right": right,
+        "pairs": pairs,
+        "accuracy": right / pairs,
+        "low": low,
+        "high": high,
+    }

@@ -1,0 +1,199 @@
+"""The last result of `albert evaluate` of a run: kept there, read, in words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from albert_tf.runs.confidence import with_interval
+from albert_tf.runs.metrics import Metrics
+from schemas.errors import AlbertError
+from schemas.json_file import read_json, write_json
+from schemas.json_shape import COUNT, HASH, SHARE, TEXT, Rule, Shape, problem
+from schemas.layout import EVALUATION
+from schemas.readable import counted
+from schemas.report import Cell, Table
+
+# A loss of a model that went wrong is not finite.
+_ANY_NUMBER = Rule("a number", lambda value: type(value) in (int, float))
+_LOSS = Rule("a number or null", lambda v: v is None or _ANY_NUMBER.holds(v))
+_ACCURACY = Rule(f"{SHARE.words}, or null", lambda v: v is None or SHARE.holds(v))
+_INTERVAL: Shape = dict.fromkeys(("value", "low", "high"), _ANY_NUMBER)
+_TASK: dict[str, Shape] = {"mlm_loss": _LOSS, "mlm_accuracy": _ACCURACY}
+_PAIRS: dict[str, Shape] = {
+    **dict.fromkeys(("right", "pairs"), COUNT),
+    **dict.fromkeys(("accuracy", "low", "high"), SHARE),
+}
+_EVALUATION: dict[str, Shape] = {
+    "step": COUNT,
+    "data_fingerprint": HASH,
+    "precision": TEXT,
+    "examples": COUNT,
+    **_TASK,
+    "sentence_loss": _LOSS,
+    "sentence_accuracy": _ACCURACY,
+    "mlm_count": COUNT,
+    "sentence_count": COUNT,
+}
+# What is there only where it was measured.
+_OPTIONAL: dict[str, Shape] = {
+    "counting": {
+        "examples": COUNT,
+        "tokens": COUNT,
+        "neighbours": _TASK,
+        "unigram": _TASK,
+    },
+    "bits_per_character": {
+        "words": COUNT,
+        "characters": COUNT,
+        "model": _INTERVAL,
+        "neighbours": _INTERVAL,
+        "unigram": _INTERVAL,
+        "model_minus_neighbours": _INTERVAL,
+    },
+    "minimal_pairs": {**_PAIRS, "paradigms": [{"paradigm": TEXT, **_PAIRS}]},
+}
+
+# What predicts: the model, and what counting has under these names.
+_PREDICTORS = {
+    "model": "the model",
+    "neighbours": "counting both neighbours",
+    "unigram": "counting tokens",
+}
+
+
+def write_evaluation(run: Path, evaluation: Metrics) -> None:
+    """Keep an evaluation in a run, in place of the one before.
+
+    Raises:
+        AlbertError: It cannot be written.
+    """
+    write_json(run / EVALUATION, evaluation)
+
+
+def read_evaluation(run: Path) -> Metrics | None:
+    """The last evaluation of a run; None if there was none.
+
+    Raises:
+        AlbertError: The file cannot be read or is not what `evaluate` writes.
+    """
+    path = run / EVALUATION
+    if not path.exists():
+        return None
+    values = read_json(path)
+    there = {n: shape for n, shape in _OPTIONAL.items() if values.get(n) is not None}
+    if found := problem(values, _EVALUATION | there):
+        raise AlbertError(f"{path} is damaged: {found}; run albert evaluate again.")
+    return values
+
+
+def comparison(evaluation: Metrics) -> Table:
+    """What the model has, and beside it what counting gives on the same text."""
+    bits = evaluation.get("bits_per_character") or {}
+    tasks = {"model": evaluation, **(evaluation.get("counting") or {})}
+    rows: list[tuple[Cell, ...]] = []
+    for name, words in _PREDICTORS.items():
+        if name in tasks:
+            loss, accuracy = tasks[name]["mlm_loss"], tasks[name]["mlm_accuracy"]
+            rows.append(
+                (
+                    words,
+                    _interval_text(bits[name]) if name in bits else None,
+                    None if loss is None else f"{loss:.4f}",
+                    _share_text(accuracy, evaluation["mlm_count"]),
+                )
+            )
+    return Table(
+        title="Against counting",
+        columns=(
+            "what predicts",
+            "bits per character",
+            "masked-LM loss",
+            "masked tokens right",
+        ),
+        rows=tuple(rows),
+    )
+
+
+def minimal_pairs(evaluation: Metrics) -> Table | None:
+    """Pairs of sentences whose grammatical one is found likelier, by paradigm."""
+    found = evaluation.get("minimal_pairs")
+    if not found:
+        return None
+    return Table(
+        title="Minimal pairs",
+        columns=("paradigm", "right", "of pairs"),
+        rows=tuple(
+            (
+                line["paradigm"],
+                _share_text(line["accuracy"], line["pairs"]),
+                line["pairs"],
+            )
+            for line in found["paradigms"]
+        ),
+    )
+
+
+def sentences(evaluation: Metrics) -> Iterator[str]:
+    """What an evaluation says in words: if it is good, and how it was measured."""
+    bits, counting = (
+        evaluation.get(name) for name in ("bits_per_character", "counting")
+    )
+    if bits:
+        yield verdict(bits["model_minus_neighbours"])
+    if pairs := evaluation.get("minimal_pairs"):
+        shown = _share_text(pairs["accuracy"], pairs["pairs"])
+        yield f"Minimal pairs: {shown} of {pairs['pairs']:,} right."
+    accuracy, loss = evaluation["sentence_accuracy"], evaluation["sentence_loss"]
+    if shown := _share_text(accuracy, evaluation["sentence_count"]):
+        yield f"Sentence task: {shown} right, loss {loss:.4f}."
+    if bits:
+        yield (
+            f"Bits per character are those of {counted(bits['words'], 'held-out word')}"
+            f" ({counted(bits['characters'], 'character')}), each masked alone."
+        )
+    if counting:
+        yield (
+            f"Counted were {counted(counting['tokens'], 'token')} in "
+            f"{counted(counting['examples'], 'example')} of the training split."
+        )
+
+
+def verdict(difference: dict[str, float]) -> str:
+    """Whether a model beats counting, from what it needs more: bits, with an interval.
+
+    >>> verdict({"value": -0.25, "low": -0.375, "high": -0.125})
+    'The model beats counting both neighbours by 0.250 bits per character (0.125 to \
+0.375).'
+    """
+    value, low, high = (difference[name] for name in ("value", "low", "high"))
+    if high < 0:
+        margin = _interval_text({"value": -value, "low": -high, "high": -low})
+        return f"The model beats counting both neighbours by {_spelled(margin)}."
+    if low > 0:
+        margin = _interval_text(difference)
+        return f"Counting both neighbours beats the model by {_spelled(margin)}."
+    return (
+        "The model is neither better nor worse than counting both neighbours, as far "
+        f"as these words show: it needs {_spelled(_interval_text(difference))} more."
+    )
+
+
+def _spelled(margin: str) -> str:
+    """A number with its unit, and then its interval."""
+    value, _, rest = margin.partition(" ")
+    return f"{value} bits per character {rest}"
+
+
+def _share_text(share: float | None, count: int) -> str | None:
+    """A share with its interval; None where nothing was counted."""
+    return None if share is None or not count else with_interval(share, count)
+
+
+def _interval_text(interval: dict[str, Any]) -> str:
+    """A number with its interval.
+
+    >>> _interval_text({"value": 2.5, "low": 2.25, "high": 2.75})
+    '2.500 (2.250 to 2.750)'
+    """
+    value, low, high = (interval[name] for name in ("value", "low", "high"))
+    return f"{value:.3f} ({low:.3f} to {high:.3f})"

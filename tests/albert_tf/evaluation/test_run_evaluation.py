@@ -1,0 +1,292 @@
+"""Measuring a run on any data set."""
+
+import dataclasses
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+
+from albert_tf.evaluation import run_evaluation
+from albert_tf.evaluation.minimal_pairs import MinimalPair
+from albert_tf.evaluation.run_evaluation import Scope, evaluate
+from albert_tf.evaluation.words import SHARE
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.runs.confidence import interval
+from albert_tf.training.train import pretrain
+from pipeline.records.unmasked import read_unmasked
+from schemas.config import TrainConfig
+from schemas.errors import AlbertError
+from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL
+from schemas.manifest import read_manifest
+from schemas.special_tokens import SPECIAL_TOKENS
+from tests.manifests import edit_manifest
+from tests.training_data import TINY, VOCAB_SIZE, write_dataset
+
+CONFIG = TrainConfig(
+    batch_size=4, micro_batch_size=4, steps=2, eval_every=2, learning_rate=0.01
+)
+
+
+class Words:
+    """A vocabulary in which every ordinary token is a word of two letters."""
+
+    word_starts = np.ones(VOCAB_SIZE, bool)
+
+    def piece(self, piece_id):
+        if piece_id < len(SPECIAL_TOKENS):
+            return SPECIAL_TOKENS[piece_id]
+        return f"▁{chr(97 + piece_id // 8)}{chr(97 + piece_id % 8)}"
+
+    def encode(self, texts):
+        ids = {self.piece(i): i for i in range(VOCAB_SIZE)}
+        return [[ids[f"▁{word}"] for word in text.split()] for text in texts]
+
+
+WORDS = Words()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    write_dataset(root, eval_examples=250)
+    return root
+
+
+@pytest.fixture(scope="module")
+def run(data, tmp_path_factory):
+    root = tmp_path_factory.mktemp("run")
+    pretrain(TINY, CONFIG, data=data, output=root)
+    return root
+
+
+def test_a_run_measures_as_its_last_evaluation_said(run, data):
+    lines = [json.loads(x) for x in (run / "metrics.jsonl").read_text().splitlines()]
+    result = evaluate(run, data=data)
+    last = lines[-1]
+    for name in ("mlm_loss", "mlm_accuracy", "sentence_loss", "sentence_accuracy"):
+        assert result[name] == pytest.approx(last[name], rel=1e-6)
+    assert result["mlm_perplexity"] == pytest.approx(math.exp(last["mlm_loss"]))
+    assert (result["step"], result["examples"], result["sentence_count"]) == (
+        2,
+        250,
+        250,
+    )
+    assert 250 <= result["mlm_count"] <= 4 * 250
+
+
+def test_a_run_is_measured_in_the_precision_of_its_own_evaluations(data, tmp_path):
+    config = dataclasses.replace(CONFIG, precision="bfloat16")
+    pretrain(TINY, config, data=data, output=tmp_path)
+    (tmp_path / "config.json").write_text('{"precision": "bfloat16"}')
+    last = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
+    losses = {
+        precision: evaluate(tmp_path, data=data, precision=precision)["mlm_loss"]
+        for precision in (None, "bfloat16", "float32")
+    }
+    assert losses[None] == losses["bfloat16"] == last["mlm_loss"]
+    assert losses["float32"] != losses["bfloat16"]
+
+
+def test_fewer_examples_are_the_first_ones(run, data):
+    result = evaluate(run, data=data, scope=Scope(examples=10))
+    assert (result["examples"], result["sentence_count"]) == (10, 10)
+
+
+def test_data_of_another_sentence_task_can_be_measured_on(run, tmp_path):
+    write_dataset(tmp_path, sentence_task="nsp", layout="padded")
+    assert evaluate(run, data=tmp_path)["sentence_count"] == 7
+
+
+def test_data_without_eval_split_is_refused(run, tmp_path):
+    write_dataset(tmp_path, eval_examples=0)
+    with pytest.raises(AlbertError) as caught:
+        evaluate(run, data=tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path} has no held-out examples; make data from more text or with a "
+        "larger --eval-fraction."
+    )
+
+
+def test_data_of_another_vocabulary_is_refused(run, tmp_path):
+    write_dataset(tmp_path)
+    edit_manifest(
+        tmp_path / "manifest.json",
+        lambda values: values["vocabulary"].update(sha256="0" * 64),
+    )
+    with pytest.raises(AlbertError) as caught:
+        evaluate(run, data=tmp_path)
+    assert str(caught.value).startswith(
+        f"{tmp_path} was made with another vocabulary (sha256 000000000000) than {run}"
+    )
+    assert str(run / SPM_MODEL) in str(caught.value)
+
+
+def test_a_corrupt_record_is_named(run, tmp_path):
+    write_dataset(tmp_path)
+    path = tmp_path / "eval/copy-00/part-00000-of-00002.tfrecord"
+    content = bytearray(path.read_bytes())
+    content[30] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(AlbertError) as caught:
+        evaluate(run, data=tmp_path)
+    assert str(caught.value) == (
+        f"{path}: record 0, at byte 0, does not match its checksum; make the data "
+        "again."
+    )
+
+
+def test_a_directory_that_is_no_run_is_refused(data, tmp_path):
+    with pytest.raises(AlbertError, match=r"has no model\.json, so it is not a run"):
+        evaluate(tmp_path, data=data)
+
+
+def test_a_run_without_checkpoint_is_refused(run, data, tmp_path):
+    for name in ("model.json", "spiece.model", "data_manifest.json"):
+        shutil.copy(run / name, tmp_path)
+    with pytest.raises(AlbertError, match="holds no checkpoint yet"):
+        evaluate(tmp_path, data=data)
+
+
+def test_padded_and_compact_data_measure_the_same(run, tmp_path):
+    results = []
+    for layout in ("compact", "padded"):
+        write_dataset(tmp_path / layout, layout=layout)
+        scope = Scope(vocabulary=WORDS)
+        results.append(evaluate(run, data=tmp_path / layout, scope=scope))
+        results[-1].pop("data_fingerprint")
+    assert results[0] == results[1]
+
+
+def test_a_model_without_sentence_task_has_no_sentence_metrics(data, tmp_path):
+    model = dataclasses.replace(TINY, sentence_task="none")
+    config = dataclasses.replace(CONFIG, steps=1)
+    pretrain(model, config, data=data, output=tmp_path)
+    result = evaluate(tmp_path, data=data)
+    assert (result["sentence_loss"], result["sentence_count"]) == (None, 0)
+
+
+@pytest.fixture(scope="module")
+def blank(data, tmp_path_factory):
+    """A run whose model finds all tokens equally likely: all its weights are zero."""
+    root = tmp_path_factory.mktemp("blank")
+    model = AlbertPretrainer(TINY)
+    (root / MODEL_CONFIG).write_text(json.dumps(dataclasses.asdict(TINY)))
+    shutil.copy(data / SPM_MODEL, root)
+    shutil.copy(data / MANIFEST, root / DATA_MANIFEST)
+    weights = arrays_of(model.weights_by_path)
+    save_checkpoint(root, Checkpoint(weights, {}, {"step": 0}), is_best=True)
+    return root
+
+
+def rows_of(data, split):
+    """The tokens of all examples of the first copy, before masking."""
+    return [
+        row
+        for text in read_unmasked(data, read_manifest(data), split=split)
+        for row in text.rows
+    ]
+
+
+def test_a_model_that_knows_nothing_needs_all_bits_of_a_token(blank, data):
+    result = evaluate(blank, data=data, scope=Scope(vocabulary=WORDS))
+    bits = result["bits_per_character"]
+    # A token of 64 takes six bits, and is a word of two letters.
+    assert bits["model"] == pytest.approx({"value": 3.0, "low": 3.0, "high": 3.0})
+    words = sum(len(row) - 3 for row in rows_of(data, "eval"))
+    assert bits["characters"] == 2 * bits["words"]
+    assert bits["words"] == pytest.approx(SHARE * words, rel=0.5)
+
+
+def test_counting_is_measured_on_the_same_masked_tokens(blank, data):
+    result = evaluate(blank, data=data, scope=Scope(vocabulary=WORDS))
+    training = rows_of(data, "train")
+    seen = np.bincount(np.concatenate(training), minlength=VOCAB_SIZE) + 0.5
+    seen[: len(SPECIAL_TOKENS)] = 0
+    labels = np.concatenate(
+        [
+            text.ids[text.is_masked]
+            for text in read_unmasked(data, read_manifest(data), split="eval")
+        ]
+    )
+    assert len(labels) == result["mlm_count"]
+    counting = result["counting"]
+    assert (counting["examples"], counting["tokens"]) == (
+        len(training),
+        sum(map(len, training)),
+    )
+    assert counting["unigram"] == pytest.approx(
+        {
+            "mlm_loss": -np.log(seen[labels] / seen.sum()).mean(),
+            "mlm_accuracy": (labels == seen.argmax()).mean(),
+        }
+    )
+    # Tokens count up, so that a neighbour tells much.
+    assert counting["neighbours"]["mlm_loss"] < counting["unigram"]["mlm_loss"]
+
+
+def test_what_the_model_needs_more_than_counting_has_its_own_interval(run, data):
+    bits = evaluate(run, data=data, scope=Scope(vocabulary=WORDS))["bits_per_character"]
+    assert bits["model_minus_neighbours"]["value"] == pytest.approx(
+        bits["model"]["value"] - bits["neighbours"]["value"]
+    )
+
+
+def test_words_are_those_of_the_examples_that_are_measured(blank, data):
+    scope = Scope(examples=5, vocabulary=WORDS)
+    result = evaluate(blank, data=data, scope=scope)
+    words = sum(len(row) - 3 for row in rows_of(data, "eval")[:5])
+    assert 0 < result["bits_per_character"]["words"] < 0.5 * words
+    scope = Scope(words=4, vocabulary=WORDS)
+    result = evaluate(blank, data=data, scope=scope)
+    assert result["bits_per_character"]["words"] == 4
+
+
+def test_a_large_training_split_is_counted_in_part(blank, data, monkeypatch):
+    monkeypatch.setattr(run_evaluation, "COUNTED_TOKENS", 150)
+    scope = Scope(examples=5, vocabulary=WORDS)
+    counting = evaluate(blank, data=data, scope=scope)["counting"]
+    sizes = np.cumsum([len(row) for row in rows_of(data, "train")])
+    # Whole files of ten examples each are read at a time.
+    examples = 10 * (1 + int(np.argmax(sizes[9::10] >= 150)))
+    assert counting["examples"] == examples
+    assert counting["tokens"] == sizes[examples - 1] < sizes[-1]
+
+
+def test_without_words_nothing_is_counted(blank, data):
+    result = evaluate(blank, data=data, scope=Scope(words=0, vocabulary=WORDS))
+    assert {"counting", "bits_per_character", "minimal_pairs"}.isdisjoint(result)
+
+
+def test_pairs_are_scored_by_paradigm_and_in_all(run, data):
+    likely, unlikely = "bb bc bd be bf bg", "bb bg bd bc be bf"
+    pairs = [
+        MinimalPair("order", likely, unlikely),
+        MinimalPair("order", unlikely, likely),
+        MinimalPair("equal", likely, likely),
+    ]
+    scope = Scope(words=0, pairs=pairs, vocabulary=WORDS)
+    result = evaluate(run, data=data, scope=scope)["minimal_pairs"]
+    assert [(p["paradigm"], p["right"], p["pairs"]) for p in result["paradigms"]] == [
+        ("order", 1, 2),
+        ("equal", 0, 1),
+    ]
+    low, high = interval(1 / 3, 3)
+    assert {name: result[name] for name in ("right", "accuracy", "low", "high")} == {
+        "right": 1,
+        "accuracy": 1 / 3,
+        "low": low,
+        "high": high,
+    }
+
+
+def test_a_sentence_that_is_too_long_is_refused(blank, data):
+    pairs = [MinimalPair("long", "bb " * 40, "bb")]
+    with pytest.raises(AlbertError) as caught:
+        evaluate(blank, data=data, scope=Scope(pairs=pairs, vocabulary=WORDS))
+    assert str(caught.value) == (
+        f'"{("bb " * 40)[:60]}" has 42 tokens with [CLS] and [SEP] and the model reads '
+        "32; leave its file out."
+    )

@@ -1,0 +1,132 @@
+"""The last evaluation of a run: kept, read and put into words."""
+
+import json
+
+import pytest
+
+from albert_tf.runs.last_evaluation import (
+    comparison,
+    minimal_pairs,
+    read_evaluation,
+    sentences,
+    verdict,
+    write_evaluation,
+)
+from schemas.errors import AlbertError
+from schemas.layout import EVALUATION
+from tests.evaluations import around, evaluation
+
+
+def test_an_evaluation_is_read_as_it_was_written(tmp_path):
+    assert read_evaluation(tmp_path) is None
+    write_evaluation(tmp_path, evaluation())
+    assert read_evaluation(tmp_path) == evaluation()
+
+
+def test_the_newest_replaces_the_one_before(tmp_path):
+    write_evaluation(tmp_path, evaluation(step=7))
+    write_evaluation(tmp_path, evaluation(step=9, pairs=False))
+    assert read_evaluation(tmp_path) == evaluation(step=9, pairs=False)
+
+
+def test_what_was_not_measured_may_be_absent(tmp_path):
+    values = evaluation(pairs=False)
+    del values["counting"], values["bits_per_character"]
+    write_evaluation(tmp_path, values)
+    assert read_evaluation(tmp_path) == values
+    assert list(sentences(values)) == [
+        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.6931."
+    ]
+    assert comparison(values).rows == (
+        ("the model", None, "5.5000", "12.5% (11.5 to 13.6%)"),
+    )
+    assert minimal_pairs(values) is None
+
+
+def test_the_losses_of_a_model_that_went_wrong_are_kept(tmp_path):
+    values = evaluation() | {"mlm_loss": float("inf"), "sentence_loss": None}
+    write_evaluation(tmp_path, values)
+    assert read_evaluation(tmp_path) == values
+
+
+@pytest.mark.parametrize(
+    ("change", "clause"),
+    [
+        ({"step": -1}, "step must be a whole number of 0 or more, not -1"),
+        (
+            {"mlm_accuracy": 1.5},
+            "mlm_accuracy must be a number from 0 to 1, or null, not 1.5",
+        ),
+        ({"mlm_loss": "low"}, "mlm_loss must be a number or null, not 'low'"),
+        (
+            {"bits_per_character": {"words": 1}},
+            "bits_per_character has no characters",
+        ),
+        ({"minimal_pairs": []}, "minimal_pairs must be an object, not []"),
+    ],
+)
+def test_an_edited_file_is_refused_in_one_sentence(tmp_path, change, clause):
+    (tmp_path / EVALUATION).write_text(json.dumps(evaluation() | change))
+    with pytest.raises(AlbertError) as caught:
+        read_evaluation(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path / EVALUATION} is damaged: {clause}; run albert evaluate again."
+    )
+
+
+def test_model_and_counting_stand_side_by_side():
+    table = comparison(evaluation())
+    assert table.columns == (
+        *("what predicts", "bits per character", "masked-LM loss"),
+        "masked tokens right",
+    )
+    assert table.rows == (
+        ("the model", "1.750 (1.700 to 1.800)", "5.5000", "12.5% (11.5 to 13.6%)"),
+        (
+            "counting both neighbours",
+            "2.000 (1.950 to 2.050)",
+            "5.7500",
+            "15.0% (13.9 to 16.1%)",
+        ),
+        ("counting tokens", "2.750 (2.700 to 2.800)", "6.8000", "4.0% (3.4 to 4.7%)"),
+    )
+
+
+def test_an_evaluation_in_words_begins_with_whether_the_model_is_good():
+    assert list(sentences(evaluation())) == [
+        "The model beats counting both neighbours by 0.250 bits per character (0.200 "
+        "to 0.300).",
+        "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
+        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.6931.",
+        "Bits per character are those of 2,000 held-out words (10,000 characters), "
+        "each masked alone.",
+        "Counted were 120,000 tokens in 1,200 examples of the training split.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("difference", "sentence"),
+    [
+        (
+            0.25,
+            "Counting both neighbours beats the model by 0.250 bits per character "
+            "(0.200 to 0.300).",
+        ),
+        (
+            0.02,
+            "The model is neither better nor worse than counting both neighbours, as "
+            "far as these words show: it needs 0.020 bits per character (-0.030 to "
+            "0.070) more.",
+        ),
+    ],
+)
+def test_a_model_that_does_not_beat_counting_is_told_so(difference, sentence):
+    assert verdict(around(difference)) == sentence
+
+
+def test_minimal_pairs_are_told_by_paradigm():
+    table = minimal_pairs(evaluation())
+    assert table.rows == (
+        ("agreement", "60.0% (31.3 to 83.2%)", 10),
+        ("order", "80.0% (49.0 to 94.3%)", 10),
+    )
