@@ -179,7 +179,7 @@ def torch_lamb_step(parameters, moments, rate):
 
 @pytest.mark.slow
 def test_steps_have_the_losses_of_transformers_with_a_torch_lamb():
-    # Not 200: by then these steps have multiplied the rounding of any operation by 1,000.
+    # Not 200: by then the rounding of any operation has grown a thousandfold.
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     steps = make_steps()
