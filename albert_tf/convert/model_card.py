@@ -24,6 +24,7 @@ _METRICS = {
     "mlm_accuracy": "masked-LM accuracy",
     "sentence_loss": "sentence-task loss (nats)",
     "sentence_accuracy": "sentence-task accuracy",
+    "bits_per_character": "bits per character, of a few words",
 }
 _SENTENCE_TASKS = {
     "sop": "sentence order (label 0: B follows A, 1: swapped)",

@@ -7,6 +7,8 @@
     minimal_pairs       Pairs of sentences of which one is grammatical.
     run_evaluation      All that is measured of a run on a data set, beside what
                         counting gives there.
+    training_words      Bits per character of a few held-out words, again and again
+                        while a model trains.
 
 May import: the rooms before it; of the pipeline `examples` and `records`.
 """

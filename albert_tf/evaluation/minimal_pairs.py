@@ -150,8 +150,9 @@ def sentence_losses(losses: Float, words: Sequence[Span], *, sentences: int) -> 
     array([3., 4.])
     """
     numbers = [word.row for word in words]
-    sums: Float = np.bincount(numbers, weights=losses, minlength=sentences)
-    return sums
+    sums: Any = np.bincount(numbers, weights=losses, minlength=sentences)
+    totals: Float = sums
+    return totals
 
 
 class ParadigmScore(NamedTuple):

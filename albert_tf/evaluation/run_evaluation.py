@@ -284,10 +284,20 @@ def training_text(
 
 
 def held_out_text(
-    data: Path, manifest: DatasetManifest, *, examples: int
+    data: Path, manifest: DatasetManifest, *, examples: int, skip_corrupt: bool = False
 ) -> Iterator[Unmasked]:
-    """The text of the first held-out examples, some at a time."""
-    for text in read_unmasked(data, manifest, split=EVAL):
+    """The text of the first held-out examples, some at a time.
+
+    Args:
+        data: The data set.
+        manifest: Its manifest.
+        examples: How many.
+        skip_corrupt: Leave corrupt records out.
+
+    Raises:
+        AlbertError: A record is corrupt; names file and place.
+    """
+    for text in read_unmasked(data, manifest, split=EVAL, skip_corrupt=skip_corrupt):
         if examples <= 0:
             return
         yield text.first(examples)

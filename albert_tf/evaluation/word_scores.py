@@ -87,18 +87,24 @@ class WordScorer:
         """
         questions = questions_about(rows, words)
         losses = np.zeros(len(questions.row))
-        for some, batch in batches_by_length(questions, longest=self._longest):
-            losses[some] = np.asarray(self._answer(batch))[: len(some)]
+        for some, of_batch in self.answers(questions):
+            losses[some] = of_batch
             on_batch(len(some))
         return sum_by_word(losses, words)
+
+    def answers(self, questions: Questions) -> Iterator[tuple[Int, Float]]:
+        """Numbers of some questions and their losses in nats, a batch at a time."""
+        for some, batch in batches_by_length(questions, longest=self._longest):
+            yield some, np.asarray(self._answer(batch))[: len(some)]
 
 
 def sum_by_word(losses: Float, words: Sequence[Span]) -> Float:
     """The losses of all tokens of some words, added up for each word, `[W]`."""
     sizes = [word.end - word.start for word in words]
     numbers = np.repeat(np.arange(len(words)), sizes)
-    sums: Float = np.bincount(numbers, weights=losses, minlength=len(words))
-    return sums
+    sums: Any = np.bincount(numbers, weights=losses, minlength=len(words))
+    totals: Float = sums
+    return totals
 
 
 def batches_by_length(

@@ -67,6 +67,11 @@ QUANTITIES = (
         level=0.5,
     ),
     Quantity(
+        "bits_per_character",
+        "Bits per character",
+        "Of a few held-out words, each masked alone; lower is better.",
+    ),
+    Quantity(
         "learning_rate",
         "Learning rate",
         "Linear warm-up, then what the schedule says.",

@@ -70,6 +70,8 @@ def metrics_text(metrics: Metrics) -> str:
 
     >>> metrics_text({"mlm_loss": 7.25, "mlm_accuracy": 0.1, "sentence_loss": None})
     'masked LM 7.250 (10.0% right)'
+    >>> metrics_text({"bits_per_character": 2.5, "learning_rate": 0.001})
+    '2.500 bits per character, learning rate 1.00e-03'
     """
     parts = []
     for task, name in (("mlm", "masked LM"), ("sentence", "sentence task")):
@@ -78,6 +80,8 @@ def metrics_text(metrics: Metrics) -> str:
             parts.append(f"{name} {loss:.3f} ({percent(accuracy)} right)")
     if metrics.get("split") == EVAL and metrics.get("mlm_loss") is not None:
         parts.append(f"perplexity {perplexity(metrics['mlm_loss']):.1f}")
+    if metrics.get("bits_per_character") is not None:
+        parts.append(f"{metrics['bits_per_character']:.3f} bits per character")
     if metrics.get("layer_consistency") is not None:
         parts.append(f"layer consistency {metrics['layer_consistency']:.4f}")
     if metrics.get("learning_rate") is not None:

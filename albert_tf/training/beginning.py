@@ -16,6 +16,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
 from albert_tf.runs.checkpoints import Checkpoint, assign_arrays
 from albert_tf.training.backends import training_steps
+from albert_tf.training.evaluation import HeldOutWords
 from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
 from albert_tf.training.steps import TrainingSteps
@@ -37,6 +38,8 @@ from schemas.manifest import DatasetManifest
 from schemas.whole_file import whole_file
 
 Say = Callable[[str], None]
+# Held-out words for a model and records, of so many `examples` from the first.
+WordsOf = Callable[..., HeldOutWords]
 
 # Examples in which --unigram-bias counts tokens, and as many at a time.
 UNIGRAM_EXAMPLES, UNIGRAM_BATCH = 50_000, 1000
@@ -53,6 +56,7 @@ class Job:
     run: Path
     init_from: Path | None
     keep_optimizer: bool
+    words_of: WordsOf | None = None
 
     def records(self, say: Say) -> Records:
         """The records of its data; `say` is told of those that are left out."""

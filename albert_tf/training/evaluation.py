@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from keras import ops
@@ -46,6 +46,17 @@ def num_evaluation_examples(manifest: DatasetManifest, *, maximum: int | None) -
     """The number of held-out examples to measure on."""
     held_out = manifest.num_examples(EVAL)
     return held_out if maximum is None else min(maximum, held_out)
+
+
+class HeldOutWords(Protocol):
+    """Words of the held-out examples, which tell more than masks do.
+
+    Bits per character compare with those of models of other vocabularies; the room
+    `evaluation`, which knows of words, comes after this one.
+    """
+
+    def bits_per_character(self, stop: StopRequest) -> float | None:
+        """Of the model as it is; None if there are no words, or stopped."""
 
 
 class HeldOut:

@@ -4,7 +4,7 @@ import math
 import time
 
 from albert_tf.runs.metrics import Metrics, means, metrics_text
-from albert_tf.training.evaluation import HeldOut
+from albert_tf.training.evaluation import HeldOut, HeldOutWords
 from albert_tf.training.health import collapse_warning
 from albert_tf.training.interruption import StopRequest
 from albert_tf.training.metrics_log import MetricsLog
@@ -28,6 +28,7 @@ class Evaluations:
         log: Its lines tell what was evaluated before.
         config: The resolved settings.
         progress: Shows how far an evaluation is, and its result.
+        words: Of the held-out text, if these are asked about too.
     """
 
     def __init__(
@@ -37,8 +38,10 @@ class Evaluations:
         config: ResolvedTrainConfig,
         *,
         progress: Progress,
+        words: HeldOutWords | None = None,
     ) -> None:
         self._held_out, self._log, self._config = held_out, log, config
+        self._words = words
         self._every = config.eval_every
         self._progress = progress
 
@@ -62,10 +65,16 @@ class Evaluations:
         sums = self._held_out.sums(examples=examples, on_batch=show, stop=stop)
         if sums is None:
             return None
+        # Before the first step all words are as likely as all others.
+        asked = self._words if state.step else None
+        bits = asked.bits_per_character(stop) if asked else None
+        if asked and bits is None and stop.reason:
+            return None
         return {
             "step": state.step,
             "split": EVAL,
             **means(sums),
+            "bits_per_character": bits,
             "learning_rate": None,
             "gradient_norm": None,
             "sequences_per_second": examples / (time.perf_counter() - start),

@@ -17,8 +17,12 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import has_checkpoint, load_newest
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import backend
-from albert_tf.training.beginning import Job, resume, start
-from albert_tf.training.evaluation import HeldOut, num_evaluation_examples
+from albert_tf.training.beginning import Job, WordsOf, resume, start
+from albert_tf.training.evaluation import (
+    HeldOut,
+    HeldOutWords,
+    num_evaluation_examples,
+)
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.interruption import Reason, StopRequest, stop_requests
 from albert_tf.training.metrics_log import MetricsLog
@@ -66,6 +70,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     keep_optimizer: bool = False,
     max_seconds: float | None = None,
     progress: Progress = QUIET,
+    words_of: WordsOf | None = None,
 ) -> TrainResult:
     """Train in a run directory, from the start or from its newest checkpoint.
 
@@ -79,6 +84,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         max_seconds: Stop when so long has passed, saving as after Ctrl-C; the first
             step is done in any case.
         progress: Shows how the run goes.
+        words_of: Makes the held-out words that evaluations ask about; None for none.
 
     Raises:
         AlbertError: Something does not fit or failed; one sentence with the remedy.
@@ -103,6 +109,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         output,
         init_from,
         keep_optimizer,
+        words_of,
     )
     with stop_requests(max_seconds) as stop:
         checkpoint = load_newest(output, progress.say)
@@ -221,12 +228,27 @@ def make_loop(
         steps=steps,
         batches=batches,
         state=state,
-        evaluations=Evaluations(held_out, log, job.config, progress=progress),
+        evaluations=Evaluations(
+            held_out,
+            log,
+            job.config,
+            progress=progress,
+            words=words_of_run(job, steps.model, records, held_out),
+        ),
         saver=Saver(job.run, steps, state, every=job.config.checkpoint_every),
         record=StepRecord(job.config, job.model_config, state, log),
         progress=progress,
         stop=stop,
     )
+
+
+def words_of_run(
+    job: Job, model: AlbertPretrainer, records: Records, held_out: HeldOut | None
+) -> HeldOutWords | None:
+    """The words that a run is evaluated on, if it is on any."""
+    if job.words_of is None or held_out is None:
+        return None
+    return job.words_of(model, records, examples=held_out.examples)
 
 
 def make_held_out(

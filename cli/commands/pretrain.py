@@ -1,6 +1,7 @@
 """`albert pretrain`: TFRecords to a trained ALBERT."""
 
 import dataclasses
+import functools
 import os
 import re
 import shlex
@@ -30,6 +31,7 @@ from schemas.presets import PRESETS
 
 if TYPE_CHECKING:
     from albert_tf.training.train import TrainResult
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?|(\d+)")
 
@@ -103,6 +105,8 @@ def pretrain(
     where it stopped. It may then have another --micro-batch-size, which changes only
     rounding and what dropout leaves out.
     """
+    from pipeline.dataset.verification import load_vocabulary
+
     console = Console(quiet=quiet)
     values.pop("debug")
     config = take_config(TrainConfig, values)
@@ -139,7 +143,12 @@ def pretrain(
             console.say(f"{output} is finished already; nothing to do.")
             return
         result = train(
-            architecture, config, paths=paths, max_time=max_time, console=console
+            architecture,
+            config,
+            paths=paths,
+            vocabulary=load_vocabulary(data, manifest),
+            max_time=max_time,
+            console=console,
         )
     say_end(result, paths, console, steps=config.steps)
 
@@ -207,10 +216,12 @@ def train(
     config: TrainConfig,
     *,
     paths: Paths,
+    vocabulary: "Tokenizer",
     max_time: float | None,
     console: Console,
 ) -> "TrainResult":
     """Train in a folder that is claimed, as long as the command may take."""
+    from albert_tf.evaluation.training_words import TrainingWords
     from albert_tf.training.train import pretrain
 
     max_seconds = None
@@ -219,7 +230,12 @@ def train(
         max_seconds = max_time - (time.monotonic() - STARTED)
     with console:
         return pretrain(
-            architecture, config, **paths, max_seconds=max_seconds, progress=console
+            architecture,
+            config,
+            **paths,
+            max_seconds=max_seconds,
+            progress=console,
+            words_of=functools.partial(TrainingWords, vocabulary=vocabulary),
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.core.arrays import Bool, Int
 from pipeline.records.checks import decode_columns
-from pipeline.records.reading import CorruptRecord, read_shard
+from pipeline.records.reading import read_shard
 from schemas.errors import AlbertError
 from schemas.example import RecordLayout
 from schemas.manifest import DatasetManifest
@@ -37,7 +37,8 @@ class Unmasked(NamedTuple):
     def first(self, rows: int) -> "Unmasked":
         """The first rows."""
         offsets = self.offsets[: rows + 1]
-        return Unmasked(*(values[: offsets[-1]] for values in self[:3]), offsets)
+        some = slice(offsets[-1])
+        return Unmasked(self.ids[some], self.shown[some], self.is_masked[some], offsets)
 
 
 def unmasked(records: list[bytes], layout: RecordLayout) -> Unmasked:
@@ -58,9 +59,21 @@ def unmasked(records: list[bytes], layout: RecordLayout) -> Unmasked:
 
 
 def read_unmasked(
-    dataset: Path, manifest: DatasetManifest, *, split: str, copy: int = 0
+    dataset: Path,
+    manifest: DatasetManifest,
+    *,
+    split: str,
+    copy: int = 0,
+    skip_corrupt: bool = False,
 ) -> Iterator[Unmasked]:
     """The text of a copy of a split in the order of its files, some rows at a time.
+
+    Args:
+        dataset: The data set.
+        manifest: Its manifest.
+        split: Of the text.
+        copy: Which of its copies.
+        skip_corrupt: Leave corrupt records out.
 
     Raises:
         AlbertError: A file is missing or a record is corrupt; names file and place.
@@ -69,7 +82,9 @@ def read_unmasked(
         for items in read_shard(dataset, shard, manifest):
             records = []
             for item in items:
-                if isinstance(item, CorruptRecord):
+                if isinstance(item, bytes):
+                    records.append(item)
+                elif not skip_corrupt:
                     raise AlbertError(f"{item}; make the data again.")
-                records.append(item)
-            yield unmasked(records, manifest.config.record_layout)
+            if records:
+                yield unmasked(records, manifest.config.record_layout)

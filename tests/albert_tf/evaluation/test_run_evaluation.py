@@ -22,30 +22,13 @@ from schemas.errors import AlbertError
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL
 from schemas.manifest import read_manifest
 from schemas.special_tokens import SPECIAL_TOKENS
+from tests.albert_tf.evaluation.words_vocabulary import WORDS
 from tests.manifests import edit_manifest
 from tests.training_data import TINY, VOCAB_SIZE, write_dataset
 
 CONFIG = TrainConfig(
     batch_size=4, micro_batch_size=4, steps=2, eval_every=2, learning_rate=0.01
 )
-
-
-class Words:
-    """A vocabulary in which every ordinary token is a word of two letters."""
-
-    word_starts = np.ones(VOCAB_SIZE, bool)
-
-    def piece(self, piece_id):
-        if piece_id < len(SPECIAL_TOKENS):
-            return SPECIAL_TOKENS[piece_id]
-        return f"▁{chr(97 + piece_id // 8)}{chr(97 + piece_id % 8)}"
-
-    def encode(self, texts):
-        ids = {self.piece(i): i for i in range(VOCAB_SIZE)}
-        return [[ids[f"▁{word}"] for word in text.split()] for text in texts]
-
-
-WORDS = Words()
 
 
 @pytest.fixture(scope="module")

@@ -71,6 +71,15 @@ def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_pat
     )
 
 
+def test_bits_per_character_are_drawn_where_they_were_measured(tmp_path):
+    lines = [eval_line(n) | {"bits_per_character": 3.0 - n} for n in (1, 2)]
+    plots = section(write_run(tmp_path / "run", lines=[eval_line(0), *lines])).plots
+    (plot,) = (plot for plot in plots if plot.title == "Bits per character")
+    assert [curve.points for curve in plot.curves] == [((1, 2.0), (2, 1.0))]
+    without = section(write_run(tmp_path / "old")).plots
+    assert "Bits per character" not in [plot.title for plot in without]
+
+
 def test_what_albert_evaluate_found_is_shown(tmp_path):
     folder = write_run(tmp_path / "run")
     write_evaluation(folder, evaluation())

@@ -4,6 +4,7 @@ import types
 
 import pytest
 
+from albert_tf.runs.metrics import Sums
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.metrics_log import MetricsLog
 from albert_tf.training.progress import QUIET
@@ -74,3 +75,38 @@ def test_the_best_is_no_worse_than_any_trained_model_before(log):
     assert due.is_best(line(20, 6.0))
     assert not due.is_best(line(20, 6.1))
     assert not due.is_best(line(20, None))
+
+
+class Stub:
+    """A `HeldOut` of one masked token, and `HeldOutWords` of a known value."""
+
+    examples = 10
+
+    def __init__(self, bits=2.5):
+        self.asked, self._bits = 0, bits
+
+    def sums(self, **arguments):
+        return Sums(6.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+
+    def bits_per_character(self, stop):
+        self.asked += 1
+        return self._bits
+
+
+def measured(log, stub, *, step, stop_reason=None):
+    config = TrainConfig(steps=25, batch_size=30).resolved()
+    due = Evaluations(stub, log, config, progress=QUIET, words=stub)
+    state = types.SimpleNamespace(step=step, seconds=1.0)
+    return due.measure(state, types.SimpleNamespace(reason=stop_reason))
+
+
+def test_words_are_asked_about_once_something_was_learned(log):
+    stub = Stub()
+    assert measured(log, stub, step=0)["bits_per_character"] is None
+    assert stub.asked == 0
+    assert measured(log, stub, step=5)["bits_per_character"] == 2.5
+
+
+def test_an_evaluation_that_is_stopped_at_its_words_is_none(log):
+    assert measured(log, Stub(None), step=5, stop_reason="interrupted") is None
+    assert measured(log, Stub(None), step=5)["bits_per_character"] is None

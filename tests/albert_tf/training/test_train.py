@@ -126,19 +126,11 @@ def test_a_finished_run_has_the_files_of_the_contract(undisturbed, data):
 def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturbed):
     run = undisturbed
     lines = read_metrics(run)
-    assert {tuple(line) for line in lines} == {
-        (
-            "step",
-            "split",
-            "mlm_loss",
-            "mlm_accuracy",
-            "sentence_loss",
-            "sentence_accuracy",
-            "learning_rate",
-            "gradient_norm",
-            "sequences_per_second",
-            "seconds",
-        )
+    tasks = ("mlm_loss", "mlm_accuracy", "sentence_loss", "sentence_accuracy")
+    rates = ("learning_rate", "gradient_norm", "sequences_per_second", "seconds")
+    assert {(line["split"], *line) for line in lines} == {
+        ("train", "step", "split", *tasks, *rates),
+        ("eval", "step", "split", *tasks, "bits_per_character", *rates),
     }
     steps = {
         split: [line["step"] for line in lines if line["split"] == split]

@@ -126,6 +126,7 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
             ModelConfig(),
             TrainConfig(),
             paths=paths,
+            vocabulary=None,
             max_time=max_time,
             console=Console(quiet=True),
         )
