@@ -86,7 +86,10 @@ def describe_counts(
     ['left out: 2 x redirect']
     """
     if damaged := dropped.get(DAMAGED):
-        yield f"Warning: {damaged:,} x {DAMAGED}; what came after it was not read."
+        yield (
+            f"Warning: {damaged:,} x {DAMAGED}, of which the rest could not be read; "
+            "copy the file again."
+        )
     others = {reason: n for reason, n in dropped.items() if reason != DAMAGED}
     if others:
         yield f"left out: {list_reasons(others)}"
