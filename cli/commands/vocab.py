@@ -92,7 +92,7 @@ def _make(
 ) -> dict[str, Any]:
     """Sample, train and write; returns the manifest."""
     from pipeline.reading.counts import PASSED_OVER
-    from pipeline.reading.splits import Split, plan_splits
+    from pipeline.reading.splits import plan_splits
     from pipeline.vocabulary import accents
     from pipeline.vocabulary.training import (
         sample_sentences,
@@ -103,11 +103,7 @@ def _make(
     splits = plan_splits(given.files)
     total = sum(split.text_bytes for split in splits)
     with console.bar("reading", total=total, unit="B") as bar:
-
-        def on_split(split: Split) -> None:
-            bar.to(bar.done + split.text_bytes)
-
-        text = sample_sentences(splits, config, workers=workers, on_split=on_split)
+        text = sample_sentences(splits, config, workers=workers, on_progress=bar.to)
     text.counts.dropped[PASSED_OVER] += given.passed_over
     console.say(
         f"training on {len(text.train):,} of {text.counts.sentences:,} sentences, "
