@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import safetensors.numpy
 
 from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.runs.checkpoints import arrays_of
+from albert_tf.runs.run_record import trained_length
 from albert_tf.training.evaluation import evaluate
 from pipeline.core.sentencepiece_proto import model_of_pieces
 from pipeline.vocabulary.tokenizer import load_tokenizer
@@ -74,8 +76,6 @@ def test_an_export_comes_back_as_the_run_it_was(exports, tmp_path, source):
 @pytest.mark.parametrize("changes", [{}, {"sharing": "none"}, {"embedding_size": 16}])
 def test_import_then_export_gives_the_same_bytes(small, tmp_path, changes):
     write_run(tmp_path / "run", dataclasses.replace(SMALL_RUN, **changes), small)
-    # An import does not know how long the sequences were that it was trained on.
-    (tmp_path / "run" / "data_manifest.json").unlink()
     run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "first")
     run("import", tmp_path / "first", "--output", tmp_path / "imported")
     run("export", tmp_path / "imported", "--to", "hf", "--output", tmp_path / "second")
@@ -90,6 +90,29 @@ def test_import_then_export_gives_the_same_bytes(small, tmp_path, changes):
             (tmp_path / folder / name).read_bytes() for folder in ("first", "second")
         )
         assert first == second, name
+
+
+@pytest.mark.parametrize(
+    ("said", "length"),
+    [
+        ('{"model_max_length": 24}', 24),
+        # What transformers writes where it does not know.
+        ('{"model_max_length": 1000000000000000019884624838656}', 48),
+        ('{"model_max_length": "long"}', 48),
+        ("{}", 48),
+    ],
+)
+def test_an_import_keeps_how_long_the_sequences_were(exports, tmp_path, said, length):
+    source = shutil.copytree(exports / "hf", tmp_path / "source")
+    (source / "export.json").unlink()
+    (source / "tokenizer_config.json").write_text(said)
+    run("import", source, "--output", tmp_path / "out")
+    assert trained_length(tmp_path / "out", SMALL_RUN) == length
+
+
+def test_an_import_of_an_export_knows_how_long_the_sequences_were(exports, tmp_path):
+    run("import", exports / "google", "--output", tmp_path / "out")
+    assert trained_length(tmp_path / "out", SMALL_RUN) == 32
 
 
 def test_an_imported_model_is_measured_and_gone_on_from(exports, small, tmp_path):
