@@ -3,6 +3,7 @@
 import json
 import os
 import reprlib
+import stat
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ def read_json(path: str | Path) -> dict[str, Any]:
     """
     try:
         with Path(path).open("rb") as file:
-            # Room is made for all that is asked for, so no more than there is.
-            size = os.fstat(file.fileno()).st_size
+            status = os.fstat(file.fileno())
+            # Room is made for all that is asked for, so no more than there is; how much
+            # is in a pipe nobody knows.
+            size = status.st_size if stat.S_ISREG(status.st_mode) else MAX_BYTES
             data = file.read(min(size, MAX_BYTES) + 1)
     except FileNotFoundError:
         raise AlbertError(f"{path} does not exist.") from None

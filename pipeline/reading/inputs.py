@@ -58,6 +58,8 @@ _DIVISIBLE: frozenset[Format] = frozenset(
 # Formats with records that have fields, among them perhaps the language.
 _WITH_FIELDS: frozenset[Format] = frozenset({"jsonl", "parquet", "csv"})
 _SAMPLE_ROWS = 100
+# What of their keys is shown where the text is under none of those expected.
+_SHOWN_KEYS, _SHOWN_KEY_CHARACTERS = 10, 60
 
 # Files that lie beside texts in folders.
 _NO_TEXT_NAMES = ("readme", "license", "licence", "manifest", "sha256sums", "md5sums")
@@ -65,6 +67,8 @@ _NO_TEXT_SUFFIXES = (
     *(".csv", ".tsv", ".md", ".rst", ".html", ".htm", ".css", ".js", ".py", ".log"),
     *(".yaml", ".yml", ".toml", ".ini", ".sha256", ".md5", ".png", ".jpg", ".jpeg"),
     *(".gif", ".svg", ".pdf", ".epub", ".mobi", ".doc", ".docx", ".zip", ".7z"),
+    # The pieces of a vocabulary, of which a folder may hold one beside its texts.
+    ".vocab",
 )
 _TABLE_SUFFIXES = (".csv", ".tsv")
 
@@ -235,6 +239,11 @@ def expand(pattern: str, *, flag: str) -> list[str]:
         raise SettingError(f"{flag}: the folder {pattern} has no files.")
     if not found:
         raise SettingError(f"{flag}: {pattern} does not exist.")
+    if not files.is_remote(found[0]) and not os.path.isfile(found[0]):
+        raise SettingError(
+            f"{flag}: {pattern} is a pipe or a device, and text is read more than "
+            "once; write it to a file and give that."
+        )
     return found
 
 
@@ -418,7 +427,10 @@ def _choose_key(
         if key in keys:
             return key
     wanted = text_key or TEXT_KEYS[0]
-    found = f"its {name}s of text are {', '.join(keys)}" if keys else "nor any text"
+    some = [key[:_SHOWN_KEY_CHARACTERS] for key in keys[:_SHOWN_KEYS]]
+    more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
+    found = f"its {name}s of text are {', '.join(some)}{more}"
+    found = found if keys else "nor any text"
     raise AlbertError(
         f"--{file.kind}: {file.path} has no {name} {json.dumps(wanted)}, {found}; "
         f"say with --text-key where the text is."

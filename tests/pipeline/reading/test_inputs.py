@@ -11,7 +11,7 @@ import pytest
 from pipeline.reading.formats import FORMATS, FORMATS_OF, HEAD_BYTES, KINDS, MEANINGS
 from pipeline.reading.inputs import describe_inputs, find_inputs
 from pipeline.reading.splits import plan_splits
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 
 PAGE = "<page><title>A</title><revision><text>Ada wrote.</text></revision></page>"
 DUMP = f"<mediawiki xml:lang='ltg'>{PAGE}</mediawiki>"
@@ -170,6 +170,7 @@ def test_a_folder_is_read_whole_but_for_what_is_no_text(tmp_path):
     (tmp_path / "AA" / "wiki_00").write_text(ARTICLE)
     (tmp_path / ".hidden").write_text("no format at all")
     (tmp_path / "MANIFEST.csv").write_text("file,bytes\n")
+    (tmp_path / "spiece.vocab").write_text("▁the\t-3\n")
     (tmp_path / "x-multistream-index.txt.bz2").write_bytes(bz2.compress(b"616:1:A\n"))
     (tmp_path / "notes").write_text("Nothing known.")
     (tmp_path / "empty").write_text("")
@@ -182,6 +183,7 @@ def test_a_folder_is_read_whole_but_for_what_is_no_text(tmp_path):
         "--wikipedia: notes is neither a MediaWiki dump nor "
         "wikiextractor output, JSON lines, parquet or CSV; give plain text with "
         "--text.",
+        "spiece.vocab is not named like a text.",
         "--wikipedia: x-multistream-index.txt.bz2 is the index of a dump "
         "and not needed; give the .xml.bz2 file beside it.",
     ]
@@ -323,3 +325,18 @@ def test_a_language_code_is_taken(tmp_path, language):
     (tmp_path / "novel.txt").write_text(WRAPPED)
     (file,) = find("books", tmp_path / "novel.txt", language=language)
     assert file.language == language
+
+
+def test_keys_that_are_deep_or_many_are_no_matter(tmp_path):
+    deep = {"text": "Ada wrote."}
+    for _ in range(900):
+        deep = {"in": deep}
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({f"key {n:02d}": "a" for n in range(12)} | deep) + "\n")
+    with pytest.raises(AlbertError) as caught:
+        find("text", path)
+    assert str(caught.value) == (
+        f'--text: {path} has no key "text", its keys of text are '
+        + ", ".join(f"key {n:02d}" for n in range(10))
+        + " and 2 more; say with --text-key where the text is."
+    )
