@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import reprlib
 import stat
 from collections import Counter
@@ -15,6 +16,8 @@ from schemas.whole_file import whole_file
 MAX_BYTES = 256 << 20
 # Far more than any number of ours, and few enough to be converted and shown.
 MAX_DIGITS = 100
+
+_HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
 
 _REMEDY = "correct the file or make it again"
 
@@ -82,15 +85,18 @@ def _integer(digits: str) -> int:
 
 
 def json_text(value: object) -> str:
-    """The one spelling of a JSON value: indented, keys in the order given.
+    r"""The one spelling of a JSON value: indented, keys in the order given.
 
-    >>> print(json_text({"b": 1, "a": "é"}), end="")
+    What cannot be written as UTF-8, such as a path that is not, is escaped.
+
+    >>> print(json_text({"b": 1, "a": "é\udce9"}), end="")
     {
       "b": 1,
-      "a": "é"
+      "a": "é\udce9"
     }
     """
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return _HALF_CHARACTER.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def write_json(path: str | Path, value: object) -> None:

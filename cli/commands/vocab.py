@@ -22,6 +22,7 @@ from cli.support.options import (
     workers_option,
 )
 from schemas.config import VocabConfig
+from schemas.readable import duration, prefixed
 
 
 @click.command(
@@ -73,7 +74,8 @@ def vocab(
     console.say(
         f"{output}: {config.vocab_size:,} tokens; on {card['held_out_sentences']:,} "
         f"held-out sentences {card['pieces_per_word']:.2f} tokens a word, "
-        f"{card['unknown_rate']:.3%} unknown; {time.monotonic() - start:.0f} s"
+        f"{card['unknown_rate']:.3%} unknown; "
+        f"{duration(time.monotonic() - start)}"
     )
     for line in describe_counts(manifest["dropped"], manifest["changed"]):
         console.say(line)
@@ -107,8 +109,8 @@ def _make(
     text.counts.dropped[PASSED_OVER] += given.passed_over
     console.say(
         f"training on {len(text.train):,} of {text.counts.sentences:,} sentences, "
-        f"about {text.training_seconds:.0f} s and "
-        f"{text.training_memory / 1e9:.1f} GB of memory"
+        f"about {duration(text.training_seconds)} and "
+        f"{prefixed(text.training_memory, 'B')} of memory"
     )
     if not config.keep_accents:
         # Those with the smallest keys: a random part, and the same each time.

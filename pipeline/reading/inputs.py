@@ -37,6 +37,7 @@ from pipeline.storage.lines import MAX_RECORD_BYTES, decode
 from pipeline.wikipedia.mediawiki import read_siteinfo
 from pipeline.wikipedia.wikiextractor import find_address
 from schemas.errors import AlbertError, SettingError
+from schemas.readable import prefixed
 
 LanguageSource = Literal["flag", "file", "records", "default"]
 
@@ -445,9 +446,9 @@ def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
         groups.setdefault(key, []).append(file)
     for (kind, *_), group in sorted(groups.items()):
         count = f"{len(group)} file{'s' if len(group) > 1 else ''}"
-        megabytes = sum(file.bytes for file in group) / 1e6
+        size = prefixed(sum(file.bytes for file in group), "B")
         meaning = MEANINGS[group[0].format]
-        yield f"{kind}: {count}, {megabytes:.1f} MB: {meaning}" + _language(group[0])
+        yield f"{kind}: {count}, {size}: {meaning}" + _language(group[0])
 
 
 def _language(file: InputFile) -> str:

@@ -269,9 +269,9 @@ def test_each_format_is_said_with_what_it_implies(tmp_path):
         }
     )
     assert list(describe_inputs(files)) == [
-        "books: 2 files, 0.0 MB: book, one document a file, segmented (en by default, "
+        "books: 2 files, 136 B: book, one document a file, segmented (en by default, "
         "--language sets another)",
-        "wikipedia: 1 file, 0.0 MB: MediaWiki dump, one document a page, markup "
+        "wikipedia: 1 file, 111 B: MediaWiki dump, one document a page, markup "
         "removed, segmented (ltg)",
     ]
 
