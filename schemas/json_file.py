@@ -65,7 +65,9 @@ def parse_json(data: bytes, path: str | Path) -> dict[str, Any]:
     except ValueError as error:
         raise AlbertError(f"{path} is not valid JSON: {error}; {_REMEDY}.") from error
     if not isinstance(value, dict):
-        raise AlbertError(f"{path} must hold a JSON object, not a list or a value.")
+        raise AlbertError(
+            f"{path} must hold a JSON object, not a list or a value; {_REMEDY}."
+        )
     return value
 
 

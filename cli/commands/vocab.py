@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +22,11 @@ from cli.support.options import (
     workers_option,
 )
 from schemas.config import VocabConfig
+from schemas.errors import AlbertError
 from schemas.readable import duration, prefixed
+
+if TYPE_CHECKING:
+    from pipeline.vocabulary.training import SampledText
 
 
 @click.command(
@@ -96,10 +100,7 @@ def _make(
     from pipeline.reading.counts import PASSED_OVER
     from pipeline.reading.splits import plan_splits
     from pipeline.vocabulary import accents
-    from pipeline.vocabulary.training import (
-        sample_sentences,
-        train_vocabulary,
-    )
+    from pipeline.vocabulary.training import sample_sentences
     from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
     splits = plan_splits(given.files)
@@ -118,12 +119,24 @@ def _make(
         share = accents.share_of_lost_marks(sentence.text for sentence in some)
         if warning := accents.warning(share):
             console.say(f"Warning: {warning}")
-    with console.bar("training", total=100, unit="%") as bar:
-        model = train_vocabulary(
-            text.train,
-            config,
-            on_progress=lambda share: bar.to(round(100 * share)),
-        )
+    model = _train(text, config, console)
     manifest = vocabulary_manifest(model, text, config, given.files)
     write_vocabulary(model, manifest, output=output)
     return manifest
+
+
+def _train(text: "SampledText", config: VocabConfig, console: Console) -> bytes:
+    """Train on a sample; where that fails, say too what reading has left out."""
+    from pipeline.reading.counts import left_out
+    from pipeline.vocabulary.training import train_vocabulary
+
+    with console.bar("training", total=100, unit="%") as bar:
+        try:
+            return train_vocabulary(
+                text.train,
+                config,
+                on_progress=lambda share: bar.to(round(100 * share)),
+            )
+        except AlbertError as error:
+            sentence, reasons = str(error), left_out(text.counts.dropped)
+            raise AlbertError(f"{sentence.removesuffix('.')}{reasons}.") from error

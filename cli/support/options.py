@@ -141,6 +141,10 @@ class UserPath(click.Path):
         if isinstance(value, str):
             value = os.path.expanduser(value)
             self.check_spelling(value, param, ctx)
+            if not self.file_okay and os.path.isfile(value):
+                self.fail(f"{value} is a file; give a folder.", param, ctx)
+            if not self.dir_okay and os.path.isdir(value):
+                self.fail(f"{value} is a folder; give a file.", param, ctx)
         return super().convert(value, param, ctx)
 
     def check_spelling(
@@ -250,6 +254,8 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
     if path is None:
         return
     command = context.command.name
+    if not os.path.exists(path):
+        raise SettingError(f"--config: {path} does not exist.")
     # Flags are spelled with hyphens, settings with underscores.
     values = {name.replace("-", "_"): v for name, v in read_json(path).items()}
     if values.get("command", command) != command:

@@ -77,6 +77,16 @@ def list_reasons(counts: Mapping[str, int]) -> str:
     return "; ".join(f"{count:,} x {reason}" for reason, count in ordered)
 
 
+def left_out(dropped: Mapping[str, int]) -> str:
+    """What to add to a sentence that says there is too little text; empty if nothing.
+
+    >>> left_out({"redirect": 2}), left_out({"no text": 0})
+    (' (left out: 2 x redirect)', '')
+    """
+    reasons = list_reasons(in_order(dropped))
+    return f" (left out: {reasons})" if reasons else ""
+
+
 def describe_counts(
     dropped: Mapping[str, int], changed: Mapping[str, int]
 ) -> Iterator[str]:

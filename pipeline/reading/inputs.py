@@ -209,7 +209,9 @@ def _inspect_all(
     for path in paths:
         try:
             if is_folder and _is_beside_text(path, input_format):
-                raise UnusableFile(f"{path} is not named like a text.")
+                raise UnusableFile(
+                    f"{path} is not named like a text; give the file itself to read it."
+                )
             yield inspect(kind, path, input_format=input_format, text_key=text_key)
         except UnusableFile as error:
             is_index = isinstance(error, DumpIndex) and len(paths) > 1
@@ -311,7 +313,9 @@ def read_head(path: str) -> bytes:
                     break
                 head += data
     if not head:
-        raise UnusableFile(f"{path} is {'damaged' if damage else 'empty'}.")
+        raise UnusableFile(
+            f"{path} is damaged; copy it again." if damage else f"{path} is empty."
+        )
     return head
 
 
@@ -373,7 +377,10 @@ def _inspect_jsonl(
     lines = decode(head, counts=Counter()).split("\n")
     records = [record for line in lines if (record := parse(line))][:_SAMPLE_ROWS]
     if not records:
-        raise UnusableFile(f"{file.path} is JSON, but not one record a line.")
+        raise UnusableFile(
+            f"{file.path} is JSON, but not one record a line; write its records as "
+            "jq -c does."
+        )
     keys = sorted({key for record in records for key in list_keys(record)})
     key = _choose_key(file, keys, text_key, name="key")
     texts = [text for record in records if (text := find_text(record, key))]

@@ -175,5 +175,5 @@ def _pieces(
         return pieces, base64.b64decode(charsmap)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise AlbertError(
-            f"{path} is not the tokenizer.json of an ALBERT ({error})."
+            f"{path} is not the tokenizer.json of an ALBERT ({error}); copy it again."
         ) from error

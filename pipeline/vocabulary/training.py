@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import sentencepiece
 
-from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.counts import ReadingCounts, left_out
 from pipeline.reading.splits import Split
 from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
 from pipeline.vocabulary.sampling import (
@@ -113,7 +113,8 @@ def sample_sentences(
         counts.add(result.counts)
     sentences = train.sorted()
     if not sentences:
-        raise AlbertError("The inputs hold no text to train on.")
+        reasons = left_out(counts.dropped)
+        raise AlbertError(f"The inputs hold no text to train on{reasons}.")
     return SampledText(sentences, held_out.sorted(), counts)
 
 

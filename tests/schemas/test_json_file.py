@@ -110,7 +110,7 @@ def test_the_mark_that_some_editors_put_first_is_no_matter(tmp_path):
 def test_json_that_is_no_object_is_one_sentence(tmp_path, text):
     path = tmp_path / "file.json"
     path.write_text(text)
-    expected = f"^{path} must hold a JSON object, not a list or a value.$"
+    expected = f"^{path} must hold a JSON object, not a list or a value; correct "
     with pytest.raises(AlbertError, match=expected):
         read_json(path)
 

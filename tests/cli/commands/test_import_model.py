@@ -179,14 +179,6 @@ def test_make_data_says_when_a_vocabulary_needs_its_normalization(small, tmp_pat
     assert "Warning" not in run("make-data", *arguments, "--vocab", tmp_path / "new")
 
 
-def test_a_run_is_no_source(exports, tmp_path):
-    said = refusal(exports / "run", "--output", tmp_path / "out", code=2)
-    assert said == (
-        f"{exports}/run is a run already; give it to albert pretrain as --init-from."
-    )
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_vocabulary_of_another_size_is_refused(exports, model, tmp_path):
     other = tmp_path / "other.model"
     other.write_bytes(model)
@@ -194,51 +186,6 @@ def test_a_vocabulary_of_another_size_is_refused(exports, model, tmp_path):
     assert said == (
         f"{other} has 2000 pieces and the model 400; give the vocabulary it was "
         "trained with, with --vocab if it is elsewhere."
-    )
-    assert not (tmp_path / "out").exists()
-
-
-def test_another_architecture_is_refused(exports, tmp_path):
-    source = tmp_path / "bert"
-    source.mkdir()
-    (source / "config.json").write_text('{"model_type": "bert"}')
-    spiece = (exports / "hf" / "spiece.model").read_bytes()
-    (source / "spiece.model").write_bytes(spiece)
-    assert refusal(source, "--output", tmp_path / "out") == (
-        f"{source}/config.json describes a model of type bert, and only albert can be "
-        "read; give the folder of an ALBERT."
-    )
-
-
-@pytest.mark.parametrize(
-    ("left", "message"),
-    [
-        ((), "has no model.safetensors; give the whole folder of a model."),
-        (("pytorch_model.bin",), "is a pickle, which can run any program when it is"),
-    ],
-)
-def test_a_model_without_safetensors_is_refused(exports, tmp_path, left, message):
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in ("config.json", "spiece.model"):
-        (source / name).write_bytes((exports / "hf" / name).read_bytes())
-    for name in left:
-        (source / name).write_bytes(b"\x80\x02")
-    assert message in refusal(source, "--output", tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    "name", ["model.safetensors", "pytorch_model.bin", "saved_model.pb"]
-)
-def test_weights_that_nothing_describes_are_no_vocabulary(exports, tmp_path, name):
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "spiece.model").write_bytes((exports / "hf/spiece.model").read_bytes())
-    (source / name).write_bytes(b"weights")
-    assert refusal(source, "--output", tmp_path / "out") == (
-        f"{source}/{name} holds weights, and nothing beside it says how to read them; "
-        "give the whole folder of a model of Hugging Face or google-research/albert, "
-        "or its SentencePiece model alone."
     )
     assert not (tmp_path / "out").exists()
 
@@ -267,8 +214,3 @@ def test_missing_tensors_are_refused_by_name(exports, tmp_path):
         f"{source}/model.safetensors lacks predictions.dense.weight; give a whole "
         "ALBERT with its masked-LM head."
     )
-
-
-def test_what_does_not_exist_is_refused(tmp_path):
-    said = refusal(tmp_path / "none", "--output", tmp_path / "out", code=2)
-    assert said == f"{tmp_path}/none does not exist; give a folder or a file."

@@ -42,7 +42,8 @@ def test_make_data_tells_and_keeps_what_was_left_out(small, damaged, tmp_path):
         *("--eval-fraction", 0, "--output", tmp_path / "d"),
     )
     assert said.splitlines()[0] == (
-        f"passed over: {damaged}/table.csv is not named like a text."
+        f"passed over: {damaged}/table.csv is not named like a text; give the file "
+        "itself to read it."
     )
     assert said.splitlines()[-4:-1] == LEFT_OUT
     manifest = json.loads((tmp_path / "d/manifest.json").read_text())

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from cli.main import cli
-from cli.support.options import UserPath, refuse_stray
+from cli.support.options import Duration, UserPath, refuse_stray
 from schemas.errors import SettingError
 from tests.commands import attempt
 
@@ -110,6 +110,19 @@ def test_a_setting_of_another_type_is_named(tmp_path, name, value, rule):
     config.write_text(json.dumps({name: value}))
     said = attempt("vocab", "--config", config)
     assert said == (2, f"Error: {config}: {rule}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("30m", 1800), ("1h30m", 5400)]
+)
+def test_a_time_is_given_with_its_units(text, seconds):
+    assert Duration().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "1h30", "-5", "1.5h", "9" * 5000 + "h"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(click.BadParameter, match="is not a time; write 90s, 30m or 1h"):
+        Duration().convert(text, None, None)
 
 
 SENTENCE = (

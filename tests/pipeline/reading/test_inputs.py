@@ -178,12 +178,12 @@ def test_a_folder_is_read_whole_but_for_what_is_no_text(tmp_path):
     (file,) = find("wikipedia", tmp_path, on_passed_over=notes.append)
     assert file.path.endswith("wiki_00")
     assert [re.sub(r"\S*/", "", note) for note in notes] == [
-        "MANIFEST.csv is not named like a text.",
+        "MANIFEST.csv is not named like a text; give the file itself to read it.",
         "empty is empty.",
         "--wikipedia: notes is neither a MediaWiki dump nor "
         "wikiextractor output, JSON lines, parquet or CSV; give plain text with "
         "--text.",
-        "spiece.vocab is not named like a text.",
+        "spiece.vocab is not named like a text; give the file itself to read it.",
         "--wikipedia: x-multistream-index.txt.bz2 is the index of a dump "
         "and not needed; give the .xml.bz2 file beside it.",
     ]
