@@ -45,6 +45,7 @@ test-all: $(READY)  ## the slow tests: live parity, kills
 
 docs: $(READY)  ## rewrite the generated pages in docs/
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -W ignore -m tests.bad_input
 
 bench: $(READY)  ## speed of reading, vocab, make-data; TEXT="--books DIR" OPTIONS="--vocab DIR" DATA=DIR
 	$(BIN)/python -m benchmarks.reading $(TEXT)

@@ -21,6 +21,7 @@ from cli.commands.report import report
 from cli.commands.vocab import vocab
 from schemas import __version__
 from schemas.errors import AlbertError
+from schemas.readable import printable
 
 INTERRUPTED, TERMINATED = 130, 143
 
@@ -57,10 +58,7 @@ class AlbertGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             code = 0
         except Exception as error:
-            kind = type(error).__name__
-            code = _fail(
-                f"Unexpected {kind}: {error} (--debug shows where it happened)."
-            )
+            code = _fail(_unforeseen(error))
         sys.exit(code)
 
 
@@ -68,10 +66,19 @@ def _raise_terminated(number: int, frame: object) -> NoReturn:
     raise Terminated
 
 
+def _unforeseen(error: Exception) -> str:
+    """What to say of an error that nothing has explained."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        # Whoever opens a file says more; this is of a folder on the way to one.
+        return f"{error.filename:.200} cannot be used: {error.strerror}."
+    kind = type(error).__name__
+    return f"Unexpected {kind}: {error} (--debug shows where it happened)."
+
+
 def _fail(sentence: str, *, code: int = 1) -> int:
     if "--debug" in sys.argv:
         sys.excepthook(*sys.exc_info())
-    click.echo(f"Error: {sentence}", err=True)
+    click.echo(f"Error: {printable(sentence)}", err=True)
     return code
 
 

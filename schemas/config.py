@@ -120,14 +120,23 @@ def config_from_dict(config_class: type[Config], values: dict[str, Any]) -> Conf
     Raises:
         SettingError: A key is unknown or a value has the wrong type.
     """
-    fields = {f.name: f for f in dataclasses.fields(config_class)}  # type: ignore[arg-type]
+    check_names_and_types(config_class, values)
+    return config_class(**values)
+
+
+def check_names_and_types(config_class: type[Any], values: dict[str, Any]) -> None:
+    """Refuse a JSON object that has other keys or values than the fields of a config.
+
+    Raises:
+        SettingError: A key is unknown or a value has the wrong type.
+    """
+    fields = {f.name: f for f in dataclasses.fields(config_class)}
     for name, value in values.items():
         if name not in fields:
             raise SettingError(
                 f"{name!r} is not a setting; the settings are {', '.join(fields)}."
             )
         check_type(name, value, fields[name].type)
-    return config_class(**values)
 
 
 def check_type(name: str, value: Any, annotation: Any) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import reprlib
+import stat
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ MAX_BYTES = 256 << 20
 # Far more than any number of ours, and few enough to be converted and shown.
 MAX_DIGITS = 100
 
+_HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
+
 _REMEDY = "correct the file or make it again"
 
 
@@ -26,8 +30,10 @@ def read_json(path: str | Path) -> dict[str, Any]:
     """
     try:
         with Path(path).open("rb") as file:
-            # Room is made for all that is asked for, so no more than there is.
-            size = os.fstat(file.fileno()).st_size
+            status = os.fstat(file.fileno())
+            # Room is made for all that is asked for, so no more than there is; how much
+            # is in a pipe nobody knows.
+            size = status.st_size if stat.S_ISREG(status.st_mode) else MAX_BYTES
             data = file.read(min(size, MAX_BYTES) + 1)
     except FileNotFoundError:
         raise AlbertError(f"{path} does not exist.") from None
@@ -59,7 +65,9 @@ def parse_json(data: bytes, path: str | Path) -> dict[str, Any]:
     except ValueError as error:
         raise AlbertError(f"{path} is not valid JSON: {error}; {_REMEDY}.") from error
     if not isinstance(value, dict):
-        raise AlbertError(f"{path} must hold a JSON object, not a list or a value.")
+        raise AlbertError(
+            f"{path} must hold a JSON object, not a list or a value; {_REMEDY}."
+        )
     return value
 
 
@@ -79,15 +87,18 @@ def _integer(digits: str) -> int:
 
 
 def json_text(value: object) -> str:
-    """The one spelling of a JSON value: indented, keys in the order given.
+    r"""The one spelling of a JSON value: indented, keys in the order given.
 
-    >>> print(json_text({"b": 1, "a": "é"}), end="")
+    What cannot be written as UTF-8, such as a path that is not, is escaped.
+
+    >>> print(json_text({"b": 1, "a": "é\udce9"}), end="")
     {
       "b": 1,
-      "a": "é"
+      "a": "é\udce9"
     }
     """
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return _HALF_CHARACTER.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def write_json(path: str | Path, value: object) -> None:

@@ -86,11 +86,14 @@ def read_manifest(dataset: str | Path) -> DatasetManifest:
     """Read the manifest of a finished data set.
 
     Raises:
+        SettingError: The data set is no folder.
         AlbertError: It is missing, of another kind or version, edited or damaged.
     """
     path = Path(dataset) / MANIFEST
     if not Path(dataset).is_dir():
-        raise AlbertError(f"{dataset} is not a folder; give one made by make-data.")
+        raise SettingError(
+            f"{dataset} is not a folder; give one made by albert make-data."
+        )
     if not path.is_file():
         raise AlbertError(
             f"{dataset} has no {MANIFEST}, so it is not a finished data set; "
@@ -106,7 +109,9 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
         AlbertError: It is of another kind or version, edited or damaged.
     """
     if values.get("format") != FORMAT:
-        raise AlbertError(f"{path} describes no data set made by albert make-data.")
+        raise AlbertError(
+            f"{path} describes no data set of albert make-data; give the folder of one."
+        )
     version = values.get("format_version")
     if version != FORMAT_VERSION:
         raise AlbertError(

@@ -74,6 +74,19 @@ def prefixed(number: float, unit: str) -> str:
     """
     prefixes = iter(("", "k", "M", "G", "T", "P", "E", "Z", "Y"))
     prefix = next(prefixes)
-    while abs(number) >= 999.5:
+    while abs(number) >= 999.5 and prefix != "Y":
         number, prefix = number / 1000, next(prefixes)
     return f"{number:.3g} {prefix}{unit}"
+
+
+def printable(text: str) -> str:
+    r"""A text in one line that does nothing to a terminal.
+
+    Names of files, keys and columns come from elsewhere.
+
+    >>> printable("rows\x1b[2J\n.txt"), printable("Ünï▁")
+    ('rows\\x1b[2J\\n.txt', 'Ünï▁')
+    """
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
+    )

@@ -18,6 +18,14 @@ def write_topics(folder: Path, *, count: int) -> None:
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
 
 
+def make_small(folder: Path) -> None:
+    """A folder with texts, a vocabulary and a data set, made by the commands."""
+    folder.mkdir(exist_ok=True)
+    write_topics(folder / "text", count=24)
+    run("vocab", "--text", folder / "text", *VOCAB, "--output", folder / "vocab")
+    make_data(folder, "--eval-fraction", 0.3, output=folder / "data")
+
+
 def make_data(small: Path, *arguments, output: Path) -> tuple[int, str]:
     """Make data from the texts of a folder with its vocabulary."""
     return attempt(

@@ -12,7 +12,7 @@ from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import Tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from schemas.config import VocabConfig
-from tests.commands import VOCAB, make_data, run, write_topics
+from tests.commands import make_small
 
 # A shell lets its jobs in the background ignore Ctrl-C, and what they start as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -61,7 +61,5 @@ def tokenizer(model):
 def small(tmp_path_factory):
     """A folder with texts, a vocabulary and a data set, made by the commands."""
     folder = tmp_path_factory.mktemp("small")
-    write_topics(folder / "text", count=24)
-    run("vocab", "--text", folder / "text", *VOCAB, "--output", folder / "vocab")
-    make_data(folder, "--eval-fraction", 0.3, output=folder / "data")
+    make_small(folder)
     return folder

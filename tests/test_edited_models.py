@@ -279,8 +279,8 @@ EDITS = [
         values(intermediate_size=200_000),
         (
             "albert/encoder/group_0_inner_0_ffn/intermediate/bias has shape (24,) "
-            "in the checkpoint and (200000,) in the model; continue with the "
-            "architecture the run was started with."
+            "in the checkpoint and (200000,) in the model; give the architecture that "
+            "the weights are of."
         ),
     ),
     (

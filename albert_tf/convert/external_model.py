@@ -92,8 +92,8 @@ def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
     missing = [name for name in needed if name not in values]
     if missing:
         raise AlbertError(
-            f"{source} lacks {listed(missing)}, so it is not a configuration of an "
-            "ALBERT."
+            f"{source} lacks {listed(missing)}, so it is not the configuration of an "
+            "ALBERT; give the folder of one."
         )
     try:
         return config_from_dict(

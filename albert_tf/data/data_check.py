@@ -75,11 +75,9 @@ def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
         path = data / shard.name
         size = path.stat().st_size if path.exists() else None
         if size != shard.bytes:
-            state = "is missing" if size is None else f"has {size} bytes"
-            raise AlbertError(
-                f"{path} {state} and {MANIFEST} says {shard.bytes}; "
-                "make the data again."
-            )
+            is_other = f"has {size} bytes and not {shard.bytes}, as {MANIFEST} says"
+            state = "is missing" if size is None else is_other
+            raise AlbertError(f"{path} {state}; make the data again.")
 
 
 def check_has_vocabulary(data: Path) -> None:

@@ -380,5 +380,5 @@ def check_shapes(model: Shapes, checkpoint: Shapes) -> None:
         if ours != theirs:
             raise AlbertError(
                 f"{name} has shape {theirs} in the checkpoint and {ours} in the model; "
-                "continue with the architecture the run was started with."
+                "give the architecture that the weights are of."
             )

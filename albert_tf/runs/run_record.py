@@ -18,7 +18,13 @@ from schemas.config import (
 )
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
-from schemas.layout import CONFIG, DATA_MANIFEST, MODEL_CONFIG
+from schemas.layout import (
+    CONFIG,
+    DATA_MANIFEST,
+    EXPORT_RECORD,
+    HF_TOKENIZER_CONFIG,
+    MODEL_CONFIG,
+)
 from schemas.manifest import DatasetManifest, parse_manifest
 
 Config = TypeVar("Config")
@@ -37,6 +43,9 @@ _TYPES: dict[str, type] = {
     "environment": dict,
     "began": dict,
 }
+
+# What else may say how long the sequences were that a model was trained on.
+_LENGTHS = {EXPORT_RECORD: "max_seq_length", HF_TOKENIZER_CONFIG: "model_max_length"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,21 +159,29 @@ def run_config(run: Path) -> ModelConfig:
     return _parsed(ModelConfig, read_json(path), path=path)
 
 
-def trained_length(run: Path, config: ModelConfig) -> int:
-    """Tokens in the longest sequences that a run was trained on.
+def trained_length(folder: Path, config: ModelConfig) -> int:
+    """Tokens in the longest sequences that a model was trained on.
 
-    Where that is not known, as of an import, in the longest that its model takes.
+    A run keeps the settings of its data, an export has it in its record, an import and
+    most models from elsewhere in the settings of their tokenizer. Where nothing says
+    it, tokens in the longest sequences that the model takes.
 
     Args:
-        run: The run directory.
+        folder: Of the model.
         config: Its architecture.
 
     Raises:
-        AlbertError: The manifest of its data cannot be read.
+        AlbertError: What says it cannot be read.
     """
-    manifest = recorded_manifest(run)
     longest = config.max_position_embeddings
-    return min(longest, manifest.config.max_seq_length) if manifest else longest
+    manifest = recorded_manifest(folder)
+    if manifest is not None:
+        return min(longest, manifest.config.max_seq_length)
+    for name, key in _LENGTHS.items():
+        said = read_json(folder / name).get(key) if (folder / name).exists() else None
+        if type(said) is int and said > 0:
+            return min(longest, said)
+    return longest
 
 
 def _parsed(kind: type[Config], values: dict[str, Any], *, path: Path) -> Config:

@@ -149,6 +149,7 @@ def export(
         "albert_version": __version__,
         "to": target,
         "from_text": from_text,
+        "max_seq_length": exported.max_seq_length,
         **identity(exported),
     }
     if holds_the_same(output, record):

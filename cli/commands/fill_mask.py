@@ -142,8 +142,6 @@ def encode(
     """
     from pipeline.queries.masked_text import encode_masked, quoted
 
-    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise AlbertError(f"{quoted(text)} is not UTF-8; convert it first.")
     ids = encode_masked(text, tokenizer)
     if asked is not None and len(ids) > asked.max_seq_length:
         raise AlbertError(

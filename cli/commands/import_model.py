@@ -84,7 +84,9 @@ def import_model(
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        write(output, model, external, asked=asked, vocabulary=vocabulary)
+        write(
+            output, model, external, asked=asked, vocabulary=vocabulary, source=source
+        )
     for line in summary(output, external, asked=asked, model=model, before=vocabulary):
         console.say(line)
 
@@ -189,18 +191,23 @@ def write(
     *,
     asked: "Normalization",
     vocabulary: "ExternalVocabulary",
+    source: Path,
 ) -> None:
     """Write the weights, if there are any, and the vocabulary, its manifest last."""
+    from pipeline.vocabulary.tokenizer_json import MAX_LENGTH
     from pipeline.vocabulary.writing import imported_manifest, write_vocabulary
 
+    length = MAX_LENGTH
     if external is not None:
         from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
+        from albert_tf.runs.run_record import trained_length
 
+        length = trained_length(source, external.config)
         write_json(output / MODEL_CONFIG, dataclasses.asdict(external.config))
         checkpoint = Checkpoint(external.weights, {}, {"step": 0})
         save_checkpoint(output, checkpoint, is_best=False)
     manifest = imported_manifest(model, vocabulary.model, **asked._asdict())
-    write_vocabulary(model, manifest, output=output)
+    write_vocabulary(model, manifest, output=output, max_length=length)
 
 
 def summary(

@@ -19,7 +19,7 @@ from schemas.readable import counted
     "--examples",
     default=3,
     show_default=True,
-    type=click.IntRange(min=0),
+    type=click.IntRange(min=0, max=1_000_000),
     help="Examples to show.",
 )
 @click.option(

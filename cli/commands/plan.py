@@ -13,6 +13,7 @@ from cli.support.architecture import model_options, resolve_model
 from cli.support.console import silent_stderr
 from cli.support.options import UserPath, config_options
 from schemas.config import (
+    MAX_NUMBER,
     DataConfig,
     ModelConfig,
     Precision,
@@ -65,13 +66,13 @@ Show = Callable[[float], str]
 @config_options(TrainConfig, only=("batch_size", "steps", "precision"))
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=float,
     metavar="SEQUENCES",
     help="Tell the time for so many sequences a second.",
 )
 @click.option(
     "--flops",
-    type=click.FloatRange(min=0, min_open=True),
+    type=float,
     metavar="OPERATIONS",
     help="Tell the time for so many operations a second, such as 4e14.",
 )
@@ -156,6 +157,12 @@ def _machines(
     """
     from albert_tf.planning.training_plan import Machine, accelerators
 
+    for name in ("rate", "flops"):
+        if asked[name] is not None and not 0 < asked[name] < MAX_NUMBER:
+            raise SettingError(
+                f"--{name} must be more than 0 and less than {MAX_NUMBER}, not "
+                f"{asked[name]:g}."
+            )
     given = [name for name in ("rate", "flops", "measure") if asked[name]]
     if len(given) > 1:
         flags = " and ".join(f"--{name}" for name in given)

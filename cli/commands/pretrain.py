@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import os
-import re
 import shlex
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from cli.support import output_folder
 from cli.support.architecture import model_options, resolve_model
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
+    Duration,
     UserPath,
     common_options,
     config_options,
@@ -32,26 +32,6 @@ from schemas.presets import PRESETS
 if TYPE_CHECKING:
     from albert_tf.training.train import TrainResult
     from pipeline.vocabulary.tokenizer import Tokenizer
-
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?|(\d+)")
-
-
-class Duration(click.ParamType[float]):
-    """A time such as 90, 90s, 30m or 1h30m, in seconds."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """The seconds of what was given."""
-        if isinstance(value, int | float):
-            return float(value)
-        found = _DURATION.fullmatch(value)
-        if not value or not found:
-            self.fail(f"{value!r} is not a time; write 90s, 30m or 1h30m.", param, ctx)
-        hours, minutes, seconds, bare = (int(part or 0) for part in found.groups())
-        return float(3600 * hours + 60 * minutes + seconds + bare)
 
 
 @click.command(

@@ -98,10 +98,11 @@ def is_run(path: Path) -> bool:
     """Whether a folder is a run; else it is a data set.
 
     Raises:
+        SettingError: It is no folder.
         AlbertError: It is neither.
     """
     if not os.path.isdir(path):
-        raise AlbertError(
+        raise SettingError(
             f"{path} is not a folder; give that of a data set or of a run."
         )
     if any((path / name).exists() for name in (MODEL_CONFIG, METRICS)):

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,11 @@ from cli.support.options import (
     workers_option,
 )
 from schemas.config import VocabConfig
+from schemas.errors import AlbertError
+from schemas.readable import duration, prefixed
+
+if TYPE_CHECKING:
+    from pipeline.vocabulary.training import SampledText
 
 
 @click.command(
@@ -73,7 +78,8 @@ def vocab(
     console.say(
         f"{output}: {config.vocab_size:,} tokens; on {card['held_out_sentences']:,} "
         f"held-out sentences {card['pieces_per_word']:.2f} tokens a word, "
-        f"{card['unknown_rate']:.3%} unknown; {time.monotonic() - start:.0f} s"
+        f"{card['unknown_rate']:.3%} unknown; "
+        f"{duration(time.monotonic() - start)}"
     )
     for line in describe_counts(manifest["dropped"], manifest["changed"]):
         console.say(line)
@@ -92,27 +98,20 @@ def _make(
 ) -> dict[str, Any]:
     """Sample, train and write; returns the manifest."""
     from pipeline.reading.counts import PASSED_OVER
-    from pipeline.reading.splits import Split, plan_splits
+    from pipeline.reading.splits import plan_splits
     from pipeline.vocabulary import accents
-    from pipeline.vocabulary.training import (
-        sample_sentences,
-        train_vocabulary,
-    )
+    from pipeline.vocabulary.training import sample_sentences
     from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
     splits = plan_splits(given.files)
     total = sum(split.text_bytes for split in splits)
     with console.bar("reading", total=total, unit="B") as bar:
-
-        def on_split(split: Split) -> None:
-            bar.to(bar.done + split.text_bytes)
-
-        text = sample_sentences(splits, config, workers=workers, on_split=on_split)
+        text = sample_sentences(splits, config, workers=workers, on_progress=bar.to)
     text.counts.dropped[PASSED_OVER] += given.passed_over
     console.say(
         f"training on {len(text.train):,} of {text.counts.sentences:,} sentences, "
-        f"about {text.training_seconds:.0f} s and "
-        f"{text.training_memory / 1e9:.1f} GB of memory"
+        f"about {duration(text.training_seconds)} and "
+        f"{prefixed(text.training_memory, 'B')} of memory"
     )
     if not config.keep_accents:
         # Those with the smallest keys: a random part, and the same each time.
@@ -120,12 +119,24 @@ def _make(
         share = accents.share_of_lost_marks(sentence.text for sentence in some)
         if warning := accents.warning(share):
             console.say(f"Warning: {warning}")
-    with console.bar("training", total=100, unit="%") as bar:
-        model = train_vocabulary(
-            text.train,
-            config,
-            on_progress=lambda share: bar.to(round(100 * share)),
-        )
+    model = _train(text, config, console)
     manifest = vocabulary_manifest(model, text, config, given.files)
     write_vocabulary(model, manifest, output=output)
     return manifest
+
+
+def _train(text: "SampledText", config: VocabConfig, console: Console) -> bytes:
+    """Train on a sample; where that fails, say too what reading has left out."""
+    from pipeline.reading.counts import left_out
+    from pipeline.vocabulary.training import train_vocabulary
+
+    with console.bar("training", total=100, unit="%") as bar:
+        try:
+            return train_vocabulary(
+                text.train,
+                config,
+                on_progress=lambda share: bar.to(round(100 * share)),
+            )
+        except AlbertError as error:
+            sentence, reasons = str(error), left_out(text.counts.dropped)
+            raise AlbertError(f"{sentence.removesuffix('.')}{reasons}.") from error

@@ -8,7 +8,12 @@ from typing import Any, TypeVar
 import click
 
 from cli.support.options import UserPath
-from schemas.config import ModelConfig, config_from_dict, plain_type
+from schemas.config import (
+    ModelConfig,
+    check_names_and_types,
+    config_from_dict,
+    plain_type,
+)
 from schemas.errors import SettingError
 from schemas.json_file import read_json
 from schemas.manifest import DatasetManifest
@@ -51,6 +56,10 @@ def resolve_model(
             values["sentence_task"] = manifest.config.sentence_task
     elif Path(model).is_file():
         values = read_json(model)
+        try:
+            check_names_and_types(ModelConfig, values)
+        except SettingError as error:
+            raise SettingError(f"{model}: {error}") from None
     else:
         raise SettingError(
             f"--model must be one of {', '.join(PRESETS)} or a JSON file, not {model}."

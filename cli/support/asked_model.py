@@ -13,7 +13,6 @@ from schemas.json_file import read_json
 from schemas.layout import (
     DATA_MANIFEST,
     EXPORT_RECORD,
-    HF_TOKENIZER_CONFIG,
     MODEL_CONFIG,
     SPM_MODEL,
 )
@@ -139,29 +138,10 @@ def open_model(
     """
     with silent_stderr():
         from albert_tf.inference.trained_model import load_trained_model
+        from albert_tf.runs.run_record import trained_length
     model = load_trained_model(path, which=which, say=Console(quiet=False).say)
     check_sizes(tokenizer, model.config, path=path)
-    return AskedModel(model, longest_trained(path, model.config))
-
-
-def longest_trained(path: Path, config: ModelConfig) -> int:
-    """Tokens in the longest sequences a model was trained on, as far as is known.
-
-    Args:
-        path: A run, which keeps the settings of its data, or an export.
-        config: The architecture.
-
-    Raises:
-        AlbertError: What says so cannot be read.
-    """
-    from albert_tf.runs.run_record import trained_length
-
-    longest = trained_length(path, config)
-    if (path / HF_TOKENIZER_CONFIG).exists():
-        recorded = read_json(path / HF_TOKENIZER_CONFIG).get("model_max_length")
-        if isinstance(recorded, int) and recorded > 0:
-            return min(longest, recorded)
-    return longest
+    return AskedModel(model, trained_length(path, model.config))
 
 
 def untrained_positions(
@@ -175,7 +155,9 @@ def untrained_positions(
         manifest: Of the data set.
         data: For the sentence.
     """
-    longest, length = longest_trained(path, config), manifest.config.max_seq_length
+    from albert_tf.runs.run_record import trained_length
+
+    longest, length = trained_length(path, config), manifest.config.max_seq_length
     if longest < length <= config.max_position_embeddings:
         yield (
             f"{data} has sequences of {length} tokens and {path} was trained on at "

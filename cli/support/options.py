@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
@@ -12,7 +13,7 @@ import click
 from cli.support.console import Console
 from pipeline.reading.formats import FORMATS, KINDS
 from pipeline.storage.files import find_files, is_remote, told_of_hashing
-from schemas.config import flag_name, plain_type
+from schemas.config import check_type, flag_name, plain_type
 from schemas.errors import SettingError
 from schemas.json_file import read_json
 
@@ -31,6 +32,11 @@ SHOWN_NOTES = 5
 
 # The flags for raw text that are not paths.
 INPUT_OPTIONS = ("language", "input_format", "text_key")
+
+# What can be typed, bytes that are no UTF-8 included.
+_TYPEABLE = re.compile(r"[^\0\ud800-\udc7f\udd00-\udfff]*")
+
+_DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})")
 
 
 def config_options(
@@ -75,7 +81,7 @@ def take_config(config_class: type[Config], values: dict[str, Any]) -> Config:
 def input_options(command: Command) -> Command:
     """The flags for raw text."""
     # Whether a file is readable is told by whoever reads it.
-    path = UserPath(readable=False)
+    path = TextPath(readable=False)
     paths: dict[str, Any] = {"multiple": True, "metavar": "PATH", "type": path}
     for option in reversed(
         (
@@ -134,7 +140,32 @@ class UserPath(click.Path):
         """The path, as `click.Path` gives it."""
         if isinstance(value, str):
             value = os.path.expanduser(value)
+            self.check_spelling(value, param, ctx)
+            if not self.file_okay and os.path.isfile(value):
+                self.fail(f"{value} is a file; give a folder.", param, ctx)
+            if not self.dir_okay and os.path.isdir(value):
+                self.fail(f"{value} is a folder; give a file.", param, ctx)
         return super().convert(value, param, ctx)
+
+    def check_spelling(
+        self, path: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> None:
+        """Refuse a name that TensorFlow cannot open."""
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            self.fail(
+                f"{path!r} is not UTF-8; give the folder another name.", param, ctx
+            )
+
+
+class TextPath(UserPath):
+    """A path of raw text, which may come from where names are not UTF-8."""
+
+    def check_spelling(
+        self, path: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> None:
+        """Take any name."""
 
 
 class Folder(UserPath):
@@ -153,6 +184,24 @@ class Folder(UserPath):
         if not self._may_be_remote:
             self.fail(f"{value} is not on this machine; give a folder here.")
         return value.rstrip("/")
+
+
+class Duration(click.ParamType[float]):
+    """A time such as 90, 90s, 30m or 1h30m, in seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The seconds of what was given."""
+        if isinstance(value, int | float):
+            return float(value)
+        found = _DURATION.fullmatch(value)
+        if not value or not found:
+            self.fail(f"{value!r} is not a time; write 90s, 30m or 1h30m.", param, ctx)
+        hours, minutes, seconds, bare = (int(part or 0) for part in found.groups())
+        return float(3600 * hours + 60 * minutes + seconds + bare)
 
 
 _LOCAL_OUTPUT = click.option(
@@ -205,6 +254,8 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
     if path is None:
         return
     command = context.command.name
+    if not os.path.exists(path):
+        raise SettingError(f"--config: {path} does not exist.")
     # Flags are spelled with hyphens, settings with underscores.
     values = {name.replace("-", "_"): v for name, v in read_json(path).items()}
     if values.get("command", command) != command:
@@ -212,19 +263,58 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
             f"--config: {path} was written by albert {values['command']}; give one "
             f"of albert {command}."
         )
-    known = {parameter.name for parameter in context.command.params}
-    for name in values:
-        if name not in known and name not in RECORD_KEYS:
+    known = {p.name: p for p in context.command.params if p.expose_value}
+    settings: dict[str, Any] = {}
+    for name, value in values.items():
+        # What was not given is null in a written file.
+        if name in RECORD_KEYS or value is None:
+            continue
+        if name not in known:
             raise SettingError(
                 f"{path}: {name!r} is not a setting of albert {command}; "
                 f"albert {command} --help lists them."
             )
-    repeatable = {p.name for p in context.command.params if getattr(p, "multiple", 0)}
-    context.default_map = {
-        name: [value] if name in repeatable and isinstance(value, str) else value
-        for name, value in values.items()
-        if name not in RECORD_KEYS
-    }
+        is_one = _is_repeatable(known[name]) and isinstance(value, str)
+        settings[name] = [value] if is_one else value
+        _check_setting(known[name], settings[name], path=path)
+    context.default_map = settings
+
+
+def _is_repeatable(parameter: click.Parameter) -> bool:
+    return parameter.multiple or parameter.nargs == -1
+
+
+def _check_setting(parameter: click.Parameter, value: Any, *, path: str) -> None:
+    """Refuse a value that no flag can have; click converts only what is typed.
+
+    Raises:
+        SettingError: Names the file and the setting.
+    """
+    name = parameter.name or ""
+    is_list = _is_repeatable(parameter) and isinstance(value, list)
+    for each in value if is_list else [value]:
+        is_typed = isinstance(each, str) and not getattr(parameter, "is_flag", False)
+        if is_typed and not _TYPEABLE.fullmatch(each):
+            raise SettingError(
+                f"{path}: {name} has a zero byte or half a character, which no "
+                "setting can have."
+            )
+        if is_typed:
+            continue
+        try:
+            check_type(name, each, _json_type(parameter))
+        except SettingError as error:
+            raise SettingError(f"{path}: {error}") from None
+
+
+def _json_type(parameter: click.Parameter) -> Any:
+    """The type that a setting has in a file, unless it is text as it is typed."""
+    if getattr(parameter, "is_flag", False):
+        return bool
+    if isinstance(parameter.type, click.types.IntParamType):
+        return int
+    kinds = (click.types.FloatParamType, Duration)
+    return float if isinstance(parameter.type, kinds) else str
 
 
 def input_settings(values: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.dataset.data_card import data_card
 from pipeline.dataset.fingerprint import DatasetPlan, tool_versions
 from pipeline.dataset.statistics import Counts, realised
-from pipeline.reading.counts import ReadingCounts, in_order, list_reasons
+from pipeline.reading.counts import ReadingCounts, in_order, left_out
 from pipeline.storage.files import join, write_whole
 from schemas.errors import AlbertError
 from schemas.json_file import json_text
@@ -46,9 +46,7 @@ def _why_nothing(manifest: DatasetManifest) -> str:
             f"document ({held_out:,}), so that none is left to train on; give a "
             "smaller one, or more documents."
         )
-    reasons = list_reasons(manifest.dropped)
-    left_out = f" (left out: {reasons})" if reasons else ""
-    return f"The inputs give no document to train on{left_out}."
+    return f"The inputs give no document to train on{left_out(manifest.dropped)}."
 
 
 def make_manifest(

@@ -47,7 +47,10 @@ def vocabulary_problem(dataset: Path, manifest: DatasetManifest) -> str:
     if not path.is_file():
         return f"{SPM_MODEL} is missing."
     if _hash(path) != manifest.vocabulary["sha256"]:
-        return f"{SPM_MODEL} is not the vocabulary that the data was made with."
+        return (
+            f"{SPM_MODEL} is not the vocabulary that the data was made with; put that "
+            "one back."
+        )
     model = path.read_bytes()
     try:
         check_model(model, path=path)

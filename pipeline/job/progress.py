@@ -11,8 +11,13 @@ from typing import Any, NamedTuple
 from pipeline.storage.files import file_size, find_below, is_remote, read_whole
 from schemas.errors import AlbertError
 from schemas.json_file import parse_json
+from schemas.json_shape import COUNT, Shape, problem
 from schemas.layout import SIDECAR_FILES, SPLIT_MARKS, WORK
 from schemas.whole_file import TEMPORARY
+
+# What is read of the mark of a split, and of that of a shard.
+_SPLIT: Shape = {"text_bytes": COUNT, "counts": {"documents": COUNT}}
+_SHARD: Shape = {"files": [{"examples": COUNT, "bytes": COUNT}]}
 
 
 class Progress(NamedTuple):
@@ -56,10 +61,13 @@ class ProgressReader:
 
 
 def _read_mark(mark: dict[str, Any]) -> Progress:
-    if "files" not in mark:
+    """What a mark says; nothing if it is damaged, for then it is made again."""
+    if not problem(mark, _SPLIT):
         return Progress(
             read_bytes=mark["text_bytes"], documents=mark["counts"]["documents"]
         )
+    if problem(mark, _SHARD):
+        return Progress()
     examples, written = (
         sum(file[key] for file in mark["files"]) for key in ("examples", "bytes")
     )

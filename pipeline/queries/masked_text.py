@@ -16,8 +16,9 @@ def encode_masked(text: str, tokenizer: Tokenizer) -> list[int]:
     mask makes no difference, for in training the mask replaces its token's space too.
 
     Raises:
-        AlbertError: There is no [MASK] in the text.
+        AlbertError: There is no [MASK] in the text, or it is not UTF-8.
     """
+    check_text(text)
     first, *others = text.split(MASK)
     if not others:
         raise AlbertError(
@@ -27,6 +28,18 @@ def encode_masked(text: str, tokenizer: Tokenizer) -> list[int]:
     for part in others:
         ids += [MASK_ID, *tokenizer.encode_after(part)]
     return [*ids, SEP_ID]
+
+
+def check_text(text: str) -> None:
+    """Refuse a text that was typed or sent in another encoding than UTF-8.
+
+    Raises:
+        AlbertError: It is not UTF-8.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise AlbertError(f"{quoted(text)} is not UTF-8; convert it first.") from None
 
 
 def quoted(text: str) -> str:

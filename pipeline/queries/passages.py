@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.examples.packing import cuttable
+from pipeline.queries.masked_text import check_text
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS_ID, SEP_ID
@@ -38,8 +39,10 @@ def pair_passages(
     use the room that the other leaves.
 
     Raises:
-        AlbertError: A passage is empty.
+        AlbertError: A passage is empty or not UTF-8.
     """
+    check_text(first)
+    check_text(second)
     a, b = tokenizer.encode([first, second])
     for name, ids in (("first", a), ("second", b)):
         if not ids:

@@ -77,6 +77,16 @@ def list_reasons(counts: Mapping[str, int]) -> str:
     return "; ".join(f"{count:,} x {reason}" for reason, count in ordered)
 
 
+def left_out(dropped: Mapping[str, int]) -> str:
+    """What to add to a sentence that says there is too little text; empty if nothing.
+
+    >>> left_out({"redirect": 2}), left_out({"no text": 0})
+    (' (left out: 2 x redirect)', '')
+    """
+    reasons = list_reasons(in_order(dropped))
+    return f" (left out: {reasons})" if reasons else ""
+
+
 def describe_counts(
     dropped: Mapping[str, int], changed: Mapping[str, int]
 ) -> Iterator[str]:
@@ -86,7 +96,10 @@ def describe_counts(
     ['left out: 2 x redirect']
     """
     if damaged := dropped.get(DAMAGED):
-        yield f"Warning: {damaged:,} x {DAMAGED}; what came after it was not read."
+        yield (
+            f"Warning: {damaged:,} x {DAMAGED}, of which the rest could not be read; "
+            "copy the file again."
+        )
     others = {reason: n for reason, n in dropped.items() if reason != DAMAGED}
     if others:
         yield f"left out: {list_reasons(others)}"

@@ -38,7 +38,6 @@ def read_table(
     """The cells of each row by the names of their columns."""
     lines = _lines(blocks, counts=counts)
     names, delimiter = _parse_header(next(lines, ""))
-    csv.field_size_limit(MAX_RECORD_BYTES)
     rows = csv.reader(lines, delimiter=delimiter)
     while True:
         try:
@@ -65,6 +64,7 @@ def read_columns(head: bytes) -> list[str]:
 def _parse_header(header: str) -> tuple[list[str], str]:
     """The names of the columns, and what parts the cells."""
     delimiter = max(_DELIMITERS, key=header.count)
+    csv.field_size_limit(MAX_RECORD_BYTES)
     return next(csv.reader([header], delimiter=delimiter), []), delimiter
 
 

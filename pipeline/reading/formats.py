@@ -169,7 +169,10 @@ def refuse_binary(head: bytes, *, path: str) -> None:
             raise UnusableFile(f"{path} is {name}; {advice}.")
     refuse_utf16(head, path=path)
     if is_binary(head):
-        raise UnusableFile(f"{path} is not text: it is full of control characters.")
+        raise UnusableFile(
+            f"{path} is not text, for it is full of control characters; give text, "
+            "plain or packed with gz, bz2, xz or zst."
+        )
 
 
 def recognise(kind: Kind, head: bytes, *, path: str) -> Format:

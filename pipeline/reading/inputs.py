@@ -37,6 +37,7 @@ from pipeline.storage.lines import MAX_RECORD_BYTES, decode
 from pipeline.wikipedia.mediawiki import read_siteinfo
 from pipeline.wikipedia.wikiextractor import find_address
 from schemas.errors import AlbertError, SettingError
+from schemas.readable import prefixed
 
 LanguageSource = Literal["flag", "file", "records", "default"]
 
@@ -58,6 +59,8 @@ _DIVISIBLE: frozenset[Format] = frozenset(
 # Formats with records that have fields, among them perhaps the language.
 _WITH_FIELDS: frozenset[Format] = frozenset({"jsonl", "parquet", "csv"})
 _SAMPLE_ROWS = 100
+# What of their keys is shown where the text is under none of those expected.
+_SHOWN_KEYS, _SHOWN_KEY_CHARACTERS = 10, 60
 
 # Files that lie beside texts in folders.
 _NO_TEXT_NAMES = ("readme", "license", "licence", "manifest", "sha256sums", "md5sums")
@@ -65,6 +68,8 @@ _NO_TEXT_SUFFIXES = (
     *(".csv", ".tsv", ".md", ".rst", ".html", ".htm", ".css", ".js", ".py", ".log"),
     *(".yaml", ".yml", ".toml", ".ini", ".sha256", ".md5", ".png", ".jpg", ".jpeg"),
     *(".gif", ".svg", ".pdf", ".epub", ".mobi", ".doc", ".docx", ".zip", ".7z"),
+    # The pieces of a vocabulary, of which a folder may hold one beside its texts.
+    ".vocab",
 )
 _TABLE_SUFFIXES = (".csv", ".tsv")
 
@@ -204,7 +209,9 @@ def _inspect_all(
     for path in paths:
         try:
             if is_folder and _is_beside_text(path, input_format):
-                raise UnusableFile(f"{path} is not named like a text.")
+                raise UnusableFile(
+                    f"{path} is not named like a text; give the file itself to read it."
+                )
             yield inspect(kind, path, input_format=input_format, text_key=text_key)
         except UnusableFile as error:
             is_index = isinstance(error, DumpIndex) and len(paths) > 1
@@ -235,6 +242,11 @@ def expand(pattern: str, *, flag: str) -> list[str]:
         raise SettingError(f"{flag}: the folder {pattern} has no files.")
     if not found:
         raise SettingError(f"{flag}: {pattern} does not exist.")
+    if not files.is_remote(found[0]) and not os.path.isfile(found[0]):
+        raise SettingError(
+            f"{flag}: {pattern} is a pipe or a device, and text is read more than "
+            "once; write it to a file and give that."
+        )
     return found
 
 
@@ -301,7 +313,9 @@ def read_head(path: str) -> bytes:
                     break
                 head += data
     if not head:
-        raise UnusableFile(f"{path} is {'damaged' if damage else 'empty'}.")
+        raise UnusableFile(
+            f"{path} is damaged; copy it again." if damage else f"{path} is empty."
+        )
     return head
 
 
@@ -363,7 +377,10 @@ def _inspect_jsonl(
     lines = decode(head, counts=Counter()).split("\n")
     records = [record for line in lines if (record := parse(line))][:_SAMPLE_ROWS]
     if not records:
-        raise UnusableFile(f"{file.path} is JSON, but not one record a line.")
+        raise UnusableFile(
+            f"{file.path} is JSON, but not one record a line; write its records as "
+            "jq -c does."
+        )
     keys = sorted({key for record in records for key in list_keys(record)})
     key = _choose_key(file, keys, text_key, name="key")
     texts = [text for record in records if (text := find_text(record, key))]
@@ -418,7 +435,10 @@ def _choose_key(
         if key in keys:
             return key
     wanted = text_key or TEXT_KEYS[0]
-    found = f"its {name}s of text are {', '.join(keys)}" if keys else "nor any text"
+    some = [key[:_SHOWN_KEY_CHARACTERS] for key in keys[:_SHOWN_KEYS]]
+    more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
+    found = f"its {name}s of text are {', '.join(some)}{more}"
+    found = found if keys else "nor any text"
     raise AlbertError(
         f"--{file.kind}: {file.path} has no {name} {json.dumps(wanted)}, {found}; "
         f"say with --text-key where the text is."
@@ -433,9 +453,9 @@ def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
         groups.setdefault(key, []).append(file)
     for (kind, *_), group in sorted(groups.items()):
         count = f"{len(group)} file{'s' if len(group) > 1 else ''}"
-        megabytes = sum(file.bytes for file in group) / 1e6
+        size = prefixed(sum(file.bytes for file in group), "B")
         meaning = MEANINGS[group[0].format]
-        yield f"{kind}: {count}, {megabytes:.1f} MB: {meaning}" + _language(group[0])
+        yield f"{kind}: {count}, {size}: {meaning}" + _language(group[0])
 
 
 def _language(file: InputFile) -> str:

@@ -35,7 +35,7 @@ class Table:
         except _DAMAGE as error:
             self.close()
             raise AlbertError(
-                f"{path} is damaged: it has no end of a parquet file."
+                f"{path} is damaged: it has no end of a parquet file; copy it again."
             ) from error
         self.columns = list(_text_columns(self._file.schema_arrow))
         groups = range(self._file.num_row_groups)

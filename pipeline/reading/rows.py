@@ -16,6 +16,9 @@ from pipeline.wikipedia.extracted import article_document
 # Where the text is unless --text-key says; the second is json-wikipedia's.
 TEXT_KEYS = ("text", "paragraphs")
 
+# No text is in an object in an object of more than this depth.
+_MAX_KEY_DEPTH = 10
+
 # Texts of about this length are sentences, not documents.
 _MAX_SENTENCE_CHARACTERS = 200
 
@@ -43,15 +46,23 @@ def find_text(record: Any, key: str) -> str | None:
     return record if isinstance(record, str) else None
 
 
-def list_keys(record: dict[str, Any], prefix: str = "") -> Iterator[str]:
+def list_keys(
+    record: dict[str, Any], prefix: str = "", *, depth: int = _MAX_KEY_DEPTH
+) -> Iterator[str]:
     """The keys that hold a text, for a person to choose from.
+
+    Args:
+        record: Of a file.
+        prefix: The keys above it, with a dot after each.
+        depth: How many keys deep a text is looked for.
 
     >>> list(list_keys({"id": 1, "title": "A", "body": {"text": "B"}}))
     ['title', 'body.text']
     """
     for key, value in record.items():
         if isinstance(value, dict):
-            yield from list_keys(value, f"{prefix}{key}.")
+            if depth > 1:
+                yield from list_keys(value, f"{prefix}{key}.", depth=depth - 1)
         elif find_text(record, key) is not None and value:
             yield prefix + key
 

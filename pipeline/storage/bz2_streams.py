@@ -7,7 +7,8 @@ publishes beside it: a range owns the streams that begin inside it.
 
 Beam's own reader fails when a stream ends where its buffer does and copies the rest of
 the buffer for each stream; this one does neither. A damaged stream is counted and the
-next one read, so that a bad block costs a hundred pages instead of the rest.
+next one read, so that a bad block costs a hundred pages instead of the rest. Data
+between two streams is counted too: it may be a stream whose header is damaged.
 """
 
 import bz2
@@ -21,6 +22,8 @@ from pipeline.storage.compression import BLOCK_BYTES, DAMAGED, join_blocks
 # The header of a stream, then that of its first block or of its end.
 _HEADER = re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)")
 _HEADER_BYTES = 10
+# What may follow a stream: padding, then the next one or nothing.
+_NEXT_OR_END = re.compile(rb"\0*(?:" + _HEADER.pattern + rb"|\Z)")
 
 # Decompressed at a time; damage loses the text of this much.
 _PIECE_BYTES = 8 << 10
@@ -63,6 +66,8 @@ def read_streams(
     b'two'
     """
     window = _Window(file, start)
+    if start == 0 and not window.is_between_streams():
+        counts[DAMAGED] += 1
     while window.skip_to_header(end):
         header = window.position
         try:
@@ -70,6 +75,10 @@ def read_streams(
         except (OSError, EOFError):
             counts[DAMAGED] += 1
             window = _Window(file, header + 1)
+            continue
+        # Whoever reads a stream looks at what follows it, in the next range too.
+        if not window.is_between_streams():
+            counts[DAMAGED] += 1
 
 
 def _read_stream(window: "_Window") -> Iterator[bytes]:
@@ -110,6 +119,12 @@ class _Window:
         """Return bytes that were taken last."""
         self._ahead = data + self._ahead
         self.position -= len(data)
+
+    def is_between_streams(self) -> bool:
+        """Whether a stream, or the end of the file, is next."""
+        if len(self._ahead) < _HEADER_BYTES:
+            self._ahead += self._file.read(_READ_BYTES)
+        return _NEXT_OR_END.match(self._ahead) is not None
 
     def skip_to_header(self, end: int | None) -> bool:
         """Move to the next header; False if there is none before `end`."""

@@ -22,6 +22,8 @@ BLOCK_BYTES = 1 << 20
 
 # The maximum that is taken out of a stream at once, whatever it claims to hold.
 _MAX_OUTPUT = BLOCK_BYTES
+# A checksum, and what xz has after it.
+_TRAILER_BYTES = 64
 # Tools that compress long archives (zstd --long=31) ask for a window of 2 GB.
 _MAX_ZSTD_WINDOW = 1 << 31
 
@@ -30,6 +32,8 @@ _MAGIC: tuple[tuple[bytes, Compression], ...] = (
     (b"BZh", "bz2"),
     (b"\xfd7zXZ\x00", "xz"),
     (b"\x28\xb5\x2f\xfd", "zst"),
+    # A frame that holds no text, of which there are 16 kinds.
+    *((bytes([kind]) + b"\x2a\x4d\x18", "zst") for kind in range(0x50, 0x60)),
 )
 
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
@@ -118,9 +122,23 @@ def _decompress_streams(blocks: Iterable[bytes], codec: _Codec) -> Iterator[byte
 
 
 def _pieces(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Blocks cut up, the end of the last one into single bytes.
+
+    Where a checksum does not fit, all that came out of the piece with it is lost. So
+    the checksum at the end of a file is in a piece with nothing else.
+
+    >>> [len(piece) for piece in _pieces([bytes(60), bytes(70)], 50)][:4]
+    [50, 16, 1, 1]
+    """
+    held = b""
     for block in blocks:
-        for start in range(0, len(block), size):
-            yield block[start : start + size]
+        data = held + block
+        end = max(0, len(data) - _TRAILER_BYTES)
+        for start in range(0, end, size):
+            yield data[start : min(start + size, end)]
+        held = data[end:]
+    for start in range(len(held)):
+        yield held[start : start + 1]
 
 
 def _feed(decompressor: Any, piece: bytes, codec: _Codec) -> Iterator[bytes]:

@@ -94,12 +94,13 @@ def _is_shown_file(path: Path, folder: Path) -> bool:
 
 
 def file_name(path: str) -> str:
-    """The last part of a path.
+    r"""The last part of a path, as text; bytes that are no UTF-8 are replaced in it.
 
-    >>> file_name("gs://bucket/enwiki/dump.xml.bz2")
-    'dump.xml.bz2'
+    >>> file_name("gs://bucket/enwiki/dump.xml.bz2"), file_name("caf\udce9.txt")
+    ('dump.xml.bz2', 'caf�.txt')
     """
-    return PurePosixPath(path).name if is_remote(path) else Path(path).name
+    name = PurePosixPath(path).name if is_remote(path) else Path(path).name
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def join(folder: str | Path, name: str) -> str:

@@ -166,6 +166,8 @@ def _pieces(
                 "read; give a model that has one."
             )
         pieces = [(str(piece), float(score)) for piece, score in model["vocab"]]
+        for piece, _ in pieces:
+            piece.encode()
         if not all(abs(score) < _SCORE_BOUND for _, score in pieces):
             raise ValueError("a score is not a number, or too large")
         compiled = [s for s in _steps(values, path=path) if s.get("type") == _COMPILED]
@@ -173,5 +175,5 @@ def _pieces(
         return pieces, base64.b64decode(charsmap)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise AlbertError(
-            f"{path} is not the tokenizer.json of an ALBERT ({error})."
+            f"{path} is not the tokenizer.json of an ALBERT ({error}); copy it again."
         ) from error

@@ -8,7 +8,7 @@ the files nor the number of workers shows in it, and exact duplicates count once
 import heapq
 import itertools
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -73,7 +73,14 @@ class SplitSample(NamedTuple):
     counts: ReadingCounts
 
 
-def sample_split(split: Split, *, size: int, bound: int, seed: int) -> SplitSample:
+def sample_split(
+    split: Split,
+    *,
+    size: int,
+    bound: int,
+    seed: int,
+    on_read: Callable[[int], object] = lambda size: None,
+) -> SplitSample:
     """The candidates of one split for a sample.
 
     Args:
@@ -81,11 +88,13 @@ def sample_split(split: Split, *, size: int, bound: int, seed: int) -> SplitSamp
         size: Sentences wanted in all.
         bound: Keys of at least this are known to be too large.
         seed: Chooses the sample.
+        on_read: Told the bytes of text of each document, or part of a long one.
     """
     train, held_out = Sample(size), Sample(MAX_HELD_OUT)
     train.bound = bound
     counts = ReadingCounts()
     for document in read_split(split, counts=counts):
+        on_read(len(document.text.encode("utf-8", errors="replace")))
         lines = document.text.split("\n")
         counts.sentences += len(lines)
         keys = sentence_keys(document.id, len(lines), seed=seed)

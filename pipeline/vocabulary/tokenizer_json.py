@@ -24,6 +24,9 @@ from schemas.special_tokens import (
     UNK_ID,
 )
 
+# As the published ALBERTs have it.
+MAX_LENGTH = 512
+
 
 def tokenizer_json(model: bytes) -> dict[str, Any]:
     """`tokenizer.json` for a SentencePiece model made by `albert vocab`."""
@@ -49,7 +52,7 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
     }
 
 
-def tokenizer_config(*, max_length: int = 512) -> dict[str, Any]:
+def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
     """`tokenizer_config.json`: the class to load and the special tokens.
 
     Args:

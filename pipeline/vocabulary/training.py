@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import sentencepiece
 
-from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.counts import ReadingCounts, left_out
 from pipeline.reading.splits import Split
 from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
 from pipeline.vocabulary.sampling import (
@@ -46,14 +46,19 @@ _GROWTH_OF_TIME = 0.75
 _RULES = "normalization.tsv"
 _SENTENCES = "sentences.txt"
 
-# What SentencePiece says of its progress, and how often it is looked at.
+# What SentencePiece says of its progress.
 _LOG = "log.txt"
+# How often the progress of other processes is looked at.
 _LOOK_SECONDS = 0.5
 
 # Before SentencePiece prunes its candidates it has to find them.
 _SHARE_OF_FINDING = 0.3
 
 _MAX_SENTENCE_BYTES = 1 << 16
+
+_SPAWN = multiprocessing.get_context("spawn")
+# In a process that reads text: memory that it shares with the one that started it.
+_read_bytes: MutableSequence[int] | None = None
 
 
 class SampledText(NamedTuple):
@@ -83,7 +88,7 @@ def sample_sentences(
     config: VocabConfig,
     *,
     workers: int,
-    on_split: Callable[[Split], None] = lambda split: None,
+    on_progress: Callable[[int], None] = lambda text_bytes: None,
 ) -> SampledText:
     """A sample of the sentences of all splits, in the order of their keys.
 
@@ -91,24 +96,25 @@ def sample_sentences(
         splits: What to read.
         config: Size of the sample and seed.
         workers: Processes that read.
-        on_split: Called when a split has been read.
+        on_progress: Called every half second with the bytes of text that were read,
+            about; at the end these are all that the splits were estimated to have.
 
     Raises:
         AlbertError: There is no sentence, or a worker was killed.
     """
     train, held_out = Sample(config.sample_sentences), Sample(MAX_HELD_OUT)
     counts = ReadingCounts()
-    read = functools.partial(
-        sample_split, size=config.sample_sentences, seed=config.seed
-    )
-    for split, result in _map_splits(read, splits, workers=workers, sample=train):
+    read = functools.partial(_read, size=config.sample_sentences, seed=config.seed)
+    for result in _map_splits(
+        read, splits, workers=workers, sample=train, on_progress=on_progress
+    ):
         train.add(result.train)
         held_out.add(result.held_out)
         counts.add(result.counts)
-        on_split(split)
     sentences = train.sorted()
     if not sentences:
-        raise AlbertError("The inputs hold no text to train on.")
+        reasons = left_out(counts.dropped)
+        raise AlbertError(f"The inputs hold no text to train on{reasons}.")
     return SampledText(sentences, held_out.sorted(), counts)
 
 
@@ -118,28 +124,65 @@ def _map_splits(
     *,
     workers: int,
     sample: Sample,
-) -> Iterator[tuple[Split, SplitSample]]:
+    on_progress: Callable[[int], None],
+) -> Iterator[SplitSample]:
     """Read splits in other processes, a few at a time, in the order they finish."""
     waiting = list(reversed(splits))
     running: dict[Future[SplitSample], Split] = {}
-    with _processes(min(workers, len(splits))) as pool:
+    done = 0
+    # Each place is written by the one process that reads its split.
+    read_bytes = _SPAWN.RawArray("q", len(splits))
+    with _processes(min(workers, len(splits)), read_bytes) as pool:
         while waiting or running:
             while waiting and len(running) <= workers:
                 split = waiting.pop()
                 # The bound falls while splits are read, and with it what they return.
                 running[pool.submit(read, split, bound=sample.bound)] = split
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(future), _result(future)
+            finished, _ = wait(running, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            for future in finished:
+                done += running.pop(future).text_bytes
+                yield _result(future)
+            on_progress(done + text_being_read(running.values(), read_bytes))
 
 
-def _processes(count: int) -> ProcessPoolExecutor:
-    """Fresh processes that Ctrl-C ends at once, also inside SentencePiece."""
+def text_being_read(splits: Iterable[Split], read_bytes: Sequence[int]) -> int:
+    """Bytes of the text of splits that were read, at most those that were estimated.
+
+    Args:
+        splits: Those that are being read.
+        read_bytes: The bytes that were read of each, by its number.
+    """
+    return sum(min(read_bytes[split.number], split.text_bytes) for split in splits)
+
+
+def _processes(
+    count: int, read_bytes: MutableSequence[int] | None = None
+) -> ProcessPoolExecutor:
+    """Fresh processes that Ctrl-C ends at once, also inside SentencePiece.
+
+    Args:
+        count: How many.
+        read_bytes: Where those that read text say how much, by the number of the split.
+    """
     return ProcessPoolExecutor(
-        max_workers=count,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_DFL),
+        max_workers=count, mp_context=_SPAWN, initializer=_begin, initargs=(read_bytes,)
     )
+
+
+def _begin(read_bytes: MutableSequence[int] | None) -> None:
+    global _read_bytes
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _read_bytes = read_bytes
+
+
+def _read(split: Split, *, size: int, bound: int, seed: int) -> SplitSample:
+    """The candidates of one split for a sample; says on the way how much was read."""
+
+    def on_read(text_bytes: int) -> None:
+        if _read_bytes is not None:
+            _read_bytes[split.number] += text_bytes
+
+    return sample_split(split, size=size, bound=bound, seed=seed, on_read=on_read)
 
 
 def _result(future: Future[Any]) -> Any:

@@ -8,7 +8,11 @@ from pipeline.reading.counts import in_order
 from pipeline.reading.inputs import InputFile
 from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import Tokenizer
-from pipeline.vocabulary.tokenizer_json import tokenizer_config, tokenizer_json
+from pipeline.vocabulary.tokenizer_json import (
+    MAX_LENGTH,
+    tokenizer_config,
+    tokenizer_json,
+)
 from pipeline.vocabulary.training import SampledText
 from schemas.config import VocabConfig
 from schemas.json_file import write_json, write_text
@@ -92,8 +96,20 @@ def _what_it_is(tokenizer: Tokenizer, config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_vocabulary(model: bytes, manifest: dict[str, Any], *, output: Path) -> None:
+def write_vocabulary(
+    model: bytes,
+    manifest: dict[str, Any],
+    *,
+    output: Path,
+    max_length: int = MAX_LENGTH,
+) -> None:
     """Write all files of a vocabulary, the manifest last.
+
+    Args:
+        model: The content of `spiece.model`.
+        manifest: What it is.
+        output: The folder.
+        max_length: Tokens in the longest sequences of the model that it belongs to.
 
     Raises:
         AlbertError: A file cannot be written.
@@ -102,5 +118,5 @@ def write_vocabulary(model: bytes, manifest: dict[str, Any], *, output: Path) ->
         file.write(model)
     write_text(output / SPM_VOCAB, vocabulary_listing(model))
     write_json(output / HF_TOKENIZER, tokenizer_json(model))
-    write_json(output / HF_TOKENIZER_CONFIG, tokenizer_config())
+    write_json(output / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=max_length))
     write_json(output / MANIFEST, manifest)

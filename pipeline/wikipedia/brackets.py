@@ -15,6 +15,8 @@ from pipeline.wikipedia.templates import HOLE, template_text
 
 # The deepest nesting in 13 dumps is 12.
 _MAX_DEPTH = 40
+# The text in a run of braces is read again for every two of them.
+_MAX_WIDTH = 12
 
 # A run of braces or brackets is one token, so that a megabyte of "{" takes one step.
 _TOKEN = re.compile(
@@ -125,7 +127,8 @@ class _Scanner:
         if len(self._stack) > _MAX_DEPTH:
             self._uncounted[kind] += width // 2
             return
-        frame = _Frame(kind, width=width)
+        self._uncounted[kind] += max(0, width - _MAX_WIDTH) // 2
+        frame = _Frame(kind, width=min(width, _MAX_WIDTH))
         self._stack.append(frame)
         self.pieces = frame.pieces
 

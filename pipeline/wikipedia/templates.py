@@ -279,7 +279,8 @@ def _date(arguments: Arguments) -> str:
     year, month, day = (arguments.get(key, "") for key in ("1", "2", "3"))
     if not year:
         return HOLE
-    if month.isdecimal() and 1 <= int(month) <= 12:
+    # Python refuses to convert thousands of digits.
+    if len(month) < 3 and month.isdecimal() and 1 <= int(month) <= 12:
         month = _MONTHS[int(month) - 1]
     return " ".join(part for part in (day, month, year) if part)
 

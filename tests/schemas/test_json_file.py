@@ -1,3 +1,7 @@
+import json
+import os
+import threading
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -106,6 +110,16 @@ def test_the_mark_that_some_editors_put_first_is_no_matter(tmp_path):
 def test_json_that_is_no_object_is_one_sentence(tmp_path, text):
     path = tmp_path / "file.json"
     path.write_text(text)
-    expected = f"^{path} must hold a JSON object, not a list or a value.$"
+    expected = f"^{path} must hold a JSON object, not a list or a value; correct "
     with pytest.raises(AlbertError, match=expected):
         read_json(path)
+
+
+def test_json_may_come_through_a_pipe(tmp_path):
+    """As a shell gives the output of a command: --config <(jq ...)."""
+    os.mkfifo(tmp_path / "pipe")
+    text = json.dumps({"a": "b" * 10_000})
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,))
+    writer.start()
+    assert read_json(tmp_path / "pipe") == {"a": "b" * 10_000}
+    writer.join()

@@ -142,7 +142,8 @@ def test_another_format_version_is_refused(dataset):
 def test_the_manifest_of_something_else_is_refused(dataset, other):
     change(dataset, format=other)
     assert error_of(dataset) == (
-        f"{dataset}/manifest.json describes no data set made by albert make-data."
+        f"{dataset}/manifest.json describes no data set of albert make-data; give the "
+        "folder of one."
     )
 
 
@@ -155,7 +156,9 @@ def test_a_folder_without_a_manifest_is_no_finished_data_set(tmp_path):
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path):
     path = tmp_path / "nowhere"
-    assert error_of(path) == f"{path} is not a folder; give one made by make-data."
+    assert (
+        error_of(path) == f"{path} is not a folder; give one made by albert make-data."
+    )
 
 
 def test_a_manifest_that_is_not_a_file_is_not_waited_for(tmp_path):

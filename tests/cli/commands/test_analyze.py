@@ -82,17 +82,6 @@ def test_the_figure_may_be_pixels(tmp_path):
     assert (tmp_path / "layers.PNG").read_bytes().startswith(b"\x89PNG\r\n")
 
 
-def test_a_plot_of_another_kind_is_refused_before_any_work(runs, tmp_path):
-    code, said = attempt(
-        *("analyze", "layers", tmp_path / "no", "--data", tmp_path / "no"),
-        *("--plot", tmp_path / "layers.gif"),
-    )
-    assert (code, said) == (
-        2,
-        f"Error: --plot: {tmp_path}/layers.gif must end in .svg or .png.\n",
-    )
-
-
 def test_without_matplotlib_a_plot_names_the_extra(runs, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     one, _, data = runs
@@ -103,15 +92,6 @@ def test_without_matplotlib_a_plot_names_the_extra(runs, tmp_path, monkeypatch):
         1,
         "Error: --plot draws with matplotlib, which is not installed; "
         'pip install "albert-pretraining[report]" adds it.\n',
-    )
-
-
-def test_a_model_given_twice_is_refused(runs):
-    one, _, data = runs
-    code, said = attempt("analyze", "layers", one, one, "--data", data)
-    assert (code, said) == (
-        2,
-        f"Error: {one} is given twice; give another MODEL2, or none.\n",
     )
 
 
@@ -126,17 +106,6 @@ def test_data_of_another_vocabulary_is_refused(runs, small, tmp_path):
     assert code == 1
     assert said.startswith(f"Error: {data} was made with another vocabulary (sha256 ")
     assert said.count("\n") == 1
-
-
-def test_data_without_held_out_text_is_refused(runs, small, tmp_path):
-    data = tmp_path / "data"
-    make_data(small, "--eval-fraction", 0, output=data)
-    code, said = attempt("analyze", "layers", runs[0], "--data", data)
-    assert (code, said) == (
-        1,
-        f"Error: {data} has no held-out examples; make data from more text or with a "
-        "larger --eval-fraction.\n",
-    )
 
 
 def test_sequences_longer_than_the_model_takes_are_refused(small, tmp_path):

@@ -144,21 +144,6 @@ def test_another_export_replaces_one_only_when_told(copied):
     assert (record["command"], record["to"], record["step"]) == ("export", "hf", 9)
 
 
-@pytest.mark.parametrize("flags", [(), ("--overwrite",)])
-def test_a_folder_of_other_files_is_left_alone(trained, tmp_path, flags):
-    (tmp_path / "mine").touch()
-    said = refusal(trained, "--to", "hf", "--output", tmp_path, *flags, code=2)
-    assert said == (
-        f"Error: --output: {tmp_path} holds other files; give a new or empty folder.\n"
-    )
-    assert contents(tmp_path) == ["mine"]
-
-
-def test_the_run_itself_is_no_place_for_its_export(trained):
-    said = refusal(trained, "--to", "hf", "--output", trained, code=2)
-    assert "holds other files" in said
-
-
 def test_an_export_that_fails_leaves_nothing(trained, tmp_path, monkeypatch):
     def fail(exported, folder):
         (folder / "half").touch()
@@ -168,26 +153,6 @@ def test_an_export_that_fails_leaves_nothing(trained, tmp_path, monkeypatch):
     said = refusal(trained, "--to", "hf", "--output", tmp_path / "out")
     assert said.startswith("Error: Unexpected RuntimeError: midway")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_only_a_saved_model_takes_text(trained):
-    said = refusal(trained, "--to", "hf", "--from-text", code=2)
-    assert said == "Error: --from-text is for --to saved-model, not hf.\n"
-
-
-def test_a_run_without_checkpoint_is_refused(copied):
-    shutil.rmtree(copied / "checkpoints")
-    assert refusal(copied, "--to", "hf") == (
-        f"Error: {copied} holds no checkpoint yet; let albert pretrain save one "
-        "first.\n"
-    )
-
-
-def test_what_is_no_run_is_refused(tmp_path):
-    assert refusal(tmp_path, "--to", "hf") == (
-        f"Error: {tmp_path} has no model.json, so it is not a run; give a folder that "
-        "albert pretrain or albert import has written.\n"
-    )
 
 
 def test_another_vocabulary_is_refused(copied, model):

@@ -127,17 +127,6 @@ def test_the_best_weights_of_a_run_can_be_asked(trained, tmp_path):
     assert run(*ask, "--checkpoint", "best") == best
 
 
-def test_a_text_that_is_too_long_is_refused_with_its_length(trained):
-    folder, _ = trained
-    text = "[MASK]" + " ." * 20
-    code, said = attempt("fill-mask", folder, text)
-    assert (code, said) == (
-        1,
-        f'Error: "{text}" has 43 tokens with [CLS] and [SEP] and the '
-        "model reads 32; give less text.\n",
-    )
-
-
 @pytest.mark.parametrize("content", [b"", b"\n  \n"])
 def test_standard_input_without_text_is_refused(trained, monkeypatch, content):
     stdin(monkeypatch, content)

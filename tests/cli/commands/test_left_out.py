@@ -8,7 +8,8 @@ import pytest
 from tests.commands import VOCAB, run
 
 LEFT_OUT = [
-    "Warning: 1 x damaged or cut off compressed data; what came after it was not read.",
+    "Warning: 1 x damaged or cut off compressed data, of which the rest could not be "
+    "read; copy the file again.",
     "left out: 2 x line is not a JSON record; 1 x file passed over; 1 x no text",
     "read otherwise than it stands: 1 x line not UTF-8, read as Windows-1252",
 ]
@@ -41,7 +42,8 @@ def test_make_data_tells_and_keeps_what_was_left_out(small, damaged, tmp_path):
         *("--eval-fraction", 0, "--output", tmp_path / "d"),
     )
     assert said.splitlines()[0] == (
-        f"passed over: {damaged}/table.csv is not named like a text."
+        f"passed over: {damaged}/table.csv is not named like a text; give the file "
+        "itself to read it."
     )
     assert said.splitlines()[-4:-1] == LEFT_OUT
     manifest = json.loads((tmp_path / "d/manifest.json").read_text())

@@ -1,6 +1,8 @@
 """`albert make-data`: what it says, and what it does not."""
 
+import json
 import logging
+import os
 import resource
 import signal
 import subprocess
@@ -150,3 +152,17 @@ def test_the_number_of_workers_follows_from_the_text(small):
     code, said = attempt(*given, "--plan")
     assert code == 0
     assert " with 1 worker on this machine" in said.splitlines()[-1]
+
+
+def test_a_file_whose_name_is_not_utf8_is_read_and_named(small, tmp_path):
+    text = (small / "text/assert.txt").read_bytes()
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_bytes(text)
+    path = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    arguments = ("--text", path, "--vocab", small / "vocab", "--max-seq-length", 32)
+    run("make-data", *arguments, "--output", tmp_path / "d", "--dupe-factor", 1)
+    manifest = json.loads((tmp_path / "d/manifest.json").read_text("utf-8"))
+    assert manifest["inputs"][0]["name"] == "caf\ufffd.txt"
+    # The record of the settings has the name as it is.
+    run("make-data", "--config", tmp_path / "d/config.json", "--output", tmp_path / "e")
+    written = [(tmp_path / name / "manifest.json").read_bytes() for name in "de"]
+    assert written[0] == written[1]

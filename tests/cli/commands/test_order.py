@@ -63,11 +63,3 @@ def test_a_model_of_another_sentence_task_is_refused(small, tmp_path, task):
         f"Error: {tmp_path}/run has no sentence-order head: its sentence task is "
         f"{task}; give a model trained on pairs of --sentence-task sop.\n",
     )
-
-
-def test_an_empty_passage_is_refused(trained):
-    code, said = attempt("order", trained[0], FIRST, " ")
-    assert (code, said) == (
-        1,
-        "Error: The second passage is empty; give two passages.\n",
-    )

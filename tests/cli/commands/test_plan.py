@@ -9,7 +9,7 @@ import pytest
 from albert_tf.planning.training_plan import preset_name
 from albert_tf.training import measured_step
 from schemas.config import ModelConfig, TrainConfig
-from tests.commands import attempt, run
+from tests.commands import run
 
 BF16 = "bfloat16"
 TABLE = """\
@@ -147,47 +147,6 @@ def test_a_data_set_gives_vocabulary_lengths_and_how_often_it_is_read(small):
     assert figures["passes_over_data"] == 800 / examples
     said = run("plan", "--data", small / "data", "--batch-size", 8, "--steps", 100)
     assert f", {800 / examples:.2f} times the data set; float32.\n" in said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--rate", "2", "--measure"],
-            "--rate and --measure cannot be given together; choose one.",
-        ),
-        (
-            ["--max-seq-length", "1024"],
-            "--max-seq-length must be at most the model's max_position_embeddings 512, "
-            "not 1024; give --set max_position_embeddings=1024.",
-        ),
-        (
-            ["--model", "huge"],
-            "--model must be one of tiny, base, large, xlarge, xxlarge, bert-base, "
-            "bert-large or a JSON file, not huge.",
-        ),
-    ],
-)
-def test_what_is_refused(arguments, message):
-    assert attempt("plan", *arguments) == (2, f"Error: {message}\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--max-seq-length", 128],
-            "--max-seq-length follows from --data; leave one of them out.",
-        ),
-        (
-            ["--set", "vocab_size=9"],
-            "--set: vocab_size follows from the data; leave it out.",
-        ),
-    ],
-)
-def test_what_the_data_decides_is_not_given_too(small, arguments, message):
-    said = attempt("plan", "--data", small / "data", *arguments)
-    assert said == (2, f"Error: {message}\n")
 
 
 def test_a_preset_is_known_whatever_its_vocabulary():

@@ -6,7 +6,6 @@ import subprocess
 import pytest
 
 from cli.commands.report import titles_of
-from schemas.layout import METRICS
 from schemas.readable import prefixed
 from tests.commands import attempt, run
 from tests.run_folder import write_run
@@ -73,41 +72,6 @@ def test_a_folder_that_is_neither_data_set_nor_run_is_refused(tmp_path):
         f"{tmp_path} is neither a finished data set of albert make-data nor a run of "
         "albert pretrain; give the folder that one of them wrote.",
     )
-
-
-def test_a_vocabulary_is_refused(small):
-    code, said = refusal(small / "vocab", "--output", small / "report.html")
-    assert (code, said.split(" describes")[1]) == (
-        1,
-        " no data set made by albert make-data.",
-    )
-
-
-def test_a_file_and_a_missing_folder_are_refused(tmp_path):
-    file = tmp_path / "file"
-    file.touch()
-    for path in (file, tmp_path / "missing"):
-        assert refusal(path, "--output", tmp_path / "report.html") == (
-            1,
-            f"{path} is not a folder; give that of a data set or of a run.",
-        )
-
-
-def test_a_run_without_metrics_leaves_no_page(tmp_path):
-    folder = write_run(tmp_path / "run")
-    (folder / METRICS).unlink()
-    output = tmp_path / "report.html"
-    code, said = refusal(folder, "--output", output)
-    assert (code, said.split(";")[0]) == (1, f"{folder} has no metrics yet")
-    assert not output.exists()
-
-
-def test_the_line_of_metrics_that_cannot_be_read_is_named(tmp_path):
-    folder = write_run(tmp_path / "run", lines=[])
-    (folder / METRICS).write_text("{}\n")
-    code, said = refusal(folder, "--output", tmp_path / "report.html")
-    place = f"{folder / METRICS}: line 1 is not a line of metrics"
-    assert (code, said.split(";")[0]) == (1, place)
 
 
 @pytest.mark.parametrize(

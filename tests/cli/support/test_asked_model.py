@@ -21,37 +21,6 @@ def trained(small, tmp_path):
     return tmp_path / "run"
 
 
-@pytest.mark.parametrize(("command", "texts"), ASK)
-def test_a_folder_that_is_neither_run_nor_export_is_refused(tmp_path, command, texts):
-    code, said = attempt(command, tmp_path / "nothing", *texts)
-    assert (code, said) == (
-        1,
-        f"Error: {tmp_path}/nothing has no spiece.model, so it is neither a run nor an "
-        "export; give a folder that albert pretrain or albert export has written.\n",
-    )
-
-
-@pytest.mark.parametrize("folder", ["vocab", "data"])
-def test_a_vocabulary_or_a_data_set_is_no_model(small, folder):
-    code, said = attempt("fill-mask", small / folder, "A [MASK].")
-    assert (code, said) == (
-        1,
-        f"Error: {small}/{folder} is neither a run nor an export whose weights can be "
-        "read; give a run, or what albert export --to hf or --to google has written.\n",
-    )
-
-
-@pytest.mark.parametrize(("command", "texts"), ASK)
-def test_a_run_without_checkpoint_is_refused(trained, command, texts):
-    shutil.rmtree(trained / "checkpoints")
-    code, said = attempt(command, trained, *texts)
-    assert (code, said) == (
-        1,
-        f"Error: {trained} holds no checkpoint yet; let albert pretrain save one "
-        "first.\n",
-    )
-
-
 def test_another_vocabulary_beside_the_weights_is_refused(trained, model):
     (trained / "spiece.model").write_bytes(model)
     code, said = attempt("fill-mask", trained, "A [MASK].")

@@ -43,7 +43,8 @@ def test_every_kind_of_damage_to_the_files_is_found(small, tmp_path):
     (tmp_path / "d/spiece.model").write_bytes(b"")
     last = [frame.offset for frame in read_frames(io.BytesIO(cut))][-1]
     assert problems(tmp_path / "d") == [
-        "spiece.model is not the vocabulary that the data was made with.",
+        "spiece.model is not the vocabulary that the data was made with; put that one "
+        "back.",
         f"{first.name} is not the file that the manifest describes.",
         f"{first.name}: record 0, at byte 0, does not match its checksum.",
         f"{second.name} is missing.",

@@ -41,3 +41,19 @@ def test_a_split_that_is_being_read_counts_with_what_was_written_of_it(tmp_path)
     (tmp_path / ".work").mkdir()
     (tmp_path / ".work/split-00000.documents.tmp-4711").write_bytes(bytes(700))
     assert ProgressReader(tmp_path).poll() == Progress(read_bytes=700)
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {},
+        {"text_bytes": "all", "counts": {"documents": 3}},
+        {"text_bytes": 7},
+        {"files": [7]},
+        {"files": [{"examples": 7}]},
+    ],
+)
+def test_a_mark_of_another_form_counts_as_nothing(tmp_path, mark):
+    write_whole(f"{tmp_path}/shards/train-00000.json", json_text(mark))
+    write_whole(f"{tmp_path}/shards/train-00001.json", json_text({"files": FILES}))
+    assert ProgressReader(tmp_path).poll().shards == 1

@@ -1,7 +1,7 @@
 from collections import Counter
 
 from pipeline.core.documents import NO_TEXT
-from pipeline.reading.csv_rows import read_records
+from pipeline.reading.csv_rows import read_columns, read_records
 from pipeline.reading.rows import Row
 from pipeline.storage.lines import TOO_LONG
 
@@ -39,3 +39,12 @@ def test_a_quotation_mark_that_nothing_closes_does_not_take_the_whole_file(monke
 
 def test_an_empty_table_has_no_rows():
     assert rows_of(b"") == rows_of(b"id,text\n") == []
+
+
+def test_a_header_may_be_long():
+    name = "x" * 200_000
+    assert read_columns(f"id,{name},text\n1,2,Ada wrote.\n".encode()) == [
+        "id",
+        name,
+        "text",
+    ]

@@ -11,7 +11,7 @@ import pytest
 from pipeline.reading.formats import FORMATS, FORMATS_OF, HEAD_BYTES, KINDS, MEANINGS
 from pipeline.reading.inputs import describe_inputs, find_inputs
 from pipeline.reading.splits import plan_splits
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 
 PAGE = "<page><title>A</title><revision><text>Ada wrote.</text></revision></page>"
 DUMP = f"<mediawiki xml:lang='ltg'>{PAGE}</mediawiki>"
@@ -170,6 +170,7 @@ def test_a_folder_is_read_whole_but_for_what_is_no_text(tmp_path):
     (tmp_path / "AA" / "wiki_00").write_text(ARTICLE)
     (tmp_path / ".hidden").write_text("no format at all")
     (tmp_path / "MANIFEST.csv").write_text("file,bytes\n")
+    (tmp_path / "spiece.vocab").write_text("▁the\t-3\n")
     (tmp_path / "x-multistream-index.txt.bz2").write_bytes(bz2.compress(b"616:1:A\n"))
     (tmp_path / "notes").write_text("Nothing known.")
     (tmp_path / "empty").write_text("")
@@ -177,11 +178,12 @@ def test_a_folder_is_read_whole_but_for_what_is_no_text(tmp_path):
     (file,) = find("wikipedia", tmp_path, on_passed_over=notes.append)
     assert file.path.endswith("wiki_00")
     assert [re.sub(r"\S*/", "", note) for note in notes] == [
-        "MANIFEST.csv is not named like a text.",
+        "MANIFEST.csv is not named like a text; give the file itself to read it.",
         "empty is empty.",
         "--wikipedia: notes is neither a MediaWiki dump nor "
         "wikiextractor output, JSON lines, parquet or CSV; give plain text with "
         "--text.",
+        "spiece.vocab is not named like a text; give the file itself to read it.",
         "--wikipedia: x-multistream-index.txt.bz2 is the index of a dump "
         "and not needed; give the .xml.bz2 file beside it.",
     ]
@@ -267,9 +269,9 @@ def test_each_format_is_said_with_what_it_implies(tmp_path):
         }
     )
     assert list(describe_inputs(files)) == [
-        "books: 2 files, 0.0 MB: book, one document a file, segmented (en by default, "
+        "books: 2 files, 136 B: book, one document a file, segmented (en by default, "
         "--language sets another)",
-        "wikipedia: 1 file, 0.0 MB: MediaWiki dump, one document a page, markup "
+        "wikipedia: 1 file, 111 B: MediaWiki dump, one document a page, markup "
         "removed, segmented (ltg)",
     ]
 
@@ -323,3 +325,18 @@ def test_a_language_code_is_taken(tmp_path, language):
     (tmp_path / "novel.txt").write_text(WRAPPED)
     (file,) = find("books", tmp_path / "novel.txt", language=language)
     assert file.language == language
+
+
+def test_keys_that_are_deep_or_many_are_no_matter(tmp_path):
+    deep = {"text": "Ada wrote."}
+    for _ in range(900):
+        deep = {"in": deep}
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({f"key {n:02d}": "a" for n in range(12)} | deep) + "\n")
+    with pytest.raises(AlbertError) as caught:
+        find("text", path)
+    assert str(caught.value) == (
+        f'--text: {path} has no key "text", its keys of text are '
+        + ", ".join(f"key {n:02d}" for n in range(10))
+        + " and 2 more; say with --text-key where the text is."
+    )

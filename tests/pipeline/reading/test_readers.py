@@ -25,6 +25,7 @@ GOLDEN = Path(__file__).parent / "golden" / "inputs"
 INPUTS = sorted(set(GOLDEN.iterdir()) - set(GOLDEN.glob("*.documents")))
 TEXT_KEYS = {"text-records.jsonl": "body.text"}
 INPUT_FORMATS = {"text-lines.txt": "lines"}
+TABLE = 'id\tbody\n1\t"# Ada\n\nAda wrote."\n'
 
 
 def written(documents):
@@ -367,3 +368,28 @@ def test_any_bytes_are_read_to_their_end_or_refused(
     with suppress(AlbertError):
         files = find_inputs({kind: (str(path),)}, input_format=input_format)
         read(files, split_bytes=split_bytes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text_key", "input_format"),
+    [
+        ("notes.md", None, "prose"),
+        ("rows.tsv", "body", None),
+        ("rows.parquet", "body.text", None),
+    ],
+)
+def test_what_is_refused_is_read_as_a_person_says(
+    tmp_path, name, text_key, input_format
+):
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        pq.write_table(pa.table({"body": [{"text": "# Ada\n\nAda wrote."}]}), path)
+    else:
+        path.write_text({"md": "# Ada\n\nAda wrote.\n"}.get(name[-2:], TABLE))
+    with pytest.raises(AlbertError):
+        find_inputs({"text": (str(path),)})
+    (file,) = find_inputs(
+        {"text": (str(path),)}, text_key=text_key, input_format=input_format
+    )
+    (document,) = read_file(file)
+    assert document.paragraphs == ("# Ada", "Ada wrote.")

@@ -64,8 +64,21 @@ def test_a_cut_off_stream_keeps_its_whole_blocks():
     assert len(kept) > 1_700_000
 
 
-def test_what_stands_behind_the_last_stream_is_ignored():
-    assert read(STREAMS[3] + b"BZh9 is no header") == (TEXTS[3], 0)
+def test_what_stands_after_the_last_stream_is_counted():
+    assert read(STREAMS[3] + b"BZh9 is no header") == (TEXTS[3], 1)
+    assert read(STREAMS[3] + bytes(100)) == (TEXTS[3], 0)
+
+
+@pytest.mark.parametrize("number", [0, 7, 29])
+def test_a_stream_whose_header_is_damaged_is_counted_by_one_range(number):
+    streams = [bytearray(stream) for stream in STREAMS]
+    streams[number][2] ^= 255
+    data = b"".join(streams)
+    kept = b"".join(text for i, text in enumerate(TEXTS) if i != number)
+    assert read(data) == (kept, 1)
+    for cut in range(1, len(data), 50):
+        texts, damaged = zip(read(data, 0, cut), read(data, cut), strict=True)
+        assert (b"".join(texts), sum(damaged)) == (kept, 1)
 
 
 def test_a_bomb_comes_out_in_small_blocks():

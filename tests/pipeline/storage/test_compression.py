@@ -79,6 +79,32 @@ def test_a_file_that_lacks_its_last_byte_is_damaged(compression):
     assert unpack(PACK[compression](TEXT)[:-1], compression)[1] == 1
 
 
+@pytest.mark.parametrize(
+    ("compression", "trailer"),
+    # The checksum, and in an xz file what says how large everything is.
+    [("gz", 8), ("xz", 32), ("zst", 4)],
+)
+def test_a_checksum_that_does_not_fit_costs_no_text(compression, trailer):
+    for place in range(1, trailer + 1):
+        data = bytearray(PACK[compression](TEXT[:20_000]))
+        data[-place] ^= 1
+        assert unpack(bytes(data), compression) == (TEXT[:20_000], 1), place
+
+
+@each_compression
+def test_what_stands_after_the_last_stream_is_counted(compression):
+    data = PACK[compression](b"one ") + b"no stream"
+    assert unpack(data, compression) == (b"one ", 1)
+
+
+def test_frames_of_zst_that_hold_no_text_are_passed_over():
+    """Compressors that work in parallel begin a file with one."""
+    skippable = b"\x5f\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"note"
+    data = PACK["zst"](b"one ") + skippable + PACK["zst"](b"two") + skippable
+    assert unpack(data, "zst") == (b"one two", 0)
+    assert recognise_compression(skippable + data) == "zst"
+
+
 @each_compression
 def test_damage_keeps_what_was_before(compression):
     # Text that hardly compresses, so that there is much data to damage.

@@ -217,6 +217,7 @@ HOSTILE = [
     (tokenizer_with(vocab=[["a", 1e300]]), NOT_OURS),
     (tokenizer_with(vocab=[["a", float("nan")]]), NOT_OURS),
     (tokenizer_with(vocab=[["a", float("inf")]]), NOT_OURS),
+    (tokenizer_with(vocab=[["\ud800", 1.0]]), NOT_OURS),
     (tokenizer_with(vocab=[]), "piece 0 must be <pad>|is not a SentencePiece model"),
     (tokenizer_with(normalizer="NFKD"), "has a normalizer that is not a list"),
     (tokenizer_with(normalizer={"normalizers": 5}), "has a normalizer that is not"),

@@ -1,3 +1,5 @@
+import gzip
+import json
 import tempfile
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -14,6 +16,7 @@ from pipeline.vocabulary.training import (
     SampledText,
     explain,
     sample_sentences,
+    text_being_read,
     train_vocabulary,
     trained_share,
 )
@@ -83,11 +86,25 @@ def test_workers_and_order_of_the_splits_do_not_show_in_the_sample(splits, sampl
     assert sample_sentences(splits[::-1], config, workers=2) == sampled
 
 
-def test_every_split_is_announced_when_it_has_been_read(splits):
-    announced = []
+def test_progress_is_told_while_one_file_is_read(topics, tmp_path, monkeypatch):
+    """A packed file is one split, however long it takes."""
+    monkeypatch.setattr(vocabulary, "_LOOK_SECONDS", 0.005)
+    rows = "".join(json.dumps({"text": topic.text}) + "\n" for topic in topics)
+    (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
+    (split,) = plan_splits(find_inputs({"text": (str(tmp_path / "rows.jsonl.gz"),)}))
+    told = []
     config = VocabConfig(sample_sentences=10)
-    sample_sentences(splits, config, workers=1, on_split=announced.append)
-    assert sorted(announced) == sorted(splits)
+    sample_sentences([split], config, workers=1, on_progress=told.append)
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0, split.text_bytes)
+    assert len(set(told)) > 2
+
+
+def test_of_a_split_no_more_is_read_than_was_estimated(splits):
+    one, two, *_ = splits
+    texts = {one.number: one.text_bytes - 7, two.number: 10 * two.text_bytes}
+    read = text_being_read([one, two], texts)
+    assert read == one.text_bytes - 7 + two.text_bytes
 
 
 def test_a_sample_says_what_memory_training_will_need():
@@ -98,7 +115,7 @@ def test_a_sample_says_what_memory_training_will_need():
 def test_inputs_without_text_are_one_sentence(tmp_path):
     (tmp_path / "blank.txt").write_text("\n \n")
     files = find_inputs({"text": (str(tmp_path / "blank.txt"),)})
-    with pytest.raises(AlbertError, match=r"^The inputs hold no text to train on\.$"):
+    with pytest.raises(AlbertError, match=r"to train on \(left out: 1 x no text\)\.$"):
         sample_sentences(plan_splits(files), VocabConfig(), workers=1)
 
 

@@ -247,3 +247,17 @@ def test_ten_megabytes_of_nested_braces() -> None:
     assert strip_wikitext("{{a" * 1_700_000 + "}}" * 1_700_000) == []
     assert strip_wikitext("{" * 5_000_000 + "}" * 5_000_000) == []
     assert time.process_time() - start < 20
+
+
+def test_braces_that_are_closed_two_at_a_time_take_linear_time() -> None:
+    """Each pair shows the text in it, once without its function."""
+    start = time.process_time()
+    strip_wikitext("{" * 250_000 + "lc:" * 125_000 + "}} " * 125_000)
+    assert time.process_time() - start < 2
+
+
+def test_a_date_of_thousands_of_digits_is_text_like_any_other() -> None:
+    digits = "1" * 5000
+    assert strip_wikitext("Ada was born on {{birth date|1815|" + digits + "}}.") == [
+        f"Ada was born on {digits} 1815."
+    ]

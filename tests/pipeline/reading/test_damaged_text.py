@@ -1,0 +1,221 @@
+"""Damaged and odd text is counted, and the rest is kept.
+
+None hangs, none takes memory without bound, none loses a good document. What is refused
+is in the table of bad input (`tests.bad_input`).
+"""
+
+import bz2
+import gzip
+import json
+import lzma
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from pipeline.reading.counts import ReadingCounts
+from pipeline.reading.inputs import find_inputs
+from pipeline.reading.readers import read_split
+from pipeline.reading.splits import plan_splits
+from schemas.errors import AlbertError
+
+CUT = "damaged or cut off compressed data"
+
+
+def read(kind, path, **settings):
+    """The texts of a file, and what was counted."""
+    counts = ReadingCounts()
+    files = find_inputs({kind: (str(path),)}, **settings)
+    texts = [
+        document.text
+        for split in plan_splits(files, split_bytes=1000)
+        for document in read_split(split, counts=counts)
+    ]
+    assert counts.documents == len(texts)
+    return sorted(texts), counts.dropped + counts.changed
+
+
+def page(number, text="Ada wrote {number}."):
+    return (
+        f"<page>\n<title>{number}</title><ns>0</ns>\n<revision><text>"
+        f"{text.format(number=number)}</text></revision>\n</page>\n"
+    )
+
+
+def record(number):
+    return json.dumps({"text": f"Ada wrote {number}."}) + "\n"
+
+
+PAGES = "<mediawiki>\n" + "".join(map(page, range(100, 150))) + "</mediawiki>\n"
+RECORDS = "".join(map(record, range(100, 150)))
+MANY_RECORDS = "".join(record(n * 7919 % 100_003) for n in range(20_000)).encode()
+WROTE = [f"Ada wrote {number}." for number in range(100, 150)]
+
+
+# What is cut off, or damaged, costs no more than itself.
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+def test_a_truncated_file_keeps_what_it_has(tmp_path, pack):
+    data = pack(MANY_RECORDS)
+    (tmp_path / "rows").write_bytes(data[: len(data) * 3 // 4])
+    texts, counts = read("text", tmp_path / "rows")
+    assert len(texts) > 10_000
+    assert counts == {CUT: 1, "line is not a JSON record": 1}
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+def test_a_file_of_which_only_the_first_bytes_arrived_is_damaged(tmp_path, pack):
+    (tmp_path / "rows").write_bytes(pack(RECORDS.encode())[:12])
+    with pytest.raises(AlbertError, match=r"/rows is damaged; copy it again\.$"):
+        read("text", tmp_path / "rows")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_damaged_file_keeps_what_was_before(tmp_path, pack):
+    data = bytearray(pack(MANY_RECORDS))
+    data[-1000:-700] = bytes(300)
+    (tmp_path / "rows").write_bytes(data)
+    texts, counts = read("text", tmp_path / "rows")
+    assert len(texts) > 10_000
+    assert counts[CUT] == 1
+
+
+def test_a_truncated_multistream_dump_loses_one_stream(tmp_path):
+    streams = [bz2.compress(page(n).encode()) for n in range(100, 150)]
+    (tmp_path / "dump.bz2").write_bytes(b"".join(streams)[:-30])
+    texts, counts = read("wikipedia", tmp_path / "dump.bz2")
+    assert texts == WROTE[:-1]
+    assert counts == {CUT: 1}
+
+
+def test_a_corrupt_stream_of_a_dump_loses_its_pages(tmp_path):
+    streams = [bytearray(bz2.compress(page(n).encode())) for n in range(100, 150)]
+    streams[20][20] ^= 255
+    (tmp_path / "dump.bz2").write_bytes(b"".join(streams))
+    texts, counts = read("wikipedia", tmp_path / "dump.bz2")
+    assert texts == WROTE[:20] + WROTE[21:]
+    assert counts == {CUT: 1}
+
+
+def test_a_dump_that_ends_in_a_page_keeps_those_before(tmp_path):
+    (tmp_path / "dump.xml").write_text(PAGES[:-60])
+    texts, counts = read("wikipedia", tmp_path / "dump.xml")
+    assert texts == WROTE[:-1]
+    assert counts == {"page cut off": 1}
+
+
+def test_wikiextractor_output_that_ends_in_an_article_keeps_those_before(tmp_path):
+    article = '<doc id="1" title="A">\nA\n\nAda wrote the first of all {}.\n\n</doc>\n'
+    text = article.format("programs") + article.format("books").removesuffix("</doc>\n")
+    (tmp_path / "wiki_00").write_text(text)
+    texts, counts = read("wikipedia", tmp_path / "wiki_00")
+    assert texts == ["Ada wrote the first of all programs."]
+    assert counts == {"page cut off": 1}
+
+
+def test_a_damaged_row_group_costs_no_other(tmp_path):
+    path = tmp_path / "table"
+    table = pa.table({"text": [f"Ada wrote {n}." for n in range(100, 150)]})
+    pq.write_table(table, path, row_group_size=10, compression="gzip")
+    column = pq.ParquetFile(path).metadata.row_group(2).column(0)
+    middle = column.dictionary_page_offset + column.total_compressed_size // 2
+    data = bytearray(path.read_bytes())
+    data[middle - 15 : middle + 15] = bytes(30)
+    path.write_bytes(data)
+    texts, counts = read("text", tmp_path / "table")
+    assert len(texts) == 40
+    assert counts == {"damaged row group": 1}
+
+
+# What is no text, or not what it is given for, is refused in one sentence.
+
+
+def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "novel.txt"
+    path.write_text("Ada wrote.")
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(AlbertError) as error:
+        read("books", path)
+    assert str(error.value) == f"{path} cannot be read: Permission denied."
+
+
+# What is odd inside a text is counted, and the text kept.
+
+
+def test_lines_that_are_not_utf8_are_read_as_windows_1252(tmp_path):
+    text = "Émile came.\n\n".encode() + "Zoë said “no”.\n".encode("cp1252")
+    (tmp_path / "novel.txt").write_bytes(text)
+    texts, counts = read("books", tmp_path / "novel.txt")
+    assert texts == ["Émile came.\nZoë said “no”."]
+    assert counts == {"line not UTF-8, read as Windows-1252": 1}
+
+
+def test_zero_bytes_are_taken_out(tmp_path):
+    (tmp_path / "novel.txt").write_bytes(b"Ada\0 wrote\0.\n")
+    assert read("books", tmp_path / "novel.txt") == (
+        ["Ada wrote."],
+        {"zero byte taken out": 2},
+    )
+
+
+def test_broken_lines_of_json_are_counted(tmp_path):
+    bad = ['{"text": "Ada', "[1, 2]", "null", '{"text": 7}', '{"title": "x"}', "", " "]
+    bad += ["[" * 100_000, '{"text": ""}', '{"text": " * * * "}']
+    (tmp_path / "rows.jsonl").write_text(RECORDS + "\n".join(bad) + "\n" + record(7))
+    texts, counts = read("text", tmp_path / "rows.jsonl")
+    assert texts == [*WROTE, "Ada wrote 7."]
+    assert counts == {"line is not a JSON record": 4, "no text": 4}
+
+
+def test_half_characters_of_json_do_not_stop_the_work(tmp_path):
+    (tmp_path / "rows.jsonl").write_text(
+        '{"text": "Ada \\ud83d wrote\\u0000 \\u00e9."}'
+    )
+    assert read("text", tmp_path / "rows.jsonl") == (["Ada ? wrote é."], {})
+
+
+def test_an_xml_bomb_is_text_like_any_other(tmp_path):
+    bomb = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>\n'
+    (tmp_path / "dump.xml").write_text(
+        "<?xml version='1.0'?>\n"
+        + bomb
+        + page(1, "Ada wrote &b;&b; and &amp; {number}.")
+    )
+    texts, _ = read("wikipedia", tmp_path / "dump.xml")
+    assert texts == ["Ada wrote &b;&b; and & 1."]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("kind", ["text", "books"])
+def test_a_line_without_end_takes_bounded_memory(tmp_path, kind):
+    path = tmp_path / "line.txt"
+    with path.open("wb") as file:
+        for _ in range(100):
+            file.write(b"he came and she left " * (1_000_000 // 21))
+    program = (
+        "import re, sys\n"
+        "from pathlib import Path\n"
+        "from pipeline.reading.inputs import find_inputs\n"
+        "from pipeline.reading.readers import read_file\n"
+        "(file,) = find_inputs({sys.argv[1]: (sys.argv[2],)})\n"
+        "print(sum(len(p) for d in read_file(file) for p in d.paragraphs))\n"
+        "status = Path('/proc/self/status').read_text()\n"
+        "print(int(re.search(r'VmHWM:\\s*(\\d+)', status)[1]) // 1024)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, kind, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    characters, megabytes = map(int, result.stdout.split())
+    assert characters > 99_000_000
+    assert megabytes < 300
