@@ -24,7 +24,7 @@ from schemas.special_tokens import MASK_ID, PAD_ID, SEP_ID
 BATCH_TOKENS = 3072
 
 # The least length that questions are padded to.
-LEAST_WIDTH = 16
+LEAST_WIDTH = 8
 
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
@@ -132,8 +132,8 @@ def batches_by_length(
 def width_of(length: int, *, longest: int) -> int:
     """The length that rows of a length are padded to: of few, each is compiled once.
 
-    >>> [width_of(length, longest=512) for length in (5, 20, 33, 49, 100, 512)]
-    [16, 24, 48, 64, 128, 512]
+    >>> [width_of(length, longest=512) for length in (5, 9, 20, 33, 100, 512)]
+    [8, 12, 24, 48, 128, 512]
     """
     width = LEAST_WIDTH
     while width < length:

@@ -53,12 +53,13 @@ def test_a_word_is_predicted_from_left_to_right():
 
 
 def test_segments_and_padding_are_those_of_training():
+    row = np.array([CLS_ID, 10, 11, 12, SEP_ID, 13, 14, 15, SEP_ID])
     ((_, batch),) = batches_by_length(
-        questions_about([ROW], [Span(0, 1, 2)]), longest=16
+        questions_about([row], [Span(0, 1, 2)]), longest=16
     )
-    assert batch["input_ids"][0, 8:].tolist() == [PAD_ID] * 8
-    assert batch["input_mask"][0].tolist() == [1] * 8 + [0] * 8
-    assert batch["segment_ids"][0].tolist() == [0] * 5 + [1] * 3 + [0] * 8
+    assert batch["input_ids"][0, 9:].tolist() == [PAD_ID] * 3
+    assert batch["input_mask"][0].tolist() == [1] * 9 + [0] * 3
+    assert batch["segment_ids"][0].tolist() == [0] * 5 + [1] * 4 + [0] * 3
 
 
 def expected_loss(model, tokens, label):
@@ -103,12 +104,12 @@ def test_questions_are_sorted_by_length_and_padded_to_few_widths():
         (len(some), batch["input_ids"].shape)
         for some, batch in batches_by_length(questions_about(rows, words), longest=40)
     ]
-    assert shapes == [(128, (128, 24)), (74, (192, 16))]
+    assert shapes == [(128, (128, 24)), (74, (256, 12))]
 
 
 def test_no_width_is_greater_than_the_positions_of_a_model():
-    assert [width_of(n, longest=40) for n in (1, 16, 17, 32, 33, 40)] == [
-        *(16, 16, 24, 32, 40, 40)
+    assert [width_of(n, longest=40) for n in (1, 8, 17, 32, 33, 40)] == [
+        *(8, 8, 24, 32, 40, 40)
     ]
 
 
