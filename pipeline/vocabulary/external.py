@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.core.sentencepiece_proto import model_of_pieces
-from pipeline.vocabulary.tokenizer import Tokenizer, check_model
+from pipeline.vocabulary.tokenizer import Tokenizer, check_model, first_bytes
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
 from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL
@@ -86,7 +86,7 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
 
 def _checked(path: Path) -> bytes:
     try:
-        model = path.read_bytes()
+        model = first_bytes(path)
     except OSError as error:
         raise SettingError(f"{path} cannot be read: {error.strerror}.") from None
     check_model(model, path=path)

@@ -9,7 +9,7 @@ import numpy as np
 import sentencepiece
 
 from pipeline.core.arrays import Bool
-from pipeline.core.sentencepiece_proto import NO_SPACE_BEFORE
+from pipeline.core.sentencepiece_proto import NO_SPACE_BEFORE, compiled_normalization
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import SPM_MODEL
 from schemas.special_tokens import SPACE, SPECIAL_TOKENS
@@ -31,6 +31,9 @@ _UNSPACED = (
     (0xFF66, 0xFF9F),
     (0x20000, 0x3FFFF),
 )
+
+# A vocabulary of a million pieces has 20 MB.
+MAX_MODEL_BYTES = 256 << 20
 
 
 def starts_word(piece: str) -> bool:
@@ -136,7 +139,7 @@ def read_model(vocab: str | Path) -> bytes:
     if path.is_dir():
         path /= SPM_MODEL
     try:
-        model = path.read_bytes()
+        model = first_bytes(path)
     except FileNotFoundError:
         raise SettingError(
             f"--vocab: {path} does not exist; make a vocabulary with albert vocab."
@@ -149,14 +152,26 @@ def read_model(vocab: str | Path) -> bytes:
     return model
 
 
+def first_bytes(path: Path) -> bytes:
+    """A model file, but no more of it than `check_model` needs to refuse it.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(MAX_MODEL_BYTES + 1)
+
+
 def check_model(model: bytes, *, path: Path) -> None:
-    """Refuse a model whose first pieces are not the special ones.
+    """Refuse a model that is damaged, or whose first pieces are not the special ones.
 
     Raises:
         AlbertError: Says what was found.
     """
     processor = sentencepiece.SentencePieceProcessor()
     try:
+        if len(model) > MAX_MODEL_BYTES:
+            raise RuntimeError("too large")
         processor.LoadFromSerializedProto(model)
     except RuntimeError:
         raise AlbertError(
@@ -164,6 +179,13 @@ def check_model(model: bytes, *, path: Path) -> None:
             "file cannot be used); make one with albert vocab."
         ) from None
     size = processor.GetPieceSize()
+    try:
+        compiled_normalization(model)
+        # SentencePiece loads whatever bytes a piece has.
+        for index in range(size):
+            processor.IdToPiece(index)
+    except ValueError as error:
+        raise AlbertError(f"{path} is damaged ({error}); copy it again.") from error
     for index, piece in enumerate(SPECIAL_TOKENS):
         found = processor.IdToPiece(index) if index < size else "nothing"
         if found != piece:

@@ -3,6 +3,8 @@ import io
 import pytest
 import sentencepiece
 
+from pipeline.core.protobuf import number_field
+from pipeline.vocabulary import tokenizer as vocabulary
 from pipeline.vocabulary.tokenizer import (
     SPACE,
     Tokenizer,
@@ -214,3 +216,35 @@ def test_a_tokenizer_knows_the_hash_and_size_of_its_model(model):
     tokenizer = Tokenizer(model)
     assert tokenizer.vocab_size == 2000
     assert len(tokenizer.sha256) == 64
+
+
+def with_piece(model, text):
+    """A model with another text of its last piece, of the same length."""
+    tokenizer = Tokenizer(model)
+    last = tokenizer.piece(tokenizer.vocab_size - 1).encode()
+    return model.replace(last, text * len(last))
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda model: with_piece(model, b"\xff"), "'utf-8' codec can't decode byte"),
+        (lambda model: model + number_field(3, 7), "field 3 holds a number"),
+    ],
+)
+def test_a_damaged_model_that_sentencepiece_loads_is_refused(
+    tmp_path, model, damage, reason
+):
+    path = tmp_path / "spiece.model"
+    path.write_bytes(damage(model))
+    sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(damage(model))
+    with pytest.raises(AlbertError) as caught:
+        read_model(path)
+    assert str(caught.value).startswith(f"{path} is damaged ({reason}")
+    assert str(caught.value).endswith("); copy it again.")
+
+
+def test_of_a_file_without_end_no_more_is_read_than_a_model_can_have(monkeypatch):
+    monkeypatch.setattr(vocabulary, "MAX_MODEL_BYTES", 1 << 20)
+    with pytest.raises(AlbertError, match=r"^/dev/zero is not a SentencePiece model"):
+        read_model("/dev/zero")
