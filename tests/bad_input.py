@@ -684,6 +684,31 @@ RUN_CASES = [
         in_manifest(lambda m: m["vocabulary"].update(sha256="0" * 64)),
     ),
     Case(
+        "minimal pairs that do not exist",
+        "evaluate run --data data --minimal-pairs none",
+        exit_code=2,
+    ),
+    Case(
+        "a folder without minimal pairs",
+        "evaluate run --data data --minimal-pairs vocab",
+        exit_code=2,
+    ),
+    Case(
+        "minimal pairs with one sentence",
+        "evaluate run --data data --minimal-pairs pairs.jsonl",
+        file("pairs.jsonl", b'{"sentence_good": "Ada wrote."}\n'),
+    ),
+    Case(
+        "a minimal pair longer than the model reads",
+        "evaluate run --data data --words 0 --minimal-pairs pairs.txt",
+        file("pairs.txt", b"Ada wrote.\n" + b"Ada " * 60 + b"\n"),
+    ),
+    Case(
+        "an evaluation that was edited",
+        "report run",
+        file("run/evaluation.json", b'{"step": "one"}\n'),
+    ),
+    Case(
         "a run compared with itself", "analyze layers run run --data data", exit_code=2
     ),
     Case("a report of a file", "report text/assert.txt", exit_code=2),

@@ -115,8 +115,9 @@ def encode_sentences(
     ]
     for text, row in zip(texts, rows, strict=True):
         if len(row) > longest:
+            shown = text if len(text) <= 60 else f"{text[:60].rstrip()} ..."
             raise AlbertError(
-                f'"{text[:60]}" has {len(row)} tokens with [CLS] and [SEP] and the '
+                f'"{shown}" has {len(row)} tokens with [CLS] and [SEP] and the '
                 f"model reads {longest}; leave its file out."
             )
     return rows

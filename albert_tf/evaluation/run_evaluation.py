@@ -95,6 +95,7 @@ def evaluate(
     check_model_fits(config, manifest, data=data)
     check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
     examples = held_out_examples(manifest, data=data, maximum=scope.examples)
+    sentences = sentences_of(scope, longest=config.max_position_embeddings)
     config, weights, step = read_run_weights(run, which=which, say=progress.say)
     precision = precision or training_precision(run)
     model = AlbertPretrainer(config, precision=precision)
@@ -115,8 +116,19 @@ def evaluate(
             records, examples=examples, words=scope.words
         )
     if scope.pairs:
-        measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs)
+        measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs, sentences)
     return measured
+
+
+def sentences_of(scope: Scope, *, longest: int) -> list[Row]:
+    """The sentences to compare as tokens.
+
+    Raises:
+        AlbertError: One is longer than the model reads.
+    """
+    if scope.vocabulary is None:
+        return []
+    return encode_sentences(scope.pairs, scope.vocabulary, longest=longest)
 
 
 def training_precision(run: Path) -> Precision:
@@ -238,14 +250,15 @@ class Yardstick:
             },
         }
 
-    def minimal_pairs(self, pairs: Sequence[MinimalPair]) -> Metrics:
+    def minimal_pairs(
+        self, pairs: Sequence[MinimalPair], rows: Sequence[Row]
+    ) -> Metrics:
         """How many pairs a model gets right, by paradigm and in all.
 
-        Raises:
-            AlbertError: A sentence is too long for the model.
+        Args:
+            pairs: N of them.
+            rows: The tokens of their 2N sentences, each good one before the bad.
         """
-        longest = self._config.max_position_embeddings
-        rows = encode_sentences(pairs, self._vocabulary, longest=longest)
         words = words_of_sentences(rows, self._vocabulary)
         tokens = sum(word.end - word.start for word in words)
         self._progress.start("comparing sentences", total=tokens)

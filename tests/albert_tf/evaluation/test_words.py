@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from albert_tf.evaluation import words
 from albert_tf.evaluation.words import (
     SHARE,
-    TEXT_LETTERS,
     Span,
     first_rows,
     sample_words,
@@ -33,8 +33,8 @@ VOCABULARY = Pieces(PIECES, inside=("er",))
 def found(row):
     """The text of each word found in a row."""
     shown = [PIECES[token] for token in row]
-    words = words_of_row(shown, VOCABULARY.word_starts[row])
-    return ["".join(shown[word.span.start : word.span.end]) for word in words]
+    spans = [word.span for word in words_of_row(shown, VOCABULARY.word_starts[row])]
+    return ["".join(shown[span.start : span.end]) for span in spans]
 
 
 def test_a_word_has_all_its_tokens_and_nothing_but_letters():
@@ -66,11 +66,11 @@ PAIRS = [
 ]
 
 
-def encoded(words, pieces):
+def encoded(text, pieces):
     """A text as the longest pieces that fit, between [CLS] and [SEP]."""
     ids = {piece: number for number, piece in enumerate(pieces)}
     row = [ids["[CLS]"]]
-    for word in words:
+    for word in text:
         left = f"▁{word}"
         while left:
             piece = next(left[:n] for n in (3, 2, 1) if left[:n] in ids)
@@ -79,22 +79,24 @@ def encoded(words, pieces):
     return np.array([*row, ids["[SEP]"]])
 
 
-def sampled(words, pieces):
+def sampled(text, pieces):
     """Hash and length of each word sampled from a text."""
     inside = [piece for piece in pieces if piece[0] not in "▁["]
     vocabulary = Pieces(pieces, inside=inside)
-    sample = sample_words([encoded(words, pieces)], vocabulary, maximum=100)
+    sample = sample_words([encoded(text, pieces)], vocabulary, maximum=100)
     return [(word.key, word.characters) for word in sample]
 
 
 @given(texts)
-def test_two_vocabularies_are_asked_about_the_same_words(words):
-    assert sampled(words, LETTERS) == sampled(words, PAIRS)
+def test_two_vocabularies_are_asked_about_the_same_words(text):
+    assert sampled(text, LETTERS) == sampled(text, PAIRS)
 
 
 def test_about_the_share_of_all_words_is_sampled():
-    words = [f"{chr(97 + n // 26 % 26)}{chr(97 + n % 26)}" for n in range(676)]
-    pieces = [*SPECIAL, *(f"▁{word}" for word in words)]
+    pieces = [
+        *SPECIAL,
+        *(f"▁{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(676)),
+    ]
     row = np.array([0, *range(2, len(pieces)), 1])
     sample = sample_words([row], Pieces(pieces), maximum=1000)
     assert abs(len(sample) / 676 - SHARE) < 0.04
@@ -108,14 +110,14 @@ def test_a_smaller_sample_is_part_of_a_larger_one_in_the_order_of_the_text():
     assert small == sorted(small, key=lambda word: word.span)
 
 
-def test_words_are_drawn_from_so_many_letters_of_text():
+def test_words_are_drawn_from_so_many_letters_of_text(monkeypatch):
+    monkeypatch.setattr(words, "TEXT_LETTERS", 20)
     row = np.array([2, 5, 6, 7, 9, 1, 3])  # Eight letters: the, old, er.
-    rows = [row] * (TEXT_LETTERS // 8 + 10)
-    assert len(list(first_rows(rows, VOCABULARY))) == TEXT_LETTERS // 8
+    assert len(list(first_rows([row] * 10, VOCABULARY))) == 3
 
 
 def test_where_a_word_stands_is_told_by_row_and_tokens():
     row = np.array([2, 5, 6, 7, 3])
     shown = [PIECES[token] for token in row]
-    words = words_of_row(shown, VOCABULARY.word_starts[row], number=4)
-    assert [word.span for word in words] == [Span(4, 1, 2), Span(4, 2, 4)]
+    found = words_of_row(shown, VOCABULARY.word_starts[row], number=4)
+    assert [word.span for word in found] == [Span(4, 1, 2), Span(4, 2, 4)]
