@@ -10,14 +10,11 @@ from albert_tf.training.interruption import StopRequest
 from albert_tf.training.metrics_log import MetricsLog
 from albert_tf.training.progress import Progress
 from albert_tf.training.run_state import RunState
-from schemas.config import ResolvedTrainConfig
+from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
 from schemas.layout import EVAL
 
 # Before the first step all models guess alike, so a few examples show as much as all.
 FIRST_EXAMPLES = 200
-
-# Going forward takes about a third of the time of a whole step.
-FORWARD_SHARE = 1 / 3
 
 
 class Evaluations:
@@ -61,6 +58,7 @@ class Evaluations:
             done += number
             self._progress.show(f"evaluating, {done:,} of {examples:,} examples")
 
+        show(0)
         start = time.perf_counter()
         sums = self._held_out.sums(examples=examples, on_batch=show, stop=stop)
         if sums is None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from albert_tf.data.unpadding import unpadded
 from albert_tf.model.pretrainer import Batch
-from albert_tf.training.announcement import step_text, timed_step, utilization_text
+from albert_tf.training.announcement import step_text, utilization_text
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.health import diverged
 from albert_tf.training.interruption import Reason, StopRequest
@@ -92,10 +93,14 @@ class TrainingLoop:
         self.progress.say("Compiling the step ...")
         batch = self._next_batch()
         self.batches = itertools.chain([batch], self.batches)
-        seconds = timed_step(self.steps, batch)
+        seconds = self.steps.compile(list(self._parts(batch)))
         self._pace.estimate = seconds
         utilization = utilization_text(
-            self.steps, batch, seconds, config=self.config, progress=self.progress
+            self.steps,
+            step_counts(batch),
+            seconds,
+            config=self.config,
+            progress=self.progress,
         )
         steps_left = self.config.steps - self.state.step
         self.progress.say(
@@ -158,21 +163,27 @@ class TrainingLoop:
             self.saver.save_what_is_new()
             raise
 
+    def _parts(self, batch: Batch) -> Iterator[Batch]:
+        """What of a step is computed at a time: N micro-batches `[N, M, ...]`."""
+        devices = self.steps.num_devices
+        for micro in range(0, len(batch["input_ids"]), devices):
+            part = {name: v[micro : micro + devices] for name, v in batch.items()}
+            yield unpadded(part) if self.state.unpadded else part
+
     def _accumulate(self, batch: Batch) -> Array | None:
         """Add up the gradients of a step; its sums, None when asked to stop."""
-        sums, devices = np.zeros(()), self.steps.num_devices
+        sums, left = np.zeros(()), self.config.batch_size
         counts = step_counts(batch)
-        for micro in range(0, len(batch["input_ids"]), devices):
+        for number, part in enumerate(self._parts(batch)):
             if self.stop.reason:
                 return None
+            micro = number * self.steps.num_devices
             sums = sums + self.steps.accumulate(
-                {name: v[micro : micro + devices] for name, v in batch.items()},
-                counts=counts,
-                step=self.state.step,
-                micro=micro,
+                part, counts=counts, step=self.state.step, micro=micro
             )
-            left = self.config.batch_size - micro * self.state.micro_batch_size
-            self.progress.advance(min(devices * self.state.micro_batch_size, left))
+            rows = min(left, self.steps.num_devices * self.state.micro_batch_size)
+            self.progress.advance(rows)
+            left -= rows
         return sums
 
     def _evaluate_when_due(self) -> None:

@@ -15,13 +15,22 @@ MANIFEST = make_manifest([])
 
 def check(run, config):
     """What is refused without a model."""
-    check_can_start_from(run, config, manifest=MANIFEST, data=run / "data", say=print)
+    check_can_start_from(
+        run, config, manifest=MANIFEST, data=run / "data", which="latest", say=print
+    )
 
 
-def started(run, config):
+def started(run, config, *, which="latest"):
     """The weights of a new model after starting from the run, and what was said."""
     model, said = AlbertPretrainer(config), []
-    start_from(model, run, manifest=MANIFEST, data=run / "data", say=said.append)
+    start_from(
+        model,
+        run,
+        manifest=MANIFEST,
+        data=run / "data",
+        which=which,
+        say=said.append,
+    )
     return arrays_of(model.weights_by_path), said
 
 

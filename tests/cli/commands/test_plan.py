@@ -99,8 +99,8 @@ def test_a_rate_in_sequences_gives_the_time():
 def test_this_machine_is_measured_by_steps_of_the_model_asked_for(monkeypatch):
     asked = []
 
-    def step_seconds(config, data, train):
-        asked.append((config.hidden_size, data.max_seq_length, train))
+    def step_seconds(config, data, train, *, length):
+        asked.append((config.hidden_size, length, train))
         return 2.0
 
     monkeypatch.setattr(measured_step, "step_seconds", step_seconds)
