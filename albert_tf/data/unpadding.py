@@ -14,7 +14,8 @@ import numpy.typing as npt
 Batch = dict[str, Any]
 Integers = npt.NDArray[np.int32]
 
-# A batch has one of so many sizes, of which a few occur; they are at least so far apart.
+# A batch has one of so many sizes, of which a few occur, each so far from the next or
+# farther.
 MAX_SIZES, LEAST_STEP = 32, 64
 
 # The features of predictions, and all whose last axis follows from the size.

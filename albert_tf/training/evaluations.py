@@ -48,17 +48,29 @@ class Evaluations:
         is_time = step % self._every == 0 or step == self._config.steps
         return self._held_out is not None and is_time and not is_done
 
-    def measure(self, state: RunState, stop: StopRequest) -> Metrics | None:
-        """Evaluate; the line of metrics, None if stopped."""
+    def measure(
+        self, state: RunState, stop: StopRequest, *, has_bar: bool
+    ) -> Metrics | None:
+        """Evaluate; the line of metrics, None if stopped.
+
+        Args:
+            state: Where the run stands.
+            stop: Asked between batches.
+            has_bar: Whether there is a bar, of the training; else one is begun.
+        """
         assert self._held_out is not None, "else none is due"
         examples, done = self._examples(state.step), 0
 
         def show(number: int) -> None:
             nonlocal done
             done += number
-            self._progress.show(f"evaluating, {done:,} of {examples:,} examples")
+            if has_bar:
+                self._progress.show(f"evaluating, {done:,} of {examples:,} examples")
+            else:
+                self._progress.advance(number)
 
-        show(0)
+        if not has_bar:
+            self._progress.start("evaluating", total=examples)
         start = time.perf_counter()
         sums = self._held_out.sums(examples=examples, on_batch=show, stop=stop)
         if sums is None:

@@ -68,9 +68,10 @@ class TrainingLoop:
         """
         if not (self._is_finished or self.stop.reason):
             self._prepare()
-        self._evaluate_when_due()
+        self._evaluate_when_due(has_bar=False)
+        self._begin_bar()
         while self._may_go_on() and self._step():
-            self._evaluate_when_due()
+            self._evaluate_when_due(has_bar=True)
             self.saver.save_when_due()
         self.saver.save_what_is_new()
         is_complete = self._is_finished and not self.evaluations.is_due(self.state.step)
@@ -86,7 +87,7 @@ class TrainingLoop:
         return not (self._is_finished or self.stop.reason)
 
     def _prepare(self) -> None:
-        """Compile and time the step, say how long the run will take, begin the bar.
+        """Compile and time the step, and say how long the run will take.
 
         The batch that is timed is put back.
         """
@@ -107,10 +108,14 @@ class TrainingLoop:
             f"{step_text(batch, seconds)}{utilization}; the {steps_left} steps left "
             f"will take about {duration(self._seconds_left())}."
         )
-        size = self.config.batch_size
-        self.progress.start(
-            "", total=self.config.steps * size, done=self.state.step * size
-        )
+
+    def _begin_bar(self) -> None:
+        """Begin the bar of the training, unless there is none to do."""
+        if not self._is_finished:
+            size = self.config.batch_size
+            self.progress.start(
+                "", total=self.config.steps * size, done=self.state.step * size
+            )
 
     def _seconds_left(self) -> float:
         """Of all steps and evaluations."""
@@ -186,17 +191,20 @@ class TrainingLoop:
             left -= rows
         return sums
 
-    def _evaluate_when_due(self) -> None:
+    def _evaluate_when_due(self, *, has_bar: bool) -> None:
         """Evaluate if there is time for it, save if that is the best, and log it.
 
         In this order, so that a run that is killed in between evaluates again.
+
+        Args:
+            has_bar: Whether the training has its bar already.
         """
         step, step_seconds = self.state.step, self._pace.step_seconds
         if not self.evaluations.is_due(step):
             return
         seconds = self.evaluations.seconds(step, step_seconds=step_seconds)
         self.stop.need(seconds + self.saver.seconds)
-        line = self.evaluations.measure(self.state, self.stop)
+        line = self.evaluations.measure(self.state, self.stop, has_bar=has_bar)
         if line is None:
             return
         if self.evaluations.is_best(line):

@@ -319,6 +319,24 @@ def test_a_cooldown_is_the_last_share_of_the_steps(settings, start):
     assert TrainConfig(steps=10, **settings).cooldown_start == start
 
 
+@pytest.mark.parametrize(
+    ("settings", "examples"),
+    [
+        ({"steps": 7000, "batch_size": 16}, 672),
+        ({"steps": 1300, "batch_size": 16}, 240),
+        ({"steps": 125_000, "batch_size": 4096}, 10_000),
+        ({"steps": 10, "batch_size": 2}, 200),
+        ({"steps": 10, "eval_examples": 3}, 3),
+    ],
+)
+def test_evaluations_take_five_percent_of_the_time_but_200_examples(settings, examples):
+    config = TrainConfig(**settings).resolved()
+    assert config.eval_examples == examples
+    if config.steps > 10:
+        forward = config.steps // config.eval_every * examples / 3
+        assert forward <= 0.05 * config.steps * config.batch_size
+
+
 def test_the_longest_text_leaves_room_for_the_special_pieces():
     assert DataConfig(max_seq_length=512).max_tokens == 509
     assert DataConfig(max_seq_length=512, sentence_task="none").max_tokens == 510

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training import evaluations as evaluations_module
@@ -530,6 +531,47 @@ def test_before_the_first_step_a_few_examples_are_enough(
     monkeypatch.setattr(HeldOut, "sums", counted)
     train(data, tmp_path, config=dataclasses.replace(CONFIG, steps=1, warmup_steps=1))
     assert seen == [3, 7]
+
+
+def stopped_run(data, run, monkeypatch, *, config=CONFIG):
+    """A run that ended after its first step; its state."""
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, 3)
+        assert train(data, run, config=config).step == 1
+    return run / "checkpoints/step-00000001/state.json"
+
+
+def test_a_run_that_was_begun_with_padding_goes_on_with_it(data, tmp_path, monkeypatch):
+    path = stopped_run(data, tmp_path, monkeypatch)
+    state = json.loads(path.read_text())
+    assert state.pop("unpadded") is True
+    path.write_text(json.dumps(state))
+    features, accumulate = set(), TensorFlowSteps.accumulate
+
+    def noted(self, batch, **kwargs):
+        features.update(batch)
+        return accumulate(self, batch, **kwargs)
+
+    monkeypatch.setattr(TensorFlowSteps, "accumulate", noted)
+    assert train(data, tmp_path).finished
+    assert features == set(BATCH_FEATURES)
+
+
+@pytest.mark.parametrize(("asked", "measured"), [(None, 5), (6, 6)])
+def test_a_run_is_evaluated_on_as_many_examples_as_before_unless_asked(
+    data, tmp_path, monkeypatch, asked, measured
+):
+    config = dataclasses.replace(CONFIG, eval_examples=5)
+    stopped_run(data, tmp_path, monkeypatch, config=config)
+    seen, sums = set(), HeldOut.sums
+
+    def counted(self, *, examples, **kwargs):
+        seen.add(examples)
+        return sums(self, examples=examples, **kwargs)
+
+    monkeypatch.setattr(HeldOut, "sums", counted)
+    train(data, tmp_path, config=dataclasses.replace(CONFIG, eval_examples=asked))
+    assert seen == {measured}
 
 
 KILLED = """
