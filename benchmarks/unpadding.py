@@ -75,7 +75,7 @@ def compared(
         initialize_weights(model, standard_deviation=0.02, seed=1)
         steps[name] = training_steps(model, TrainConfig())
         steps[name].compile([prepared(batch) for batch in batches])
-        steps[name].apply(0.0)
+        steps[name].apply(0.0, step=0)
     rounds = [
         {
             name: seconds_of_a_step(steps[name], prepared, batch, clock=clock)
@@ -103,7 +103,7 @@ def seconds_of_a_step(
     """Loss and gradients of one batch, and the optimizer."""
     start = clock()
     steps.accumulate(prepared(batch), counts=step_counts(batch), step=0, micro=0)
-    steps.apply(0.0)
+    steps.apply(0.0, step=0)
     return clock() - start
 
 

@@ -54,7 +54,7 @@ def test_the_defaults_of_pretrain_are_those_of_the_paper():
         "recompute": False,
         "xla": False,
         "eval_every": None,
-        "eval_examples": 10_000,
+        "eval_examples": None,
         "checkpoint_every": None,
         "skip_corrupt": False,
         "seed": 12345,

@@ -533,16 +533,11 @@ def test_before_the_first_step_a_few_examples_are_enough(
     assert seen == [3, 7]
 
 
-def stopped_run(data, run, monkeypatch, *, config=CONFIG):
-    """A run that ended after its first step; its state."""
+def test_a_run_that_was_begun_with_padding_goes_on_with_it(data, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         signal_at_micro_batch(patch, 3)
-        assert train(data, run, config=config).step == 1
-    return run / "checkpoints/step-00000001/state.json"
-
-
-def test_a_run_that_was_begun_with_padding_goes_on_with_it(data, tmp_path, monkeypatch):
-    path = stopped_run(data, tmp_path, monkeypatch)
+        train(data, tmp_path)
+    path = tmp_path / "checkpoints/step-00000001/state.json"
     state = json.loads(path.read_text())
     assert state.pop("unpadded") is True
     path.write_text(json.dumps(state))
@@ -555,23 +550,6 @@ def test_a_run_that_was_begun_with_padding_goes_on_with_it(data, tmp_path, monke
     monkeypatch.setattr(TensorFlowSteps, "accumulate", noted)
     assert train(data, tmp_path).finished
     assert features == set(BATCH_FEATURES)
-
-
-@pytest.mark.parametrize(("asked", "measured"), [(None, 5), (6, 6)])
-def test_a_run_is_evaluated_on_as_many_examples_as_before_unless_asked(
-    data, tmp_path, monkeypatch, asked, measured
-):
-    config = dataclasses.replace(CONFIG, eval_examples=5)
-    stopped_run(data, tmp_path, monkeypatch, config=config)
-    seen, sums = set(), HeldOut.sums
-
-    def counted(self, *, examples, **kwargs):
-        seen.add(examples)
-        return sums(self, examples=examples, **kwargs)
-
-    monkeypatch.setattr(HeldOut, "sums", counted)
-    train(data, tmp_path, config=dataclasses.replace(CONFIG, eval_examples=asked))
-    assert seen == {measured}
 
 
 KILLED = """
