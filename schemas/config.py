@@ -21,6 +21,13 @@ Schedule = Literal["linear", "constant-cooldown"]
 Initializer = Literal["range", "width"]
 Config = TypeVar("Config")
 
+# What evaluations may add to the time of training, and how many examples one may have.
+EVALUATION_SHARE = 0.05
+MIN_EVAL_EXAMPLES, MAX_EVAL_EXAMPLES = 200, 10_000
+
+# Going forward takes about a third of the time of a whole step.
+FORWARD_SHARE = 1 / 3
+
 # No number of a setting is greater; what counts in 64 bits can count so far.
 MAX_NUMBER = 2**63
 
@@ -374,9 +381,10 @@ class TrainConfig:
         minimum=1,
         changes_result=False,
     )
-    eval_examples: int = option(
-        10_000,
-        "Maximum number of held-out examples to evaluate on.",
+    eval_examples: int | None = option(
+        None,
+        "Maximum number of held-out examples to evaluate on  [default: as many as take "
+        "5 % of the time, at most 10,000]",
         minimum=1,
         changes_result=False,
     )
@@ -422,16 +430,21 @@ class TrainConfig:
     def resolved(self) -> "ResolvedTrainConfig":
         """The same settings with the defaults that follow from the steps filled in.
 
-        >>> config = TrainConfig().resolved()
-        >>> config.warmup_steps, config.eval_every
-        (3125, 5000)
+        >>> config = TrainConfig(steps=7000, batch_size=16).resolved()
+        >>> config.warmup_steps, config.eval_every, config.eval_examples
+        (175, 280, 672)
         """
         warmup = self.steps // 40 if self.warmup_steps is None else self.warmup_steps
+        every = self.eval_every or max(100, self.steps // 25)
+        share = EVALUATION_SHARE / FORWARD_SHARE
+        affordable = int(share * every * self.batch_size)
+        examples = min(MAX_EVAL_EXAMPLES, max(MIN_EVAL_EXAMPLES, affordable))
         return ResolvedTrainConfig(
             **vars(self)
             | {
                 "warmup_steps": warmup,
-                "eval_every": self.eval_every or max(100, self.steps // 25),
+                "eval_every": every,
+                "eval_examples": self.eval_examples or examples,
             }
         )
 
@@ -442,6 +455,7 @@ class ResolvedTrainConfig(TrainConfig):
 
     warmup_steps: int = filled_in(TrainConfig, "warmup_steps")
     eval_every: int = filled_in(TrainConfig, "eval_every")
+    eval_examples: int = filled_in(TrainConfig, "eval_examples")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

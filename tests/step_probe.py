@@ -1,7 +1,7 @@
 """Three optimizer steps on the backend of Keras and on so many devices of the CPU.
 
-Run as a program by `test_devices.py`: writes losses, weights and optimizer
-state to an .npz file.
+Run as a program by `test_devices.py`: writes losses, weights and optimizer state to an
+.npz file, those with dropout and those without padding.
 A step has three micro-batches, so that on two devices the last group is half empty.
 """
 
@@ -29,8 +29,17 @@ def filled_up(batch, devices):
     return parts
 
 
-def three_steps(*, dropout):
+def all_steps(*, without_padding):
+    """What `three_steps` gives, once with dropout and once as is asked for."""
+    results = three_steps(dropout=0.1)
+    others = three_steps(dropout=0.0, without_padding=without_padding)
+    del others["devices"]
+    return results | {f"no dropout {name}": value for name, value in others.items()}
+
+
+def three_steps(*, dropout, without_padding=False):
     """Losses, weights and optimizer state after each of three steps, by name."""
+    from albert_tf.data.unpadding import unpadded
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.training.backends import training_steps
     from albert_tf.training.steps import step_counts
@@ -54,6 +63,7 @@ def three_steps(*, dropout):
         for micro in range(0, MICRO_BATCHES, devices):
             part = {n: v[micro : micro + devices] for n, v in batch.items()}
             counts = step_counts(batch)
+            part = unpadded(part) if without_padding else part
             losses += steps.accumulate(part, counts=counts, step=step, micro=micro)
         results[f"losses {step}"] = losses
         results[f"norm {step}"] = steps.apply(0.01, step=step)
@@ -67,4 +77,4 @@ def three_steps(*, dropout):
 
 if __name__ == "__main__":
     split_cpu(int(sys.argv[2]))
-    np.savez(sys.argv[1], **three_steps(dropout=float(sys.argv[3])))
+    np.savez(sys.argv[1], **all_steps(without_padding=True))

@@ -159,16 +159,16 @@ def make_manifest(
     return manifest_of(files, config, sha256=sha256, vocab_size=VOCAB_SIZE)
 
 
-def save_run(run, config):
-    """A run of one checkpoint with random weights; these weights."""
+def save_run(run, config, *, step=9, seed=1, is_best=False):
+    """A run with a checkpoint of random weights; these weights."""
     model = AlbertPretrainer(config)
-    initialize_weights(model, standard_deviation=1.0, seed=1)
+    initialize_weights(model, standard_deviation=1.0, seed=seed)
     run.mkdir(exist_ok=True)
     write_json(run / MODEL_CONFIG, dataclasses.asdict(config))
     write_json(run / DATA_MANIFEST, make_manifest([]).to_dict())
     (run / SPM_MODEL).write_bytes(b"pieces")
     weights = arrays_of(model.weights_by_path)
-    save_checkpoint(run, Checkpoint(weights, {}, {"step": 9}), is_best=False)
+    save_checkpoint(run, Checkpoint(weights, {}, {"step": step}), is_best=is_best)
     return weights
 
 

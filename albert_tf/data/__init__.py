@@ -8,6 +8,8 @@
                      a line.
     input_pipeline   Records become batches, in TensorFlow.
     unigrams         How frequent each token is among those that are to be predicted.
+    unpadding        Batches without padding: which places of their rows hold a token to
+                     compute.
 
 May import: `model`, `runs`; of the pipeline `examples` and `records`.
 """

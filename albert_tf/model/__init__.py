@@ -14,6 +14,8 @@
                            with little kept.
     dropout                Dropout whose masks depend on a key alone, so that a resumed
                            run repeats them.
+    unpadding              Rows for tokens alone: padding is computed only where each
+                           place needs a row.
     recomputation          Gradient checkpointing: activations are computed again
                            instead of kept.
     layers                 The parts of an ALBERT encoder: factorised embeddings,

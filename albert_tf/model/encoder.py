@@ -18,6 +18,7 @@ from albert_tf.model.layers import (
 from albert_tf.model.operations import SharedWeights, repeat
 from albert_tf.model.recomputation import recomputed
 from albert_tf.model.sharing import Part, layer_names, sublayers
+from albert_tf.model.unpadding import Unpadding
 from schemas.config import ModelConfig
 
 Tensor = Any
@@ -65,8 +66,9 @@ class Encoder(keras.layers.Layer):
         segment_ids: Tensor,
         seeds: DropoutSeeds | None = None,
         every_layer: bool = False,
+        unpadding: Unpadding | None = None,
     ) -> Tensor | list[Tensor]:
-        """Encode `[B, S]` pieces as rows `[B*S, H]`.
+        """Encode `[B, S]` pieces as rows `[B*S, H]`, or `[T, H]` with an `unpadding`.
 
         Args:
             input_ids: Piece ids.
@@ -74,10 +76,13 @@ class Encoder(keras.layers.Layer):
             segment_ids: 0 in the first segment and at padding, 1 in the second.
             seeds: Where dropout draws from; without, there is no dropout.
             every_layer: Return the rows of all layers, the last layer's last.
+            unpadding: Which places have rows, where not all have.
         """
-        rows = self.embeddings(input_ids, segment_ids, seeds=seeds)
+        embeddings = self.embeddings
+        rows = embeddings(input_ids, segment_ids, seeds=seeds, unpadding=unpadding)
         weights = {n: layer.shared_weights() for n, layer in self.sublayers.items()}
-        layer = functools.partial(self._layer, input_mask=input_mask, seeds=seeds)
+        attended = {"input_mask": input_mask, "unpadding": unpadding}
+        layer = functools.partial(self._layer, attended=attended, seeds=seeds)
         in_groups = self.config.sharing == "all" and self.config.inner_group_num == 1
         if in_groups and not every_layer:
             return self._group_by_group(rows, weights, layer)
@@ -116,7 +121,7 @@ class Encoder(keras.layers.Layer):
         rows: Tensor,
         weights: list[Tensor],
         *,
-        input_mask: Tensor,
+        attended: dict[str, Any],
         seeds: DropoutSeeds | None,
     ) -> Tensor:
         """Attention and FFN of these names, with a copy of the weights of both."""
@@ -124,15 +129,20 @@ class Encoder(keras.layers.Layer):
 
         def compute(rows: Tensor, *weights: Tensor) -> Tensor:
             own, half = seeds and seeds.of_layer(number), len(weights) // 2
-            rows = attention(rows, input_mask, seeds=own, weights=weights[:half])
+            rows = attention(rows, **attended, seeds=own, weights=weights[:half])
             return ffn(rows, seeds=own, weights=weights[half:])
 
         if self.recompute and seeds is not None:
             return recomputed(compute, rows, *weights)
         return compute(rows, *weights)
 
-    def pool(self, rows: Tensor, length: int) -> Tensor:
+    def pool(
+        self, rows: Tensor, length: int, unpadding: Unpadding | None = None
+    ) -> Tensor:
         """A summary `[B, H]` of each sequence, from its first piece, [CLS]."""
         assert self.pooler is not None, "a model without sentence task pools nothing"
+        if unpadding:
+            firsts = ops.reshape(unpadding.rows, (-1, length))[:, 0]
+            return ops.tanh(self.pooler(ops.take(rows, firsts, axis=0)))
         first = ops.reshape(rows, (-1, length, self.config.hidden_size))[:, 0]
         return ops.tanh(self.pooler(first))

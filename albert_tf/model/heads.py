@@ -7,21 +7,28 @@ from keras import ops
 
 from albert_tf.model.layers import dense, layer_norm
 from albert_tf.model.operations import gelu
+from albert_tf.model.unpadding import Unpadding
 from schemas.config import ModelConfig
 
 Tensor = Any
 
 
-def gather_rows(rows: Tensor, positions: Tensor, length: int) -> Tensor:
+def gather_rows(
+    rows: Tensor, positions: Tensor, length: int, unpadding: Unpadding | None = None
+) -> Tensor:
     """The rows `[B*P, H]` of the pieces at `positions` `[B, P]`.
 
     Args:
-        rows: All pieces of a batch, `[B*S, H]`.
+        rows: All pieces of a batch, `[B*S, H]`, or `[T, H]` with an `unpadding`.
         positions: Places inside each sequence.
         length: S.
+        unpadding: Which places have rows, where not all have.
     """
     starts = ops.arange(ops.shape(positions)[0], dtype=positions.dtype) * length
-    return ops.take(rows, ops.reshape(positions + starts[:, None], (-1,)), axis=0)
+    places = ops.reshape(positions + starts[:, None], (-1,))
+    if unpadding:
+        places = ops.take(unpadding.rows, places, axis=0)
+    return ops.take(rows, places, axis=0)
 
 
 class MaskedLmHead(keras.layers.Layer):

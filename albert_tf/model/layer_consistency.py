@@ -22,8 +22,8 @@ def layer_consistency_sum(layers: Sequence[Tensor], input_mask: Tensor) -> Tenso
     between 0.313, where all layers have the same direction, and 1.313.
 
     Args:
-        layers: The rows `[B*S, H]` of every layer, at least two, the first layer first.
-        input_mask: `[B, S]`, 1 at tokens, 0 at padding, which is left out.
+        layers: The rows `[N, H]` of every layer, at least two, the first layer first.
+        input_mask: `[N]` or `[B, S]`, 1 at tokens, 0 at padding, which is left out.
 
     Returns:
         A scalar, float32 whatever the precision.

@@ -5,8 +5,9 @@ normalisation after each residual, GELU in its tanh approximation, dropout on at
 weights and before each residual.
 
 Axes: B batch, S sequence, E embedding, H hidden, A heads, D = H / A, F inside the FFN.
-Between attentions a batch is kept as rows `[B*S, H]`: TensorFlow multiplies a rank-3
-tensor by a kernel as B products and sums B gradients of it.
+Between attentions a batch is kept as rows `[B*S, H]`, or without those of padding
+`[T, H]`: TensorFlow multiplies a rank-3 tensor by a kernel as B products and sums B
+gradients of it.
 """
 
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from albert_tf.model.operations import (
     project,
     project_gelu,
 )
+from albert_tf.model.unpadding import Unpadding
 from schemas.config import ModelConfig
 
 Tensor = Any
@@ -133,8 +135,9 @@ class Embeddings(keras.layers.Layer):
         input_ids: Tensor,
         segment_ids: Tensor,
         seeds: DropoutSeeds | None = None,
+        unpadding: Unpadding | None = None,
     ) -> Tensor:
-        """Embed `[B, S]` piece and segment ids as rows `[B*S, H]`."""
+        """Embed `[B, S]` piece and segment ids as rows `[B*S, H]`, or `[T, H]`."""
         width, (_, length) = self.config.embedding_size, ops.shape(input_ids)
         # A product with one-hot rows, because the gradient of a lookup in a table of
         # two rows adds up all of B*S rows one by one.
@@ -144,7 +147,8 @@ class Embeddings(keras.layers.Layer):
         x = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, E]
         x = x + ops.matmul(segments, self.token_type_embeddings)
         x = x + self.position_embeddings[:length]
-        x = self.layer_norm(ops.reshape(x, (-1, width)))  # [B*S, E]
+        x = ops.reshape(x, (-1, width))  # [B*S, E]
+        x = self.layer_norm(unpadding.unpad(x) if unpadding else x)
         x = dropout(x, self.config.hidden_dropout_prob, seeds)
         return x if self.projection is None else self.projection(x)
 
@@ -187,18 +191,24 @@ class SelfAttention(keras.layers.Layer):
         input_mask: Tensor,
         seeds: DropoutSeeds | None = None,
         weights: Weights | None = None,
+        unpadding: Unpadding | None = None,
     ) -> Tensor:
-        """Attend over `rows` `[B*S, H]` to the pieces of `input_mask` `[B, S]`."""
+        """Attend over `rows` `[B*S, H]` to the pieces of `input_mask` `[B, S]`.
+
+        With an `unpadding` over rows `[T, H]`.
+        """
         config = self.config
         kernel, bias, output_kernel, output_bias, *norm = (
             weights or self.shared_weights().copy()
         )
+        projected = project(rows, kernel, bias)
         context = attend(
-            project(rows, kernel, bias),
+            unpadding.pad(projected) if unpadding else projected,
             attention_bias(input_mask),
             heads=config.num_attention_heads,
             drop=self._drop(seeds),
         )
+        context = unpadding.unpad(context) if unpadding else context
         attended = project(context, output_kernel, output_bias)
         attended = dropout(attended, config.hidden_dropout_prob, seeds)
         return normalize(rows + attended, *norm, epsilon=config.layer_norm_eps)

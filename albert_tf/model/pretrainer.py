@@ -14,6 +14,7 @@ from albert_tf.model.encoder import Encoder
 from albert_tf.model.heads import MaskedLmHead, SentenceHead, gather_rows
 from albert_tf.model.layer_consistency import layer_consistency_sum
 from albert_tf.model.operations import cross_entropy
+from albert_tf.model.unpadding import unpadding_of
 from albert_tf.runs.metrics import Sums
 from schemas.config import ModelConfig
 
@@ -21,6 +22,8 @@ Tensor = Any
 Batch = dict[str, Tensor]
 
 # The shapes of a batch: S pieces, P predictions; a sentence label of -1 is no label.
+# In a batch without padding (`data.unpadding`) predictions are those of one row of all
+# places, `[1, Q]`, and there are `row_places` `[T]` and `place_rows` `[B*S]` as well.
 BATCH_FEATURES = {
     "input_ids": "[B, S]",
     "input_mask": "[B, S]",
@@ -79,7 +82,7 @@ class AlbertPretrainer(keras.layers.Layer):
         """Logits `[B*P, V]` of the masked pieces and `[B, 2]` of the sentence task.
 
         The latter are None without such a task. With `every_layer` the rows `[B*S, H]`
-        of all layers come third.
+        of all layers come third, or `[T, H]` of a batch without padding.
         """
         layers = self.encoder(
             batch["input_ids"],
@@ -87,20 +90,22 @@ class AlbertPretrainer(keras.layers.Layer):
             batch["segment_ids"],
             seeds=seeds,
             every_layer=every_layer,
+            unpadding=unpadding_of(batch),
         )
         if every_layer:
             return *self._logits(layers[-1], batch), layers
         return self._logits(layers, batch)
 
     def _logits(self, rows: Tensor, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        length = batch["input_ids"].shape[1]
-        masked = gather_rows(rows, batch["masked_lm_positions"], length)
+        length, unpadding = batch["input_ids"].shape[1], unpadding_of(batch)
+        masked = gather_rows(rows, batch["masked_lm_positions"], length, unpadding)
         mlm_logits = self.masked_lm_head(
             masked, self.encoder.embeddings.word_embeddings
         )
         if self.sentence_head is None:
             return mlm_logits, None
-        return mlm_logits, self.sentence_head(self.encoder.pool(rows, length))
+        pooled = self.encoder.pool(rows, length, unpadding)
+        return mlm_logits, self.sentence_head(pooled)
 
 
 def pretraining_sums(
@@ -176,6 +181,9 @@ def micro_batch_loss(
         return step_loss(sums, **counts), ops.stack(sums)
     mlm_logits, sentence_logits, layers = model(batch, seeds=seeds, every_layer=True)
     sums = _task_sums(mlm_logits, sentence_logits, batch)
-    total = layer_consistency_sum(layers, batch["input_mask"])
+    mask, unpadding = ops.reshape(batch["input_mask"], (-1,)), unpadding_of(batch)
+    if unpadding:
+        mask = ops.take(mask, unpadding.places, axis=0)
+    total = layer_consistency_sum(layers, mask)
     mean = total / ops.maximum(piece_count, 1.0)
     return step_loss(sums, **counts) + weight * mean, ops.stack([*sums, mean])

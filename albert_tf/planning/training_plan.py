@@ -38,19 +38,24 @@ def plan(
     data: ResolvedDataConfig,
     train: TrainConfig,
     machines: list[Machine],
+    *,
+    length: int,
 ) -> dict[str, Any]:
     """All figures of a run, as one JSON object.
 
     Args:
         config: The architecture.
-        data: Resolved; gives the length S and the predictions P of an example.
+        data: Resolved; gives the length S and the predictions P of the longest example.
         train: Gives steps, batch and precision.
         machines: What to tell the time for.
+        length: Tokens in an average example; padding is not computed.
     """
     bert = same_shape_bert(config)
-    costs = {preset_name(config) or "this model": cost(config, data, train)}
+    name = preset_name(config) or "this model"
+    costs = {name: cost(config, data, train, length=length)}
     if bert != config:
-        costs[preset_name(bert) or "its BERT"] = cost(bert, data, train)
+        name = preset_name(bert) or "its BERT"
+        costs[name] = cost(bert, data, train, length=length)
     sequences = train.steps * train.batch_size
     return {
         "max_seq_length": data.max_seq_length,
@@ -59,7 +64,8 @@ def plan(
         "steps": train.steps,
         "batch_size": train.batch_size,
         "sequences": sequences,
-        "tokens": sequences * data.max_seq_length,
+        "mean_length": length,
+        "tokens": sequences * length,
         "models": costs,
         "days": {
             machine.name: {
@@ -71,8 +77,19 @@ def plan(
     }
 
 
+def predictions_of(data: ResolvedDataConfig, length: int) -> int:
+    """About the predictions in an example of so many tokens.
+
+    >>> from schemas.config import DataConfig
+    >>> data = DataConfig(max_seq_length=128).resolved(input_bytes=0)
+    >>> predictions_of(data, 128), predictions_of(data, 104)
+    (19, 15)
+    """
+    return round(data.max_predictions_per_seq * length / data.max_seq_length)
+
+
 def cost(
-    config: ModelConfig, data: ResolvedDataConfig, train: TrainConfig
+    config: ModelConfig, data: ResolvedDataConfig, train: TrainConfig, *, length: int
 ) -> dict[str, Any]:
     """What one architecture costs; operations are of one token, or of the whole run.
 
@@ -80,17 +97,20 @@ def cost(
         config: The architecture.
         data: As for `plan`.
         train: As for `plan`.
+        length: As for `plan`.
     """
-    length, predictions = data.max_seq_length, data.max_predictions_per_seq
-    assert predictions is not None, "resolved settings have all values"
-    shape = {"length": length, "predictions": predictions}
-    forward = forward_flops(config, **shape)
+    mean = {"length": length, "predictions": predictions_of(data, length)}
+    longest = {
+        "length": data.max_seq_length,
+        "predictions": data.max_predictions_per_seq,
+    }
+    forward = forward_flops(config, **mean)
     parameters = count_parameters(config)
     sequence, recomputed = (
-        training_flops(config, **shape, recompute=again) for again in (False, True)
+        training_flops(config, **mean, recompute=again) for again in (False, True)
     )
     kept, kept_recomputed = (
-        activation_bytes(config, **shape, precision=train.precision, recompute=again)
+        activation_bytes(config, **longest, precision=train.precision, recompute=again)
         for again in (False, True)
     )
     return {

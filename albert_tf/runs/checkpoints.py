@@ -203,15 +203,6 @@ def load_newest(
     return _newest(run, say, read)
 
 
-def newest_shapes(run: Path, say: Say) -> Shapes | None:
-    """The shapes of the weights that `load_newest` would load.
-
-    Raises:
-        AlbertError: There are checkpoints and all are damaged.
-    """
-    return _newest(run, say, _read_shapes)
-
-
 def _newest(run: Path, say: Say, read: Callable[[Path], T]) -> T | None:
     """What `read` makes of the newest checkpoint that is whole."""
     candidates = _newest_first(run)
@@ -297,30 +288,55 @@ def _read_shapes(path: Path) -> Shapes:
 
 
 def run_checkpoint(
-    run: Path, *, which: Which = "latest", say: Say = lambda line: None
+    run: Path,
+    *,
+    which: Which = "latest",
+    say: Say = lambda line: None,
+    with_optimizer: bool = False,
 ) -> Checkpoint:
-    """A checkpoint of a run, without what only training needs.
+    """A checkpoint of a run.
 
     Args:
         run: The run directory.
         which: The newest one, or the one with the least held-out loss.
         say: Told about every damaged checkpoint passed over.
+        with_optimizer: Read what only training needs too.
 
     Raises:
         AlbertError: There is no checkpoint, or no checkpoint that can be read.
     """
+
+    def read(path: Path) -> Checkpoint:
+        return read_checkpoint(path, with_optimizer=with_optimizer)
+
+    return _chosen(run, which, say, read)
+
+
+def run_shapes(
+    run: Path, *, which: Which = "latest", say: Say = lambda line: None
+) -> Shapes:
+    """The shapes of the weights that `run_checkpoint` would read.
+
+    Raises:
+        AlbertError: As `run_checkpoint`.
+    """
+    return _chosen(run, which, say, _read_shapes)
+
+
+def _chosen(run: Path, which: Which, say: Say, read: Callable[[Path], T]) -> T:
+    """What `read` makes of the newest checkpoint that is whole, or of the best."""
     if which == "best":
-        return _read_best(run)
-    checkpoint = load_newest(run, say, with_optimizer=False)
-    if checkpoint is None:
+        return _of_best(run, read)
+    found = _newest(run, say, read)
+    if found is None:
         raise AlbertError(
             f"{run} holds no checkpoint yet; let albert pretrain save one first."
         )
-    return checkpoint
+    return found
 
 
-def _read_best(run: Path) -> Checkpoint:
-    """The checkpoint with the least held-out loss, without its optimizer state.
+def _of_best(run: Path, read: Callable[[Path], T]) -> T:
+    """What `read` makes of the checkpoint with the least held-out loss.
 
     Raises:
         AlbertError: The run evaluated nothing, or the checkpoint is damaged.
@@ -331,7 +347,7 @@ def _read_best(run: Path) -> Checkpoint:
             f"{run} has no best checkpoint, for nothing was evaluated; use its latest."
         )
     try:
-        return read_checkpoint(path, with_optimizer=False)
+        return read(path)
     except DamagedCheckpointError as error:
         raise AlbertError(
             f"{path} is damaged ({error}); use the run's latest."

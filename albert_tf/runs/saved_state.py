@@ -28,6 +28,8 @@ def check_state(state: dict[str, Any], *, step: int) -> None:
             is_valid = _is_count(value, least=_COUNTS[name])
         elif name in _TIMES:
             is_valid = _is_number(value) and value >= 0
+        elif name == "unpadded":
+            is_valid = isinstance(value, bool)
         else:
             is_valid = name == "window" and _is_sums(value)
         if not is_valid:

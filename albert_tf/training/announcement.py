@@ -1,28 +1,12 @@
 """What is said before the first step: what it takes, and its share of the machine."""
 
-import math
-
 from albert_tf.model.pretrainer import Batch
 from albert_tf.planning.compute_cost import training_flops
 from albert_tf.training.matrix_rate import rate_for_training
 from albert_tf.training.progress import Progress
-from albert_tf.training.steps import TrainingSteps
+from albert_tf.training.steps import Counts, TrainingSteps
 from schemas.config import TrainConfig
 from schemas.readable import duration, prefixed
-
-
-def timed_step(steps: TrainingSteps, batch: Batch) -> float:
-    """Compile the step; the seconds that a whole one will take.
-
-    Nothing of this changes the run.
-
-    Args:
-        steps: Compiled here.
-        batch: Of a whole step, `[K, M, ...]`.
-    """
-    devices = steps.num_devices
-    part = {name: values[:devices] for name, values in batch.items()}
-    return steps.compile(part) * math.ceil(len(batch["input_ids"]) / devices)
 
 
 def step_text(batch: Batch, seconds: float) -> str:
@@ -41,7 +25,7 @@ def step_text(batch: Batch, seconds: float) -> str:
 
 def utilization_text(
     steps: TrainingSteps,
-    batch: Batch,
+    counts: Counts,
     seconds: float,
     *,
     config: TrainConfig,
@@ -49,16 +33,24 @@ def utilization_text(
 ) -> str:
     """The MFU of a step, with what it is a share of; empty if nothing is shown.
 
-    The machine is measured for it, which takes a second.
+    The machine is measured for it, which takes a second. Padding counts as no work.
+
+    Args:
+        steps: Compiled.
+        counts: Of the step.
+        seconds: What it takes.
+        config: The settings.
+        progress: Asked whether anything is shown.
     """
     if progress.is_quiet:
         return ""
     rate = rate_for_training(config.precision, progress.say) * steps.num_devices
-    number, size, length = batch["input_ids"].shape
-    flops = training_flops(
-        steps.model.config, length=length, predictions=batch["masked_lm_ids"].shape[-1]
+    flops = config.batch_size * training_flops(
+        steps.model.config,
+        length=round(counts["piece_count"] / config.batch_size),
+        predictions=round(counts["mlm_count"] / config.batch_size),
     )
-    return f" ({mfu_text(number * size * flops / seconds, rate=rate)})"
+    return f" ({mfu_text(flops / seconds, rate=rate)})"
 
 
 def mfu_text(achieved: float, *, rate: float) -> str:

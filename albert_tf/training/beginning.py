@@ -14,7 +14,7 @@ from albert_tf.data.unigrams import unigram_log_shares
 from albert_tf.model.initial_weights import initial_deviation, initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
-from albert_tf.runs.checkpoints import Checkpoint, assign_arrays
+from albert_tf.runs.checkpoints import Checkpoint, Which, assign_arrays
 from albert_tf.training.backends import training_steps
 from albert_tf.training.evaluation import HeldOutWords
 from albert_tf.training.run_state import RunState
@@ -56,6 +56,7 @@ class Job:
     run: Path
     init_from: Path | None
     keep_optimizer: bool
+    init_checkpoint: Which
     words_of: WordsOf | None = None
 
     def records(self, say: Say) -> Records:
@@ -121,7 +122,8 @@ def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
     for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
         copy_whole(job.data / name, job.run / target)
     steps = training_steps(model, job.config)
-    state = RunState(micro_batch_size(job, devices=steps.num_devices))
+    size = micro_batch_size(job, devices=steps.num_devices)
+    state = RunState(size, unpadded=True)
     if job.keep_optimizer:
         assert source is not None, "a run to start from is named, as was checked"
         assert job.init_from is not None
@@ -149,6 +151,7 @@ def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | N
         job.init_from,
         manifest=job.manifest,
         data=job.data,
+        which=job.init_checkpoint,
         say=say,
         with_optimizer=job.keep_optimizer,
     )

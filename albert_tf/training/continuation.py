@@ -19,7 +19,8 @@ OF_COOLDOWN = ("steps", "cooldown_share")
 def continued(given: TrainConfig, begun: TrainConfig) -> TrainConfig:
     """The settings given, completed by what the run has where they would derive it.
 
-    A warm-up derived from other steps would be another one.
+    A warm-up derived from other steps would be another one, and evaluations on another
+    number of examples would not compare.
 
     Args:
         given: With which a run is to be continued.
@@ -35,6 +36,9 @@ def continued(given: TrainConfig, begun: TrainConfig) -> TrainConfig:
     if given.micro_batch_size is None and micro and given.batch_size % micro == 0:
         kept["micro_batch_size"] = micro
     is_derived = given.resolved().warmup_steps == warmup
+    examples = begun.resolved().eval_examples
+    if given.eval_examples is None and given.resolved().eval_examples != examples:
+        kept["eval_examples"] = examples
     if given.warmup_steps is None and not is_derived and warmup <= given.cooldown_start:
         kept["warmup_steps"] = warmup
     return dataclasses.replace(given, **kept)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
+from albert_tf.data.unpadding import unpadded
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, pretraining_sums
 from albert_tf.planning.micro_batch import MAX_PIECES
 from albert_tf.runs.metrics import Sums
@@ -106,7 +107,8 @@ class HeldOut:
         for batch in evaluation_batches(self._records, batch_size=size, examples=left):
             if stop is not None and stop.reason:
                 return None
-            total += self._measure(batch)
+            alone = unpadded({name: values[None] for name, values in batch.items()})
+            total += self._measure({name: values[0] for name, values in alone.items()})
             on_batch(min(size, left))
             left -= size
         return Sums(*total.tolist())

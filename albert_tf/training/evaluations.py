@@ -10,14 +10,11 @@ from albert_tf.training.interruption import StopRequest
 from albert_tf.training.metrics_log import MetricsLog
 from albert_tf.training.progress import Progress
 from albert_tf.training.run_state import RunState
-from schemas.config import ResolvedTrainConfig
+from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
 from schemas.layout import EVAL
 
 # Before the first step all models guess alike, so a few examples show as much as all.
 FIRST_EXAMPLES = 200
-
-# Going forward takes about a third of the time of a whole step.
-FORWARD_SHARE = 1 / 3
 
 
 class Evaluations:
@@ -51,16 +48,29 @@ class Evaluations:
         is_time = step % self._every == 0 or step == self._config.steps
         return self._held_out is not None and is_time and not is_done
 
-    def measure(self, state: RunState, stop: StopRequest) -> Metrics | None:
-        """Evaluate; the line of metrics, None if stopped."""
+    def measure(
+        self, state: RunState, stop: StopRequest, *, has_bar: bool
+    ) -> Metrics | None:
+        """Evaluate; the line of metrics, None if stopped.
+
+        Args:
+            state: Where the run stands.
+            stop: Asked between batches.
+            has_bar: Whether there is a bar, of the training; else one is begun.
+        """
         assert self._held_out is not None, "else none is due"
         examples, done = self._examples(state.step), 0
 
         def show(number: int) -> None:
             nonlocal done
             done += number
-            self._progress.show(f"evaluating, {done:,} of {examples:,} examples")
+            if has_bar:
+                self._progress.show(f"evaluating, {done:,} of {examples:,} examples")
+            else:
+                self._progress.advance(number)
 
+        if not has_bar:
+            self._progress.start("evaluating", total=examples)
         start = time.perf_counter()
         sums = self._held_out.sums(examples=examples, on_batch=show, stop=stop)
         if sums is None:

@@ -5,7 +5,7 @@ of an array that is divided among the devices. `apply` adds up the rows: the onl
 in a step that devices exchange anything.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -20,9 +20,9 @@ from albert_tf.training.steps import (
     Array,
     Counts,
     OfModel,
+    accumulation_seconds,
     dropout_keys,
     loss_of_values,
-    micro_batch_seconds,
     with_weights,
 )
 
@@ -101,10 +101,10 @@ class JaxSteps:
         total: Array = np.asarray(sums, np.float64).sum(axis=0)
         return total
 
-    def compile(self, batch: Batch) -> float:
+    def compile(self, parts: Sequence[Batch]) -> float:
         """See `TrainingSteps.compile`."""
         self._apply.lower(*self._state(), self._scales(0.0, step=0)).compile()
-        return micro_batch_seconds(self, batch)
+        return accumulation_seconds(self, parts)
 
     def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""

@@ -6,12 +6,14 @@ from statistics import median
 
 import numpy as np
 
+from albert_tf.data.unpadding import unpadded
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
+from albert_tf.planning.training_plan import predictions_of
 from albert_tf.training.backends import training_steps
 from albert_tf.training.steps import TrainingSteps, step_counts
-from schemas.config import DataConfig, ModelConfig, TrainConfig
+from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
 from schemas.special_tokens import FIRST_ORDINARY_ID
 
 # How long steps are repeated after everything is compiled, and the least number of
@@ -19,35 +21,38 @@ from schemas.special_tokens import FIRST_ORDINARY_ID
 REPEAT_SECONDS, LEAST_REPEATS = 3.0, 2
 
 
-def step_seconds(config: ModelConfig, data: DataConfig, train: TrainConfig) -> float:
+def step_seconds(
+    config: ModelConfig, data: ResolvedDataConfig, train: TrainConfig, *, length: int
+) -> float:
     """The seconds that an optimizer step takes, reading of examples left out.
 
     A whole step of many micro-batches is not computed: the time of one is multiplied.
 
     Args:
         config: The architecture.
-        data: Resolved; gives the length S and the predictions P of an example.
+        data: Resolved; gives the length S and the predictions P of the longest example.
         train: Gives batch and precision.
+        length: Tokens in an average example.
     """
-    length, predictions = data.max_seq_length, data.max_predictions_per_seq or 0
     model = AlbertPretrainer(config, precision=train.precision)
     initialize_weights(model, standard_deviation=config.initializer_range, seed=0)
     steps = training_steps(model, train)
     size = train.micro_batch_size or derive_micro_batch_size(
         train.batch_size,
         config,
-        length=length,
-        predictions=predictions,
+        length=data.max_seq_length,
+        predictions=data.max_predictions_per_seq,
         free_bytes=free_memory_bytes(),
         precision=train.precision,
         devices=steps.num_devices,
     )
     batch = random_batch(
-        (steps.num_devices, size, length),
-        predictions=predictions,
+        (steps.num_devices, size, data.max_seq_length),
+        length=length,
+        predictions=predictions_of(data, length),
         vocab_size=config.vocab_size,
     )
-    accumulating, applying = _timed(steps, batch)
+    accumulating, applying = _timed(steps, unpadded(batch))
     rounds = math.ceil(train.batch_size / size / steps.num_devices)
     return rounds * accumulating + applying
 
@@ -55,7 +60,7 @@ def step_seconds(config: ModelConfig, data: DataConfig, train: TrainConfig) -> f
 def _timed(steps: TrainingSteps, batch: Batch) -> tuple[float, float]:
     """The seconds that N micro-batches `[N, M, ...]` and an update take."""
     counts = step_counts(batch)
-    accumulating = [steps.compile(batch)]
+    accumulating = [steps.compile([batch])]
     applying: list[float] = []
     start = time.perf_counter()
     while (
@@ -71,12 +76,13 @@ def _timed(steps: TrainingSteps, batch: Batch) -> tuple[float, float]:
 
 
 def random_batch(
-    shape: tuple[int, int, int], *, predictions: int, vocab_size: int
+    shape: tuple[int, int, int], *, length: int, predictions: int, vocab_size: int
 ) -> Batch:
-    """A batch of full sequences of random tokens.
+    """A batch of sequences of random tokens, and padding.
 
     Args:
         shape: `[N, M, S]`.
+        length: Tokens in each sequence.
         predictions: P, in each sequence.
         vocab_size: V.
 
@@ -84,14 +90,15 @@ def random_batch(
         Arrays `[N, M, ...]`, features as in `pretrainer.BATCH_FEATURES`.
     """
     random = np.random.default_rng(0)
-    *rows, length = shape
+    *rows, longest = shape
     masked = (*rows, predictions)
+    places = np.broadcast_to(np.arange(longest), shape)
+    mask = (places < length).astype("int32")
+    ids = random.integers(FIRST_ORDINARY_ID, vocab_size, shape, "int32")
     return {
-        "input_ids": random.integers(FIRST_ORDINARY_ID, vocab_size, shape, "int32"),
-        "input_mask": np.ones(shape, "int32"),
-        "segment_ids": np.broadcast_to(
-            (np.arange(length) >= length // 2).astype("int32"), shape
-        ),
+        "input_ids": ids * mask,
+        "input_mask": mask,
+        "segment_ids": (places >= length // 2) * mask,
         "masked_lm_positions": random.integers(1, length, masked, "int32"),
         "masked_lm_ids": random.integers(
             FIRST_ORDINARY_ID, vocab_size, masked, "int32"

@@ -16,6 +16,7 @@ class RunState:
 
     Attributes:
         micro_batch_size: Kept unless another is asked for, which rounds differently.
+        unpadded: Whether padding is left out where it can be, kept likewise.
         step: Steps done, also those of a run whose optimizer state was kept.
         examples: Training examples consumed, the position in the data.
         seconds: Time spent in steps.
@@ -25,6 +26,8 @@ class RunState:
     """
 
     micro_batch_size: int
+    # A state that does not say is of a run that was begun with padding.
+    unpadded: bool = False
     step: int = 0
     examples: int = 0
     seconds: float = 0.0

@@ -9,7 +9,7 @@ step, not on the device.
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import keras
@@ -58,11 +58,11 @@ class TrainingSteps(Protocol):
             trained.
         """
 
-    def compile(self, batch: Batch) -> float:
-        """Compile for micro-batches `[N, M, ...]` like these, changing nothing.
+    def compile(self, parts: Sequence[Batch]) -> float:
+        """Compile for a step of such parts `[N, M, ...]`, changing nothing.
 
         Returns:
-            The seconds that N micro-batches take once compiled.
+            The seconds that all of them take once compiled.
         """
 
     def apply(self, learning_rate: float, *, step: int) -> float:
@@ -93,15 +93,26 @@ def step_counts(batch: Batch) -> Counts:
     }
 
 
-def micro_batch_seconds(steps: TrainingSteps, batch: Batch) -> float:
-    """What `TrainingSteps.compile` returns: of two calls, the first compiles."""
-    counts = step_counts(batch)
-    for _ in range(2):
-        start = time.perf_counter()
-        steps.accumulate(batch, counts=counts, step=0, micro=0)
-    seconds = time.perf_counter() - start
+def accumulation_seconds(steps: TrainingSteps, parts: Sequence[Batch]) -> float:
+    """What `TrainingSteps.compile` returns: of two calls, the first compiles.
+
+    A part is taken for all others of its shape.
+    """
+    seconds: dict[tuple[int, ...], float] = {}
+    for part in parts:
+        if shape_of(part) not in seconds:
+            counts = step_counts(part)
+            for _ in range(2):
+                start = time.perf_counter()
+                steps.accumulate(part, counts=counts, step=0, micro=0)
+            seconds[shape_of(part)] = time.perf_counter() - start
     steps.discard()
-    return seconds
+    return sum(seconds[shape_of(part)] for part in parts)
+
+
+def shape_of(batch: Batch) -> tuple[int, ...]:
+    """What of a batch `[..., S]` with predictions `[..., P]` is compiled for."""
+    return (*batch["input_ids"].shape, batch["masked_lm_ids"].shape[-1])
 
 
 def loss_of_values(

@@ -5,21 +5,23 @@ a step, on the first device, which has the optimizer: ALBERT has few weights for
 time that its steps take.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.data.unpadding import OF_SIZE
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
     Array,
     Counts,
     OfModel,
+    accumulation_seconds,
     dropout_keys,
     loss_of_values,
-    micro_batch_seconds,
+    step_counts,
 )
 
 
@@ -85,11 +87,16 @@ class TensorFlowSteps:
         total: Array = np.asarray(sums, np.float64).sum(axis=0)
         return total
 
-    def compile(self, batch: Batch) -> float:
+    def compile(self, parts: Sequence[Batch]) -> float:
         """See `TrainingSteps.compile`."""
         scalar = tf.TensorSpec([], tf.float32)
         self._apply.get_concrete_function(Scales(scalar, scalar, scalar))
-        return micro_batch_seconds(self, batch)
+        self._accumulate.get_concrete_function(
+            of_any_size(parts[0]),
+            tf.TensorSpec([self.num_devices, 2], tf.int64),
+            dict.fromkeys(step_counts(parts[0]), scalar),
+        )
+        return accumulation_seconds(self, parts)
 
     def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""
@@ -159,7 +166,28 @@ class TensorFlowSteps:
 def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Array]:
     """See `backends.compiled`."""
     graph = tf.function(lambda batch: function(model, batch), autograph=False)
-    return lambda batch: np.asarray(graph(batch), np.float64)
+
+    def call(batch: Batch) -> Array:
+        # Finds the graph that was made before.
+        graph.get_concrete_function(of_any_size(batch))
+        return np.asarray(graph(batch), np.float64)
+
+    return call
+
+
+def of_any_size(batch: Batch) -> dict[str, tf.TensorSpec]:
+    """Such a batch with any number of tokens and predictions: one graph for them all.
+
+    Only what XLA compiles in it is compiled for each number.
+    """
+    of_size = OF_SIZE if "row_places" in batch else ()
+    return {
+        name: tf.TensorSpec(
+            (*values.shape[:-1], None) if name in of_size else values.shape,
+            values.dtype,
+        )
+        for name, values in batch.items()
+    }
 
 
 def local_devices() -> list[str]:

@@ -14,7 +14,7 @@ from albert_tf.data.data_check import (
 )
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.checkpoints import has_checkpoint, load_newest
+from albert_tf.runs.checkpoints import Which, has_checkpoint, load_newest
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import backend
 from albert_tf.training.beginning import Job, WordsOf, resume, start
@@ -68,6 +68,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     output: Path,
     init_from: Path | None = None,
     keep_optimizer: bool = False,
+    init_checkpoint: Which = "latest",
     max_seconds: float | None = None,
     progress: Progress = QUIET,
     words_of: WordsOf | None = None,
@@ -81,6 +82,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         output: The run directory.
         init_from: A run whose weights to start from.
         keep_optimizer: Go on with its optimizer state, after its last step.
+        init_checkpoint: Which of its checkpoints.
         max_seconds: Stop when so long has passed, saving as after Ctrl-C; the first
             step is done in any case.
         progress: Shows how the run goes.
@@ -100,6 +102,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         output=output,
         init_from=init_from,
         keep_optimizer=keep_optimizer,
+        init_checkpoint=init_checkpoint,
     )
     job = Job(
         model_config,
@@ -109,6 +112,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         output,
         init_from,
         keep_optimizer,
+        init_checkpoint,
         words_of,
     )
     with stop_requests(max_seconds) as stop:
@@ -126,7 +130,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     return TrainResult(state.step, reason is None, reason or "finished", first, last)
 
 
-def check_run(
+def check_run(  # noqa: PLR0913 - the arguments of the command
     model_config: ModelConfig,
     train_config: TrainConfig,
     *,
@@ -134,6 +138,7 @@ def check_run(
     output: Path,
     init_from: Path | None,
     keep_optimizer: bool = False,
+    init_checkpoint: Which = "latest",
 ) -> None:
     """Refuse a run that cannot work before anything is written or removed.
 
@@ -146,6 +151,7 @@ def check_run(
         output: The run directory.
         init_from: A run whose weights to start from.
         keep_optimizer: Whether to go on with its optimizer state.
+        init_checkpoint: Which of its checkpoints.
 
     Raises:
         AlbertError: Names what does not fit and the remedy.
@@ -163,6 +169,11 @@ def check_run(
         raise SettingError(
             "--keep-optimizer goes on from another run; name it with --init-from."
         )
+    if keep_optimizer and init_checkpoint == "best":
+        raise SettingError(
+            "--keep-optimizer goes on from the newest checkpoint of a run; leave it or "
+            "--init-checkpoint best out."
+        )
     if init_from is None:
         return
     if init_from.resolve() == output.resolve():
@@ -173,7 +184,12 @@ def check_run(
             "another run; leave one of them out."
         )
     check_can_start_from(
-        init_from, model_config, manifest=manifest, data=data, say=lambda line: None
+        init_from,
+        model_config,
+        manifest=manifest,
+        data=data,
+        which=init_checkpoint,
+        say=lambda line: None,
     )
     if keep_optimizer:
         check_can_keep_optimizer(init_from, model_config, train_config)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from albert_tf.data.unpadding import unpadded
 from albert_tf.model.pretrainer import Batch
-from albert_tf.training.announcement import step_text, timed_step, utilization_text
+from albert_tf.training.announcement import step_text, utilization_text
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.health import diverged
 from albert_tf.training.interruption import Reason, StopRequest
@@ -67,9 +68,10 @@ class TrainingLoop:
         """
         if not (self._is_finished or self.stop.reason):
             self._prepare()
-        self._evaluate_when_due()
+        self._evaluate_when_due(has_bar=False)
+        self._begin_bar()
         while self._may_go_on() and self._step():
-            self._evaluate_when_due()
+            self._evaluate_when_due(has_bar=True)
             self.saver.save_when_due()
         self.saver.save_what_is_new()
         is_complete = self._is_finished and not self.evaluations.is_due(self.state.step)
@@ -85,27 +87,35 @@ class TrainingLoop:
         return not (self._is_finished or self.stop.reason)
 
     def _prepare(self) -> None:
-        """Compile and time the step, say how long the run will take, begin the bar.
+        """Compile and time the step, and say how long the run will take.
 
         The batch that is timed is put back.
         """
         self.progress.say("Compiling the step ...")
         batch = self._next_batch()
         self.batches = itertools.chain([batch], self.batches)
-        seconds = timed_step(self.steps, batch)
+        seconds = self.steps.compile(list(self._parts(batch)))
         self._pace.estimate = seconds
         utilization = utilization_text(
-            self.steps, batch, seconds, config=self.config, progress=self.progress
+            self.steps,
+            step_counts(batch),
+            seconds,
+            config=self.config,
+            progress=self.progress,
         )
         steps_left = self.config.steps - self.state.step
         self.progress.say(
             f"{step_text(batch, seconds)}{utilization}; the {steps_left} steps left "
             f"will take about {duration(self._seconds_left())}."
         )
-        size = self.config.batch_size
-        self.progress.start(
-            "", total=self.config.steps * size, done=self.state.step * size
-        )
+
+    def _begin_bar(self) -> None:
+        """Begin the bar of the training, unless there is none to do."""
+        if not self._is_finished:
+            size = self.config.batch_size
+            self.progress.start(
+                "", total=self.config.steps * size, done=self.state.step * size
+            )
 
     def _seconds_left(self) -> float:
         """Of all steps and evaluations."""
@@ -158,34 +168,43 @@ class TrainingLoop:
             self.saver.save_what_is_new()
             raise
 
+    def _parts(self, batch: Batch) -> Iterator[Batch]:
+        """What of a step is computed at a time: N micro-batches `[N, M, ...]`."""
+        devices = self.steps.num_devices
+        for micro in range(0, len(batch["input_ids"]), devices):
+            part = {name: v[micro : micro + devices] for name, v in batch.items()}
+            yield unpadded(part) if self.state.unpadded else part
+
     def _accumulate(self, batch: Batch) -> Array | None:
         """Add up the gradients of a step; its sums, None when asked to stop."""
-        sums, devices = np.zeros(()), self.steps.num_devices
+        sums, left = np.zeros(()), self.config.batch_size
         counts = step_counts(batch)
-        for micro in range(0, len(batch["input_ids"]), devices):
+        for number, part in enumerate(self._parts(batch)):
             if self.stop.reason:
                 return None
+            micro = number * self.steps.num_devices
             sums = sums + self.steps.accumulate(
-                {name: v[micro : micro + devices] for name, v in batch.items()},
-                counts=counts,
-                step=self.state.step,
-                micro=micro,
+                part, counts=counts, step=self.state.step, micro=micro
             )
-            left = self.config.batch_size - micro * self.state.micro_batch_size
-            self.progress.advance(min(devices * self.state.micro_batch_size, left))
+            rows = min(left, self.steps.num_devices * self.state.micro_batch_size)
+            self.progress.advance(rows)
+            left -= rows
         return sums
 
-    def _evaluate_when_due(self) -> None:
+    def _evaluate_when_due(self, *, has_bar: bool) -> None:
         """Evaluate if there is time for it, save if that is the best, and log it.
 
         In this order, so that a run that is killed in between evaluates again.
+
+        Args:
+            has_bar: Whether the training has its bar already.
         """
         step, step_seconds = self.state.step, self._pace.step_seconds
         if not self.evaluations.is_due(step):
             return
         seconds = self.evaluations.seconds(step, step_seconds=step_seconds)
         self.stop.need(seconds + self.saver.seconds)
-        line = self.evaluations.measure(self.state, self.stop)
+        line = self.evaluations.measure(self.state, self.stop, has_bar=has_bar)
         if line is None:
             return
         if self.evaluations.is_best(line):

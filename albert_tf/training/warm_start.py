@@ -19,11 +19,12 @@ from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import (
     Checkpoint,
+    Which,
     assign_arrays,
     check_shapes,
-    load_newest,
-    newest_shapes,
     newest_state,
+    run_checkpoint,
+    run_shapes,
 )
 from albert_tf.runs.run_record import (
     recorded_manifest,
@@ -60,16 +61,17 @@ def source_path(path: str, config: ModelConfig, source: ModelConfig) -> str:
     return _OWNER.sub(owner, path)
 
 
-def start_from(
+def start_from(  # noqa: PLR0913 - the model, the run and what must fit
     model: AlbertPretrainer,
     run: Path,
     *,
     manifest: DatasetManifest,
     data: Path,
+    which: Which,
     say: Callable[[str], None],
     with_optimizer: bool = False,
 ) -> Checkpoint:
-    """Give a new model the weights of a run's newest checkpoint.
+    """Give a new model the weights of a run's newest or best checkpoint.
 
     A sentence head that the other run lacks keeps its random first weights.
 
@@ -78,6 +80,7 @@ def start_from(
         run: The other run.
         manifest: Of the data to train on.
         data: The data set's directory.
+        which: Which of its checkpoints.
         say: Shows a line.
         with_optimizer: Read the optimizer state too.
 
@@ -89,9 +92,9 @@ def start_from(
             does not fit; names the tensor.
     """
     source = _source_config(run, manifest=manifest, data=data)
-    checkpoint = load_newest(run, say, with_optimizer=with_optimizer)
-    if checkpoint is None:
-        raise AlbertError(f"{run} holds no checkpoint to start from.")
+    checkpoint = run_checkpoint(
+        run, which=which, say=say, with_optimizer=with_optimizer
+    )
     sources = _sources(model.weights_by_path, model.config, source)
     weights = {path: model.weights_by_path[path] for path in sources}
     assign_arrays(weights, _taken(sources, checkpoint.weights))
@@ -137,6 +140,7 @@ def check_can_start_from(
     *,
     manifest: DatasetManifest,
     data: Path,
+    which: Which,
     say: Callable[[str], None],
 ) -> None:
     """Refuse what `start_from` would refuse, without building a model.
@@ -145,9 +149,7 @@ def check_can_start_from(
         AlbertError: As `start_from`.
     """
     source = _source_config(run, manifest=manifest, data=data)
-    available = newest_shapes(run, say)
-    if available is None:
-        raise AlbertError(f"{run} holds no checkpoint to start from.")
+    available = run_shapes(run, which=which, say=say)
     ours = weight_shapes(config)
     sources = _sources(ours, config, source)
     check_shapes({path: ours[path] for path in sources}, _taken(sources, available))
@@ -173,8 +175,7 @@ def check_can_keep_optimizer(
             f"{run} has no optimizer state, as no import has; leave --keep-optimizer "
             "out."
         )
-    available = newest_shapes(run, lambda line: None)
-    check_shapes(weight_shapes(config), available or {})
+    check_shapes(weight_shapes(config), run_shapes(run))
     settings = recorded_settings(run)
     optimizer = recorded_training(run, settings).optimizer
     if settings and optimizer != train_config.optimizer:

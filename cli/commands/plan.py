@@ -104,8 +104,11 @@ def plan(
     config = resolve_model(model, overrides, manifest)
     shape = _shape(config, data, manifest)
     train = TrainConfig(batch_size=batch_size, steps=steps, precision=precision)
-    machines = _machines(config, shape, train, values)
-    figures = make_plan(config, shape, train, machines)
+    length = shape.max_seq_length
+    if manifest is not None:
+        length = round(manifest.statistics["mean_length"])
+    machines = _machines(config, shape, train, values, length=length)
+    figures = make_plan(config, shape, train, machines, length=length)
     if manifest is not None:
         examples = manifest.num_examples(TRAIN)
         figures["passes_over_data"] = figures["sequences"] / examples
@@ -149,6 +152,8 @@ def _machines(
     shape: ResolvedDataConfig,
     train: TrainConfig,
     asked: dict[str, Any],
+    *,
+    length: int,
 ) -> "list[Machine]":
     """What to tell the time for: what was asked for, else two known accelerators.
 
@@ -168,7 +173,7 @@ def _machines(
         flags = " and ".join(f"--{name}" for name in given)
         raise SettingError(f"{flags} cannot be given together; choose one.")
     if asked["rate"]:
-        return [_machine_of_rate(asked["rate"], config, shape)]
+        return [_machine_of_rate(asked["rate"], config, shape, length=length)]
     if asked["flops"]:
         return [Machine(f"{prefixed(asked['flops'], 'FLOP')}/s", asked["flops"])]
     if not asked["measure"]:
@@ -176,21 +181,24 @@ def _machines(
     with silent_stderr():
         from albert_tf.training.measured_step import step_seconds
 
-        rate = train.batch_size / step_seconds(config, shape, train)
-    return [_machine_of_rate(rate, config, shape, name="this machine, ")]
+        rate = train.batch_size / step_seconds(config, shape, train, length=length)
+    return [_machine_of_rate(rate, config, shape, length=length, name="this machine, ")]
 
 
 def _machine_of_rate(
-    rate: float, config: ModelConfig, shape: DataConfig, *, name: str = ""
+    rate: float,
+    config: ModelConfig,
+    shape: ResolvedDataConfig,
+    *,
+    length: int,
+    name: str = "",
 ) -> "Machine":
     """A machine that trains on so many sequences a second."""
     from albert_tf.planning.compute_cost import training_flops
-    from albert_tf.planning.training_plan import Machine
+    from albert_tf.planning.training_plan import Machine, predictions_of
 
     flops = rate * training_flops(
-        config,
-        length=shape.max_seq_length,
-        predictions=shape.max_predictions_per_seq or 0,
+        config, length=length, predictions=predictions_of(shape, length)
     )
     described = f"{name}{rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s"
     return Machine(described, flops)
@@ -220,10 +228,14 @@ def table(figures: dict[str, Any]) -> str:
 
 def _run_line(figures: dict[str, Any]) -> str:
     """What the run consists of."""
+    longest, mean = figures["max_seq_length"], figures["mean_length"]
+    length = f"{longest} tokens"
+    if mean < longest:
+        length = f"at most {longest} tokens, {mean} on average"
     line = (
         f"{figures['steps']:,} steps of {figures['batch_size']:,} sequences of "
-        f"{figures['max_seq_length']} tokens, {figures['max_predictions_per_seq']} of "
-        f"them predicted: {figures['tokens']:,} tokens"
+        f"{length}, {figures['max_predictions_per_seq']} of them predicted: "
+        f"{figures['tokens']:,} tokens"
     )
     if "passes_over_data" in figures:
         line += f", {figures['passes_over_data']:.2f} times the data set"

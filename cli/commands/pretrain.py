@@ -30,6 +30,7 @@ from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import PRESETS
 
 if TYPE_CHECKING:
+    from albert_tf.runs.checkpoints import Which
     from albert_tf.training.train import TrainResult
     from pipeline.vocabulary.tokenizer import Tokenizer
 
@@ -61,6 +62,14 @@ if TYPE_CHECKING:
     "--steps.",
 )
 @click.option(
+    "--init-checkpoint",
+    type=click.Choice(["latest", "best"]),
+    default="latest",
+    show_default=True,
+    help="Of the run of --init-from: its newest weights, or those with the least "
+    "held-out loss.",
+)
+@click.option(
     "--max-time",
     type=Duration(),
     help="Stop and save so long after the command was entered, such as 90s, 30m or "
@@ -73,6 +82,7 @@ def pretrain(
     overrides: tuple[str, ...],
     init_from: Path | None,
     keep_optimizer: bool,
+    init_checkpoint: "Which",
     max_time: float | None,
     output: Path,
     overwrite: bool,
@@ -94,7 +104,11 @@ def pretrain(
         config = as_begun(config, output)
     manifest = read_manifest(data)
     paths = Paths(
-        data=data, output=output, init_from=init_from, keep_optimizer=keep_optimizer
+        data=data,
+        output=output,
+        init_from=init_from,
+        keep_optimizer=keep_optimizer,
+        init_checkpoint=init_checkpoint,
     )
     model, architecture = checked_model(
         model, overrides, config, manifest=manifest, paths=paths, overwrite=overwrite
@@ -109,6 +123,7 @@ def pretrain(
         **dataclasses.asdict(config),
         "init_from": source,
         "keep_optimizer": keep_optimizer,
+        "init_checkpoint": init_checkpoint,
         "max_time": max_time,
     }
     with output_folder.claim(
@@ -116,7 +131,8 @@ def pretrain(
         output_folder.PRETRAIN,
         settings=settings,
         identity=identity(architecture, config.resolved(), manifest)
-        | {"init_from": source, "keep_optimizer": keep_optimizer},
+        | {"init_from": source, "keep_optimizer": keep_optimizer}
+        | ({"init_checkpoint": "best"} if init_checkpoint == "best" else {}),
         overwrite=overwrite,
     ) as finished:
         if finished:
@@ -140,6 +156,7 @@ class Paths(TypedDict):
     output: Path
     init_from: Path | None
     keep_optimizer: bool
+    init_checkpoint: "Which"
 
 
 def as_begun(config: TrainConfig, run: Path) -> TrainConfig:
@@ -187,6 +204,7 @@ def checked_model(
         output=output,
         init_from=None if goes_on else init_from,
         keep_optimizer=paths["keep_optimizer"] and not goes_on,
+        init_checkpoint=paths["init_checkpoint"],
     )
     return model, architecture
 

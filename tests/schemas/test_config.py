@@ -54,7 +54,7 @@ def test_the_defaults_of_pretrain_are_those_of_the_paper():
         "recompute": False,
         "xla": False,
         "eval_every": None,
-        "eval_examples": 10_000,
+        "eval_examples": None,
         "checkpoint_every": None,
         "skip_corrupt": False,
         "seed": 12345,
@@ -317,6 +317,24 @@ def test_what_is_given_is_not_derived():
 )
 def test_a_cooldown_is_the_last_share_of_the_steps(settings, start):
     assert TrainConfig(steps=10, **settings).cooldown_start == start
+
+
+@pytest.mark.parametrize(
+    ("settings", "examples"),
+    [
+        ({"steps": 7000, "batch_size": 16}, 672),
+        ({"steps": 1300, "batch_size": 16}, 240),
+        ({"steps": 125_000, "batch_size": 4096}, 10_000),
+        ({"steps": 10, "batch_size": 2}, 200),
+        ({"steps": 10, "eval_examples": 3}, 3),
+    ],
+)
+def test_evaluations_take_five_percent_of_the_time_but_200_examples(settings, examples):
+    config = TrainConfig(**settings).resolved()
+    assert config.eval_examples == examples
+    if config.steps > 10:
+        forward = config.steps // config.eval_every * examples / 3
+        assert forward <= 0.05 * config.steps * config.batch_size
 
 
 def test_the_longest_text_leaves_room_for_the_special_pieces():

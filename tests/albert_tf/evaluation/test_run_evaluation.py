@@ -27,7 +27,12 @@ from tests.manifests import edit_manifest
 from tests.training_data import TINY, VOCAB_SIZE, write_dataset
 
 CONFIG = TrainConfig(
-    batch_size=4, micro_batch_size=4, steps=2, eval_every=2, learning_rate=0.01
+    batch_size=4,
+    micro_batch_size=4,
+    steps=2,
+    eval_every=2,
+    eval_examples=250,
+    learning_rate=0.01,
 )
 
 

@@ -36,6 +36,23 @@ COOLED = dataclasses.replace(
 TRUNK = dataclasses.replace(COOLED, steps=6, cooldown_share=0.0)
 
 
+@pytest.mark.parametrize(
+    ("begun", "longer", "examples"),
+    [
+        ({}, {}, 672),
+        ({"eval_examples": 10_000}, {}, 10_000),
+        ({}, {"eval_examples": 50}, 50),
+    ],
+)
+def test_a_longer_run_is_evaluated_on_as_many_examples_as_before_unless_asked(
+    begun, longer, examples
+):
+    settings = {"batch_size": 16, "schedule": "constant-cooldown"}
+    before = TrainConfig(steps=7000, **settings, **begun)
+    after = continued(TrainConfig(steps=14_000, **settings, **longer), before)
+    assert after.resolved().eval_examples == examples
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")

@@ -85,7 +85,8 @@ class Stub:
     def __init__(self, bits=2.5):
         self.asked, self._bits = 0, bits
 
-    def sums(self, **arguments):
+    def sums(self, *, on_batch, **arguments):
+        on_batch(self.examples)
         return Sums(6.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
     def bits_per_character(self, stop):
@@ -93,11 +94,43 @@ class Stub:
         return self._bits
 
 
-def measured(log, stub, *, step, stop_reason=None):
+class Shown:
+    """A `Progress` that notes what it is asked to show."""
+
+    def __init__(self):
+        self.calls = []
+
+    def start(self, label, *, total, done=0):
+        self.calls.append(("start", label, total))
+
+    def advance(self, amount):
+        self.calls.append(("advance", amount))
+
+    def show(self, status, *, is_last=False):
+        self.calls.append(("show", status))
+
+
+def measured(log, stub, *, step, stop_reason=None, progress=QUIET, has_bar=True):
     config = TrainConfig(steps=25, batch_size=30).resolved()
-    due = Evaluations(stub, log, config, progress=QUIET, words=stub)
+    due = Evaluations(stub, log, config, progress=progress, words=stub)
     state = types.SimpleNamespace(step=step, seconds=1.0)
-    return due.measure(state, types.SimpleNamespace(reason=stop_reason))
+    stop = types.SimpleNamespace(reason=stop_reason)
+    return due.measure(state, stop, has_bar=has_bar)
+
+
+@pytest.mark.parametrize(
+    ("has_bar", "shown"),
+    [
+        (False, [("start", "evaluating", 10), ("advance", 10)]),
+        (True, [("show", "evaluating, 10 of 10 examples")]),
+    ],
+)
+def test_an_evaluation_has_a_bar_of_its_own_or_a_word_beside_that_of_the_training(
+    log, has_bar, shown
+):
+    progress = Shown()
+    assert measured(log, Stub(), step=0, progress=progress, has_bar=has_bar)
+    assert progress.calls == shown
 
 
 def test_words_are_asked_about_once_something_was_learned(log):

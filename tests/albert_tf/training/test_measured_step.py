@@ -8,7 +8,9 @@ from albert_tf.training.measured_step import random_batch, step_seconds
 from schemas.config import DataConfig, TrainConfig
 from tests.training_data import TINY
 
-DATA = DataConfig(max_seq_length=16, max_predictions_per_seq=2, num_shards=1)
+DATA = DataConfig(max_seq_length=16, max_predictions_per_seq=2, num_shards=1).resolved(
+    input_bytes=0
+)
 
 
 class Steps:
@@ -20,8 +22,9 @@ class Steps:
         self.clock, self.calls = clock, calls
         self.updates = iter([100.0, 3.0, 3.0, 3.0])
 
-    def compile(self, batch):
-        self.calls.append({name: a.shape for name, a in batch.items()})
+    def compile(self, parts):
+        (part,) = parts
+        self.calls.append({name: a.shape for name, a in part.items()})
         return 0.5
 
     def accumulate(self, batch, *, counts, step, micro):
@@ -38,21 +41,22 @@ def test_a_step_takes_its_micro_batches_on_all_devices_and_one_update(monkeypatc
     monkeypatch.setattr(measured_step, "training_steps", lambda *_: steps)
     monkeypatch.setattr(measured_step.time, "perf_counter", lambda: clock[0])
     train = TrainConfig(batch_size=40, micro_batch_size=4)
-    assert step_seconds(TINY, DATA, train) == 5 * 0.5 + 3.0
+    assert step_seconds(TINY, DATA, train, length=8) == 5 * 0.5 + 3.0
     shapes, counts = calls[:2]
     assert shapes["input_ids"] == (2, 4, 16)
-    assert shapes["masked_lm_ids"] == (2, 4, 2)
-    assert counts == {"mlm_count": 16.0, "sentence_count": 8.0, "piece_count": 128.0}
+    assert shapes["row_places"] == (2, 64)
+    assert counts == {"mlm_count": 8.0, "sentence_count": 8.0, "piece_count": 64.0}
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_real_step_takes_some_time(monkeypatch, precision):
     monkeypatch.setattr(measured_step, "REPEAT_SECONDS", 0.0)
     train = TrainConfig(batch_size=4, precision=precision)
-    assert 0 < step_seconds(TINY, DATA, train) < 60
+    assert 0 < step_seconds(TINY, DATA, train, length=16) < 60
 
 
 def test_a_random_batch_has_the_features_of_a_batch():
-    batch = random_batch((1, 2, 16), predictions=3, vocab_size=50)
+    batch = random_batch((1, 2, 16), length=12, predictions=3, vocab_size=50)
+    assert batch["input_mask"].sum(-1).tolist() == [[12, 12]]
     assert list(batch) == list(BATCH_FEATURES)
     assert {a.dtype.name for n, a in batch.items()} == {"int32", "float32"}

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training import evaluations as evaluations_module
@@ -75,15 +76,22 @@ def evaluations(run):
 
 def signal_at_micro_batch(monkeypatch, number, *, which=signal.SIGTERM):
     """Have this process signalled while it computes its n-th micro-batch."""
-    accumulate, calls = TensorFlowSteps.accumulate, []
+    accumulate, compiled = TensorFlowSteps.accumulate, TensorFlowSteps.compile
+    calls = []
 
     def signalled(self, *args, **kwargs):
         calls.append(None)
-        if len(calls) == number + 2:  # two calls measure the time
+        if len(calls) == number:
             os.kill(os.getpid(), which)
         return accumulate(self, *args, **kwargs)
 
+    def compiled_without_a_signal(self, parts):
+        with monkeypatch.context() as patch:
+            patch.setattr(TensorFlowSteps, "accumulate", accumulate)
+            return compiled(self, parts)
+
     monkeypatch.setattr(TensorFlowSteps, "accumulate", signalled)
+    monkeypatch.setattr(TensorFlowSteps, "compile", compiled_without_a_signal)
 
 
 @pytest.fixture(scope="module")
@@ -523,6 +531,25 @@ def test_before_the_first_step_a_few_examples_are_enough(
     monkeypatch.setattr(HeldOut, "sums", counted)
     train(data, tmp_path, config=dataclasses.replace(CONFIG, steps=1, warmup_steps=1))
     assert seen == [3, 7]
+
+
+def test_a_run_that_was_begun_with_padding_goes_on_with_it(data, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, 3)
+        train(data, tmp_path)
+    path = tmp_path / "checkpoints/step-00000001/state.json"
+    state = json.loads(path.read_text())
+    assert state.pop("unpadded") is True
+    path.write_text(json.dumps(state))
+    features, accumulate = set(), TensorFlowSteps.accumulate
+
+    def noted(self, batch, **kwargs):
+        features.update(batch)
+        return accumulate(self, batch, **kwargs)
+
+    monkeypatch.setattr(TensorFlowSteps, "accumulate", noted)
+    assert train(data, tmp_path).finished
+    assert features == set(BATCH_FEATURES)
 
 
 KILLED = """

@@ -13,15 +13,24 @@ from tests.training_data import TINY, make_manifest, save_run
 MANIFEST = make_manifest([])
 
 
-def check(run, config):
+def check(run, config, *, which="latest"):
     """What is refused without a model."""
-    check_can_start_from(run, config, manifest=MANIFEST, data=run / "data", say=print)
+    check_can_start_from(
+        run, config, manifest=MANIFEST, data=run / "data", which=which, say=print
+    )
 
 
-def started(run, config):
+def started(run, config, *, which="latest"):
     """The weights of a new model after starting from the run, and what was said."""
     model, said = AlbertPretrainer(config), []
-    start_from(model, run, manifest=MANIFEST, data=run / "data", say=said.append)
+    start_from(
+        model,
+        run,
+        manifest=MANIFEST,
+        data=run / "data",
+        which=which,
+        say=said.append,
+    )
     return arrays_of(model.weights_by_path), said
 
 
@@ -45,6 +54,25 @@ def test_every_weight_is_that_of_the_source(tmp_path, source, target):
     assert said == [f"Starting from the weights of {tmp_path}, step 9."]
     for path, array in ours.items():
         assert (array == weights[source_path(path, target, source)]).all()
+
+
+def test_a_run_can_start_from_the_best_weights_of_another(tmp_path):
+    save_run(tmp_path, TINY)
+    best = save_run(tmp_path, TINY, step=3, seed=2, is_best=True)
+    check(tmp_path, TINY, which="best")
+    ours, said = started(tmp_path, TINY, which="best")
+    assert said == [f"Starting from the weights of {tmp_path}, step 3."]
+    assert all((ours[path] == values).all() for path, values in best.items())
+
+
+@pytest.mark.parametrize("refuse", [started, check])
+def test_a_run_that_was_never_evaluated_has_no_best_weights(tmp_path, refuse):
+    save_run(tmp_path, TINY)
+    with pytest.raises(AlbertError) as caught:
+        refuse(tmp_path, TINY, which="best")
+    assert str(caught.value) == (
+        f"{tmp_path} has no best checkpoint, for nothing was evaluated; use its latest."
+    )
 
 
 def test_layers_of_a_deeper_model_start_as_their_neighbours():
@@ -87,7 +115,9 @@ def test_another_vocabulary_is_refused(tmp_path):
     other = dataclasses.replace(MANIFEST, vocabulary={"sha256": "0" * 64, "size": 64})
     model = AlbertPretrainer(TINY)
     with pytest.raises(AlbertError, match="made with another vocabulary"):
-        start_from(model, tmp_path, manifest=other, data=tmp_path, say=print)
+        start_from(
+            model, tmp_path, manifest=other, data=tmp_path, which="latest", say=print
+        )
 
 
 @pytest.mark.parametrize("refuse", [started, check])
@@ -96,7 +126,7 @@ def test_a_run_without_checkpoint_is_refused(tmp_path, refuse):
     for path in (tmp_path / "checkpoints/step-00000009").iterdir():
         path.unlink()
     (tmp_path / "checkpoints/step-00000009").rmdir()
-    with pytest.raises(AlbertError, match="holds no checkpoint to start from"):
+    with pytest.raises(AlbertError, match="holds no checkpoint yet"):
         refuse(tmp_path, TINY)
 
 

@@ -99,8 +99,8 @@ def test_a_rate_in_sequences_gives_the_time():
 def test_this_machine_is_measured_by_steps_of_the_model_asked_for(monkeypatch):
     asked = []
 
-    def step_seconds(config, data, train):
-        asked.append((config.hidden_size, data.max_seq_length, train))
+    def step_seconds(config, data, train, *, length):
+        asked.append((config.hidden_size, length, train))
         return 2.0
 
     monkeypatch.setattr(measured_step, "step_seconds", step_seconds)
@@ -145,7 +145,14 @@ def test_a_data_set_gives_vocabulary_lengths_and_how_often_it_is_read(small):
         if shard["name"].startswith("train/")
     )
     assert figures["passes_over_data"] == 800 / examples
+    mean = figures["mean_length"]
+    assert mean == round(manifest["statistics"]["mean_length"]) < 32
+    assert figures["tokens"] == 800 * mean
     said = run("plan", "--data", small / "data", "--batch-size", 8, "--steps", 100)
+    assert said.startswith(
+        f"100 steps of 8 sequences of at most 32 tokens, {mean} on average, 5 of them "
+        f"predicted: {800 * mean:,} tokens, "
+    )
     assert f", {800 / examples:.2f} times the data set; float32.\n" in said
 
 

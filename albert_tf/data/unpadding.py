@@ -1,0 +1,106 @@
+"""Batches without padding: which places of their rows hold a token to compute.
+
+A sequence ends with a sentence, and some are short on purpose, so that a sixth of a
+batch of 128 tokens is padding. Tokens and predictions are counted up to the next of a
+few sizes, because each size is compiled.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Batch = dict[str, Any]
+Integers = npt.NDArray[np.int32]
+
+# A batch has one of so many sizes, of which a few occur, each so far from the next or
+# farther.
+MAX_SIZES, LEAST_STEP = 32, 64
+
+# The features of predictions, and all whose last axis follows from the size.
+OF_PREDICTIONS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+OF_SIZE = (*OF_PREDICTIONS, "row_places")
+
+
+def unpadded(batch: Batch) -> Batch:
+    """N batches of the same size, all without padding.
+
+    What a model computes of them is the same but for rounding, and for which elements
+    dropout drops.
+
+    Args:
+        batch: Arrays `[N, B, ...]` as `pretrainer.BATCH_FEATURES`.
+
+    Returns:
+        The same with predictions `[N, 1, Q]`, whose positions are places in `[B*S]`,
+        and with `row_places` `[N, T]` and `place_rows` `[N, B*S]`, which
+        `model.unpadding` explains.
+    """
+    masks = batch["input_mask"].reshape(len(batch["input_mask"]), -1)
+    places = masks.shape[1]
+    size = size_of(int(np.count_nonzero(masks, axis=1).max()), places=places)
+    pairs = [rows_of(mask, size=size) for mask in masks]
+    row_places, place_rows = map(np.stack, zip(*pairs, strict=True))
+    return {
+        **batch,
+        # One size more, as not every row has the same share of predictions.
+        **flat_predictions(batch, share=min(1.0, size / places + 1 / MAX_SIZES)),
+        "row_places": row_places,
+        "place_rows": place_rows,
+    }
+
+
+def size_of(tokens: int, *, places: int) -> int:
+    """The rows of a batch of so many tokens: one is left for padding, if there is any.
+
+    >>> [size_of(tokens, places=4096) for tokens in (0, 3327, 3328, 4096)]
+    [128, 3328, 3456, 4096]
+    """
+    step = max(LEAST_STEP, -(-places // MAX_SIZES))
+    return min(places, step * (tokens // step + 1))
+
+
+def rows_of(mask: Integers, *, size: int) -> tuple[Integers, Integers]:
+    """`row_places` `[T]` and `place_rows` `[B*S]` of one batch.
+
+    Args:
+        mask: 1 at tokens, `[B*S]`.
+        size: T, more than there are tokens unless all places hold one.
+
+    >>> row_places, place_rows = rows_of(np.array([1, 1, 0, 1, 0, 0]), size=5)
+    >>> row_places.tolist(), place_rows.tolist()
+    ([0, 1, 3, 2, 2], [0, 1, 4, 2, 4, 4])
+    """
+    places = np.flatnonzero(mask)
+    row_places = np.full(size, mask.argmin(), np.int32)
+    row_places[: len(places)] = places
+    place_rows = np.full(len(mask), size - 1, np.int32)
+    place_rows[places] = np.arange(len(places))
+    return row_places, place_rows
+
+
+def flat_predictions(batch: Batch, *, share: float) -> Batch:
+    """The predictions of each of N batches as those of one row.
+
+    Args:
+        batch: Arrays `[N, B, P]`, weights zero where there is no prediction.
+        share: How many of all B*P are to be kept; all are if some batch has more.
+
+    Returns:
+        Arrays `[N, 1, Q]`.
+    """
+    number, rows, most = batch["masked_lm_weights"].shape
+    places = rows * most
+    flat = {name: batch[name].reshape(number, places) for name in OF_PREDICTIONS}
+    starts = np.arange(rows, dtype=np.int32) * batch["input_mask"].shape[-1]
+    flat["masked_lm_positions"] = flat["masked_lm_positions"] + np.repeat(starts, most)
+    is_empty = flat["masked_lm_weights"] == 0
+    kept = math.ceil(share * places)
+    if np.count_nonzero(~is_empty, axis=1).max() > kept:
+        kept = places
+    order = np.argsort(is_empty, axis=1, kind="stable")[:, :kept]
+    return {
+        name: np.take_along_axis(values, order, axis=1)[:, None]
+        for name, values in flat.items()
+    }

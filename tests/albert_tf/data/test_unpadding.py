@@ -1,0 +1,80 @@
+"""What is left of a batch without its padding."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tf.data.unpadding import MAX_SIZES, size_of, unpadded
+from tests.batches import random_batch
+from tests.huggingface_albert import SMALL
+
+
+def micro_batches(*seeds, rows=6):
+    """Random micro-batches `[N, rows, ...]`."""
+    batches = [random_batch(SMALL, rows=rows, seed=seed) for seed in seeds]
+    return {name: np.stack([b[name] for b in batches]) for name in batches[0]}
+
+
+def test_every_token_has_one_row_and_padding_has_none_of_theirs():
+    batch = micro_batches(0, 1)
+    alone = unpadded(batch)
+    for number, mask in enumerate(batch["input_mask"].reshape(2, -1)):
+        places, rows = alone["row_places"][number], alone["place_rows"][number]
+        tokens = np.flatnonzero(mask)
+        assert places[: len(tokens)].tolist() == tokens.tolist()
+        assert not mask[places[len(tokens) :]].any()
+        assert rows[tokens].tolist() == list(range(len(tokens)))
+        assert set(rows[mask == 0]) == {len(places) - 1} != {len(tokens) - 1}
+
+
+def predictions(batch, number):
+    """Place in `[B*S]`, label and weight of each prediction of a micro-batch."""
+    starts = np.arange(batch["masked_lm_ids"].shape[1])[:, None] * 12
+    names = ("masked_lm_ids", "masked_lm_weights")
+    values = [batch["masked_lm_positions"] + starts, *(batch[name] for name in names)]
+    found = zip(*(value[number].ravel().tolist() for value in values), strict=True)
+    return [prediction for prediction in found if prediction[2]]
+
+
+def test_every_prediction_is_kept_with_its_place():
+    batch = micro_batches(0, 1)
+    alone = unpadded(batch)
+    for number in (0, 1):
+        assert predictions(alone, number) == predictions(batch, number) != []
+
+
+def test_predictions_become_fewer_with_the_tokens_unless_one_would_be_lost():
+    batch = micro_batches(0, rows=30)
+    batch["input_mask"][:, :, 6:] = 0
+    batch["masked_lm_weights"][:, :, 1:] = 0
+    assert unpadded(batch)["row_places"].shape == (1, 192)
+    assert unpadded(batch)["masked_lm_ids"].shape == (1, 1, 68)
+    batch["masked_lm_weights"][:] = 1
+    assert unpadded(batch)["masked_lm_ids"].shape == (1, 1, 120)
+
+
+def test_what_belongs_to_whole_sequences_stays():
+    batch = micro_batches(0)
+    alone = unpadded(batch)
+    for name in ("input_ids", "input_mask", "segment_ids", "sentence_order_labels"):
+        assert alone[name] is batch[name]
+
+
+@pytest.mark.parametrize("filled", [0, 1])
+def test_a_batch_of_padding_alone_or_of_none_has_rows_too(filled):
+    batch = micro_batches(0)
+    batch["input_mask"][:] = filled
+    batch["masked_lm_weights"][:] = filled
+    alone = unpadded(batch)
+    places = list(range(72)) if filled else [0] * 64
+    assert alone["row_places"].tolist() == [places]
+    assert set(alone["place_rows"].ravel()) == (set(places) if filled else {63})
+
+
+@given(st.integers(1, 500))
+def test_there_are_few_sizes_and_each_leaves_a_row_for_padding(places):
+    sizes = [size_of(tokens, places=places) for tokens in range(places + 1)]
+    assert len(set(sizes)) <= MAX_SIZES
+    assert all(size > tokens for tokens, size in enumerate(sizes[:-1]))
+    assert sizes[-1] == places
