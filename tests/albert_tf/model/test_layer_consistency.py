@@ -181,5 +181,5 @@ def test_a_run_shows_it_and_does_not_log_it(tmp_path, capsys):
     assert fields == {
         *("step", "split", "mlm_loss", "mlm_accuracy"),
         *("sentence_loss", "sentence_accuracy", "learning_rate"),
-        *("gradient_norm", "sequences_per_second", "seconds"),
+        *("gradient_norm", "sequences_per_second", "seconds", "bits_per_character"),
     }
