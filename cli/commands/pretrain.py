@@ -131,8 +131,11 @@ def pretrain(
         output_folder.PRETRAIN,
         settings=settings,
         identity=identity(architecture, config.resolved(), manifest)
-        | {"init_from": source, "keep_optimizer": keep_optimizer}
-        | ({"init_checkpoint": "best"} if init_checkpoint == "best" else {}),
+        | {
+            "init_from": source,
+            "keep_optimizer": keep_optimizer,
+            "init_checkpoint": init_checkpoint,
+        },
         overwrite=overwrite,
     ) as finished:
         if finished:

@@ -126,7 +126,8 @@ PRETRAIN = Footprint(
     progress=(layout.CHECKPOINT_DIRECTORIES,),
     is_finished=has_all_steps,
     evidence=(layout.METRICS,),
-    defaults=dataclasses.asdict(TrainConfig()) | {"keep_optimizer": False},
+    defaults=dataclasses.asdict(TrainConfig())
+    | {"keep_optimizer": False, "init_checkpoint": "latest"},
     changeable=("steps", "cooldown_share", "micro_batch_size"),
     check_change=check_new_steps,
 )

@@ -269,6 +269,16 @@ def test_an_optimizer_state_is_kept_of_a_run_alone(data, tmp_path):
     )
 
 
+def test_an_optimizer_state_is_kept_of_the_newest_checkpoint(trunk, data, tmp_path):
+    start = {"init_from": trunk, "init_checkpoint": "best"}
+    with pytest.raises(SettingError) as caught:
+        check_run(TINY, COOLED, data=data, output=tmp_path, **start, **KEEP)
+    assert str(caught.value) == (
+        "--keep-optimizer goes on from the newest checkpoint of a run; leave it or "
+        "--init-checkpoint best out."
+    )
+
+
 def test_an_import_has_no_optimizer_state(data, tmp_path):
     save_run(tmp_path / "imported", TINY)
     with pytest.raises(AlbertError) as caught:

@@ -9,6 +9,7 @@ from cli.commands import pretrain
 from cli.support.console import Console
 from schemas.config import ModelConfig, TrainConfig
 from tests.commands import attempt, run
+from tests.trained_run import write_run
 
 # Settings that earlier versions had as constants.
 NEW_SETTINGS = (
@@ -80,12 +81,28 @@ def test_a_run_becomes_longer_and_another_goes_on_from_it(command, tmp_path):
     assert "--keep-optimizer was True and is False" in said
 
 
+def test_another_run_is_started_from_where_it_was_best(command, small, tmp_path):
+    other = tmp_path / "other"
+    write_run(other, data=small / "data")
+    path = other / "checkpoints/step-00000003/state.json"
+    path.write_text(path.read_text().replace("true", "false"))
+    (other / "checkpoints/best").unlink()
+    code, said = attempt(
+        *command[:-6], "--init-from", other, "--init-checkpoint", "best"
+    )
+    assert (code, said) == (
+        1,
+        f"Error: {other} has no best checkpoint, for nothing was evaluated; use its "
+        "latest.\n",
+    )
+
+
 def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
     run(*command)
     path = tmp_path / "run/config.json"
     record = json.loads(path.read_bytes())
     for values in (record, record["identity"]):
-        for name in (*NEW_SETTINGS, "keep_optimizer"):
+        for name in (*NEW_SETTINGS, "keep_optimizer", "init_checkpoint"):
             values.pop(name)
     path.write_text(json.dumps(record), "utf-8")
     said = run(*command)
