@@ -125,7 +125,7 @@ def comparison(name: str, loss: float, guessing: float) -> str:
 def report(run_folder: Path, data: Path) -> str:
     """What the model has learned."""
     with silent_stderr():
-        from albert_tf.training.evaluation import evaluate
+        from albert_tf.evaluation.run_evaluation import evaluate
 
     result = evaluate(run_folder, data=data)
     training = mean_training_loss(run_folder)
