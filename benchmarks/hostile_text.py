@@ -1,17 +1,20 @@
-"""Look for text whose time grows faster than its length: tokens repeated, or in pairs.
+"""Look for text whose time grows faster than its length: tokens repeated in many ways.
 
-    python -m benchmarks.hostile_text                all functions, tokens and pairs
+    python -m benchmarks.hostile_text                all functions, in about 4 minutes
     python -m benchmarks.hostile_text sentences-en   one of them
 
-Each text is tried at a length and at four times that. Printed are the slowest texts of
-each function: seconds for each million characters at both lengths, which are about
-equal where the time is linear in the text.
+Tried are runs of one token and of two in turns, and for wikitext also runs of three one
+after the other, as brackets nest. The slowest of them are tried again at sixteen times
+the length. Printed are the slowest of these: seconds of processor time for each million
+characters at both lengths, which are about equal where the time is linear in the text.
+Of sentences they grow with the logarithm, as costly paragraphs are halved again and
+again, up to 10 at a million characters; no paragraph is longer.
 """
 
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from pipeline.core.documents import Document
@@ -20,10 +23,12 @@ from pipeline.reading.books import book_document
 from pipeline.reading.sentences import split_sentences
 from pipeline.wikipedia.wikitext import strip_wikitext
 
-CHARACTERS = 20_000
+# Characters of the first trial, how many times longer the second is, and how many get
+# one.
+CHARACTERS = 4_000
+FACTOR = 16
+RETRIED = 40
 SHOWN = 3
-# A pair is tried at four times the length only if it was slow at the first.
-SUSPICIOUS_SECONDS_PER_MILLION = 3.0
 
 QUOTES = (
     *(
@@ -63,55 +68,88 @@ GUTENBERG = (
     *("\n", "\n\n", " ", "a", "* ", "Produced by "),
 )
 
+OPENINGS = ("{{", "{{{", "{{a|", "[[", "[[a|", "\n{|", "<ref>", "<table>", "(", "-{")
+SHOWING = ("lc:", "nowrap|", "formatnum:")
+CLOSINGS = ("}}", "}} ", "}}}", "]]", "]] ", "\n|}", "</ref>", "</table>", ")", "}-")
+
+# A text: each part is repeated to take up as much of it as the others.
+Parts = tuple[str, ...]
+
 
 def segment(text: str, *, language: str) -> None:
     """Segment a text as one paragraph."""
     split_sentences(Document((text,)), language=language)
 
 
-SUBJECTS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
+def runs(tokens: tuple[str, ...]) -> list[Parts]:
+    """Each token."""
+    return [(token,) for token in tokens]
+
+
+def turns(tokens: tuple[str, ...]) -> list[Parts]:
+    """Each token, and two in turns."""
+    pairs = map("".join, itertools.permutations(tokens, 2))
+    return runs((*tokens, *pairs))
+
+
+def nests(tokens: tuple[str, ...]) -> list[Parts]:
+    """Many openings, then many of a token, then many closings."""
+    return list(itertools.product(OPENINGS, (*SHOWING, *tokens), CLOSINGS))
+
+
+Subject = tuple[Callable[[str], object], list[Parts]]
+
+# Languages differ in their abbreviations; quotation marks are the same for all.
+SUBJECTS: dict[str, Subject] = {
     **{
-        f"sentences-{language}": (partial(segment, language=language), QUOTES + PROSE)
-        for language in ("en", "de", "ru", "ja", "hi", "ar", "my", "kk", "el")
+        f"sentences-{language}": (
+            partial(segment, language=language),
+            texts(QUOTES + PROSE),
+        )
+        for texts, languages in (
+            (turns, ("en", "ja", "my")),
+            (runs, ("de", "ru", "hi", "ar", "kk", "el")),
+        )
+        for language in languages
     },
-    "wikitext": (strip_wikitext, MARKUP),
-    "heading": (lambda text: strip_wikitext(f"== {text} ==\nA b c d."), MARKUP),
-    "book": (book_document, GUTENBERG),
-    "prose": (plain_text.prose_document, (*PROSE, *QUOTES)),
+    "wikitext": (strip_wikitext, turns(MARKUP) + nests(MARKUP)),
+    "heading": (lambda text: strip_wikitext(f"== {text} ==\nA b c d."), turns(MARKUP)),
+    "book": (book_document, turns(GUTENBERG)),
+    "prose": (plain_text.prose_document, turns((*PROSE, *QUOTES))),
 }
 
 
 def seconds_per_million(
-    function: Callable[[str], object], unit: str, size: int
+    function: Callable[[str], object], parts: Parts, size: int
 ) -> float:
-    """Return the processor time for each million characters of a repeated unit."""
-    text = unit * (size // len(unit))
+    """Return the processor time for each million characters of repeated parts."""
+    share = size // len(parts)
+    text = "".join(part * (share // len(part)) for part in parts)
     start = time.process_time()
     function(text)
     return (time.process_time() - start) * 1e6 / len(text)
 
 
-def try_all(
-    function: Callable[[str], object], tokens: tuple[str, ...]
-) -> Iterator[tuple[float, float, str]]:
-    """Yield the times of each token and pair: at four times the length, and at it."""
-    units = [*tokens, *map("".join, itertools.permutations(tokens, 2))]
-    for unit in units:
-        short = seconds_per_million(function, unit, CHARACTERS)
-        if short > SUSPICIOUS_SECONDS_PER_MILLION or len(unit) == 1:
-            yield seconds_per_million(function, unit, 4 * CHARACTERS), short, unit
-        else:
-            yield short, short, unit
+def slowest(
+    function: Callable[[str], object], texts: list[Parts]
+) -> list[tuple[float, float, Parts]]:
+    """Return the slowest texts, with their times at the long and the short length."""
+    short = {parts: seconds_per_million(function, parts, CHARACTERS) for parts in texts}
+    found = [
+        (seconds_per_million(function, parts, FACTOR * CHARACTERS), short[parts], parts)
+        for parts in sorted(short, key=short.__getitem__, reverse=True)[:RETRIED]
+    ]
+    return sorted(found, reverse=True)
 
 
 def main() -> None:
     """Print the table."""
-    print(f"{'function':14} {'text':28} s/M at {CHARACTERS:,}  at {4 * CHARACTERS:,}")
+    long = FACTOR * CHARACTERS
+    print(f"{'function':14} {'text':32} s/M at {CHARACTERS:,}  at {long:,}")
     for name in sys.argv[1:] or SUBJECTS:
-        function, tokens = SUBJECTS[name]
-        slowest = sorted(try_all(function, tokens), reverse=True)[:SHOWN]
-        for long, short, unit in slowest:
-            print(f"{name:14} {unit!r:28} {short:13.2f} {long:10.2f}", flush=True)
+        for slow, short, parts in slowest(*SUBJECTS[name])[:SHOWN]:
+            shown = " ".join(map(repr, parts))
+            print(f"{name:14} {shown:32} {short:13.2f} {slow:10.2f}", flush=True)
 
 
 if __name__ == "__main__":
