@@ -7,7 +7,7 @@ Tried are runs of one token and of two in turns, and for wikitext also runs of t
 after the other, as brackets nest. The slowest of them are tried again at sixteen times
 the length. Printed are the slowest of these: seconds of processor time for each million
 characters at both lengths, which are about equal where the time is linear in the text.
-Of sentences they grow with the logarithm, as dear paragraphs are halved again and
+Of sentences they grow with the logarithm, as costly paragraphs are halved again and
 again, up to 10 at a million characters; no paragraph is longer.
 """
 

@@ -2,18 +2,42 @@
 
 A finished shard is known by its sidecar, a finished data set by its manifest. Both name
 files with their sizes; where one of these is missing or has another size, they do not
-count.
+count. Nor does a sidecar, or the mark of a split, that was edited or damaged: each has
+a seal, the hash of what it says.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pipeline.storage.files import exists, join, read_whole, remove, sizes_below
 from schemas.errors import AlbertError
-from schemas.json_file import parse_json
+from schemas.json_file import json_text, parse_json
 from schemas.layout import DATA_CARD, MANIFEST, SIDECARS, SPM_MODEL
 from schemas.manifest import parse_manifest
+
+_SEAL = "seal"
+
+
+def sealed(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a sidecar or a mark says, with its seal."""
+    return {**said, _SEAL: _hash(said)}
+
+
+def is_sealed(said: Mapping[str, Any]) -> bool:
+    """Whether a sidecar or a mark still says what was written.
+
+    >>> said = sealed({"shard": 7})
+    >>> is_sealed(said), is_sealed({**said, "shard": 8})
+    (True, False)
+    """
+    rest = {name: value for name, value in said.items() if name != _SEAL}
+    return said.get(_SEAL) == _hash(rest)
+
+
+def _hash(said: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json_text(said).encode()).hexdigest()
 
 
 def is_whole_dataset(output: str | Path) -> bool:
@@ -50,9 +74,10 @@ def forget_incomplete(output: str | Path) -> None:
 
 def _is_whole_shard(sidecar: str, sizes: Mapping[str, int]) -> bool:
     try:
-        return _are_there(parse_json(read_whole(sidecar), sidecar)["files"], sizes)
-    except (AlbertError, KeyError, TypeError):
+        said = parse_json(read_whole(sidecar), sidecar)
+    except AlbertError:
         return False
+    return is_sealed(said) and _are_there(said["files"], sizes)
 
 
 def _are_there(files: Iterable[Mapping[str, Any]], sizes: Mapping[str, int]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from pipeline.core.documents import ShardDocument
 from pipeline.dataset.shard_plan import ShardPlan
+from pipeline.job.resuming import is_sealed, sealed
 from pipeline.reading.counts import ReadingCounts
 from schemas.errors import AlbertError
 from schemas.json_file import read_json, write_json
@@ -150,7 +151,7 @@ def write_mark(
         "file_bytes": file_bytes,
         "counts": counts.to_dict(),
     }
-    write_json(output / split_mark(split), mark)
+    write_json(output / split_mark(split), sealed(mark))
 
 
 def is_finished(split: int, *, output: Path, fingerprint: str) -> bool:
@@ -160,7 +161,8 @@ def is_finished(split: int, *, output: Path, fingerprint: str) -> bool:
         size = (output / split_documents(split)).stat().st_size
     except (AlbertError, OSError):
         return False
-    return mark.get("fingerprint") == fingerprint and mark.get("file_bytes") == size
+    is_of_job = mark.get("fingerprint") == fingerprint and is_sealed(mark)
+    return is_of_job and mark["file_bytes"] == size
 
 
 def sum_counts(splits: int, *, output: Path) -> ReadingCounts:

@@ -20,6 +20,7 @@ from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.dataset.shards import write_shard
 from pipeline.job import spill
 from pipeline.job.failures import packed_errors
+from pipeline.job.resuming import is_sealed, sealed
 from pipeline.reading.counts import PASSED_OVER, ReadingCounts
 from pipeline.reading.readers import read_split
 from pipeline.reading.splits import Split
@@ -130,7 +131,7 @@ class ShardStep(JobStep):
                 output=job.output,
             )
             # Written last: where it is, the files of the shard are whole.
-            sidecar = {"fingerprint": job.fingerprint, **sidecar}
+            sidecar = sealed({"fingerprint": job.fingerprint, **sidecar})
             write_whole(path, json_text(sidecar))
         return sidecar
 
@@ -141,7 +142,8 @@ def finished_sidecar(path: str, fingerprint: str) -> dict[str, Any] | None:
         sidecar = parse_json(read_whole(path), path)
     except AlbertError:
         return None
-    return sidecar if sidecar.get("fingerprint") == fingerprint else None
+    is_of_job = sidecar.get("fingerprint") == fingerprint
+    return sidecar if is_of_job and is_sealed(sidecar) else None
 
 
 class SpillSplit(JobStep):

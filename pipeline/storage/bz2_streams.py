@@ -12,12 +12,18 @@ between two streams is counted too: it may be a stream whose header is damaged.
 """
 
 import bz2
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from pipeline.storage.compression import BLOCK_BYTES, DAMAGED, join_blocks
+from pipeline.storage.compression import (
+    BLOCK_BYTES,
+    DAMAGED,
+    TRAILER_BYTES,
+    join_blocks,
+)
 
 # The header of a stream, then that of its first block or of its end.
 _HEADER = re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)")
@@ -87,7 +93,9 @@ def _read_stream(window: "_Window") -> Iterator[bytes]:
     while not decompressor.eof:
         piece = b""
         if decompressor.needs_input:
-            piece = window.take(_PIECE_BYTES)
+            # The checksum at the end of a file alone: see `compression._pieces`.
+            room = window.bytes_left() - TRAILER_BYTES
+            piece = window.take(max(1, min(room, _PIECE_BYTES)))
             if not piece:
                 raise EOFError
         yield decompressor.decompress(piece, BLOCK_BYTES)
@@ -105,7 +113,12 @@ class _Window:
         self.position = position
         self._file = file
         self._ahead = b""
+        self._size = file.seek(0, os.SEEK_END)
         file.seek(position)
+
+    def bytes_left(self) -> int:
+        """How much of the file follows."""
+        return self._size - self.position
 
     def take(self, size: int) -> bytes:
         """The next bytes, fewer than asked only at the end of the file."""

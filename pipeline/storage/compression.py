@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 20
 # The maximum that is taken out of a stream at once, whatever it claims to hold.
 _MAX_OUTPUT = BLOCK_BYTES
 # A checksum, and what xz has after it.
-_TRAILER_BYTES = 64
+TRAILER_BYTES = 64
 # Tools that compress long archives (zstd --long=31) ask for a window of 2 GB.
 _MAX_ZSTD_WINDOW = 1 << 31
 
@@ -133,7 +133,7 @@ def _pieces(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     held = b""
     for block in blocks:
         data = held + block
-        end = max(0, len(data) - _TRAILER_BYTES)
+        end = max(0, len(data) - TRAILER_BYTES)
         for start in range(0, end, size):
             yield data[start : min(start + size, end)]
         held = data[end:]

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import os
 import unicodedata
 from pathlib import Path
 
@@ -159,7 +160,9 @@ def first_bytes(path: Path) -> bytes:
         OSError: It cannot be read.
     """
     with path.open("rb") as file:
-        return file.read(MAX_MODEL_BYTES + 1)
+        # Room is made for all that is asked for, so no more than there is.
+        size = os.fstat(file.fileno()).st_size
+        return file.read(min(size, MAX_MODEL_BYTES) + 1)
 
 
 def check_model(model: bytes, *, path: Path) -> None:

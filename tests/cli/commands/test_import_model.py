@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from albert_tf.evaluation.run_evaluation import evaluate
 from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.runs.run_record import trained_length
-from albert_tf.evaluation.run_evaluation import evaluate
 from pipeline.core.sentencepiece_proto import model_of_pieces
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from tests.commands import attempt, contents, run

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -210,6 +211,24 @@ def test_a_split_whose_documents_are_gone_is_read_again(
         with pytest.raises(AlbertError, match="no more"):
             run(texts, model, tmp_path / "d")
     (tmp_path / "d/.work/split-00000.documents").unlink()
+    assert run(texts, model, tmp_path / "d") == files
+
+
+def test_what_was_edited_in_a_finished_part_is_not_used(
+    files, texts, model, tmp_path, monkeypatch
+):
+    def stop(*_, **__):
+        raise AlbertError("no more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transforms, "write_dataset", stop)
+        with pytest.raises(AlbertError, match="no more"):
+            run(texts, model, tmp_path / "d")
+    for name in ("shards/train-00001.json", ".work/split-00000.json"):
+        path = tmp_path / "d" / name
+        said, edits = re.subn(r'"documents": \d+', '"documents": 99', path.read_text())
+        assert edits == 1
+        path.write_text(said)
     assert run(texts, model, tmp_path / "d") == files
 
 

@@ -51,6 +51,12 @@ def test_a_damaged_stream_costs_no_other(number):
     assert read(b"".join(streams)) == (kept, 1)
 
 
+def test_a_checksum_that_does_not_fit_costs_no_text():
+    data = bytearray(bz2.compress(b"he came and she left. " * 1000))
+    data[-4] ^= 255
+    assert read(bytes(data)) == (b"he came and she left. " * 1000, 1)
+
+
 def test_a_cut_off_file_keeps_its_whole_streams():
     assert read(FILE[:-40]) == (b"".join(TEXTS[:-1]), 1)
 
