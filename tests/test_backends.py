@@ -31,7 +31,7 @@ from albert_tf.training import training_loop
 from albert_tf.training.train import pretrain
 from tests import test_backends
 data, run, model, stop_at, stop_signal = sys.argv[1:]
-begun = itertools.count()
+begun = itertools.count(-1)  # a step is timed before the first
 step_counts = training_loop.step_counts
 
 def signalled(batch):
@@ -46,7 +46,7 @@ pretrain(model, config, data=Path(data), output=Path(run))
 """
 
 
-def train(data, run, *, backend, model="TINY", stop=(-1, "SIGTERM")):
+def train(data, run, *, backend, model="TINY", stop=(-2, "SIGTERM")):
     """The metrics of a run, without times.
 
     Args:
