@@ -795,6 +795,11 @@ IMPORT_CASES = [
         file("google/model.ckpt.index", b"no index"),
     ),
     Case(
+        "a file that says which checkpoint is the newest, and is no text",
+        "import google --output out",
+        file("google/checkpoint", b"\xff\xfe"),
+    ),
+    Case(
         "a tokenizer of another kind",
         "import hf --output out",
         all_of(

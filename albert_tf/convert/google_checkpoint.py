@@ -50,6 +50,8 @@ _UNUSED = {
 _LAYER_NORM_EPS = 1e-12
 
 _GLOBAL_STEP = "global_step"
+# The file that names the newest checkpoint of a folder.
+_NEWEST = "checkpoint"
 _MOMENTS = ("/adam_m", "/adam_v")
 
 
@@ -77,7 +79,7 @@ def write_google(
         shape_and_slices=[""] * len(names),
         tensors=[tf.convert_to_tensor(tensors[name]) for name in names],
     )
-    (folder / "checkpoint").write_text(f'model_checkpoint_path: "{CHECKPOINT}"\n')
+    (folder / _NEWEST).write_text(f'model_checkpoint_path: "{CHECKPOINT}"\n')
     whole = whole_layers(config)
     record = {
         **{name: getattr(whole, name) for name in _FIELDS},
@@ -129,7 +131,8 @@ def _configuration(folder: Path) -> Path:
 
 def _checkpoint(folder: Path) -> Path:
     """The prefix of the one checkpoint of a folder, or of the one it says is newest."""
-    newest = tf.train.latest_checkpoint(str(folder))
+    with _refused(folder / _NEWEST):
+        newest = tf.train.latest_checkpoint(str(folder))
     if newest is not None:
         # By name only: the file that says so has no business outside its folder.
         return folder / Path(newest).name
