@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
-from typing import Any, BinaryIO, Literal, NamedTuple, cast
+from typing import BinaryIO, Literal, NamedTuple, cast
 
 from pipeline.reading import books, csv_rows, plain_text
 from pipeline.reading.formats import (
@@ -417,10 +417,12 @@ def _inspect_parquet(
     with closing(Table(file.path)) as table:
         key = _choose_key(file, table.columns, text_key, name="column")
         sizes = tuple(table.group_bytes)
-        rows: list[Any] = []
-        if sizes:
-            rows = list(islice(table.rows(0, key=key), _SAMPLE_ROWS))
-    found = [row for row in rows if isinstance(row, Row)]
+        rows = islice(table.rows(0, key=key) if sizes else (), _SAMPLE_ROWS)
+        found = [
+            row._replace(text=row.text[:HEAD_BYTES])
+            for row in rows
+            if isinstance(row, Row)
+        ]
     is_sentences = are_sentences([row.text for row in found])
     if not is_forced and file.kind == "books" and is_sentences:
         file = file._replace(format="parquet-sentences")

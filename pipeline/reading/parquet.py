@@ -12,11 +12,13 @@ from pipeline.reading.bookcorpus import starts_document
 from pipeline.reading.languages import LANGUAGE_FIELDS
 from pipeline.reading.rows import Row, clean_text, row_of
 from pipeline.storage.files import open_binary
+from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG
 from schemas.errors import AlbertError
 
 DAMAGED = Dropped("damaged row group")
 
-_BATCH_ROWS = 256
+# Read at a time: few, since a small file can hold many huge texts that are alike.
+_BATCH_ROWS = 8
 _DAMAGE = (OSError, pa.ArrowException, UnicodeDecodeError)
 
 
@@ -56,11 +58,16 @@ class Table:
             for batch in batches:
                 for record in batch.to_pylist():
                     row = row_of(record, key)
-                    if isinstance(row, Row):
-                        row = row._replace(text=clean_text(row.text))
-                    yield row
+                    yield _cleaned(row) if isinstance(row, Row) else row
         except _DAMAGE:
             yield DAMAGED
+
+
+def _cleaned(row: Row) -> Row | Dropped:
+    """A row as one of JSON lines would be; dropped if it would be too long."""
+    if len(row.text) > MAX_RECORD_BYTES:
+        return TOO_LONG
+    return row._replace(text=clean_text(row.text))
 
 
 def read_groups(

@@ -193,6 +193,29 @@ def test_an_xml_bomb_is_text_like_any_other(tmp_path):
     assert texts == ["Ada wrote &b;&b; and & 1."]
 
 
+def read_measured(kind, path, *, documents):
+    """The characters of the first documents of a file, and the peak of memory in MB."""
+    program = (
+        "import itertools, re, sys\n"
+        "from pathlib import Path\n"
+        "from pipeline.reading.inputs import find_inputs\n"
+        "from pipeline.reading.readers import read_file\n"
+        "(file,) = find_inputs({sys.argv[1]: (sys.argv[2],)})\n"
+        "some = itertools.islice(read_file(file), int(sys.argv[3]))\n"
+        "print(sum(len(p) for document in some for p in document.paragraphs))\n"
+        "status = Path('/proc/self/status').read_text()\n"
+        "print(int(re.search(r'VmHWM:\\s*(\\d+)', status)[1]) // 1024)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, kind, str(path), str(documents)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    characters, megabytes = map(int, result.stdout.split())
+    return characters, megabytes
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("kind", ["text", "books"])
 def test_a_line_without_end_takes_bounded_memory(tmp_path, kind):
@@ -200,22 +223,20 @@ def test_a_line_without_end_takes_bounded_memory(tmp_path, kind):
     with path.open("wb") as file:
         for _ in range(100):
             file.write(b"he came and she left " * (1_000_000 // 21))
-    program = (
-        "import re, sys\n"
-        "from pathlib import Path\n"
-        "from pipeline.reading.inputs import find_inputs\n"
-        "from pipeline.reading.readers import read_file\n"
-        "(file,) = find_inputs({sys.argv[1]: (sys.argv[2],)})\n"
-        "print(sum(len(p) for d in read_file(file) for p in d.paragraphs))\n"
-        "status = Path('/proc/self/status').read_text()\n"
-        "print(int(re.search(r'VmHWM:\\s*(\\d+)', status)[1]) // 1024)\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program, kind, str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    characters, megabytes = map(int, result.stdout.split())
+    characters, megabytes = read_measured(kind, path, documents=1000)
     assert characters > 99_000_000
     assert megabytes < 300
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_a_table_that_names_one_huge_text_many_times_takes_bounded_memory(tmp_path):
+    text = pa.array(["he came and she left " * 100_000])
+    rows = pa.DictionaryArray.from_arrays(pa.array([0] * 256, pa.int32()), text)
+    table = pa.table({"text": rows})
+    pq.write_table(table, tmp_path / "rows.parquet", store_schema=False)
+    assert (tmp_path / "rows.parquet").stat().st_size < 200_000
+    characters, megabytes = read_measured(
+        "text", tmp_path / "rows.parquet", documents=3
+    )
+    assert characters > 3 * 2_000_000
+    assert megabytes < 500
