@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from albert_tf.convert.google_checkpoint import write_google
 from albert_tf.convert.huggingface import huggingface_config, write_huggingface
 from albert_tf.convert.model_card import model_card
+from albert_tf.evaluation import run_evaluation
 from albert_tf.inference.trained_model import load_trained_model, read_external
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.reporting.run_report import runs_section
@@ -26,7 +27,6 @@ from albert_tf.runs.checkpoints import has_checkpoint
 from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import Sums
 from albert_tf.runs.run_record import read_run
-from albert_tf.training import evaluation
 from cli.commands.export import load
 from cli.commands.import_model import read_weights
 from cli.support.console import Console
@@ -664,6 +664,10 @@ def edit_header(edit):
     return edited
 
 
+# What `evaluate` is asked for here: neither words nor pairs.
+ONE_EXAMPLE = run_evaluation.Scope(examples=1)
+
+
 class NothingMeasured:
     """What `evaluate` measures with, without computing anything."""
 
@@ -677,7 +681,7 @@ class NothingMeasured:
 @pytest.fixture(scope="module")
 def uncomputed():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluation, "HeldOut", NothingMeasured)
+        patch.setattr(run_evaluation, "HeldOut", NothingMeasured)
         yield
 
 
@@ -690,7 +694,7 @@ def read_all(folder, data):
         load_trained_model,
         read_external,
         read_weights,
-        lambda run: evaluation.evaluate(run, data=data, eval_examples=1),
+        lambda run: run_evaluation.evaluate(run, data=data, scope=ONE_EXAMPLE),
     ]
     for reader in readers:
         with contextlib.suppress(AlbertError):
