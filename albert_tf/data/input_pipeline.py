@@ -130,7 +130,7 @@ def training_batches(
     if micro_batches % devices:
         full = -(-micro_batches // devices) * devices
         batches = batches.map(functools.partial(fill_up, batch_size=full))
-    batches = batches.prefetch(2).with_options(_deterministic())
+    batches = batches.prefetch(2).with_options(_options())
     yield from _checked(batches, records)
 
 
@@ -192,7 +192,7 @@ def evaluation_batches(
     stream = names.flat_map(records.of_shard).take(examples).batch(batch_size)
     fill = functools.partial(fill_up, batch_size=batch_size)
     batches = records.parse(stream).map(fill).prefetch(2)
-    for batch in batches.with_options(_deterministic()).as_numpy_iterator():
+    for batch in batches.with_options(_options()).as_numpy_iterator():
         records.check()
         yield batch
 
@@ -262,7 +262,10 @@ def derived_features(dense: Batch, num_predictions: tf.Tensor) -> Batch:
     }
 
 
-def _deterministic() -> tf.data.Options:
+def _options() -> tf.data.Options:
     options = tf.data.Options()
     options.deterministic = True
+    # Nothing here is left to it, and a run that ends would wait for its thread, which
+    # sleeps up to a minute.
+    options.autotune.enabled = False
     return options
