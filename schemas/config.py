@@ -18,7 +18,7 @@ SentenceTask = Literal["sop", "nsp", "none"]
 Sharing = Literal["all", "attention", "ffn", "none"]
 Precision = Literal["float32", "bfloat16"]
 Schedule = Literal["linear", "constant-cooldown"]
-Initializer = Literal["range", "width"]
+Initializer = Literal["range", "width", "positional-heads"]
 Config = TypeVar("Config")
 
 # What evaluations may add to the time of training, and how many examples one may have.
@@ -351,8 +351,9 @@ class TrainConfig:
     )
     initializer: Initializer = option(
         "range",
-        "Standard deviation of the first weights: the model's initializer_range, or "
-        "sqrt(2 / (5 H)) by its width H.",
+        "First weights: of the model's initializer_range, of sqrt(2 / (5 H)) by its "
+        "width H, or of the latter with heads that look at the neighbouring tokens, "
+        "which a small budget needs most.",
     )
     unigram_bias: bool = option(
         False,

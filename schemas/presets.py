@@ -1,4 +1,8 @@
-"""The architectures by name (paper, Table 1; `xlarge` has the release's 16 heads)."""
+"""The architectures by name (paper, Table 1; `xlarge` has the release's 16 heads), and
+recipes of training.
+"""
+
+from typing import Any
 
 from schemas.config import ModelConfig
 
@@ -37,4 +41,18 @@ PRESETS = {
     "xxlarge": _albert(12, 4096, heads=64),
     "bert-base": _bert(12, 768, heads=12),
     "bert-large": _bert(24, 1024, heads=16),
+}
+
+# Settings other than the defaults. What is behind those of `small-budget` is measured in
+# docs/reproducing.md.
+RECIPES: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "small-budget": {
+        "batch_size": 32,
+        "optimizer": "adamw",
+        "bias_correction": True,
+        "learning_rate": 0.001,
+        "initializer": "positional-heads",
+        "unigram_bias": True,
+    },
 }

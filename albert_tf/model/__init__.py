@@ -27,6 +27,8 @@
                            ALBERT's paper has none.
     pretrainer             The model that is pre-trained, and what is summed over its
                            predictions.
+    positional_heads       First weights with which attention heads look at neighbouring
+                           tokens.
 
 May import: `runs`.
 """

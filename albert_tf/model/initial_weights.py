@@ -38,9 +38,9 @@ def initial_deviation(config: ModelConfig, initializer: Initializer) -> float:
     >>> initial_deviation(ModelConfig(hidden_size=250, num_attention_heads=1), "width")
     0.04
     """
-    if initializer == "width":
-        return math.sqrt(2 / (5 * config.hidden_size))
-    return config.initializer_range
+    if initializer == "range":
+        return config.initializer_range
+    return math.sqrt(2 / (5 * config.hidden_size))
 
 
 def truncated_normal(shape: tuple[int, ...], *, path: str, seed: int) -> Array:

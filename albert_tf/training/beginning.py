@@ -12,6 +12,7 @@ from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.unigrams import unigram_log_shares
 from albert_tf.model.initial_weights import initial_deviation, initialize_weights
+from albert_tf.model.positional_heads import begin_with_positional_heads
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
 from albert_tf.runs.checkpoints import Checkpoint, Which, assign_arrays
@@ -142,6 +143,8 @@ def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | N
         standard_deviation=initial_deviation(job.model_config, config.initializer),
         seed=config.seed,
     )
+    if config.initializer == "positional-heads":
+        begin_with_positional_heads(model)
     if config.unigram_bias:
         model.masked_lm_head.output_bias.assign(unigram_bias(job, say))
     if job.init_from is None:

@@ -21,6 +21,7 @@ from cli.support.options import (
     UserPath,
     common_options,
     config_options,
+    recipe_option,
     settings_line,
     take_config,
 )
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     help="Data set made by albert make-data.",
 )
 @model_options
+@recipe_option
 @config_options(TrainConfig)
 @click.option(
     "--init-from",

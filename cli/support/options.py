@@ -16,6 +16,7 @@ from pipeline.storage.files import find_files, is_remote, told_of_hashing
 from schemas.config import check_type, flag_name, plain_type
 from schemas.errors import SettingError
 from schemas.json_file import read_json
+from schemas.presets import RECIPES
 
 if TYPE_CHECKING:
     from pipeline.reading.inputs import InputFile
@@ -277,7 +278,27 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
         is_one = _is_repeatable(known[name]) and isinstance(value, str)
         settings[name] = [value] if is_one else value
         _check_setting(known[name], settings[name], path=path)
-    context.default_map = settings
+    context.default_map = {**(context.default_map or {}), **settings}
+
+
+def recipe_option(command: Command) -> Command:
+    """The flag that names a set of settings."""
+    return click.option(
+        "--recipe",
+        type=click.Choice(list(RECIPES)),
+        default="paper",
+        show_default=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_take_recipe,
+        help="Settings to begin with: ALBERT's, or those that make most of a few "
+        "hours on a small machine. Other flags and --config win over it.",
+    )(command)
+
+
+def _take_recipe(context: click.Context, _: click.Parameter, name: str) -> None:
+    """Let a recipe stand between the defaults and a file of settings."""
+    context.default_map = {**RECIPES[name], **(context.default_map or {})}
 
 
 def _is_repeatable(parameter: click.Parameter) -> bool:

@@ -9,6 +9,9 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
+from albert_tf.model.initial_weights import initialize_weights
+from albert_tf.model.positional_heads import begin_with_positional_heads
+from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.run_record import recorded_settings, recorded_training
 from albert_tf.training.continuation import check_steps_may_change, continued
 from albert_tf.training.train import check_run
@@ -198,6 +201,23 @@ def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(
     np.testing.assert_allclose(
         np.exp(bias), (counts + 0.5) / (counts + 0.5).sum(), rtol=1e-5
     )
+
+
+def test_a_run_begins_with_the_positional_heads_asked_for(data, tmp_path):
+    # The only step has rate 0.
+    config = dataclasses.replace(
+        CONFIG, steps=1, warmup_steps=1, initializer="positional-heads"
+    )
+    train(data, tmp_path / "run", config=config)
+    (file,) = (tmp_path / "run").glob("checkpoints/*/model.safetensors")
+    model = AlbertPretrainer(TINY)
+    initialize_weights(
+        model, standard_deviation=np.sqrt(2 / (5 * 16)), seed=config.seed
+    )
+    begin_with_positional_heads(model)
+    for path, values in safetensors.numpy.load_file(file).items():
+        expected = model.weights_by_path[path].numpy()
+        np.testing.assert_allclose(values, expected, rtol=1e-6, err_msg=path)
 
 
 def label_counts(data):

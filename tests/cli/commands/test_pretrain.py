@@ -18,6 +18,22 @@ NEW_SETTINGS = (
 )
 
 
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+def test_a_file_of_settings_wins_over_a_recipe_and_flags_over_both(tmp_path, order):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"learning_rate": 0.002, "batch_size": 8}))
+    given = [
+        *(["--recipe", "small-budget"], ["--config", str(config)]),
+        *(["--batch-size", "16"], ["--data", str(tmp_path)], ["--output", "out"]),
+    ]
+    flags = [word for flag in given[order] for word in flag]
+    settings = pretrain.pretrain.make_context("pretrain", flags).params
+    assert settings["batch_size"] == 16
+    assert settings["learning_rate"] == 0.002
+    assert settings["initializer"] == "positional-heads"
+    assert settings["steps"] == TrainConfig.steps
+
+
 @pytest.fixture
 def command(small, tmp_path):
     return (
