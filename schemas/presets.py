@@ -1,5 +1,6 @@
-"""The architectures by name (paper, Table 1; `xlarge` has the release's 16 heads), and
-recipes of training.
+"""Names for architectures (paper, Table 1) and for the settings of training.
+
+`xlarge` has the 16 heads of the release.
 """
 
 from typing import Any
@@ -43,8 +44,7 @@ PRESETS = {
     "bert-large": _bert(24, 1024, heads=16),
 }
 
-# Settings other than the defaults. What is behind those of `small-budget` is measured in
-# docs/reproducing.md.
+# Settings other than the defaults; docs/reproducing.md measures `small-budget`.
 RECIPES: dict[str, dict[str, Any]] = {
     "paper": {},
     "small-budget": {

@@ -60,7 +60,7 @@ def begin_with_positional_heads(model: AlbertPretrainer) -> None:
     if not turns.size:
         return
     amplitude = set_positions(embeddings, turns)
-    to_embedding = np.eye(model.config.hidden_size, dtype="float32")
+    to_embedding: Array = np.eye(model.config.hidden_size, dtype="float32")
     if embeddings.projection is not None:
         keep_variance(embeddings.projection.kernel)
         to_embedding = np.linalg.pinv(embeddings.projection.kernel.numpy())
