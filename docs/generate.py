@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from cli.main import cli
-from schemas.example import FEATURES
+from schemas.example import DOCUMENT_FEATURES, FEATURES
 from schemas.special_tokens import SPECIAL_TOKENS, USER_SYMBOLS
 
 DOCS = Path(__file__).parent
@@ -48,6 +48,8 @@ paths and times |
 | `spiece.model` | the vocabulary, with the text normalization inside |
 | `train/copy-00/part-00000-of-00064.tfrecord` | one shard of one copy; the copies \
 have the same text, masked and divided differently |
+| `train/documents/part-...` | instead of all copies, with `--examples on-the-fly`: \
+the documents of one shard as tokens |
 | `eval/copy-00/part-...` | documents held out, one copy |
 | `shards/train-00000.json` | what one finished shard holds |
 
@@ -59,6 +61,18 @@ layout stores no padding and nothing that can be derived.
 | feature | type | most values | in `compact` | meaning |
 |---|---|---|---|---|
 {features}
+
+## A document
+
+With `--examples on-the-fly` the training split is documents, or parts of long ones, in
+the order of their ids: a `tf.train.Example` each. Training makes the examples of them,
+another copy in each epoch, of which the manifest counts the first. Epoch *e* is what
+copy *e* would be if it were stored, record for record and byte for byte; it depends on
+all documents of a shard, so that none may be left out.
+
+| feature | type | meaning |
+|---|---|---|
+{documents}
 
 ## Pieces
 
@@ -101,9 +115,11 @@ def format_page() -> str:
         f"| {f.meaning} |"
         for f in FEATURES
     ]
+    documents = [f"| `{f.name}` | {f.dtype} | {f.meaning} |" for f in DOCUMENT_FEATURES]
     special = ", ".join(f"`{token}` {i}" for i, token in enumerate(SPECIAL_TOKENS))
     return _FORMAT.format(
         features="\n".join(rows),
+        documents="\n".join(documents),
         special=special,
         symbols=" ".join(f"`{symbol}`" for symbol in USER_SYMBOLS),
     )

@@ -15,6 +15,7 @@ from schemas.errors import SettingError
 from schemas.example import RecordLayout
 
 SentenceTask = Literal["sop", "nsp", "none"]
+Examples = Literal["stored", "on-the-fly"]
 Sharing = Literal["all", "attention", "ffn", "none"]
 Precision = Literal["float32", "bfloat16"]
 Schedule = Literal["linear", "constant-cooldown"]
@@ -211,8 +212,16 @@ class DataConfig:
     short_seq_prob: float = option(
         0.1, "Share of sequences made shorter on purpose.", minimum=0.0, maximum=1.0
     )
+    examples: Examples = option(
+        "stored",
+        "Store copies of the text as masked examples, for any program; or store the "
+        "documents once, from which training makes another copy in each epoch.",
+    )
     dupe_factor: int = option(
-        10, "Copies of the text, each masked differently.", minimum=1, maximum=100
+        10,
+        "Stored copies of the text, each masked differently.",
+        minimum=1,
+        maximum=100,
     )
     sentence_task: SentenceTask = option(
         "sop",
@@ -252,6 +261,11 @@ class DataConfig:
         """Maximum number of tokens of text in an example."""
         return self.max_seq_length - self.num_special_tokens
 
+    @property
+    def stored_copies(self) -> int:
+        """Copies of the training split that are counted and, if so asked, stored."""
+        return 1 if self.examples == "on-the-fly" else self.dupe_factor
+
     def resolved(self, *, input_bytes: int) -> "ResolvedDataConfig":
         """The same settings with every derived default filled in.
 
@@ -280,6 +294,21 @@ class ResolvedDataConfig(DataConfig):
 
     max_predictions_per_seq: int = filled_in(DataConfig, "max_predictions_per_seq")
     num_shards: int = filled_in(DataConfig, "num_shards")
+
+
+def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
+    """The settings of a data set as its manifest has them, by name.
+
+    That examples are stored goes without saying: so such a data set has the bytes that
+    it had before documents could be stored instead.
+
+    >>> "examples" in recorded(DataConfig().resolved(input_bytes=0))
+    False
+    """
+    values = dataclasses.asdict(config)
+    if config.examples == "stored":
+        del values["examples"]
+    return values
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ its text; in `padded` all features have the fixed length that some parsers ask f
 """
 
 import dataclasses
-from typing import Literal
+from typing import Literal, NamedTuple
 
 RecordLayout = Literal["compact", "padded"]
 DType = Literal["int64", "float32"]
@@ -123,3 +123,36 @@ def feature_length(
         "max_predictions_per_seq": max_predictions_per_seq,
     }
     return lengths[feature.length]
+
+
+class DocumentFeature(NamedTuple):
+    """One feature of a document, in a data set whose examples are made on the fly."""
+
+    name: str
+    dtype: Literal["int64", "bytes"]
+    meaning: str
+
+
+# In the order of their names, in which a record has them.
+DOCUMENT_FEATURES = (
+    DocumentFeature(
+        "id",
+        "bytes",
+        "Hash of its text, 16 bytes, from which with the seed all draws derive.",
+    ),
+    DocumentFeature(
+        "sentence_lengths", "int64", "How many tokens each sentence has, at least 1."
+    ),
+    DocumentFeature(
+        "tokens",
+        "bytes",
+        "Piece ids, lowest byte first: two bytes each in a vocabulary of up to 65,536 "
+        "pieces, else four.",
+    ),
+    DocumentFeature(
+        "word_starts",
+        "bytes",
+        "One bit for each token, highest first: whether it starts a word, as the first "
+        "of a sentence always does.",
+    ),
+)

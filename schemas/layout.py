@@ -15,6 +15,7 @@ HF_TOKENIZER_CONFIG = "tokenizer_config.json"
 
 # A data set: MANIFEST, CONFIG, SPM_MODEL, a folder for each split and
 TRAIN, EVAL = "train", "eval"
+DOCUMENTS = f"{TRAIN}/documents"
 DATA_CARD = "README.md"
 SIDECARS = "shards"
 SIDECAR_FILES = f"{SIDECARS}/*.json"
@@ -52,15 +53,22 @@ def copy_directory(split: str, copy: int) -> str:
     return f"{split}/copy-{copy:02d}"
 
 
+def part_file(directory: str, part: int, *, num_parts: int) -> str:
+    """One of the TFRecord files of a directory, relative to the data set.
+
+    >>> part_file(DOCUMENTS, 7, num_parts=64)
+    'train/documents/part-00007-of-00064.tfrecord'
+    """
+    return f"{directory}/part-{part:05d}-of-{num_parts:05d}.tfrecord"
+
+
 def shard_file(split: str, copy: int, *, shard: int, num_shards: int) -> str:
     """The TFRecord file of one shard of one copy, relative to the data set.
 
     >>> shard_file("train", 0, shard=7, num_shards=64)
     'train/copy-00/part-00007-of-00064.tfrecord'
     """
-    return (
-        f"{copy_directory(split, copy)}/part-{shard:05d}-of-{num_shards:05d}.tfrecord"
-    )
+    return part_file(copy_directory(split, copy), shard, num_parts=num_shards)
 
 
 def sidecar_file(split: str, shard: int) -> str:

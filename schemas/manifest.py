@@ -9,10 +9,10 @@ import reprlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import ResolvedDataConfig, config_from_dict
+from schemas.config import ResolvedDataConfig, config_from_dict, recorded
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
-from schemas.layout import DATA_MANIFEST, MANIFEST, copy_directory
+from schemas.layout import DATA_MANIFEST, DOCUMENTS, MANIFEST, TRAIN, copy_directory
 from schemas.manifest_check import contradiction, shape_problem
 
 FORMAT = "albert-pretraining-data"
@@ -21,7 +21,14 @@ FORMAT_VERSION = 1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ShardFile:
-    """One TFRecord file; `name` is relative to the data set."""
+    """One TFRecord file.
+
+    Attributes:
+        name: Relative to the data set.
+        examples: Those in it; of a file of documents, those of the first epoch.
+        bytes: Its size.
+        sha256: Of its content.
+    """
 
     name: str
     examples: int
@@ -41,7 +48,8 @@ class DatasetManifest:
         versions: Versions of the tools that decide them.
         inputs: Name, kind, format, language, bytes and sha256 of each input file.
         splits: Of each split its documents (a long one counts once), and of each copy
-            its examples, tokens and masked tokens.
+            its examples, tokens and masked tokens; of a training split of documents
+            those of the first epoch.
         statistics: Shares and histograms of the training split, as counted.
         dropped: Counts of what was left out, by reason.
         changed: Counts of what was changed while reading, by reason.
@@ -60,17 +68,29 @@ class DatasetManifest:
     changed: dict[str, int]
     shards: tuple[ShardFile, ...]
 
+    @property
+    def has_documents(self) -> bool:
+        """Whether the training split is documents, of which examples are to be made."""
+        return self.config.examples == "on-the-fly"
+
     def shard_files(self, split: str, copy: int) -> tuple[ShardFile, ...]:
-        """The files of one copy of one split, in the order of their names."""
-        directory = copy_directory(split, copy) + "/"
-        return tuple(s for s in self.shards if s.name.startswith(directory))
+        """The files of one copy of one split, in the order of their names.
+
+        Documents are the files of every copy.
+        """
+        of_documents = split == TRAIN and self.has_documents
+        directory = DOCUMENTS if of_documents else copy_directory(split, copy)
+        return tuple(s for s in self.shards if s.name.startswith(f"{directory}/"))
 
     def num_examples(self, split: str) -> int:
-        """How many examples all copies of a split have together."""
+        """How many examples all copies of a split have together.
+
+        Of documents, how many the first epoch has.
+        """
         return sum(s.examples for s in self.shards if s.name.startswith(f"{split}/"))
 
     def num_copies(self, split: str) -> int:
-        """How many copies of a split there are; 0 when it is absent."""
+        """How many copies of a split are counted; 0 when it is absent."""
         return len(self.splits[split]["copies"]) if split in self.splits else 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,6 +99,7 @@ class DatasetManifest:
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             **dataclasses.asdict(self),
+            "config": recorded(self.config),
         }
 
 

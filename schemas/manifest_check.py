@@ -26,11 +26,19 @@ from schemas.json_shape import (
     text,
     whole_number,
 )
-from schemas.layout import EVAL, TRAIN, copy_directory, shard_file
+from schemas.layout import (
+    DOCUMENTS,
+    EVAL,
+    TRAIN,
+    copy_directory,
+    part_file,
+)
 from schemas.special_tokens import FIRST_ORDINARY_ID
 
 # A record has at least its length and two checksums around it.
 _FRAME_BYTES = 16
+# Every example begins further on in its document, of tokens of two bytes or more.
+_TOKEN_BYTES = 2
 
 _SETTING = Rule(
     "a number, a short text, true, false or null",
@@ -142,40 +150,50 @@ def contradiction(values: dict[str, Any], config: DataConfig) -> str:
         return "fingerprint is not that of its config, inputs, vocabulary and versions"
     if _without_meaning(values["features"]) != _without_meaning(feature_table(config)):
         return f"features are not those of a {config.record_layout} record"
-    return _shards_problem(values)
+    return _shards_problem(values, has_documents=config.examples == "on-the-fly")
 
 
 def _without_meaning(features: Any) -> list[tuple[str, str, int]]:
     return [(f["name"], f["dtype"], f["length"]) for f in features]
 
 
-def _shards_problem(values: dict[str, Any]) -> str:
+def _shards_problem(values: dict[str, Any], *, has_documents: bool) -> str:
     """Where the files are not those of the copies, by their names and examples."""
-    files: dict[str, list[dict[str, Any]]] = {
-        copy_directory(split, copy): []
+    counted = {
+        copy_directory(split, copy): (f"splits.{split}.copies[{copy}]", counts)
         for split, described in values["splits"].items()
-        for copy in range(len(described["copies"]))
+        for copy, counts in enumerate(described["copies"])
     }
+    if has_documents:
+        if len(values["splits"][TRAIN]["copies"]) != 1:
+            return "splits.train.copies must have one entry, that of the first epoch"
+        counted[DOCUMENTS] = counted.pop(copy_directory(TRAIN, 0))
+    files: dict[str, list[dict[str, Any]]] = {folder: [] for folder in counted}
     for number, file in enumerate(values["shards"]):
         place, name = f"shards[{number}]", file["name"]
         if (folder := name.rpartition("/")[0]) not in files:
             return f"{place}.name {name[:99]!r} is not that of a file of its copies"
-        if file["examples"] > file["bytes"] // _FRAME_BYTES:
+        least = _TOKEN_BYTES if folder == DOCUMENTS else _FRAME_BYTES
+        if file["examples"] > file["bytes"] // least:
             return f"{place} has more examples than its bytes can hold"
         files[folder].append(file)
-    for split, described in values["splits"].items():
-        for copy, counts in enumerate(described["copies"]):
-            listed = files[copy_directory(split, copy)]
-            names = [
-                shard_file(split, copy, shard=shard, num_shards=len(listed))
-                for shard in range(len(listed))
-            ]
-            if [file["name"] for file in listed] != names:
-                return f"shards are not all files of {copy_directory(split, copy)}"
-            total = sum(file["examples"] for file in listed)
-            if total != counts["examples"]:
-                return (
-                    f"splits.{split}.copies[{copy}].examples is {counts['examples']}, "
-                    f"and its files hold {total}"
-                )
+    problems = (
+        _copy_problem(folder, files[folder], place=place, counts=counts)
+        for folder, (place, counts) in counted.items()
+    )
+    return next(filter(None, problems), "")
+
+
+def _copy_problem(
+    folder: str, files: list[dict[str, Any]], *, place: str, counts: dict[str, Any]
+) -> str:
+    """Where the files of a copy are not those that it must have."""
+    names = [
+        part_file(folder, number, num_parts=len(files)) for number in range(len(files))
+    ]
+    if [file["name"] for file in files] != names:
+        return f"shards are not all files of {folder}"
+    total = sum(file["examples"] for file in files)
+    if total != counts["examples"]:
+        return f"{place}.examples is {counts['examples']}, and its files hold {total}"
     return ""

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
 from pipeline.dataset.shards import write_records
-from pipeline.dataset.statistics import Counts
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Rows
 from pipeline.records.features import encode_rows
@@ -55,7 +54,8 @@ def write(batch, folder: Path) -> DatasetManifest:
     )
     records = encode_rows(rows, masked, np.array(orders), config=CONFIG)
     name = shard_file(EVAL, 0, shard=0, num_shards=1)
-    file, _ = write_records([(records, Counts())], folder / name)
+    file = write_records([records], folder / name)
+    examples = file.pop("records")
     return DatasetManifest(
         config=dataclasses.replace(CONFIG),
         features=(),
@@ -67,7 +67,7 @@ def write(batch, folder: Path) -> DatasetManifest:
         statistics={},
         dropped={},
         changed={},
-        shards=(ShardFile(name=name, **file),),
+        shards=(ShardFile(name=name, examples=examples, **file),),
     )
 
 

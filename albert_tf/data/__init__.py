@@ -4,6 +4,10 @@
                      before any work.
     reading_order    The order in which training examples are read: an endless stream,
                      known by a count.
+    shuffling        Shards read side by side and shuffled in a window: the order within
+                     a group.
+    on_the_fly       Training examples made of documents, in the order in which stored
+                     ones are read.
     corrupt_records  What becomes of corrupt records in training: each is left out with
                      a line.
     input_pipeline   Records become batches, in TensorFlow.

@@ -65,6 +65,20 @@ def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> Non
         )
 
 
+def check_may_skip(manifest: DatasetManifest, *, data: Path) -> None:
+    """Refuse to leave documents out, on each of which the examples of others depend.
+
+    Raises:
+        SettingError: The data set has documents.
+    """
+    if manifest.has_documents:
+        raise SettingError(
+            f"--skip-corrupt leaves out stored examples, and {data} has documents to "
+            "make them of, none of which can be left out; leave --skip-corrupt out, "
+            "and if the data is damaged, make it again."
+        )
+
+
 def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
     """Refuse a data set whose files are not those of its manifest, by their sizes.
 

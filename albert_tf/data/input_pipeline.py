@@ -15,7 +15,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from albert_tf.data.on_the_fly import BEGINNING, Landmark, MadeExamples
 from albert_tf.data.reading_order import shard_groups
+from albert_tf.data.shuffling import SHUFFLE_WINDOW, as_written, shuffled
 from pipeline.records.reading import CHUNK, CorruptRecord, Item, read_shard
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
@@ -26,19 +28,12 @@ from schemas.special_tokens import PAD_ID, SEP_ID
 
 Batch = dict[str, Any]
 
-# Examples in the shuffle window, each about 1 kB. A shard is in random order already:
-# the window only has to keep the pairs of a document apart.
-SHUFFLE_WINDOW = 16384
-
 # The label of a row that holds no example: no masked tokens and no pair.
 NO_LABEL = -1
 
 # Where TensorFlow only reads, the memory of the GPUs is for whoever computes.
 if keras.backend.backend() != "tensorflow":
     tf.config.set_visible_devices([], "GPU")
-
-# TensorFlow would rewrite the functions below to find loops over tensors in them.
-as_written = tf.autograph.experimental.do_not_convert
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +46,7 @@ class Records:
         on_corrupt: Told about each corrupt record, which then is a row without weight.
             Without it the first one ends the reading.
         remedy: What to do about a corrupt record that ended the reading.
+        made: Makes the training examples, where the data set has documents instead.
     """
 
     dataset: Path
@@ -59,6 +55,14 @@ class Records:
     remedy: str = "make the data again"
     # Those that end the reading; found by TensorFlow's threads, which read ahead.
     _found: list[CorruptRecord] = dataclasses.field(default_factory=list, init=False)
+    made: MadeExamples | None = dataclasses.field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if self.manifest.has_documents:
+            made = MadeExamples(
+                self.dataset, self.manifest, self.manifest.config, corrupt=self._found
+            )
+            object.__setattr__(self, "made", made)
 
     def of_shard(self, name: tf.Tensor) -> tf.data.Dataset:
         """The records of one shard, as bytes, as many as the manifest says."""
@@ -99,7 +103,7 @@ class Records:
             raise AlbertError(f"{self._found[0]}; {self.remedy}.")
 
 
-def training_batches(
+def training_batches(  # noqa: PLR0913 - what is read, from where on, in which shape
     records: Records,
     *,
     seed: int,
@@ -107,6 +111,7 @@ def training_batches(
     micro_batch_size: int,
     micro_batches: int,
     devices: int = 1,
+    landmark: Landmark = BEGINNING,
 ) -> Iterator[Batch]:
     """The batches of training steps, without end.
 
@@ -117,6 +122,8 @@ def training_batches(
         micro_batch_size: M.
         micro_batches: K, micro-batches in a step.
         devices: K is filled up to a multiple of it, with rows that count nowhere.
+        landmark: A place at or before the start that is found at once, where examples
+            are made of documents.
 
     Yields:
         Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`.
@@ -124,7 +131,7 @@ def training_batches(
     Raises:
         AlbertError: A record is corrupt; names file and place.
     """
-    stream = training_records(records, seed=seed, start=start)
+    stream = training_records(records, seed=seed, start=start, landmark=landmark)
     batches = records.parse(stream.batch(micro_batch_size, drop_remainder=True))
     batches = batches.batch(micro_batches, drop_remainder=True)
     if micro_batches % devices:
@@ -148,29 +155,31 @@ def _checked(batches: tf.data.Dataset, records: Records) -> Iterator[Batch]:
                 "after the other none can be used; make the data again."
             )
         yield batch
+    # The stream has no end but a corrupt document.
+    records.check()
 
 
-def training_records(records: Records, *, seed: int, start: int) -> tf.data.Dataset:
+def training_records(
+    records: Records, *, seed: int, start: int, landmark: Landmark
+) -> tf.data.Dataset:
     """The endless stream of training records from a position on, as bytes."""
+    if records.made is not None:
+        return records.made.records(seed=seed, start=start, landmark=landmark)
 
     def groups() -> Iterator[tuple[list[str], int, int]]:
         for group in shard_groups(records.manifest, seed=seed, start=start):
             yield [file.name for file in group.files], group.seed, group.skip
 
     @as_written
-    def shuffled(names: tf.Tensor, seed: tf.Tensor, skip: tf.Tensor) -> tf.data.Dataset:
-        side_by_side = tf.data.Dataset.from_tensor_slices(names).interleave(
-            records.of_shard, cycle_length=tf.size(names, tf.int64), block_length=16
-        )
-        shuffled = side_by_side.shuffle(
-            SHUFFLE_WINDOW, seed=seed, reshuffle_each_iteration=False
-        )
-        return shuffled.skip(skip)
+    def of_group(names: tf.Tensor, seed: tf.Tensor, skip: tf.Tensor) -> tf.data.Dataset:
+        shards = tf.data.Dataset.from_tensor_slices(names)
+        count = tf.size(names, tf.int64)
+        return shuffled(shards, records.of_shard, count=count, seed=seed, skip=skip)
 
     number = tf.TensorSpec([], tf.int64)
     signature = (tf.TensorSpec([None], tf.string), number, number)
     return tf.data.Dataset.from_generator(groups, output_signature=signature).flat_map(
-        shuffled
+        of_group
     )
 
 

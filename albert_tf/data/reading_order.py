@@ -12,7 +12,7 @@ import hashlib
 import itertools
 from collections.abc import Iterator
 
-from schemas.layout import TRAIN
+from schemas.layout import TRAIN, shard_file
 from schemas.manifest import DatasetManifest, ShardFile
 
 # Shards read side by side: the smallest data set has eight.
@@ -64,6 +64,38 @@ def shard_groups(
             if left < size:
                 yield dataclasses.replace(group, skip=left)
             left = max(0, left - size)
+
+
+def groups_from(
+    manifest: DatasetManifest, *, seed: int, epoch: int, group: int
+) -> Iterator[tuple[int, int, ShardGroup]]:
+    """The groups of the endless stream that is made of documents, from one on.
+
+    Their order is that of stored copies, as if epoch e read copy e.
+
+    Args:
+        manifest: Names the documents.
+        seed: Draws the order.
+        epoch: Of the first group.
+        group: Its number in the epoch.
+
+    Yields:
+        Epoch and number of each group, and the group.
+    """
+    documents = manifest.shard_files(TRAIN, epoch)
+    for number in itertools.count(epoch):
+        stored = {
+            shard_file(TRAIN, number, shard=n, num_shards=len(documents)): file
+            for n, file in enumerate(documents)
+        }
+        named = tuple(
+            dataclasses.replace(file, name=name) for name, file in stored.items()
+        )
+        groups = _groups_of_pass(named, seed=seed, number=number)
+        for place, found in enumerate(groups):
+            if number > epoch or place >= group:
+                files = tuple(stored[file.name] for file in found.files)
+                yield number, place, dataclasses.replace(found, files=files)
 
 
 def _groups_of_pass(

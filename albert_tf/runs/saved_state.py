@@ -30,6 +30,8 @@ def check_state(state: dict[str, Any], *, step: int) -> None:
             is_valid = _is_number(value) and value >= 0
         elif name == "unpadded":
             is_valid = isinstance(value, bool)
+        elif name == "landmark":
+            is_valid = _is_landmark(value, examples=state.get("examples", 0))
         else:
             is_valid = name == "window" and _is_sums(value)
         if not is_valid:
@@ -41,6 +43,15 @@ def check_state(state: dict[str, Any], *, step: int) -> None:
 def _is_count(value: Any, *, least: int) -> bool:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return is_whole and least <= value <= _MAX_COUNT
+
+
+def _is_landmark(value: Any, *, examples: int) -> bool:
+    """Whether a value can be an epoch, a group and the examples that come before."""
+    is_list = isinstance(value, list) and len(value) == len(
+        ("epoch", "group", "before")
+    )
+    counts = is_list and all(_is_count(number, least=0) for number in value)
+    return counts and value[-1] <= examples
 
 
 def _is_number(value: Any) -> bool:

@@ -62,6 +62,8 @@ class Job:
 
     def records(self, say: Say) -> Records:
         """The records of its data; `say` is told of those that are left out."""
+        if self.manifest.has_documents:
+            return Records(self.data, self.manifest)
         return Records(
             self.data,
             self.manifest,

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from albert_tf.data.on_the_fly import BEGINNING
 from albert_tf.runs.metrics import Sums
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -19,6 +20,8 @@ class RunState:
         unpadded: Whether padding is left out where it can be, kept likewise.
         step: Steps done, also those of a run whose optimizer state was kept.
         examples: Training examples consumed, the position in the data.
+        landmark: Where reading can begin to reach that position, if examples are made
+            of documents; see `albert_tf.data.on_the_fly`.
         seconds: Time spent in steps.
         window: The `Sums` since the last line of metrics.
         window_seconds: Time spent in those steps.
@@ -30,6 +33,7 @@ class RunState:
     unpadded: bool = False
     step: int = 0
     examples: int = 0
+    landmark: tuple[int, int, int] = BEGINNING
     seconds: float = 0.0
     window: tuple[float, ...] = (0.0,) * len(Sums._fields)
     window_seconds: float = 0.0

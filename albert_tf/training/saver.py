@@ -2,8 +2,10 @@
 
 import dataclasses
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from albert_tf.data.on_the_fly import Landmark
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.training.run_state import RunState
 from albert_tf.training.steps import TrainingSteps
@@ -20,6 +22,8 @@ class Saver:
         steps: With model and optimizer state.
         state: Where the run stands; at this step it is saved already.
         every: Steps between checkpoints; None for every half hour.
+        landmark: The last place to begin reading at, when so many examples are
+            consumed; None to keep that of the state.
 
     Attributes:
         saved_step: The step of the newest checkpoint, 0 if there is none.
@@ -27,10 +31,16 @@ class Saver:
     """
 
     def __init__(
-        self, run: Path, steps: TrainingSteps, state: RunState, *, every: int | None
+        self,
+        run: Path,
+        steps: TrainingSteps,
+        state: RunState,
+        *,
+        every: int | None,
+        landmark: Callable[[int], Landmark] | None = None,
     ) -> None:
         self._run, self._steps, self._state = run, steps, state
-        self._every = every
+        self._every, self._landmark = every, landmark
         self._saved_at = time.monotonic()
         self.saved_step = state.step
         self.seconds = 0.0
@@ -42,6 +52,8 @@ class Saver:
             AlbertError: It cannot be written.
         """
         start = time.monotonic()
+        if self._landmark is not None:
+            self._state.landmark = self._landmark(self._state.examples)
         checkpoint = Checkpoint(
             arrays_of(self._steps.model.weights_by_path),
             arrays_of(self._steps.optimizer_state),

@@ -7,12 +7,14 @@ from typing import Literal
 from albert_tf.data.data_check import (
     check_has_training_examples,
     check_has_vocabulary,
+    check_may_skip,
     check_model_fits,
     check_same_data,
     check_shards_are_whole,
     check_task_fits,
 )
 from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.on_the_fly import Landmark
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Which, has_checkpoint, load_newest
 from albert_tf.runs.metrics import Metrics
@@ -163,7 +165,9 @@ def check_run(  # noqa: PLR0913 - the arguments of the command
     check_task_fits(model_config, manifest, data=data)
     check_has_training_examples(manifest, data=data)
     check_has_vocabulary(data)
-    if not train_config.skip_corrupt:
+    if train_config.skip_corrupt:
+        check_may_skip(manifest, data=data)
+    else:
         check_shards_are_whole(manifest, data=data)
     if keep_optimizer and init_from is None:
         raise SettingError(
@@ -237,6 +241,7 @@ def make_loop(
         micro_batch_size=state.micro_batch_size,
         micro_batches=job.config.batch_size // state.micro_batch_size,
         devices=steps.num_devices,
+        landmark=Landmark(*state.landmark),
     )
     return TrainingLoop(
         run=job.run,
@@ -251,7 +256,13 @@ def make_loop(
             progress=progress,
             words=words_of_run(job, steps.model, records, held_out),
         ),
-        saver=Saver(job.run, steps, state, every=job.config.checkpoint_every),
+        saver=Saver(
+            job.run,
+            steps,
+            state,
+            every=job.config.checkpoint_every,
+            landmark=records.made.landmark if records.made else None,
+        ),
         record=StepRecord(job.config, job.model_config, state, log),
         progress=progress,
         stop=stop,

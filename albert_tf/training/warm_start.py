@@ -125,6 +125,7 @@ def take_over(
     assign_arrays(steps.optimizer_state, source.optimizer_state)
     before = RunState(**source.state)
     state.step, state.seconds = before.step, before.seconds
+    # The groups of another --seed begin elsewhere: its landmark stays behind.
     state.examples = before.examples if is_same_data else 0
 
 

@@ -7,7 +7,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.options import UserPath
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.readable import counted
@@ -30,12 +30,22 @@ from schemas.readable import counted
     help="Where the examples are taken from.",
 )
 @click.option(
+    "--epoch",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0, max=1_000_000_000),
+    help="Which epoch of the training split they are of: a copy made for it, or one of "
+    "the stored copies, which come in turn.",
+)
+@click.option(
     "--verify",
     is_flag=True,
     help="Hash every file again and hold every record against the feature table.",
 )
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
-def inspect(data: Path, examples: int, split: str, verify: bool, debug: bool) -> None:
+def inspect(
+    data: Path, examples: int, split: str, epoch: int, verify: bool, debug: bool
+) -> None:
     """Show what a data set is, with examples.
 
     A masked token stands in brackets, [MASK] or what replaced it; below it the text is
@@ -46,13 +56,14 @@ def inspect(data: Path, examples: int, split: str, verify: bool, debug: bool) ->
     from pipeline.dataset.verification import load_vocabulary, read_examples
 
     manifest = read_manifest(data)
+    copy = copy_of_epoch(epoch, split, manifest)
     if verify:
         check_files(data, manifest)
     tokenizer = load_vocabulary(data, manifest)
     click.echo(data_card(manifest))
     if examples and not any(f.examples for f in manifest.shard_files(split, 0)):
         click.echo(f"{data} has no examples in its {split} split.")
-    records = read_examples(data, manifest, split=split, copy=0)
+    records = read_examples(data, manifest, split=split, copy=copy)
     for features in itertools.islice(records, examples):
         task = manifest.config.sentence_task
         click.echo(show_example(features, tokenizer.piece, task=task) + "\n")
@@ -60,6 +71,22 @@ def inspect(data: Path, examples: int, split: str, verify: bool, debug: bool) ->
         click.echo(
             f"{data} is whole: {counted(len(manifest.shards), 'file')} verified."
         )
+
+
+def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:
+    """The number of the copy that an epoch reads.
+
+    Raises:
+        SettingError: The held-out split has no epochs.
+    """
+    if split == EVAL:
+        if epoch:
+            raise SettingError(
+                f"--epoch {epoch}: held-out examples are the same in every epoch; "
+                "leave it out."
+            )
+        return 0
+    return epoch if manifest.has_documents else epoch % manifest.num_copies(TRAIN)
 
 
 def check_files(data: Path, manifest: DatasetManifest) -> None:

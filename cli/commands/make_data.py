@@ -38,6 +38,7 @@ from schemas.manifest import DatasetManifest, parse_manifest
 from schemas.readable import counted, duration, prefixed
 
 if TYPE_CHECKING:
+    from pipeline.job.estimate import Estimate
     from pipeline.job.runners import Runner
     from pipeline.reading.inputs import InputFile
 
@@ -181,7 +182,7 @@ def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task
     vocab = os.path.abspath(values["vocab"])
     given = {**input_settings(values), "vocab": vocab, **settings}
     workers = values["workers"] or min(
-        os.cpu_count() or 1, busy_workers(text_bytes, copies=resolved.dupe_factor)
+        os.cpu_count() or 1, busy_workers(text_bytes, copies=resolved.stored_copies)
     )
     return Task(inputs, resolved, model, given, workers, passed_over)
 
@@ -305,15 +306,39 @@ def plan_lines(task: Task) -> list[str]:
     return [
         f"plan: {counted(len(plan_splits(task.inputs)), 'split')} to read, "
         f"{counted(shards.train_shards, 'shard')} to train on and "
-        f"{shards.eval_shards:,} held out, {counted(shards.copies, 'copy', 'copies')}",
-        f"about {counted(expected.examples, 'example')} in "
-        f"{prefixed(expected.output_bytes, 'B')}, and "
-        f"{prefixed(expected.waiting_bytes, 'B')} of disk while it runs",
+        f"{shards.eval_shards:,} held out, "
+        + (
+            "as documents"
+            if shards.has_documents
+            else counted(shards.copies, "copy", "copies")
+        ),
+        _sizes_line(expected, task.config),
         f"about {duration(expected.seconds(task.workers))} with "
         f"{counted(task.workers, 'worker')} on this machine, "
         f"{duration(expected.cpu_seconds)} of a core, judging by "
         f"{prefixed(expected.sample_bytes, 'B')} of the text",
     ]
+
+
+def _sizes_line(expected: "Estimate", config: ResolvedDataConfig) -> str:
+    """What a data set would take on disk, and what it would take the other way."""
+    stored, documents, waiting = (
+        prefixed(size, "B")
+        for size in (
+            expected.stored_bytes,
+            expected.document_bytes,
+            expected.waiting_bytes,
+        )
+    )
+    examples = counted(expected.examples, "example")
+    copies = counted(config.dupe_factor, "stored copy", "stored copies")
+    made = f"about {examples} in {stored} ({documents} with --examples on-the-fly)"
+    if config.examples == "on-the-fly":
+        made = (
+            f"about {examples} an epoch, made of documents in {documents} ({copies} "
+            f"would take {stored})"
+        )
+    return f"{made}, and {waiting} of disk while it runs"
 
 
 def closing_lines(
@@ -337,9 +362,11 @@ def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> st
     examples = sum(copy["examples"] for copy in train["copies"])
     tokens = sum(copy["tokens"] for copy in train["copies"])
     held_out = sum(copy["examples"] for copy in eval_split["copies"])
+    copies = f"in {counted(len(train['copies']), 'copy', 'copies')}"
+    if manifest.has_documents:
+        copies = "to make examples of, in the first epoch"
     return (
-        f"{output}: {counted(train['documents'], 'document')} in "
-        f"{counted(len(train['copies']), 'copy', 'copies')}, "
+        f"{output}: {counted(train['documents'], 'document')} {copies}, "
         f"{counted(examples, 'example')}, {counted(tokens, 'token')}; "
         f"{counted(held_out, 'held-out example')} of "
         f"{counted(eval_split['documents'], 'document')}; {duration(seconds)}"

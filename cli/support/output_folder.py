@@ -110,6 +110,7 @@ MAKE_DATA = Footprint(
     ),
     progress=(layout.MANIFEST, layout.SIDECAR_FILES, layout.SPLIT_MARKS),
     is_finished=has_all_shards,
+    defaults={"examples": "stored"},
 )
 PRETRAIN = Footprint(
     "pretrain",

@@ -4,8 +4,8 @@
                   settings.
     tokenization  The sentences of a shard's documents become tokens, many sentences at
                   a time.
-    shards        All documents of one shard become all its copies, in files that are
-                  whole or absent.
+    shards        All documents of one shard become its files, each of them whole or
+                  absent.
     statistics    What a data set holds: counts that add up over batches, shards and
                   workers.
     fingerprint   What decides every byte of a data set, and its hash.

@@ -1,8 +1,9 @@
 """The data card: a data set described for a person, its `README.md`."""
 
-import dataclasses
 from typing import Any
 
+from schemas.config import recorded
+from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.readable import counted, percent
 
@@ -19,18 +20,27 @@ _WORDS = {
     "unknown_share": "unknown tokens",
 }
 
+_OF_EXAMPLES = (
+    "Masked sentence pairs made by `albert make-data`. `manifest.json` beside this",
+    "file says the same for programs.",
+)
+_OF_DOCUMENTS = (
+    "Documents as tokens, made by `albert make-data`, of which training makes masked",
+    "sentence pairs, another copy in each epoch; what is counted of the training split",
+    "is the first. `manifest.json` beside this file says the same for programs.",
+)
+
 
 def data_card(manifest: DatasetManifest) -> str:
     """The data set described for a person, in Markdown."""
     lines = [
         "# Pre-training data for ALBERT",
         "",
-        "Masked sentence pairs made by `albert make-data`. `manifest.json` beside this",
-        "file says the same for programs.",
+        *(_OF_DOCUMENTS if manifest.has_documents else _OF_EXAMPLES),
         "",
         "| split | documents | copies | examples | tokens | masked |",
         "|---|--:|--:|--:|--:|--:|",
-        *(_split_row(name, values) for name, values in manifest.splits.items()),
+        *(_split_row(name, manifest) for name in manifest.splits),
         "",
         "| realised in the training split | share |",
         "|---|--:|",
@@ -50,14 +60,19 @@ def data_card(manifest: DatasetManifest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _split_row(name: str, values: dict[str, Any]) -> str:
-    copies = values["copies"]
-    numbers = (
-        values["documents"],
-        len(copies),
-        *(sum(c[k] for c in copies) for k in ("examples", "tokens", "masked_tokens")),
+def _split_row(name: str, manifest: DatasetManifest) -> str:
+    split = manifest.splits[name]
+    copies = split["copies"]
+    of_documents = name == TRAIN and manifest.has_documents
+    cells = (
+        f"{split['documents']:,}",
+        "one an epoch" if of_documents else f"{len(copies):,}",
+        *(
+            f"{sum(copy[key] for copy in copies):,}"
+            for key in ("examples", "tokens", "masked_tokens")
+        ),
     )
-    return f"| {name} | " + " | ".join(f"{n:,}" for n in numbers) + " |"
+    return f"| {name} | " + " | ".join(cells) + " |"
 
 
 def _share_rows(statistics: dict[str, Any]) -> list[str]:
@@ -102,5 +117,5 @@ def _count_table(title: str, counts: dict[str, int]) -> list[str]:
 
 
 def _settings(manifest: DatasetManifest) -> str:
-    settings = dataclasses.asdict(manifest.config).items()
+    settings = recorded(manifest.config).items()
     return f"Settings: {', '.join(f'{name} {value}' for name, value in settings)}."

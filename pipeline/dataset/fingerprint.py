@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.reading.inputs import InputFile
 from schemas import __version__
-from schemas.config import ResolvedDataConfig
+from schemas.config import ResolvedDataConfig, recorded
 from schemas.layout import SPM_MODEL
 from schemas.manifest_check import fingerprint_of
 
@@ -28,7 +28,10 @@ class DatasetPlan:
 
     def fingerprint(self) -> str:
         """Hash of the plan and of the tools that carry it out."""
-        return fingerprint_of(dataclasses.asdict(self) | {"versions": tool_versions()})
+        return fingerprint_of(
+            dataclasses.asdict(self)
+            | {"config": recorded(self.config), "versions": tool_versions()}
+        )
 
 
 def plan_dataset(

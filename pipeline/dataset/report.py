@@ -62,7 +62,7 @@ def _facts(manifest: DatasetManifest) -> tuple[tuple[str, str], ...]:
     return (
         ("training examples", f"{manifest.num_examples(TRAIN):,}"),
         ("documents", f"{train['documents']:,}"),
-        ("copies of the text", f"{manifest.num_copies(TRAIN)}"),
+        ("copies of the text", _copies(TRAIN, manifest)),
         ("tokens", f"{tokens:,}"),
         ("longest example", counted(config.max_seq_length, "token")),
         ("vocabulary", counted(manifest.vocabulary["size"], "piece")),
@@ -74,10 +74,21 @@ def _facts(manifest: DatasetManifest) -> tuple[tuple[str, str], ...]:
     )
 
 
+def _copies(split: str, manifest: DatasetManifest) -> str:
+    if split == TRAIN and manifest.has_documents:
+        return "one an epoch"
+    return str(manifest.num_copies(split))
+
+
 def notes(manifest: DatasetManifest) -> tuple[str, ...]:
     """Sentences that stand below the facts."""
     is_complete = not manifest.dropped and not manifest.changed
+    on_the_fly = (
+        "Training makes the examples of documents, another copy in each epoch; what is "
+        "counted is the first.",
+    )
     return (
+        *(on_the_fly if manifest.has_documents else ()),
         f"Fingerprint {manifest.fingerprint[:12]}.",
         *(("Nothing of the text was left out.",) if is_complete else ()),
         "The licence of the data is that of its inputs.",
@@ -233,7 +244,7 @@ def _splits(manifest: DatasetManifest) -> Table:
             (
                 name,
                 split["documents"],
-                len(split["copies"]),
+                _copies(name, manifest),
                 *(sum(copy[key] for copy in split["copies"]) for key in keys),
             )
             for name, split in manifest.splits.items()

@@ -5,20 +5,31 @@ import math
 from typing import NamedTuple
 
 from schemas.config import ResolvedDataConfig
-from schemas.layout import EVAL, TRAIN, shard_file
+from schemas.layout import DOCUMENTS, EVAL, TRAIN, part_file, shard_file
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shard:
-    """Which part of a data set to make."""
+    """Which part of a data set to make.
+
+    Attributes:
+        split: Of the data set.
+        index: Its number in the split.
+        num_shards: How many the split has.
+        copies: How many copies of it are made, and stored unless it is documents.
+        is_documents: Whether its documents are stored and not its examples.
+    """
 
     split: str
     index: int
     num_shards: int
     copies: int
+    is_documents: bool = False
 
     def file(self, copy: int) -> str:
         """The name of one of its files, relative to the data set."""
+        if self.is_documents:
+            return part_file(DOCUMENTS, self.index, num_parts=self.num_shards)
         return shard_file(
             self.split, copy, shard=self.index, num_shards=self.num_shards
         )
@@ -32,12 +43,14 @@ class ShardPlan(NamedTuple):
         eval_shards: Shards of the held-out split.
         copies: Copies of the training split; the held-out split has one.
         eval_bound: Ids whose first eight bytes are below this are held out.
+        has_documents: Whether the training split is stored as documents.
     """
 
     train_shards: int
     eval_shards: int
     copies: int
     eval_bound: int
+    has_documents: bool = False
 
     def shard_of(self, document_id: bytes) -> int:
         """The number of the shard of a document.
@@ -62,6 +75,7 @@ class ShardPlan(NamedTuple):
                 index=number,
                 num_shards=self.train_shards,
                 copies=self.copies,
+                is_documents=self.has_documents,
             )
         return Shard(
             split=EVAL,
@@ -86,6 +100,7 @@ def plan_shards(config: ResolvedDataConfig) -> ShardPlan:
     return ShardPlan(
         train_shards=config.num_shards,
         eval_shards=math.ceil(config.num_shards * config.eval_fraction),
-        copies=config.dupe_factor,
+        copies=config.stored_copies,
         eval_bound=round(config.eval_fraction * (1 << 64)),
+        has_documents=config.examples == "on-the-fly",
     )

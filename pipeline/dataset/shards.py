@@ -1,4 +1,6 @@
-"""All documents of one shard become all its copies, in files that are whole or absent.
+"""All documents of one shard become its files, each of them whole or absent.
+
+They are all its copies or, where examples are made on the fly, its documents as tokens.
 
 The result is a function of the set of documents and the settings: their order, the
 worker and the runner do not matter. Only the tokens of the shard are held in memory;
@@ -16,18 +18,19 @@ from pipeline.core.draws import happens, purpose_keys
 from pipeline.core.memory import keep_freed_memory
 from pipeline.dataset.shard_plan import Shard
 from pipeline.dataset.statistics import Counts, count_batch
-from pipeline.dataset.tokenization import document_key, tokenize
-from pipeline.examples.examples import make_examples
+from pipeline.dataset.tokenization import tokenize
+from pipeline.examples.examples import ExampleBatch, make_examples
 from pipeline.examples.sequences import Sequences, pack_copies
-from pipeline.examples.tokens import Tokens
+from pipeline.examples.tokens import Tokens, document_key
+from pipeline.records.documents import documents_of, encode_document
 from pipeline.records.features import encode_rows
 from pipeline.records.tfrecord import RecordWriter
 from pipeline.storage.files import join, new_file
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import ResolvedDataConfig
 
-# The records of one copy and their counts, some at a time.
-Batches = Iterator[tuple[list[bytes], Counts]]
+# The examples of one copy and their counts, some at a time.
+CountedBatches = Iterator[tuple[ExampleBatch, Counts]]
 
 
 def write_shard(
@@ -38,7 +41,7 @@ def write_shard(
     config: ResolvedDataConfig,
     output: str | Path,
 ) -> dict[str, Any]:
-    """Write all copies of a shard.
+    """Write all copies of a shard, or the documents that they are made of.
 
     Args:
         documents: In any order, duplicates included.
@@ -54,39 +57,75 @@ def write_shard(
     keep_freed_memory()
     unique, duplicates = distinct(documents)
     given, later_parts = len(unique), later_part_keys(unique, config)
+    ids = {document_key(one.id, seed=config.seed): one.id for one in unique}
     tokens = tokenize(drained(unique), tokenizer=tokenizer, config=config)
     keys = tokens.document_keys
-    copies = pack_copies(tokens, copies=shard.copies, config=config)
+    copies = pack_copies(tokens, copies=range(shard.copies), config=config)
     packed = np.unique(copies[0].document).tolist()
-    batches = (
-        make_records(copy, tokens, vocab_size=tokenizer.vocab_size, config=config)
-        for copy in copies
-    )
     dropped = {
         "duplicate document": duplicates,
         "document without text": given - len(keys),
         "document of one word": len(keys) - len(packed),
     }
-    return {
+    sidecar = {
         "split": shard.split,
         "shard": shard.index,
         "documents": sum(keys[document] not in later_parts for document in packed),
         "dropped": {reason: n for reason, n in dropped.items() if n},
-        **write_copies(batches, shard, output=output),
     }
+    batches = (
+        counted_batches(copy, tokens, vocab_size=tokenizer.vocab_size, config=config)
+        for copy in copies
+    )
+    if not shard.is_documents:
+        return sidecar | write_copies(batches, shard, config=config, output=output)
+    records = (
+        encode_document(document, vocab_size=tokenizer.vocab_size)
+        for document in documents_of(tokens, ids)
+    )
+    return sidecar | write_documents(records, shard, first=next(batches), output=output)
 
 
 def write_copies(
-    copies: Iterable[Batches], shard: Shard, *, output: str | Path
+    copies: Iterable[CountedBatches],
+    shard: Shard,
+    *,
+    config: ResolvedDataConfig,
+    output: str | Path,
 ) -> dict[str, Any]:
     """Write the copies of a shard; returns what its sidecar says of them."""
     files, counts = [], []
-    for copy, batches in enumerate(copies):
-        name = shard.file(copy)
-        file, copy_counts = write_records(batches, join(output, name))
-        files.append({"name": name} | file)
+    for number, batches in enumerate(copies):
+        name = shard.file(number)
+        copy_counts = Counts()
+        file = write_records(
+            encoded(batches, copy_counts, config=config), join(output, name)
+        )
+        files.append({"name": name, "examples": file.pop("records")} | file)
         counts.append(copy_counts.to_dict())
     return {"files": files, "copies": counts}
+
+
+def write_documents(
+    records: Iterable[bytes],
+    shard: Shard,
+    *,
+    first: CountedBatches,
+    output: str | Path,
+) -> dict[str, Any]:
+    """Write the documents of a shard, and count the examples of the first epoch.
+
+    Returns:
+        What the sidecar of the shard says of them.
+    """
+    counts = Counts()
+    for _, some in first:
+        counts.add(some)
+    name = shard.file(0)
+    file = write_records(([record] for record in records), join(output, name))
+    del file["records"]
+    file = {"name": name, "examples": counts.totals["examples"]} | file
+    return {"files": [file], "copies": [counts.to_dict()]}
 
 
 def distinct(documents: Iterable[ShardDocument]) -> tuple[list[ShardDocument], int]:
@@ -114,7 +153,7 @@ def later_part_keys(
     and the sum over all shards is the number of documents.
     """
     return {
-        document_key(document, config)
+        document_key(document.id, seed=config.seed)
         for document in documents
         if not document.is_first
     }
@@ -127,32 +166,36 @@ def drained(documents: list[ShardDocument]) -> Iterator[ShardDocument]:
         yield documents.pop()
 
 
-def make_records(
+def counted_batches(
     sequences: Sequences, tokens: Tokens, *, vocab_size: int, config: ResolvedDataConfig
-) -> Batches:
-    """The records of a copy and their counts, a batch at a time."""
+) -> CountedBatches:
+    """The examples of a copy and their counts, a batch at a time."""
     for batch in make_examples(sequences, tokens, vocab_size=vocab_size, config=config):
         counts = count_batch(batch)
         if config.sentence_task == "nsp" and len(tokens.document_keys) == 1:
             wanted = happens(purpose_keys(batch.sequences.keys, "swap"), 0.5)
             counts.totals["without_other_document"] = int(wanted.sum())
+        yield batch, counts
+
+
+def encoded(
+    batches: CountedBatches, total: Counts, *, config: ResolvedDataConfig
+) -> Iterator[list[bytes]]:
+    """The records of a copy, a batch at a time, whose counts are added to a total."""
+    for batch, counts in batches:
+        total.add(counts)
         labels = batch.pairs.labels
-        yield encode_rows(batch.rows, batch.masked, labels, config=config), counts
+        yield encode_rows(batch.rows, batch.masked, labels, config=config)
 
 
-def write_records(
-    batches: Iterable[tuple[list[bytes], Counts]], path: str | Path
-) -> tuple[dict[str, Any], Counts]:
-    """Write one file; returns its size and hash, and the counts of all batches."""
-    total = Counts()
+def write_records(batches: Iterable[list[bytes]], path: str | Path) -> dict[str, Any]:
+    """Write one file; returns how many records it has, its size and its hash."""
     with new_file(str(path)) as file:
         writer = RecordWriter(file)
-        for records, counts in batches:
+        for records in batches:
             writer.write(records)
-            total.add(counts)
-    description = {
-        "examples": writer.records,
+    return {
+        "records": writer.records,
         "bytes": writer.bytes,
         "sha256": writer.sha256(),
     }
-    return description, total

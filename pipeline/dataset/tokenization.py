@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from pipeline.core.documents import ShardDocument
-from pipeline.core.draws import hash_key
 from pipeline.examples.packing import cuttable
-from pipeline.examples.tokens import Tokens
+from pipeline.examples.tokens import Tokens, document_key
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import ResolvedDataConfig
 
@@ -40,7 +39,7 @@ def tokenize(
         may_cut.append(cuttable(word_starts[-1], max_tokens=config.max_tokens))
         sentence_starts.append(document_starts[-1] + starts)
         document_starts.append(document_starts[-1] + total)
-        document_keys.append(document_key(document, config))
+        document_keys.append(document_key(document.id, seed=config.seed))
     return Tokens(
         ids=np.concatenate(ids),
         word_starts=np.concatenate(word_starts),
@@ -49,11 +48,6 @@ def tokenize(
         document_starts=np.array(document_starts),
         document_keys=document_keys,
     )
-
-
-def document_key(document: ShardDocument, config: ResolvedDataConfig) -> int:
-    """The key that all draws for a document derive from."""
-    return hash_key(str(config.seed).encode(), document.id)
 
 
 def encode_documents(

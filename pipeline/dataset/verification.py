@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.records.checks import decode_example
+from pipeline.records.epochs import read_copy, read_tokens, sequences_of_epoch
 from pipeline.records.reading import CorruptRecord, read_shard
 from pipeline.vocabulary.tokenizer import Tokenizer, check_model, load_tokenizer
 from schemas.errors import AlbertError
-from schemas.layout import MANIFEST, SPM_MODEL
+from schemas.layout import DOCUMENTS, MANIFEST, SPM_MODEL
 from schemas.manifest import DatasetManifest, ShardFile
 
 Features = dict[str, Any]
@@ -25,7 +26,8 @@ def verify(
     """Every way in which the files differ from the manifest, one sentence each.
 
     The vocabulary and every shard are hashed again, and every record is decoded and
-    held against the feature table. Nothing is yielded for a data set that is whole.
+    held against the feature table; documents are divided into the sequences of the
+    first epoch. Nothing is yielded for a data set that is whole.
 
     Args:
         dataset: The data set.
@@ -87,9 +89,27 @@ def _verify_shard(
         return
     if path.is_file() and _hash(path) != shard.sha256:
         yield f"{shard.name} is not the file that the manifest describes."
+    if shard.name.startswith(f"{DOCUMENTS}/"):
+        yield from _verify_documents(dataset, shard, manifest)
+        return
     for item in itertools.chain.from_iterable(read_shard(dataset, shard, manifest)):
         if isinstance(item, CorruptRecord):
             yield f"{shard.name}: {item.sentence}."
+
+
+def _verify_documents(
+    dataset: Path, shard: ShardFile, manifest: DatasetManifest
+) -> Iterator[str]:
+    tokens = read_tokens(dataset, shard, manifest, config=manifest.config)
+    if isinstance(tokens, CorruptRecord):
+        yield f"{shard.name}: {tokens.sentence}."
+        return
+    examples = len(sequences_of_epoch(tokens, 0, config=manifest.config))
+    if examples != shard.examples:
+        yield (
+            f"{shard.name}: its first epoch has {examples:,} examples, and {MANIFEST} "
+            f"says {shard.examples:,}."
+        )
 
 
 def unpadded(features: Features) -> tuple[list[int], list[int]]:
@@ -111,7 +131,8 @@ def read_examples(
     """
     layout = manifest.config.record_layout
     for shard in manifest.shard_files(split, copy):
-        for item in itertools.chain.from_iterable(read_shard(dataset, shard, manifest)):
+        items = read_copy(dataset, shard, manifest, copy=copy)
+        for item in itertools.chain.from_iterable(items):
             if isinstance(item, CorruptRecord):
                 raise AlbertError(f"{item}; make the data again.")
             yield decode_example(item, layout)

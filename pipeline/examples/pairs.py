@@ -192,7 +192,7 @@ def ranges(starts: Int, lengths: Int) -> Int:
 def assemble(
     pairs: Pairs,
     *,
-    ids: Ids,
+    ids: npt.NDArray[np.integer],
     word_starts: Bool,
 ) -> Rows:
     """Write out [CLS] A [SEP] B [SEP] for every pair.
@@ -217,7 +217,7 @@ def assemble(
     has_b = b_length > 0
     offsets = np.append(0, np.cumsum(a_length + b_length + 2 + has_b))
     separators = np.concatenate([offsets[:-1] + 1 + a_length, offsets[1:][has_b] - 1])
-    row_ids = _between(CLS_ID, SEP_ID, pairs, ids)
+    row_ids = _between(CLS_ID, SEP_ID, pairs, ids).astype(np.int32, copy=False)
     starts = _between(True, True, pairs, word_starts)
     # After a special token a word starts, also where a long one was cut.
     starts[offsets[:-1] + 1] = True

@@ -42,9 +42,15 @@ class Sequences:
 
 
 def pack_copies(
-    tokens: Tokens, *, copies: int, config: ResolvedDataConfig
+    tokens: Tokens, *, copies: range, config: ResolvedDataConfig
 ) -> list[Sequences]:
-    """The sequences of each copy, in the order in which they are written."""
+    """The sequences of some copies, in the order in which they are written.
+
+    Args:
+        tokens: Of a shard.
+        copies: Their numbers; what a copy is does not depend on the others.
+        config: Settings as resolved.
+    """
     count = len(tokens.document_keys)
     ends = np.append(tokens.sentence_starts[1:], tokens.document_starts[-1])
     places = cutting_places(ends, tokens.may_cut)
@@ -54,18 +60,20 @@ def pack_copies(
         next_start = functools.partial(put_back, tokens=tokens, places=places)
     packed = pack(
         places,
-        np.tile(tokens.document_starts[:-1], copies),
-        np.tile(tokens.document_starts[1:], copies),
-        keys=draws(np.tile(keys, copies), np.repeat(np.arange(copies), count)),
+        np.tile(tokens.document_starts[:-1], len(copies)),
+        np.tile(tokens.document_starts[1:], len(copies)),
+        keys=draws(np.tile(keys, len(copies)), np.repeat(np.array(copies), count)),
         max_tokens=config.max_tokens,
         short_seq_prob=config.short_seq_prob,
         next_start=next_start,
     )
-    bounds = np.searchsorted(packed.chain, count * np.arange(copies + 1))
-    return [
-        in_written_order(packed[np.arange(*bounds[copy : copy + 2])], tokens, copy=copy)
-        for copy in range(copies)
-    ]
+    bounds = np.searchsorted(packed.chain, count * np.arange(len(copies) + 1))
+    written = []
+    for place, copy in enumerate(copies):
+        of_copy = packed[np.arange(bounds[place], bounds[place + 1])]
+        document = of_copy.chain - place * count
+        written.append(in_written_order(of_copy, document, tokens=tokens, copy=copy))
+    return written
 
 
 def put_back(
@@ -97,9 +105,17 @@ def put_back(
     return following
 
 
-def in_written_order(packed: Packed, tokens: Tokens, *, copy: int) -> Sequences:
-    """All sequences of a copy by a random rank, so that a file is shuffled."""
-    document = packed.chain - copy * len(tokens.document_keys)
+def in_written_order(
+    packed: Packed, document: Int, *, tokens: Tokens, copy: int
+) -> Sequences:
+    """All sequences of a copy by a random rank, so that a file is shuffled.
+
+    Args:
+        packed: The sequences.
+        document: Of each, its number in the shard, `[R]`.
+        tokens: Of the shard.
+        copy: The number of the copy.
+    """
     # Where the next sequence of a document starts before the end of one, the rest of
     # that one has been put back.
     is_followed = np.append(document[1:] == document[:-1], False)

@@ -50,8 +50,10 @@ class Estimate:
 
     Attributes:
         sample_bytes: Input that was read for it, as if uncompressed.
-        examples: Of the training split, all copies.
-        output_bytes: TFRecord files.
+        examples: Of the training split, all copies; of an epoch, if they are made on
+            the fly.
+        stored_bytes: TFRecord files, if examples are stored.
+        document_bytes: TFRecord files, if examples are made on the fly.
         waiting_bytes: Documents that wait on disk while the job runs.
         cpu_seconds: Work on a core of this machine.
         start_seconds: Until a process is ready to work.
@@ -61,7 +63,8 @@ class Estimate:
 
     sample_bytes: int
     examples: int
-    output_bytes: int
+    stored_bytes: int
+    document_bytes: int
     waiting_bytes: int
     cpu_seconds: float
     start_seconds: float
@@ -70,8 +73,9 @@ class Estimate:
     def seconds(self, workers: int) -> float:
         """Wall time on this machine.
 
-        >>> Estimate(sample_bytes=0, examples=0, output_bytes=0, waiting_bytes=0,
-        ...          cpu_seconds=17, start_seconds=1.5, slowness=2.0).seconds(2)
+        >>> Estimate(sample_bytes=0, examples=0, stored_bytes=0, document_bytes=0,
+        ...          waiting_bytes=0, cpu_seconds=17, start_seconds=1.5, slowness=2.0,
+        ...          ).seconds(2)
         23.0
         """
         work = self.slowness * self.cpu_seconds
@@ -111,19 +115,25 @@ def estimate(
     reading = time.process_time() - start
     one, one_seconds = _write(documents, config, tokenizer=tokenizer, copies=1)
     _, more_seconds = _write(documents, config, tokenizer=tokenizer, copies=MORE_COPIES)
+    unmade, unmade_seconds = _write(
+        documents, config, tokenizer=tokenizer, copies=1, is_documents=True
+    )
     sample_wall = time.perf_counter() - start_wall
     sample_cpu = time.process_time() - start
     copying = max(0.0, more_seconds - one_seconds) / (MORE_COPIES - 1)
     copies = config.dupe_factor
     scale = sum(file.text_bytes for file in files) / max(1, sample_bytes)
     text_bytes = sum(len(document.text.encode()) for document in documents)
-    seconds = reading + max(0.0, one_seconds - copying) + copies * copying
+    making = max(0.0, one_seconds - copying) + copies * copying
+    if config.examples == "on-the-fly":
+        making = unmade_seconds
     return Estimate(
         sample_bytes=sample_bytes,
-        examples=round(scale * copies * one["examples"]),
-        output_bytes=round(scale * copies * one["bytes"]),
+        examples=round(scale * config.stored_copies * one["examples"]),
+        stored_bytes=round(scale * copies * one["bytes"]),
+        document_bytes=round(scale * unmade["bytes"]),
         waiting_bytes=round(scale * text_bytes),
-        cpu_seconds=scale * seconds,
+        cpu_seconds=scale * (reading + making),
         start_seconds=start_seconds,
         slowness=max(1.0, sample_wall / sample_cpu),
     )
@@ -217,10 +227,13 @@ def _write(
     *,
     tokenizer: Tokenizer,
     copies: int,
+    is_documents: bool = False,
 ) -> tuple[dict[str, int], float]:
     """Examples and bytes of the first copy, and the CPU time of all, in seconds."""
     start = time.process_time()
-    shard = Shard(split=TRAIN, index=0, num_shards=1, copies=copies)
+    shard = Shard(
+        split=TRAIN, index=0, num_shards=1, copies=copies, is_documents=is_documents
+    )
     with tempfile.TemporaryDirectory() as folder:
         sidecar = write_shard(
             documents, shard, tokenizer=tokenizer, config=config, output=folder

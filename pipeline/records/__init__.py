@@ -12,6 +12,9 @@
                 is.
     reading     The records of a shard: each as it was written, or what is wrong with
                 it.
+    documents   Documents as records, of which examples are made when they are needed.
+    epochs      The records of any copy of a split: read where they are stored, else
+                made.
     unmasked    The text of records as it was before masking, many records at a time.
 
 May import: `core`, `examples`. `albert_tf` may import this room.

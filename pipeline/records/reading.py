@@ -1,6 +1,7 @@
 """The records of a shard: each as it was written, or what is wrong with it.
 
-Everything that reads a data set reads it here: training, reports, `albert inspect`.
+Everything that reads stored examples reads them here: training, reports, `albert
+inspect`.
 """
 
 import dataclasses

@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.core.arrays import Bool, Int
 from pipeline.records.checks import decode_columns
-from pipeline.records.reading import read_shard
+from pipeline.records.epochs import read_copy
 from schemas.errors import AlbertError
 from schemas.example import RecordLayout
 from schemas.manifest import DatasetManifest
@@ -79,7 +79,7 @@ def read_unmasked(
         AlbertError: A file is missing or a record is corrupt; names file and place.
     """
     for shard in manifest.shard_files(split, copy):
-        for items in read_shard(dataset, shard, manifest):
+        for items in read_copy(dataset, shard, manifest, copy=copy):
             records = []
             for item in items:
                 if isinstance(item, bytes):

@@ -22,6 +22,7 @@ def test_the_defaults_of_make_data_are_those_of_the_paper():
         "masked_lm_prob": 0.15,
         "max_ngram": 3,
         "short_seq_prob": 0.1,
+        "examples": "stored",
         "dupe_factor": 10,
         "sentence_task": "sop",
         "eval_fraction": 0.005,
@@ -222,8 +223,8 @@ def test_the_bounds_themselves_are_allowed(values):
             {"max_seq_len": 128},
             "'max_seq_len' is not a setting; the settings are "
             "max_seq_length, max_predictions_per_seq, masked_lm_prob, max_ngram, "
-            "short_seq_prob, dupe_factor, sentence_task, eval_fraction, num_shards, "
-            "record_layout, seed.",
+            "short_seq_prob, examples, dupe_factor, sentence_task, eval_fraction, "
+            "num_shards, record_layout, seed.",
         ),
         (
             {"max_seq_length": "128"},

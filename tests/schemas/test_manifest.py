@@ -1,4 +1,5 @@
 import contextlib
+import dataclasses
 import json
 import math
 import os
@@ -111,6 +112,74 @@ def test_a_manifest_of_format_version_1_is_read(tmp_path):
 
 def test_a_manifest_is_written_as_it_always_was():
     assert json_text(MANIFEST.to_dict()) == GOLDEN.read_text(encoding="utf-8")
+
+
+def of_documents(**changes):
+    """The manifest of the same data set with examples on the fly, and its changes."""
+    documents = tuple(
+        dataclasses.replace(
+            shard_of(0, shard, examples=examples),
+            name=f"train/documents/part-{shard:05d}-of-00002.tfrecord",
+            bytes=2 * examples,
+        )
+        for shard, examples in enumerate((4, 0))
+    )
+    train = MANIFEST.splits["train"] | {
+        "copies": MANIFEST.splits["train"]["copies"][:1]
+    }
+    given = {
+        "config": dataclasses.replace(CONFIG, examples="on-the-fly"),
+        "splits": MANIFEST.splits | {"train": train},
+        "shards": documents,
+    }
+    return with_fingerprint(dataclasses.replace(MANIFEST, **given | changes))
+
+
+def test_a_manifest_of_documents_names_them_for_every_epoch(dataset):
+    write_json(dataset / "manifest.json", of_documents().to_dict())
+    manifest = read_manifest(dataset)
+    assert manifest == of_documents()
+    assert manifest.has_documents
+    assert manifest.shard_files("train", 0) == manifest.shards
+    assert manifest.shard_files("train", 99) == manifest.shards
+    assert manifest.shard_files("eval", 0) == ()
+    assert manifest.num_examples("train") == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        (
+            {"splits": MANIFEST.splits},
+            "splits.train.copies must have one entry, that of the first epoch",
+        ),
+        (
+            {"shards": MANIFEST.shards[:2]},
+            "shards[0].name 'train/copy-00/part-00000-of-00002.tfrecord' is not that "
+            "of a file of its copies",
+        ),
+        (
+            {"shards": of_documents().shards[:1]},
+            "shards are not all files of train/documents",
+        ),
+        (
+            {
+                "shards": tuple(
+                    dataclasses.replace(s, bytes=7) for s in of_documents().shards
+                )
+            },
+            "shards[0] has more examples than its bytes can hold",
+        ),
+    ],
+)
+def test_a_manifest_of_documents_that_contradicts_itself_is_refused(
+    dataset, changes, found
+):
+    write_json(dataset / "manifest.json", of_documents(**changes).to_dict())
+    assert error_of(dataset) == (
+        f"{dataset}/manifest.json is damaged: {found}; make the data again with "
+        "--overwrite."
+    )
 
 
 def test_the_files_of_a_copy_are_found_by_split_and_copy():
@@ -252,8 +321,8 @@ EDITS = [
         put("config", "max_seq_len", to=128),
         "config: 'max_seq_len' is not a setting; the settings are "
         "max_seq_length, max_predictions_per_seq, masked_lm_prob, max_ngram, "
-        "short_seq_prob, dupe_factor, sentence_task, eval_fraction, num_shards, "
-        "record_layout, seed",
+        "short_seq_prob, examples, dupe_factor, sentence_task, eval_fraction, "
+        "num_shards, record_layout, seed",
     ),
     (put("features", to={}), "features must be a list, not {}"),
     (put("features", 0, to=1), "features[0] must be an object, not 1"),

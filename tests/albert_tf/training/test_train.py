@@ -28,6 +28,8 @@ from albert_tf.training.train import check_run, pretrain
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
+from schemas.manifest import read_manifest
+from tests.commands import make_data
 from tests.training_data import TINY, write_dataset
 
 CONFIG = TrainConfig(
@@ -584,3 +586,61 @@ def test_kill_minus_nine_at_any_moment_loses_nothing(data, tmp_path, model):
             shutil.rmtree(run)  # finished: kill another one
     subprocess.run(command, check=True)
     assert final(run) == final(expected)
+
+
+ON_THE_FLY = TrainConfig(batch_size=960, micro_batch_size=480, steps=3, eval_examples=7)
+OF_DOCUMENTS = dataclasses.replace(TINY, vocab_size=400)
+
+
+@pytest.fixture(scope="module")
+def documents(small, tmp_path_factory):
+    output = tmp_path_factory.mktemp("documents") / "data"
+    make_data(small, "--eval-fraction", 0.3, "--examples", "on-the-fly", output=output)
+    return output
+
+
+@pytest.mark.slow
+def test_a_run_on_documents_ends_with_the_bytes_of_one_on_stored_copies(
+    small, documents, tmp_path, monkeypatch
+):
+    examples = read_manifest(documents).num_examples("train")
+    assert examples < ON_THE_FLY.steps * ON_THE_FLY.batch_size < 2 * examples
+    train(small / "data", tmp_path / "s", model=OF_DOCUMENTS, config=ON_THE_FLY)
+    train(documents, tmp_path / "whole", model=OF_DOCUMENTS, config=ON_THE_FLY)
+    assert final(tmp_path / "whole") == final(tmp_path / "s")
+    # The third step is in the second epoch.
+    signal_at_micro_batch(monkeypatch, 5)
+    stopped = train(documents, tmp_path / "cut", model=OF_DOCUMENTS, config=ON_THE_FLY)
+    assert (stopped.step, stopped.finished) == (2, False)
+    state = tmp_path / "cut/checkpoints/step-00000002/state.json"
+    assert json.loads(state.read_text())["landmark"] == [1, 0, examples]
+    monkeypatch.undo()
+    train(documents, tmp_path / "cut", model=OF_DOCUMENTS, config=ON_THE_FLY)
+    assert final(tmp_path / "cut") == final(tmp_path / "whole")
+
+
+def test_documents_cannot_be_left_out(documents, tmp_path):
+    config = dataclasses.replace(ON_THE_FLY, skip_corrupt=True)
+    with pytest.raises(SettingError) as caught:
+        train(documents, tmp_path / "run", model=OF_DOCUMENTS, config=config)
+    assert str(caught.value) == (
+        f"--skip-corrupt leaves out stored examples, and {documents} has documents to "
+        "make them of, none of which can be left out; leave --skip-corrupt out, and "
+        "if the data is damaged, make it again."
+    )
+
+
+def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(
+    documents, tmp_path
+):
+    data = tmp_path / "data"
+    shutil.copytree(documents, data)
+    shard = max(read_manifest(data).shard_files("train", 0), key=lambda s: s.bytes)
+    path = data / shard.name
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(AlbertError) as caught:
+        train(data, tmp_path / "run", model=OF_DOCUMENTS, config=ON_THE_FLY)
+    assert str(caught.value) == (
+        f"{path} has {shard.bytes - 9} bytes and not {shard.bytes}, as manifest.json "
+        "says; make the data again."
+    )

@@ -11,7 +11,7 @@ from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
 from pipeline.dataset import tokenization
 from pipeline.dataset.shard_plan import Shard
-from pipeline.dataset.shards import distinct, make_records, write_shard
+from pipeline.dataset.shards import counted_batches, distinct, encoded, write_shard
 from pipeline.dataset.statistics import Counts, realised
 from pipeline.dataset.tokenization import tokenize
 from pipeline.examples import examples
@@ -76,13 +76,13 @@ def copies_of(documents, *, tokenizer, config, copies=2):
     """For each copy its sequences, rows and counts; and the pieces of the shard."""
     pieces = tokenize(distinct(documents)[0], tokenizer=tokenizer, config=config)
     result = []
-    for sequences in pack_copies(pieces, copies=copies, config=config):
+    for sequences in pack_copies(pieces, copies=range(copies), config=config):
         rows, counts = [], Counts()
-        for records, batch_counts in make_records(
+        batches = counted_batches(
             sequences, pieces, vocab_size=tokenizer.vocab_size, config=config
-        ):
+        )
+        for records in encoded(batches, counts, config=config):
             rows += map(parse, records)
-            counts.add(batch_counts)
         result.append((sequences, rows, counts))
     return pieces, result
 
@@ -220,7 +220,7 @@ def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
     config = DataConfig(max_seq_length=64, sentence_task=task).resolved(input_bytes=0)
     documents, _ = distinct(topics)
     pieces = tokenize(documents, tokenizer=tokenizer, config=config)
-    (sequences,) = pack_copies(pieces, copies=1, config=config)
+    (sequences,) = pack_copies(pieces, copies=range(1), config=config)
     assert sequences.is_end.sum() == len(documents)
 
 

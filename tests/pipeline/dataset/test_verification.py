@@ -156,6 +156,59 @@ def test_inspect_shows_the_card_and_as_many_examples_as_asked_for(small):
     assert said.splitlines()[-1].startswith(f"{small}/data is whole: ")
 
 
+def shown(data, *arguments):
+    """The examples that `albert inspect` shows."""
+    code, said = attempt("inspect", data, "--examples", 4, *arguments)
+    assert code == 0, said
+    return said.partition("The licence of the data")[2]
+
+
+def test_inspect_shows_any_epoch_of_documents_as_if_it_were_stored(small, tmp_path):
+    stored, documents = tmp_path / "stored", tmp_path / "documents"
+    make_data(small, output=stored)
+    make_data(small, "--examples", "on-the-fly", output=documents)
+    first, second, third = (shown(documents, "--epoch", n) for n in range(3))
+    assert (first, second) == (shown(stored), shown(stored, "--epoch", 1))
+    assert shown(stored, "--epoch", 2) == first != third
+    code, said = attempt("inspect", stored, "--split", "eval", "--epoch", 1)
+    assert (code, said) == (
+        2,
+        "Error: --epoch 1: held-out examples are the same in every epoch; leave it "
+        "out.\n",
+    )
+
+
+def test_every_kind_of_damage_to_documents_is_found(small, tmp_path):
+    data = tmp_path / "d"
+    make_data(small, "--examples", "on-the-fly", output=data)
+    assert problems(data) == []
+    first, second, third = [s for s in read_manifest(data).shards if s.examples][-3:]
+    for shard, content in (
+        (first, (data / first.name).read_bytes()[:-5]),
+        (second, b""),
+    ):
+        (data / shard.name).write_bytes(content)
+    (data / third.name).unlink()
+
+    def count_more(values):
+        values["splits"]["train"]["copies"][0]["examples"] += 1
+        (fourth,) = (s for s in values["shards"] if s["name"] == more.name)
+        fourth["examples"] += 1
+
+    more = read_manifest(data).shards[-4]
+    edit_manifest(data / "manifest.json", count_more)
+    found = problems(data)
+    assert found[0] == (
+        f"{more.name}: its first epoch has {more.examples} examples, and "
+        f"manifest.json says {more.examples + 1}."
+    )
+    assert found[1] == f"{first.name} is not the file that the manifest describes."
+    assert found[2].startswith(f"{first.name}: record ")
+    assert found[2].endswith(", is cut off: the file ends in it.")
+    assert found[4] == f"{second.name}: record 0, at byte 0, cannot be found."
+    assert found[5] == f"{third.name} is missing."
+
+
 def test_inspect_of_a_damaged_data_set_fails(small, tmp_path):
     make_data(small, output=tmp_path / "d")
     name = read_manifest(tmp_path / "d").shards[-1].name

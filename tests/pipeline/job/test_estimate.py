@@ -31,7 +31,7 @@ def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenize
     one, _ = estimate._write(documents, CONFIG, tokenizer=tokenizer, copies=1)
     assert expected.sample_bytes == sample_bytes == sum(f.bytes for f in inputs)
     assert expected.examples == 3 * one["examples"]
-    assert expected.output_bytes == 3 * one["bytes"]
+    assert expected.stored_bytes == 3 * one["bytes"]
     assert expected.cpu_seconds > 0
 
 

@@ -30,6 +30,8 @@ CONFIG = DataConfig(
     max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3
 ).resolved(input_bytes=0)
 
+ON_THE_FLY = dataclasses.replace(CONFIG, examples="on-the-fly")
+
 
 @pytest.fixture(scope="module")
 def texts(topics, tmp_path_factory):
@@ -82,6 +84,54 @@ def test_a_data_set_holds_these_files_and_no_others(files):
         "train/copy-01/part-00001-of-00003.tfrecord",
         "train/copy-01/part-00002-of-00003.tfrecord",
     ]
+
+
+@pytest.fixture(scope="module")
+def documents(texts, model, tmp_path_factory):
+    """The same data set, of which examples are made on the fly."""
+    return run(
+        texts, model, tmp_path_factory.mktemp("on_the_fly") / "first", config=ON_THE_FLY
+    )
+
+
+def test_of_examples_on_the_fly_the_documents_are_stored_once(files, documents):
+    assert [name for name in documents if name.startswith("train/")] == [
+        "train/documents/part-00000-of-00003.tfrecord",
+        "train/documents/part-00001-of-00003.tfrecord",
+        "train/documents/part-00002-of-00003.tfrecord",
+    ]
+    held_out = "eval/copy-00/part-00000-of-00001.tfrecord"
+    assert documents[held_out] == files[held_out]
+    stored, made = (json.loads(each["manifest.json"]) for each in (files, documents))
+    assert made["splits"]["eval"] == stored["splits"]["eval"]
+    (first,) = made["splits"]["train"]["copies"]
+    assert first == stored["splits"]["train"]["copies"][0]
+    assert made["config"] == stored["config"] | {"examples": "on-the-fly"}
+
+
+def test_documents_are_the_same_bytes_however_they_are_made(
+    documents, texts, model, tmp_path
+):
+    shuffled = random.Random(1).sample(texts, len(texts))
+    assert documents == run(
+        shuffled,
+        model,
+        tmp_path / "d",
+        config=ON_THE_FLY,
+        workers=2,
+        split_bytes=3000,
+    )
+    assert documents == run(
+        texts, model, tmp_path / "engine", config=ON_THE_FLY, shuffle="engine"
+    )
+
+
+def test_a_shard_of_documents_that_is_lost_is_made_again(
+    documents, texts, model, tmp_path
+):
+    run(texts, model, tmp_path / "d", config=ON_THE_FLY)
+    (tmp_path / "d/train/documents/part-00001-of-00003.tfrecord").unlink()
+    assert run(texts, model, tmp_path / "d", config=ON_THE_FLY) == documents
 
 
 def test_two_workers_write_the_same_bytes_as_one(files, texts, model, tmp_path):

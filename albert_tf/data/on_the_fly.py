@@ -1,0 +1,216 @@
+"""Training examples made of documents, in the order in which stored ones are read.
+
+Epoch e is what copy e would be. The shards of a group are divided into sequences, which
+takes a twentieth of the time of examples; then the numbers of the examples are shuffled
+as the examples themselves would be, and only those that are asked for are made. So a
+position inside a group is reached without making what comes before it.
+"""
+
+import dataclasses
+import itertools
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from albert_tf.data.reading_order import groups_from
+from albert_tf.data.shuffling import as_written, shuffled
+from pipeline.examples.sequences import Sequences
+from pipeline.examples.tokens import Tokens
+from pipeline.records.epochs import read_tokens, records_of, sequences_of_epoch
+from pipeline.records.reading import CorruptRecord
+from schemas.config import ResolvedDataConfig
+from schemas.manifest import DatasetManifest, ShardFile
+
+# Examples made at a time: of eight shards enough for array operations on each.
+CHUNK_EXAMPLES = 8192
+# Chunks that are made at the same time, ahead of the training.
+CHUNKS_AT_A_TIME = 2
+
+# The number of an example: that of its shard in the group, and its own in the shard.
+_SHARD_BITS = 32
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Landmark(NamedTuple):
+    """A place in the stream of examples from which reading can begin.
+
+    Attributes:
+        epoch: The epoch.
+        group: The number of a group of its shards.
+        examples: How many examples of the stream come before the group.
+    """
+
+    epoch: int = 0
+    group: int = 0
+    examples: int = 0
+
+
+BEGINNING = Landmark()
+
+
+@dataclasses.dataclass(frozen=True)
+class OpenShard:
+    """A shard in an epoch, divided into sequences: one for each of its examples."""
+
+    tokens: Tokens
+    sequences: Sequences
+
+
+@dataclasses.dataclass
+class OpenGroup:
+    """Shards that are read together.
+
+    Attributes:
+        shards: In the order in which they are opened.
+        left: How many examples are still to be made of them.
+    """
+
+    shards: list[OpenShard]
+    left: int
+
+
+class MadeExamples:
+    """The endless stream of examples of a data set of documents.
+
+    Args:
+        dataset: Its directory.
+        manifest: Its manifest.
+        config: The settings of the examples.
+        corrupt: Gets what is wrong with a document, which ends the stream.
+    """
+
+    def __init__(
+        self,
+        dataset: Path,
+        manifest: DatasetManifest,
+        config: ResolvedDataConfig,
+        *,
+        corrupt: list[CorruptRecord],
+    ) -> None:
+        self._dataset, self._manifest, self._config = dataset, manifest, config
+        self._landmarks: deque[Landmark] = deque()
+        self._open: dict[int, OpenGroup] = {}
+        # What a group that is being opened shares with those that are open.
+        self._tokens: weakref.WeakValueDictionary[str, Tokens]
+        self._tokens = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()
+        self._corrupt = corrupt
+
+    def records(
+        self, *, seed: int, start: int, landmark: Landmark = BEGINNING
+    ) -> tf.data.Dataset:
+        """The stream from a position on, as serialized examples.
+
+        Args:
+            seed: Draws the order.
+            start: Examples already consumed.
+            landmark: A place at or before it.
+        """
+
+        def groups() -> Iterator[tuple[int, list[int], int, int]]:
+            yield from self._groups(seed=seed, start=start, landmark=landmark)
+
+        @as_written
+        def numbers(
+            key: tf.Tensor, sizes: tf.Tensor, seed: tf.Tensor, skip: tf.Tensor
+        ) -> tf.data.Dataset:
+            count = tf.size(sizes, tf.int64)
+
+            def of_shard(place: tf.Tensor) -> tf.data.Dataset:
+                first = place * (1 << _SHARD_BITS)
+                return tf.data.Dataset.range(first, first + sizes[place])
+
+            places = tf.data.Dataset.range(count)
+            chunks = shuffled(places, of_shard, count=count, seed=seed, skip=skip)
+            keys = tf.data.Dataset.from_tensors(key).repeat()
+            return tf.data.Dataset.zip((keys, chunks.batch(CHUNK_EXAMPLES)))
+
+        @as_written
+        def make(key: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
+            records = tf.numpy_function(self._make, [key, numbers], tf.string)
+            return tf.ensure_shape(records, [None])
+
+        number, sizes = tf.TensorSpec([], tf.int64), tf.TensorSpec([None], tf.int64)
+        open_groups = tf.data.Dataset.from_generator(
+            groups, output_signature=(number, sizes, number, number)
+        )
+        # The next group is opened while this one is read.
+        chunks = open_groups.prefetch(1).flat_map(numbers)
+        return chunks.map(make, num_parallel_calls=CHUNKS_AT_A_TIME).unbatch()
+
+    def landmark(self, examples: int) -> Landmark:
+        """The last place to begin reading at, when so many examples are consumed."""
+        with self._lock:
+            while len(self._landmarks) > 1 and self._landmarks[1].examples <= examples:
+                self._landmarks.popleft()
+            return self._landmarks[0] if self._landmarks else BEGINNING
+
+    def _groups(
+        self, *, seed: int, start: int, landmark: Landmark
+    ) -> Iterator[tuple[int, list[int], int, int]]:
+        """The groups from a landmark on, opened, unless they end before the start.
+
+        Yields:
+            The key of a group, the examples of each shard, the seed that shuffles them,
+            and how many to skip.
+        """
+        before = landmark.examples
+        places = groups_from(
+            self._manifest, seed=seed, epoch=landmark.epoch, group=landmark.group
+        )
+        for key, (epoch, number, group) in enumerate(places):
+            shards = []
+            for file in group.files:
+                shard = self._opened(file, epoch)
+                if isinstance(shard, CorruptRecord):
+                    self._corrupt.append(shard)
+                    return
+                shards.append(shard)
+            sizes = [len(shard.sequences) for shard in shards]
+            skip = max(0, start - before)
+            with self._lock:
+                self._landmarks.append(Landmark(epoch, number, before))
+            before += sum(sizes)
+            if before > start:
+                self._open[key] = OpenGroup(shards, left=sum(sizes) - skip)
+                yield key, sizes, group.seed, skip
+
+    def _opened(self, file: ShardFile, epoch: int) -> OpenShard | CorruptRecord:
+        """A shard in an epoch, its documents read unless they are open already."""
+        tokens = self._tokens.get(file.name) or read_tokens(
+            self._dataset, file, self._manifest, config=self._config
+        )
+        if isinstance(tokens, CorruptRecord):
+            return tokens
+        self._tokens[file.name] = tokens
+        return OpenShard(tokens, sequences_of_epoch(tokens, epoch, config=self._config))
+
+    def _make(self, key: np.int64, numbers: Numbers) -> npt.NDArray[Any]:
+        """The records of some examples of a group, as bytes, `[N]`."""
+        group = self._open[int(key)]
+        made = np.empty(len(numbers), object)
+        shards, rows = numbers >> _SHARD_BITS, numbers & ((1 << _SHARD_BITS) - 1)
+        for place in np.unique(shards).tolist():
+            shard, own = group.shards[place], np.flatnonzero(shards == place)
+            records = records_of(
+                shard.sequences[rows[own]],
+                shard.tokens,
+                vocab_size=self._manifest.vocabulary["size"],
+                config=self._config,
+            )
+            made[own] = np.fromiter(
+                itertools.chain.from_iterable(records), object, len(own)
+            )
+        with self._lock:
+            group.left -= len(numbers)
+            if not group.left:
+                del self._open[int(key)]
+        return made

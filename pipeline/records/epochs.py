@@ -1,0 +1,121 @@
+"""The records of any copy of a split: read where they are stored, else made.
+
+Epoch e of documents is what copy e would be if copies were stored, byte for byte.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from pipeline.examples.examples import make_examples
+from pipeline.examples.sequences import Sequences, pack_copies
+from pipeline.examples.tokens import Tokens
+from pipeline.records.documents import TokenDocument, decode_document, joined
+from pipeline.records.features import encode_rows
+from pipeline.records.reading import CorruptRecord, Item, read_shard
+from pipeline.records.tfrecord import Frame, read_frames
+from schemas.config import ResolvedDataConfig
+from schemas.layout import DOCUMENTS, MANIFEST
+from schemas.manifest import DatasetManifest, ShardFile
+
+
+def read_copy(
+    dataset: Path, shard: ShardFile, manifest: DatasetManifest, *, copy: int
+) -> Iterator[list[Item]]:
+    """The records of a shard in a copy, some at a time, in their order.
+
+    Args:
+        dataset: The data set.
+        shard: One of `manifest.shard_files(split, copy)`.
+        manifest: Of the data set.
+        copy: The number of the copy, of documents that of the epoch.
+    """
+    if not shard.name.startswith(f"{DOCUMENTS}/"):
+        yield from read_shard(dataset, shard, manifest)
+        return
+    tokens = read_tokens(dataset, shard, manifest, config=manifest.config)
+    if isinstance(tokens, CorruptRecord):
+        yield [tokens]
+        return
+    sequences = sequences_of_epoch(tokens, copy, config=manifest.config)
+    yield from records_of(
+        sequences,
+        tokens,
+        vocab_size=manifest.vocabulary["size"],
+        config=manifest.config,
+    )
+
+
+def sequences_of_epoch(
+    tokens: Tokens, epoch: int, *, config: ResolvedDataConfig
+) -> Sequences:
+    """The sequences of a shard in an epoch, in the order of their records.
+
+    There are as many as examples; they take a twentieth of the time of these.
+    """
+    (sequences,) = pack_copies(tokens, copies=range(epoch, epoch + 1), config=config)
+    return sequences
+
+
+def records_of(
+    sequences: Sequences, tokens: Tokens, *, vocab_size: int, config: ResolvedDataConfig
+) -> Iterator[list[bytes]]:
+    """The records of sequences of a shard, many at a time."""
+    for batch in make_examples(sequences, tokens, vocab_size=vocab_size, config=config):
+        yield encode_rows(batch.rows, batch.masked, batch.pairs.labels, config=config)
+
+
+def read_tokens(
+    dataset: Path,
+    shard: ShardFile,
+    manifest: DatasetManifest,
+    *,
+    config: ResolvedDataConfig,
+) -> Tokens | CorruptRecord:
+    """The documents of a shard, or the first thing that is wrong with them.
+
+    One that is missing would change the examples of others, so none can be left out.
+
+    Args:
+        dataset: The data set.
+        shard: A file of documents.
+        manifest: Of the data set.
+        config: The settings of the examples that are to be made.
+    """
+    path = dataset / shard.name
+    documents: list[TokenDocument] = []
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError(None, "it is not a file")
+        with path.open("rb") as file:
+            size = manifest.vocabulary["size"]
+            for found in _documents(file, shard, vocab_size=size):
+                if isinstance(found, Frame):
+                    number = len(documents)
+                    return CorruptRecord(path, number, found.offset, found.problem)
+                documents.append(found)
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        return CorruptRecord(path, len(documents), 0, problem)
+    return joined(documents, config)
+
+
+def _documents(
+    file: BinaryIO, shard: ShardFile, *, vocab_size: int
+) -> Iterator[TokenDocument | Frame]:
+    """The documents of a file up to the first frame with a problem, which is last."""
+    for frame in read_frames(file):
+        problem = frame.problem
+        if not problem and frame.offset >= shard.bytes:
+            problem = f"is more than {MANIFEST} promises"
+        if not problem:
+            try:
+                yield decode_document(frame.record, vocab_size=vocab_size)
+                continue
+            except ValueError as error:
+                problem = str(error)
+        yield Frame(frame.offset, b"", problem)
+        return
+    end = file.seek(0, 2)
+    if end < shard.bytes:
+        yield Frame(end, b"", "cannot be found")

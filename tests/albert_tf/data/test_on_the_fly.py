@@ -1,0 +1,160 @@
+"""Training on documents reads what it would read from stored copies, from anywhere."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from albert_tf.data import on_the_fly
+from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.on_the_fly import BEGINNING, Landmark
+from albert_tf.data.reading_order import groups_from
+from schemas.errors import AlbertError
+from schemas.manifest import read_manifest
+from tests.commands import make_data
+
+BATCH = 8
+
+
+@pytest.fixture(scope="module")
+def stored(small, tmp_path_factory):
+    """Two copies in nine shards, so that an epoch has two groups."""
+    output = tmp_path_factory.mktemp("stored") / "data"
+    make_data(small, "--num-shards", 9, output=output)
+    return output
+
+
+@pytest.fixture(scope="module")
+def documents(small, tmp_path_factory):
+    """The same, of which examples are made on the fly."""
+    output = tmp_path_factory.mktemp("documents") / "data"
+    make_data(small, "--num-shards", 9, "--examples", "on-the-fly", output=output)
+    return output
+
+
+def records_of(data):
+    return Records(data, read_manifest(data))
+
+
+def batches(records, count, *, start=0, landmark=BEGINNING, seed=1):
+    """The first batches of a training, each feature of them as one array."""
+    stream = training_batches(
+        records,
+        seed=seed,
+        start=start,
+        micro_batch_size=BATCH // 2,
+        micro_batches=2,
+        landmark=landmark,
+    )
+    found = list(itertools.islice(stream, count))
+    return {name: np.stack([batch[name] for batch in found]) for name in found[0]}
+
+
+def assert_equal(found, expected):
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+def size_of(data, epochs=1):
+    """Examples of the first epochs, by the copies that are stored."""
+    copies = read_manifest(data).splits["train"]["copies"]
+    return sum(copy["examples"] for copy in copies[:epochs])
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_the_batches_of_two_epochs_are_those_of_two_stored_copies(
+    stored, documents, seed
+):
+    count = size_of(stored, epochs=2) // BATCH
+    expected = batches(records_of(stored), count, seed=seed)
+    assert_equal(batches(records_of(documents), count, seed=seed), expected)
+
+
+def test_after_the_epochs_that_would_be_stored_come_others(stored, documents):
+    first, third = 0, size_of(stored, epochs=2)
+    count = size_of(stored) // BATCH
+    rows = [
+        batches(records_of(documents), count, start=start)["input_ids"]
+        for start in (first, third)
+    ]
+    assert not np.array_equal(*rows)
+
+
+def test_any_position_is_gone_on_from_with_its_landmark_or_without(documents):
+    whole_records = records_of(documents)
+    epoch = size_of(documents)
+    whole = batches(whole_records, 3 * epoch // BATCH)
+    draw = random.Random(1)
+    starts = [
+        0,
+        1,
+        epoch // BATCH,
+        *(draw.randrange(3 * epoch // BATCH - 4) for _ in range(3)),
+    ]
+    for start in sorted(starts):
+        landmark = whole_records.made.landmark(start * BATCH)
+        assert landmark.examples <= start * BATCH
+        expected = {name: values[start : start + 4] for name, values in whole.items()}
+        for known in (landmark, BEGINNING):
+            found = batches(
+                records_of(documents), 4, start=start * BATCH, landmark=known
+            )
+            assert_equal(found, expected)
+
+
+def test_a_landmark_is_that_of_the_group_in_which_the_position_is(documents):
+    records = records_of(documents)
+    epoch = size_of(documents)
+    batches(records, epoch // BATCH + 1)
+    assert records.made.landmark(0) == BEGINNING
+    middle = records.made.landmark(epoch - 1)
+    assert middle[:2] == (0, 1)
+    assert 0 < middle.examples < epoch
+    assert records.made.landmark(epoch) == Landmark(1, 0, epoch)
+
+
+def test_from_a_landmark_nothing_before_it_is_read(documents, monkeypatch):
+    read = []
+
+    def noted(dataset, shard, manifest, *, config):
+        read.append(shard.name)
+        return read_tokens(dataset, shard, manifest, config=config)
+
+    read_tokens = on_the_fly.read_tokens
+    records = records_of(documents)
+    epoch = size_of(documents)
+    batches(records, epoch // BATCH + 1)
+    landmark = records.made.landmark(epoch - 1)
+    monkeypatch.setattr(on_the_fly, "read_tokens", noted)
+    batches(records_of(documents), 1, start=epoch - 1, landmark=landmark)
+    _, _, group = next(groups_from(read_manifest(documents), seed=1, epoch=0, group=1))
+    (last,) = group.files
+    assert read[0] == last.name
+
+
+def test_what_has_been_read_is_let_go_of(documents):
+    records = records_of(documents)
+    batches(records, 4 * size_of(documents) // BATCH)
+    assert len(records.made._open) <= 4
+
+
+def test_a_document_that_is_damaged_ends_the_training_with_its_place(
+    documents, tmp_path
+):
+    manifest = read_manifest(documents)
+    for shard in manifest.shards:
+        path = tmp_path / shard.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = bytearray((documents / shard.name).read_bytes())
+        if shard is manifest.shard_files("train", 0)[4]:
+            content[40] ^= 1
+            damaged = path
+        path.write_bytes(content)
+    with pytest.raises(AlbertError) as caught:
+        batches(Records(tmp_path, manifest), size_of(documents))
+    assert str(caught.value) == (
+        f"{damaged}: record 0, at byte 0, does not match its checksum; make the data "
+        "again."
+    )
