@@ -26,7 +26,7 @@ from cli.support.options import (
     take_config,
 )
 from schemas.config import ModelConfig, TrainConfig
-from schemas.layout import MODEL_CONFIG
+from schemas.layout import MODEL_CONFIG, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import PRESETS
 
@@ -115,7 +115,7 @@ def pretrain(
     model, architecture = checked_model(
         model, overrides, config, manifest=manifest, paths=paths, overwrite=overwrite
     )
-    for line in notes(config):
+    for line in [*notes(config), *epochs_note(config, manifest)]:
         console.say(line)
     source = os.path.abspath(init_from) if init_from else None
     settings = {
@@ -281,6 +281,16 @@ def notes(config: TrainConfig) -> Iterator[str]:
             f"The learning rate {paper.learning_rate} is meant for batches of "
             f"{paper.batch_size}; the square-root rule gives {scaled:.2g} for "
             f"{config.batch_size} (--scale-lr-to-batch)."
+        )
+
+
+def epochs_note(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
+    """How often a run reads documents, of which it makes no copy twice."""
+    epochs = config.steps * config.batch_size / max(1, manifest.num_examples(TRAIN))
+    if manifest.has_documents and epochs > 1:
+        yield (
+            f"The run reads its text {epochs:,.1f} times, each time divided and masked "
+            "differently."
         )
 
 

@@ -3,7 +3,7 @@
 Epoch e of documents is what copy e would be if copies were stored, byte for byte.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +21,7 @@ from schemas.manifest import DatasetManifest, ShardFile
 
 def read_copy(
     dataset: Path, shard: ShardFile, manifest: DatasetManifest, *, copy: int
-) -> Iterator[list[Item]]:
+) -> Iterator[Sequence[Item]]:
     """The records of a shard in a copy, some at a time, in their order.
 
     Args:
