@@ -262,6 +262,12 @@ class DataConfig:
         return self.max_seq_length - self.num_special_tokens
 
     @property
+    def derived_predictions(self) -> int:
+        """Maximum number of tokens to predict in an example, where it is not given."""
+        wanted = round(self.masked_lm_prob * self.max_seq_length)
+        return min(max(1, wanted), self.max_seq_length - 3)
+
+    @property
     def stored_copies(self) -> int:
         """Copies of the training split that are counted and, if so asked, stored."""
         return 1 if self.examples == "on-the-fly" else self.dupe_factor
@@ -276,8 +282,7 @@ class DataConfig:
         >>> config.max_predictions_per_seq, config.num_shards
         (77, 30)
         """
-        wanted = round(self.masked_lm_prob * self.max_seq_length)
-        predictions = min(max(1, wanted), self.max_seq_length - 3)
+        predictions = self.derived_predictions
         num_shards = min(1000, max(8, -(-input_bytes // (32 << 20))))
         return ResolvedDataConfig(
             **vars(self)
@@ -428,6 +433,32 @@ class TrainConfig:
         False,
         "Leave corrupt records out, each with a line, instead of stopping at one.",
         changes_result=False,
+    )
+    max_seq_length: str | None = option(
+        None,
+        "Tokens in an example, if examples are made on the fly: a value, or a schedule "
+        "such as 128:0.9,512 for 128 in the first 0.9 of the steps and then 512  "
+        "[default: that of the data]",
+    )
+    masked_lm_prob: str | None = option(
+        None,
+        "Share of the tokens to predict, likewise; 0.30..0.15 changes it with every "
+        "step  [default: that of the data]",
+    )
+    max_ngram: str | None = option(
+        None,
+        "Maximum number of whole words masked together, likewise  "
+        "[default: that of the data]",
+    )
+    short_seq_prob: str | None = option(
+        None,
+        "Share of sequences made shorter on purpose, likewise  "
+        "[default: that of the data]",
+    )
+    sentence_task: str | None = option(
+        None,
+        "The second task of examples made on the fly: sop, nsp or none  "
+        "[default: that of the data]",
     )
     seed: int = option(
         12345, "Initial weights, order of the examples, dropout.", minimum=0

@@ -14,7 +14,7 @@ from albert_tf.runs.run_record import (
     recorded_training,
 )
 from schemas import __version__
-from schemas.config import ModelConfig, TrainConfig
+from schemas.config import ModelConfig, TrainConfig, recorded
 from schemas.layout import EVAL, SPM_MODEL
 from schemas.manifest import DatasetManifest
 
@@ -170,7 +170,7 @@ def _data(manifest: DatasetManifest | None) -> Iterator[str]:
             f"| {split} | {values['documents']:,} documents, "
             f"{examples:,} examples in copies: {len(values['copies'])} |"
         )
-    for name, value in dataclasses.asdict(manifest.config).items():
+    for name, value in recorded(manifest.config).items():
         yield f"| {name} | {value} |"
     yield from ("", "| input | bytes | sha256 |", "|---|--:|---|")
     files = sorted(manifest.inputs, key=lambda file: file["bytes"], reverse=True)

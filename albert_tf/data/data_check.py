@@ -1,13 +1,15 @@
 """Whether a model, a data set and a run belong together, checked before any work."""
 
+import dataclasses
 import hashlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import ModelConfig
+from schemas.config import ModelConfig, TrainConfig, flag_name
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import DATA_MANIFEST, MANIFEST, SPM_MODEL, TRAIN
+from schemas.layout import DATA_MANIFEST, EVAL, MANIFEST, SPM_MODEL, TRAIN
 from schemas.manifest import DatasetManifest
+from schemas.phases import given, phases_of
 
 
 def check_model_fits(
@@ -62,6 +64,76 @@ def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> Non
         raise AlbertError(
             f"{data} has no training examples; make data from more text or with a "
             "smaller --eval-fraction."
+        )
+
+
+def check_may_be_set(
+    config: TrainConfig, manifest: DatasetManifest, *, data: Path
+) -> None:
+    """Refuse settings of the examples where these are stored, or held out with others.
+
+    Raises:
+        SettingError: Names the setting and the remedy.
+    """
+    settings = given(config)
+    if settings and not manifest.has_documents:
+        flags = ", ".join(map(flag_name, settings))
+        raise SettingError(
+            f"{data} has stored examples, which are as they were made: leave {flags} "
+            "out, or make data with --examples on-the-fly."
+        )
+    task, held_out = settings.get("sentence_task"), manifest.config.sentence_task
+    if task not in (None, "none", held_out) and manifest.num_examples(EVAL):
+        raise SettingError(
+            f"--sentence-task {task}: the held-out examples of {data} are made for "
+            f"{held_out}; leave it out, or make data with --sentence-task {task}."
+        )
+
+
+def manifests_of(
+    config: TrainConfig, manifest: DatasetManifest
+) -> list[DatasetManifest]:
+    """The data set as it would be if it were made for each phase of a run.
+
+    Raises:
+        SettingError: A setting of the examples is not valid.
+    """
+    return [
+        dataclasses.replace(manifest, config=phase.config)
+        for phase in phases_of(manifest.config, config)
+    ]
+
+
+def check_settings_fit(
+    config: TrainConfig,
+    model_config: ModelConfig,
+    manifest: DatasetManifest,
+    *,
+    data: Path,
+) -> None:
+    """Refuse examples that cannot be made, or that the model cannot take.
+
+    Raises:
+        SettingError: Names the setting, or both values, and the remedy.
+    """
+    check_may_be_set(config, manifest, data=data)
+    for made in manifests_of(config, manifest):
+        check_length_fits(model_config, made)
+        check_task_fits(model_config, made, data=data)
+
+
+def check_length_fits(config: ModelConfig, manifest: DatasetManifest) -> None:
+    """Refuse examples longer than the model takes.
+
+    Raises:
+        SettingError: Names both lengths and the remedy.
+    """
+    length, longest = manifest.config.max_seq_length, config.max_position_embeddings
+    if length > longest:
+        raise SettingError(
+            f"--max-seq-length {length} is more than the model's "
+            f"max_position_embeddings of {longest}; give --set "
+            f"max_position_embeddings={length}, or shorter sequences."
         )
 
 

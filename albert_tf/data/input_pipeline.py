@@ -15,7 +15,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from albert_tf.data.on_the_fly import BEGINNING, Landmark, MadeExamples
+from albert_tf.data.on_the_fly import (
+    BEGINNING,
+    Landmark,
+    Landmarks,
+    MadeExamples,
+    Making,
+)
 from albert_tf.data.reading_order import shard_groups
 from albert_tf.data.shuffling import SHUFFLE_WINDOW, as_written, shuffled
 from pipeline.records.reading import CHUNK, CorruptRecord, Item, read_shard
@@ -24,6 +30,7 @@ from schemas.errors import AlbertError
 from schemas.example import feature_length, stored_features
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
+from schemas.phases import Phase
 from schemas.special_tokens import PAD_ID, SEP_ID
 
 Batch = dict[str, Any]
@@ -46,23 +53,19 @@ class Records:
         on_corrupt: Told about each corrupt record, which then is a row without weight.
             Without it the first one ends the reading.
         remedy: What to do about a corrupt record that ended the reading.
-        made: Makes the training examples, where the data set has documents instead.
+        phases: Of the training examples, where they are made of documents; as the data
+            set says if there are none.
+        landmarks: Where reading of documents could begin.
     """
 
     dataset: Path
     manifest: DatasetManifest
     on_corrupt: Callable[[CorruptRecord], None] | None = None
     remedy: str = "make the data again"
+    phases: tuple[Phase, ...] = ()
+    landmarks: Landmarks = dataclasses.field(default_factory=Landmarks, init=False)
     # Those that end the reading; found by TensorFlow's threads, which read ahead.
     _found: list[CorruptRecord] = dataclasses.field(default_factory=list, init=False)
-    made: MadeExamples | None = dataclasses.field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        if self.manifest.has_documents:
-            made = MadeExamples(
-                self.dataset, self.manifest, self.manifest.config, corrupt=self._found
-            )
-            object.__setattr__(self, "made", made)
 
     def of_shard(self, name: tf.Tensor) -> tf.data.Dataset:
         """The records of one shard, as bytes, as many as the manifest says."""
@@ -88,9 +91,35 @@ class Records:
         (self.on_corrupt or self._found.append)(item)
         return itertools.repeat(b"", item.lost)
 
-    def parse(self, batches: tf.data.Dataset) -> tf.data.Dataset:
-        """Decode batches of records."""
-        parse = functools.partial(parse_batch, config=self.manifest.config)
+    def makings(self, batch_size: int) -> list[Making]:
+        """What training examples are to be made of documents, in their order."""
+        phases = self.phases or (Phase(0, self.manifest.config),)
+        return [
+            Making(
+                number,
+                phase.first_step * batch_size,
+                phase.config,
+                phase.ramp,
+                batch_size,
+            )
+            for number, phase in enumerate(phases)
+        ]
+
+    def made(self, making: Making) -> MadeExamples:
+        """Makes them."""
+        return MadeExamples(
+            self.dataset,
+            self.manifest,
+            making,
+            landmarks=self.landmarks,
+            corrupt=self._found,
+        )
+
+    def parse(
+        self, batches: tf.data.Dataset, config: ResolvedDataConfig
+    ) -> tf.data.Dataset:
+        """Decode batches of records of these settings."""
+        parse = functools.partial(parse_batch, config=config)
         return batches.map(parse, num_parallel_calls=2)
 
     def check(self) -> None:
@@ -131,14 +160,32 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
     Raises:
         AlbertError: A record is corrupt; names file and place.
     """
-    stream = training_records(records, seed=seed, start=start, landmark=landmark)
-    batches = records.parse(stream.batch(micro_batch_size, drop_remainder=True))
-    batches = batches.batch(micro_batches, drop_remainder=True)
-    if micro_batches % devices:
-        full = -(-micro_batches // devices) * devices
-        batches = batches.map(functools.partial(fill_up, batch_size=full))
-    batches = batches.prefetch(2).with_options(_options())
-    yield from _checked(batches, records)
+
+    def batched(stream: tf.data.Dataset, config: ResolvedDataConfig) -> tf.data.Dataset:
+        batches = records.parse(
+            stream.batch(micro_batch_size, drop_remainder=True), config
+        )
+        batches = batches.batch(micro_batches, drop_remainder=True)
+        if micro_batches % devices:
+            full = -(-micro_batches // devices) * devices
+            batches = batches.map(functools.partial(fill_up, batch_size=full))
+        return batches.prefetch(2).with_options(_options())
+
+    if not records.manifest.has_documents:
+        stream = training_records(records, seed=seed, start=start)
+        yield from _checked(batched(stream, records.manifest.config), records)
+        return
+    size = micro_batch_size * micro_batches
+    makings = records.makings(size)
+    for making, following in itertools.zip_longest(makings, makings[1:]):
+        if following and following.first_example <= start:
+            continue
+        stream = records.made(making).records(seed=seed, start=start, landmark=landmark)
+        batches = batched(stream, making.config)
+        if following:
+            batches = batches.take(-(-(following.first_example - start) // size))
+            start = following.first_example
+        yield from _checked(batches, records)
 
 
 def _checked(batches: tf.data.Dataset, records: Records) -> Iterator[Batch]:
@@ -155,16 +202,12 @@ def _checked(batches: tf.data.Dataset, records: Records) -> Iterator[Batch]:
                 "after the other none can be used; make the data again."
             )
         yield batch
-    # The stream has no end but a corrupt document.
+    # Before the settings of the examples change only a corrupt document ends them.
     records.check()
 
 
-def training_records(
-    records: Records, *, seed: int, start: int, landmark: Landmark
-) -> tf.data.Dataset:
-    """The endless stream of training records from a position on, as bytes."""
-    if records.made is not None:
-        return records.made.records(seed=seed, start=start, landmark=landmark)
+def training_records(records: Records, *, seed: int, start: int) -> tf.data.Dataset:
+    """The endless stream of stored records from a position on, as bytes."""
 
     def groups() -> Iterator[tuple[list[str], int, int]]:
         for group in shard_groups(records.manifest, seed=seed, start=start):
@@ -200,7 +243,7 @@ def evaluation_batches(
     names = tf.data.Dataset.from_tensor_slices([shard.name for shard in shards])
     stream = names.flat_map(records.of_shard).take(examples).batch(batch_size)
     fill = functools.partial(fill_up, batch_size=batch_size)
-    batches = records.parse(stream).map(fill).prefetch(2)
+    batches = records.parse(stream, records.manifest.config).map(fill).prefetch(2)
     for batch in batches.with_options(_options()).as_numpy_iterator():
         records.check()
         yield batch

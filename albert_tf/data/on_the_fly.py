@@ -27,6 +27,7 @@ from pipeline.records.epochs import read_tokens, records_of, sequences_of_epoch
 from pipeline.records.reading import CorruptRecord
 from schemas.config import ResolvedDataConfig
 from schemas.manifest import DatasetManifest, ShardFile
+from schemas.phases import Ramp
 
 # Examples made at a time: of eight shards enough for array operations on each.
 CHUNK_EXAMPLES = 8192
@@ -36,7 +37,12 @@ CHUNKS_AT_A_TIME = 2
 # The number of an example: that of its shard in the group, and its own in the shard.
 _SHARD_BITS = 32
 
+# Epochs are counted on from a multiple of this where the settings change, so that no
+# copy is one that was made before.
+EPOCHS_OF_PHASE = 1 << 20
+
 Numbers = npt.NDArray[np.int64]
+Float = npt.NDArray[np.float64]
 
 
 class Landmark(NamedTuple):
@@ -77,13 +83,65 @@ class OpenGroup:
     left: int
 
 
+class Landmarks:
+    """The places that reading has come by; it is ahead of the training."""
+
+    def __init__(self) -> None:
+        self._passed: deque[Landmark] = deque()
+        self._lock = threading.Lock()
+
+    def add(self, landmark: Landmark) -> None:
+        """Take note of one; those that are no earlier are beyond a phase that ended."""
+        with self._lock:
+            while self._passed and self._passed[-1].examples >= landmark.examples:
+                self._passed.pop()
+            self._passed.append(landmark)
+
+    def before(self, examples: int) -> Landmark:
+        """The last place to begin reading at, when so many examples are consumed."""
+        with self._lock:
+            passed = self._passed
+            while len(passed) > 1 and passed[1].examples <= examples:
+                passed.popleft()
+            return passed[0] if passed else BEGINNING
+
+
+@dataclasses.dataclass(frozen=True)
+class Making:
+    """The examples of some steps of a run.
+
+    Attributes:
+        number: How many other such steps come before.
+        first_example: The examples before them.
+        config: The settings of the examples.
+        ramp: How the share of tokens to predict changes meanwhile, if it does.
+        batch_size: Examples in a step, on which that depends.
+    """
+
+    number: int
+    first_example: int
+    config: ResolvedDataConfig
+    ramp: Ramp | None
+    batch_size: int
+
+    def masked_shares(self, positions: Numbers) -> Float | None:
+        """The share of tokens to mask in examples at places of the stream, `[N]`."""
+        if self.ramp is None:
+            return None
+        first, last, first_step, last_step = self.ramp
+        done = (positions // self.batch_size - first_step) / (last_step - first_step)
+        shares: Float = first + (last - first) * np.clip(done, 0.0, 1.0)
+        return shares
+
+
 class MadeExamples:
     """The endless stream of examples of a data set of documents.
 
     Args:
         dataset: Its directory.
         manifest: Its manifest.
-        config: The settings of the examples.
+        making: Which examples.
+        landmarks: Told of the groups that are opened.
         corrupt: Gets what is wrong with a document, which ends the stream.
     """
 
@@ -91,12 +149,13 @@ class MadeExamples:
         self,
         dataset: Path,
         manifest: DatasetManifest,
-        config: ResolvedDataConfig,
+        making: Making,
         *,
+        landmarks: Landmarks,
         corrupt: list[CorruptRecord],
     ) -> None:
-        self._dataset, self._manifest, self._config = dataset, manifest, config
-        self._landmarks: deque[Landmark] = deque()
+        self._dataset, self._manifest, self._making = dataset, manifest, making
+        self._config, self._landmarks = making.config, landmarks
         self._open: dict[int, OpenGroup] = {}
         # What a group that is being opened shares with those that are open.
         self._tokens: weakref.WeakValueDictionary[str, Tokens]
@@ -114,13 +173,20 @@ class MadeExamples:
             start: Examples already consumed.
             landmark: A place at or before it.
         """
+        first_epoch = self._making.number * EPOCHS_OF_PHASE
+        if not first_epoch <= landmark.epoch < first_epoch + EPOCHS_OF_PHASE:
+            landmark = Landmark(first_epoch, 0, self._making.first_example)
 
-        def groups() -> Iterator[tuple[int, list[int], int, int]]:
+        def groups() -> Iterator[tuple[int, int, list[int], int, int]]:
             yield from self._groups(seed=seed, start=start, landmark=landmark)
 
         @as_written
         def numbers(
-            key: tf.Tensor, sizes: tf.Tensor, seed: tf.Tensor, skip: tf.Tensor
+            key: tf.Tensor,
+            before: tf.Tensor,
+            sizes: tf.Tensor,
+            seed: tf.Tensor,
+            skip: tf.Tensor,
         ) -> tf.data.Dataset:
             count = tf.size(sizes, tf.int64)
 
@@ -131,36 +197,30 @@ class MadeExamples:
             places = tf.data.Dataset.range(count)
             chunks = shuffled(places, of_shard, count=count, seed=seed, skip=skip)
             keys = tf.data.Dataset.from_tensors(key).repeat()
-            return tf.data.Dataset.zip((keys, chunks.batch(CHUNK_EXAMPLES)))
+            first = tf.data.Dataset.range(before + skip, tf.int64.max, CHUNK_EXAMPLES)
+            return tf.data.Dataset.zip((keys, first, chunks.batch(CHUNK_EXAMPLES)))
 
         @as_written
-        def make(key: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
-            records = tf.numpy_function(self._make, [key, numbers], tf.string)
+        def make(key: tf.Tensor, first: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
+            records = tf.numpy_function(self._make, [key, first, numbers], tf.string)
             return tf.ensure_shape(records, [None])
 
         number, sizes = tf.TensorSpec([], tf.int64), tf.TensorSpec([None], tf.int64)
         open_groups = tf.data.Dataset.from_generator(
-            groups, output_signature=(number, sizes, number, number)
+            groups, output_signature=(number, number, sizes, number, number)
         )
         # The next group is opened while this one is read.
         chunks = open_groups.prefetch(1).flat_map(numbers)
         return chunks.map(make, num_parallel_calls=CHUNKS_AT_A_TIME).unbatch()
 
-    def landmark(self, examples: int) -> Landmark:
-        """The last place to begin reading at, when so many examples are consumed."""
-        with self._lock:
-            while len(self._landmarks) > 1 and self._landmarks[1].examples <= examples:
-                self._landmarks.popleft()
-            return self._landmarks[0] if self._landmarks else BEGINNING
-
     def _groups(
         self, *, seed: int, start: int, landmark: Landmark
-    ) -> Iterator[tuple[int, list[int], int, int]]:
+    ) -> Iterator[tuple[int, int, list[int], int, int]]:
         """The groups from a landmark on, opened, unless they end before the start.
 
         Yields:
-            The key of a group, the examples of each shard, the seed that shuffles them,
-            and how many to skip.
+            The key of a group, the examples before it and in each of its shards, the
+            seed that shuffles these, and how many to skip.
         """
         before = landmark.examples
         places = groups_from(
@@ -176,12 +236,11 @@ class MadeExamples:
                 shards.append(shard)
             sizes = [len(shard.sequences) for shard in shards]
             skip = max(0, start - before)
-            with self._lock:
-                self._landmarks.append(Landmark(epoch, number, before))
-            before += sum(sizes)
-            if before > start:
+            self._landmarks.add(Landmark(epoch, number, before))
+            if before + sum(sizes) > start:
                 self._open[key] = OpenGroup(shards, left=sum(sizes) - skip)
-                yield key, sizes, group.seed, skip
+                yield key, before, sizes, group.seed, skip
+            before += sum(sizes)
 
     def _opened(self, file: ShardFile, epoch: int) -> OpenShard | CorruptRecord:
         """A shard in an epoch, its documents read unless they are open already."""
@@ -193,10 +252,19 @@ class MadeExamples:
         self._tokens[file.name] = tokens
         return OpenShard(tokens, sequences_of_epoch(tokens, epoch, config=self._config))
 
-    def _make(self, key: np.int64, numbers: Numbers) -> npt.NDArray[Any]:
-        """The records of some examples of a group, as bytes, `[N]`."""
+    def _make(
+        self, key: np.int64, first: np.int64, numbers: Numbers
+    ) -> npt.NDArray[Any]:
+        """The records of some examples of a group, as bytes, `[N]`.
+
+        Args:
+            key: Of the group.
+            first: The place of the first of them in the stream.
+            numbers: Which they are, `[N]`.
+        """
         group = self._open[int(key)]
         made = np.empty(len(numbers), object)
+        masked_shares = self._making.masked_shares(first + np.arange(len(numbers)))
         shards, rows = numbers >> _SHARD_BITS, numbers & ((1 << _SHARD_BITS) - 1)
         for place in np.unique(shards).tolist():
             shard, own = group.shards[place], np.flatnonzero(shards == place)
@@ -205,6 +273,7 @@ class MadeExamples:
                 shard.tokens,
                 vocab_size=self._manifest.vocabulary["size"],
                 config=self._config,
+                masked_shares=None if masked_shares is None else masked_shares[own],
             )
             made[own] = np.fromiter(
                 itertools.chain.from_iterable(records), object, len(own)

@@ -26,6 +26,7 @@ from schemas.layout import (
     MODEL_CONFIG,
 )
 from schemas.manifest import DatasetManifest, parse_manifest
+from schemas.phases import phases_of
 
 Config = TypeVar("Config")
 
@@ -176,7 +177,9 @@ def trained_length(folder: Path, config: ModelConfig) -> int:
     longest = config.max_position_embeddings
     manifest = recorded_manifest(folder)
     if manifest is not None:
-        return min(longest, manifest.config.max_seq_length)
+        training = recorded_training(folder, recorded_settings(folder))
+        phases = phases_of(manifest.config, training)
+        return min(longest, max(phase.config.max_seq_length for phase in phases))
     for name, key in _LENGTHS.items():
         said = read_json(folder / name).get(key) if (folder / name).exists() else None
         if type(said) is int and said > 0:

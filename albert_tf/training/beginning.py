@@ -36,6 +36,7 @@ from schemas.layout import (
     TRAIN,
 )
 from schemas.manifest import DatasetManifest
+from schemas.phases import Phase, phases_of
 from schemas.whole_file import whole_file
 
 Say = Callable[[str], None]
@@ -60,10 +61,15 @@ class Job:
     init_checkpoint: Which
     words_of: WordsOf | None = None
 
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Of the training examples; one unless they are made on the fly."""
+        return phases_of(self.manifest.config, self.config)
+
     def records(self, say: Say) -> Records:
         """The records of its data; `say` is told of those that are left out."""
         if self.manifest.has_documents:
-            return Records(self.data, self.manifest)
+            return Records(self.data, self.manifest, phases=self.phases)
         return Records(
             self.data,
             self.manifest,
@@ -189,8 +195,8 @@ def micro_batch_size(job: Job, *, devices: int) -> int:
     return job.config.micro_batch_size or derive_micro_batch_size(
         job.config.batch_size,
         job.model_config,
-        length=job.manifest.config.max_seq_length,
-        predictions=job.manifest.config.max_predictions_per_seq,
+        length=max(phase.config.max_seq_length for phase in job.phases),
+        predictions=max(phase.config.max_predictions_per_seq for phase in job.phases),
         free_bytes=free_memory_bytes(),
         precision=job.config.precision,
         recompute=job.config.recompute,

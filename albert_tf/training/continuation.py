@@ -11,6 +11,7 @@ from pathlib import Path
 from albert_tf.runs.checkpoints import newest_step
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
+from schemas.phases import changes_over_steps
 
 # What the rates of a schedule depend on from its cooldown on.
 OF_COOLDOWN = ("steps", "cooldown_share")
@@ -58,7 +59,9 @@ def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> 
     if all(getattr(before, name) == getattr(now, name) for name in OF_COOLDOWN):
         return
     step = newest_step(run) or 0
-    if now.schedule == "linear":
+    if changes_over_steps(before):
+        reason = "the settings of its examples depend on --steps"
+    elif now.schedule == "linear":
         reason = "every learning rate of its linear schedule depends on --steps"
     elif step > before.cooldown_start:
         reason = f"its cooldown began after step {before.cooldown_start}"

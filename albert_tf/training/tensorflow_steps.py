@@ -68,6 +68,8 @@ class TensorFlowSteps:
         )
         self._accumulate = tf.function(self._add_gradients, autograph=False)
         self._apply = tf.function(self._update_weights, autograph=False)
+        # Shapes of the tokens of batches for which there is a graph.
+        self._traced: set[tuple[int, ...]] = set()
 
     def accumulate(
         self,
@@ -78,6 +80,9 @@ class TensorFlowSteps:
         micro: int,
     ) -> Array:
         """See `TrainingSteps.accumulate`."""
+        # Sequences may become longer while a run trains.
+        if batch["input_ids"].shape not in self._traced:
+            self._trace(batch)
         keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
         sums = self._accumulate(
             batch,
@@ -91,12 +96,17 @@ class TensorFlowSteps:
         """See `TrainingSteps.compile`."""
         scalar = tf.TensorSpec([], tf.float32)
         self._apply.get_concrete_function(Scales(scalar, scalar, scalar))
-        self._accumulate.get_concrete_function(
-            of_any_size(parts[0]),
-            tf.TensorSpec([self.num_devices, 2], tf.int64),
-            dict.fromkeys(step_counts(parts[0]), scalar),
-        )
+        self._trace(parts[0])
         return accumulation_seconds(self, parts)
+
+    def _trace(self, batch: Batch) -> None:
+        """Make the graph for batches of such sequences, whatever their sizes."""
+        self._accumulate.get_concrete_function(
+            of_any_size(batch),
+            tf.TensorSpec([self.num_devices, 2], tf.int64),
+            dict.fromkeys(step_counts(batch), tf.TensorSpec([], tf.float32)),
+        )
+        self._traced.add(batch["input_ids"].shape)
 
     def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""

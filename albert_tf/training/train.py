@@ -10,8 +10,8 @@ from albert_tf.data.data_check import (
     check_may_skip,
     check_model_fits,
     check_same_data,
+    check_settings_fit,
     check_shards_are_whole,
-    check_task_fits,
 )
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.on_the_fly import Landmark
@@ -162,7 +162,7 @@ def check_run(  # noqa: PLR0913 - the arguments of the command
     check_can_recompute(train_config)
     manifest = read_manifest(data)
     check_model_fits(model_config, manifest, data=data)
-    check_task_fits(model_config, manifest, data=data)
+    check_settings_fit(train_config, model_config, manifest, data=data)
     check_has_training_examples(manifest, data=data)
     check_has_vocabulary(data)
     if train_config.skip_corrupt:
@@ -261,7 +261,7 @@ def make_loop(
             steps,
             state,
             every=job.config.checkpoint_every,
-            landmark=records.made.landmark if records.made else None,
+            landmark=records.landmarks.before,
         ),
         record=StepRecord(job.config, job.model_config, state, log),
         progress=progress,

@@ -194,13 +194,15 @@ def checked_model(
         AlbertError: The run cannot work; nothing was written yet.
     """
     with silent_stderr():
+        from albert_tf.data.data_check import manifests_of
         from albert_tf.runs.checkpoints import has_checkpoint
         from albert_tf.training.train import check_run
     init_from, output = paths["init_from"], paths["output"]
     goes_on = has_checkpoint(output) and not overwrite
     if init_from is not None and not is_given("model"):
         model = model_of(output if goes_on else init_from)
-    architecture = resolve_model(model, overrides, manifest)
+    made_first, *_ = manifests_of(config, manifest)
+    architecture = resolve_model(model, overrides, made_first)
     # A run that goes on has its weights; where they once came from may be gone.
     check_run(
         architecture,

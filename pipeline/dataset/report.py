@@ -1,6 +1,5 @@
 """A data set as a section of a report: histograms, sources, drops and sample rows."""
 
-import dataclasses
 import itertools
 import json
 from collections import Counter
@@ -10,6 +9,7 @@ from typing import Any
 from pipeline.dataset.example_view import LABELS, view_example
 from pipeline.dataset.verification import load_vocabulary, read_examples, unpadded
 from pipeline.examples.masking import KEEP_SHARE, MASK_SHARE
+from schemas.config import recorded
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.readable import counted, percent, prefixed
@@ -272,7 +272,7 @@ def _inputs(manifest: DatasetManifest) -> Table:
 
 
 def _settings(manifest: DatasetManifest) -> Table:
-    values = dataclasses.asdict(manifest.config)
+    values = recorded(manifest.config)
     values |= {f"version of {name}": v for name, v in manifest.versions.items()}
     return Table(
         title="Settings",

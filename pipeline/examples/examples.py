@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeline.examples.masking import Masked, budgets, mask
 from pipeline.examples.pairs import (
@@ -18,6 +19,8 @@ from pipeline.examples.pairs import (
 from pipeline.examples.sequences import Sequences
 from pipeline.examples.tokens import Tokens
 from schemas.config import ResolvedDataConfig
+
+Float = npt.NDArray[np.float64]
 
 # Rows masked at a time; array operations on fewer cost more for each row.
 BATCH_ROWS = 1500
@@ -40,16 +43,33 @@ class ExampleBatch(NamedTuple):
 
 
 def make_examples(
-    sequences: Sequences, tokens: Tokens, *, vocab_size: int, config: ResolvedDataConfig
+    sequences: Sequences,
+    tokens: Tokens,
+    *,
+    vocab_size: int,
+    config: ResolvedDataConfig,
+    masked_shares: Float | None = None,
 ) -> Iterator[ExampleBatch]:
-    """The examples of a copy, a batch at a time."""
+    """The examples of a copy, a batch at a time.
+
+    Args:
+        sequences: All or some of a copy, `[R]`.
+        tokens: Of the shard.
+        vocab_size: Tokens in the vocabulary.
+        config: Settings as resolved.
+        masked_shares: The share of its tokens to mask in each, `[R]`; that of the
+            settings if None.
+    """
     for first in range(0, len(sequences), BATCH_ROWS):
-        batch = sequences[first : first + BATCH_ROWS]
+        rows_of_batch = slice(first, first + BATCH_ROWS)
+        batch = sequences[rows_of_batch]
         pairs = make_pairs(batch, tokens, config=config)
         rows = assemble(pairs, ids=tokens.ids, word_starts=tokens.word_starts)
         budget = budgets(
             np.diff(rows.offsets),
-            masked_lm_prob=config.masked_lm_prob,
+            masked_lm_prob=config.masked_lm_prob
+            if masked_shares is None
+            else masked_shares[rows_of_batch],
             max_predictions_per_seq=config.max_predictions_per_seq,
         )
         masked = mask(

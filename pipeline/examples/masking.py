@@ -56,16 +56,21 @@ class Masked:
 
 
 def budgets(
-    lengths: Int, *, masked_lm_prob: float, max_predictions_per_seq: int
+    lengths: Int,
+    *,
+    masked_lm_prob: float | npt.NDArray[np.float64],
+    max_predictions_per_seq: int,
 ) -> Int:
     """How many tokens of each row to mask, special tokens counted in its length, `[R]`.
+
+    The share may be one for all rows or one for each, `[R]`.
 
     >>> budgets(np.array([512, 100, 5]), masked_lm_prob=0.15,
     ...         max_predictions_per_seq=77)
     array([77, 15,  1])
     """
     wanted = np.rint(lengths * masked_lm_prob).astype(np.int64)
-    least = 1 if masked_lm_prob > 0 else 0
+    least = np.where(np.asarray(masked_lm_prob) > 0, 1, 0)
     budget: Int = np.clip(wanted, least, max_predictions_per_seq)
     return budget
 

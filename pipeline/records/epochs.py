@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from pipeline.examples.examples import make_examples
+from pipeline.examples.examples import Float, make_examples
 from pipeline.examples.sequences import Sequences, pack_copies
 from pipeline.examples.tokens import Tokens
 from pipeline.records.documents import TokenDocument, decode_document, joined
@@ -58,10 +58,21 @@ def sequences_of_epoch(
 
 
 def records_of(
-    sequences: Sequences, tokens: Tokens, *, vocab_size: int, config: ResolvedDataConfig
+    sequences: Sequences,
+    tokens: Tokens,
+    *,
+    vocab_size: int,
+    config: ResolvedDataConfig,
+    masked_shares: Float | None = None,
 ) -> Iterator[list[bytes]]:
-    """The records of sequences of a shard, many at a time."""
-    for batch in make_examples(sequences, tokens, vocab_size=vocab_size, config=config):
+    """The records of sequences of a shard, many at a time; as for `make_examples`."""
+    for batch in make_examples(
+        sequences,
+        tokens,
+        vocab_size=vocab_size,
+        config=config,
+        masked_shares=masked_shares,
+    ):
         yield encode_rows(batch.rows, batch.masked, batch.pairs.labels, config=config)
 
 

@@ -58,6 +58,11 @@ def test_the_defaults_of_pretrain_are_those_of_the_paper():
         "eval_examples": None,
         "checkpoint_every": None,
         "skip_corrupt": False,
+        "max_seq_length": None,
+        "masked_lm_prob": None,
+        "max_ngram": None,
+        "short_seq_prob": None,
+        "sentence_task": None,
         "seed": 12345,
     }
 

@@ -1,5 +1,6 @@
 """Training on documents reads what it would read from stored copies, from anywhere."""
 
+import gc
 import itertools
 import random
 
@@ -8,10 +9,12 @@ import pytest
 
 from albert_tf.data import on_the_fly
 from albert_tf.data.input_pipeline import Records, training_batches
-from albert_tf.data.on_the_fly import BEGINNING, Landmark
+from albert_tf.data.on_the_fly import BEGINNING, Landmark, OpenShard
 from albert_tf.data.reading_order import groups_from
+from schemas.config import TrainConfig, flag_name
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
+from schemas.phases import phases_of
 from tests.commands import make_data
 
 BATCH = 8
@@ -94,7 +97,7 @@ def test_any_position_is_gone_on_from_with_its_landmark_or_without(documents):
         *(draw.randrange(3 * epoch // BATCH - 4) for _ in range(3)),
     ]
     for start in sorted(starts):
-        landmark = whole_records.made.landmark(start * BATCH)
+        landmark = whole_records.landmarks.before(start * BATCH)
         assert landmark.examples <= start * BATCH
         expected = {name: values[start : start + 4] for name, values in whole.items()}
         for known in (landmark, BEGINNING):
@@ -108,11 +111,11 @@ def test_a_landmark_is_that_of_the_group_in_which_the_position_is(documents):
     records = records_of(documents)
     epoch = size_of(documents)
     batches(records, epoch // BATCH + 1)
-    assert records.made.landmark(0) == BEGINNING
-    middle = records.made.landmark(epoch - 1)
+    assert records.landmarks.before(0) == BEGINNING
+    middle = records.landmarks.before(epoch - 1)
     assert middle[:2] == (0, 1)
     assert 0 < middle.examples < epoch
-    assert records.made.landmark(epoch) == Landmark(1, 0, epoch)
+    assert records.landmarks.before(epoch) == Landmark(1, 0, epoch)
 
 
 def test_from_a_landmark_nothing_before_it_is_read(documents, monkeypatch):
@@ -126,7 +129,7 @@ def test_from_a_landmark_nothing_before_it_is_read(documents, monkeypatch):
     records = records_of(documents)
     epoch = size_of(documents)
     batches(records, epoch // BATCH + 1)
-    landmark = records.made.landmark(epoch - 1)
+    landmark = records.landmarks.before(epoch - 1)
     monkeypatch.setattr(on_the_fly, "read_tokens", noted)
     batches(records_of(documents), 1, start=epoch - 1, landmark=landmark)
     _, _, group = next(groups_from(read_manifest(documents), seed=1, epoch=0, group=1))
@@ -134,10 +137,86 @@ def test_from_a_landmark_nothing_before_it_is_read(documents, monkeypatch):
     assert read[0] == last.name
 
 
+def test_settings_of_a_run_give_what_would_be_stored_with_them(
+    small, documents, tmp_path
+):
+    settings = {
+        "max_seq_length": "24",
+        "masked_lm_prob": "0.3",
+        "max_ngram": "2",
+        "short_seq_prob": "0.5",
+        "sentence_task": "none",
+    }
+    flags = [[flag_name(name), value] for name, value in settings.items()]
+    make_data(small, "--num-shards", 9, *itertools.chain(*flags), output=tmp_path / "d")
+    train = TrainConfig(**settings)
+    manifest = read_manifest(documents)
+    made = Records(documents, manifest, phases=phases_of(manifest.config, train))
+    count = size_of(tmp_path / "d", epochs=2) // BATCH
+    assert_equal(batches(made, count), batches(records_of(tmp_path / "d"), count))
+
+
+def test_a_schedule_changes_the_examples_between_two_steps(documents):
+    manifest = read_manifest(documents)
+    train = TrainConfig(steps=10, batch_size=BATCH, max_seq_length="16:0.4,32")
+    phases = phases_of(manifest.config, train)
+
+    def lengths(start, count, landmark=BEGINNING):
+        records = Records(documents, manifest, phases=phases)
+        stream = training_batches(
+            records,
+            seed=1,
+            start=start * BATCH,
+            micro_batch_size=BATCH,
+            micro_batches=1,
+            landmark=landmark,
+        )
+        ids = [batch["input_ids"][0] for batch in itertools.islice(stream, count)]
+        return records, [rows.shape[1] for rows in ids], [rows.tolist() for rows in ids]
+
+    records, widths, rows = lengths(0, 10)
+    assert widths == [16] * 4 + [32] * 6
+    for start in (2, 4, 7):
+        landmark = records.landmarks.before(start * BATCH)
+        for known in (landmark, BEGINNING):
+            assert lengths(start, 3, known)[1:] == (
+                widths[start : start + 3],
+                rows[start : start + 3],
+            )
+
+
+def test_a_share_to_predict_that_falls_does_so_step_by_step(documents):
+    manifest = read_manifest(documents)
+    train = TrainConfig(steps=40, batch_size=64, masked_lm_prob="0.6..0.1")
+    records = Records(documents, manifest, phases=phases_of(manifest.config, train))
+    stream = training_batches(
+        records, seed=1, start=0, micro_batch_size=64, micro_batches=1
+    )
+    means = []
+    for step, batch in enumerate(itertools.islice(stream, 40)):
+        predictions, lengths = (
+            batch[name][0].sum(axis=1) for name in ("masked_lm_weights", "input_mask")
+        )
+        share = 0.6 + (0.1 - 0.6) * step / 39
+        assert np.all(predictions <= np.maximum(1, np.rint(lengths * share)))
+        means.append(predictions.sum() / lengths.sum())
+    assert np.all(np.diff(np.reshape(means, (8, 5)).mean(axis=1)) < 0)
+
+
+def open_shards():
+    gc.collect()
+    return sum(isinstance(one, OpenShard) for one in gc.get_objects())
+
+
 def test_what_has_been_read_is_let_go_of(documents):
-    records = records_of(documents)
-    batches(records, 4 * size_of(documents) // BATCH)
-    assert len(records.made._open) <= 4
+    before = open_shards()
+    stream = training_batches(
+        records_of(documents), seed=1, start=0, micro_batch_size=BATCH, micro_batches=1
+    )
+    for _ in range(4 * size_of(documents) // BATCH):
+        next(stream)
+    # Of nine shards: eight that are read, the one after them, and eight read ahead.
+    assert 0 < open_shards() - before <= 18
 
 
 def test_a_document_that_is_damaged_ends_the_training_with_its_place(

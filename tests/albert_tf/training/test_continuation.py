@@ -350,6 +350,13 @@ def test_other_steps_are_taken_while_no_rate_so_far_depends_on_them(
             "of its linear schedule depends on --steps",
         ),
         (
+            dataclasses.replace(STEPS_100, max_seq_length="128:0.5,512"),
+            1,
+            {"steps": 200},
+            "is at step 1 of 100 and cannot get other --steps, for the settings of its "
+            "examples depend on --steps",
+        ),
+        (
             STEPS_100,
             81,
             {"steps": 200},

@@ -644,3 +644,42 @@ def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(
         f"{path} has {shard.bytes - 9} bytes and not {shard.bytes}, as manifest.json "
         "says; make the data again."
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"max_seq_length": "64"},
+            "--max-seq-length 64 is more than the model's max_position_embeddings of "
+            "32; give --set max_position_embeddings=64, or shorter sequences.",
+        ),
+        (
+            {"max_seq_length": "16:0.5"},
+            "--max-seq-length '16:0.5' is neither a value nor a schedule; give "
+            "something like 512 or 128:0.9,512.",
+        ),
+        (
+            {"sentence_task": "nsp"},
+            "--sentence-task nsp: the held-out examples of {data} are made for sop; "
+            "leave it out, or make data with --sentence-task nsp.",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_the_run_are_refused(
+    documents, tmp_path, settings, message
+):
+    config = dataclasses.replace(ON_THE_FLY, **settings)
+    with pytest.raises(SettingError) as caught:
+        train(documents, tmp_path / "run", model=OF_DOCUMENTS, config=config)
+    assert str(caught.value) == message.format(data=documents)
+
+
+def test_stored_examples_take_no_settings(data, tmp_path):
+    config = dataclasses.replace(CONFIG, masked_lm_prob="0.3", max_ngram="1")
+    with pytest.raises(SettingError) as caught:
+        train(data, tmp_path / "run", config=config)
+    assert str(caught.value) == (
+        f"{data} has stored examples, which are as they were made: leave "
+        "--masked-lm-prob, --max-ngram out, or make data with --examples on-the-fly."
+    )

@@ -1,0 +1,206 @@
+"""Settings of the examples that may change while a run trains, and when they do.
+
+A schedule is written as `128:0.9,512`: 128 for 0.9 of the steps, then 512. The share of
+tokens to predict may also change with every step, as in `0.30..0.15`.
+"""
+
+import dataclasses
+import itertools
+import re
+from typing import Any, Literal, NamedTuple
+
+from schemas.config import ResolvedDataConfig, TrainConfig, flag_name
+from schemas.errors import SettingError
+
+Setting = Literal[
+    "max_seq_length", "masked_lm_prob", "max_ngram", "short_seq_prob", "sentence_task"
+]
+
+# The settings of training that examples made on the fly depend on, with their types.
+SETTINGS: dict[Setting, type] = {
+    "max_seq_length": int,
+    "masked_lm_prob": float,
+    "max_ngram": int,
+    "short_seq_prob": float,
+    "sentence_task": str,
+}
+# The one that may change with every step, and the one that a model is built for.
+_RAMPED: Setting = "masked_lm_prob"
+_CONSTANT: Setting = "sentence_task"
+
+_PIECE = re.compile(r"(?P<first>[^:,]+?)(\.\.(?P<last>[^:,]+))?(:(?P<share>[0-9.]+))?")
+
+
+class Piece(NamedTuple):
+    """What a setting is for some steps.
+
+    Attributes:
+        first: Its value at the first of them.
+        last: Its value at the last; the same unless it changes with every step.
+        start: The share of the steps of the run that come before.
+        end: The share that has passed after them.
+    """
+
+    first: Any
+    last: Any
+    start: float
+    end: float
+
+
+class Ramp(NamedTuple):
+    """A share of tokens to predict that changes from a step to another."""
+
+    first: float
+    last: float
+    first_step: int
+    last_step: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """Steps of a run whose examples have the same settings.
+
+    Attributes:
+        first_step: The steps before it.
+        config: The settings.
+        ramp: How the share of tokens to predict changes meanwhile, if it does.
+    """
+
+    first_step: int
+    config: ResolvedDataConfig
+    ramp: Ramp | None = None
+
+
+def parse_schedule(text: str, setting: Setting) -> tuple[Piece, ...]:
+    """The pieces of a value or schedule as it was typed.
+
+    Raises:
+        SettingError: It is neither.
+
+    >>> for piece in parse_schedule("128:0.9,512", "max_seq_length"):
+    ...     print(piece)
+    Piece(first=128, last=128, start=0.0, end=0.9)
+    Piece(first=512, last=512, start=0.9, end=1.0)
+    """
+    parts = text.split(",")
+    pieces, start = [], 0.0
+    for number, part in enumerate(parts, start=1):
+        found = _PIECE.fullmatch(part.strip())
+        is_last = number == len(parts)
+        if found is None or is_last == (found["share"] is not None):
+            raise _unparsed(text, setting)
+        kind = SETTINGS[setting]
+        try:
+            first = kind(found["first"])
+            last = first if found["last"] is None else kind(found["last"])
+            end = 1.0 if is_last else round(start + float(found["share"]), 9)
+        except ValueError:
+            raise _unparsed(text, setting) from None
+        if not start < end <= 1 or (end == 1 and not is_last):
+            raise SettingError(
+                f"{flag_name(setting)} {text!r}: the shares must be more than 0 and "
+                "less than 1 together, for what is left is that of the last value."
+            )
+        pieces.append(Piece(first, last, start, end))
+        start = end
+    if setting != _RAMPED and any(piece.first != piece.last for piece in pieces):
+        raise SettingError(
+            f"{flag_name(setting)} {text!r}: only {flag_name(_RAMPED)} can change with "
+            "every step; give values such as 128:0.9,512."
+        )
+    if setting == _CONSTANT and len(pieces) > 1:
+        raise SettingError(
+            f"{flag_name(setting)} {text!r}: a model has one sentence task; give one "
+            "value."
+        )
+    return tuple(pieces)
+
+
+def _unparsed(text: str, setting: Setting) -> SettingError:
+    examples = {
+        "max_seq_length": "512 or 128:0.9,512",
+        "masked_lm_prob": "0.15, 0.3:0.5,0.15 or 0.30..0.15",
+        "max_ngram": "3 or 1:0.5,3",
+        "short_seq_prob": "0.1 or 0:0.5,0.1",
+        "sentence_task": "sop, nsp or none",
+    }
+    return SettingError(
+        f"{flag_name(setting)} {text!r} is neither a value nor a schedule; give "
+        f"something like {examples[setting]}."
+    )
+
+
+def given(train: TrainConfig) -> dict[Setting, str]:
+    """The settings of the examples that a run has other than from its data."""
+    values = {setting: getattr(train, setting) for setting in SETTINGS}
+    return {setting: value for setting, value in values.items() if value is not None}
+
+
+def changes_over_steps(train: TrainConfig) -> bool:
+    """Whether a setting of the examples depends on how far a run is."""
+    pieces = [parse_schedule(text, setting) for setting, text in given(train).items()]
+    return any(len(found) > 1 or found[0].first != found[0].last for found in pieces)
+
+
+def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]:
+    """The phases of a run.
+
+    Args:
+        data: The settings of the data set, which hold where a run gives no other.
+        train: Those of the run.
+
+    Raises:
+        SettingError: A value is out of bounds.
+    """
+    schedules = {
+        setting: parse_schedule(text, setting) for setting, text in given(train).items()
+    }
+    starts = {0} | {
+        round(piece.start * train.steps)
+        for piece in itertools.chain.from_iterable(schedules.values())
+    }
+    return tuple(
+        _phase(
+            data,
+            {
+                setting: next(
+                    piece
+                    for piece in reversed(pieces)
+                    if round(piece.start * train.steps) <= step
+                )
+                for setting, pieces in schedules.items()
+            },
+            first_step=step,
+            steps=train.steps,
+        )
+        for step in sorted(starts)
+    )
+
+
+def _phase(
+    data: ResolvedDataConfig,
+    pieces: dict[Setting, Piece],
+    *,
+    first_step: int,
+    steps: int,
+) -> Phase:
+    """The phase in which each setting given has one of its pieces."""
+    config = data
+    if pieces:
+        least, values = (
+            {setting: choose(p.first, p.last) for setting, p in pieces.items()}
+            for choose in (min, max)
+        )
+        # Checks its bounds too.
+        dataclasses.replace(data, **least, max_predictions_per_seq=1)
+        config = dataclasses.replace(data, **values, max_predictions_per_seq=1)
+        predictions = config.derived_predictions
+        if not values.keys() & {"max_seq_length", "masked_lm_prob"}:
+            predictions = data.max_predictions_per_seq
+        config = dataclasses.replace(config, max_predictions_per_seq=predictions)
+    masked = pieces.get(_RAMPED)
+    if masked is None or masked.first == masked.last:
+        return Phase(first_step, config)
+    first, end = (round(share * steps) for share in (masked.start, masked.end))
+    ramp = Ramp(masked.first, masked.last, first, max(first + 1, end - 1))
+    return Phase(first_step, config, ramp)

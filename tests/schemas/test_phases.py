@@ -1,0 +1,132 @@
+"""Settings of examples as values and schedules, and the phases that follow."""
+
+import pytest
+
+from schemas.config import DataConfig, TrainConfig
+from schemas.errors import SettingError
+from schemas.phases import Piece, Ramp, changes_over_steps, parse_schedule, phases_of
+
+DATA = DataConfig(max_seq_length=128).resolved(input_bytes=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "pieces"),
+    [
+        ("512", "max_seq_length", [Piece(512, 512, 0.0, 1.0)]),
+        ("none", "sentence_task", [Piece("none", "none", 0.0, 1.0)]),
+        ("0.30..0.15", "masked_lm_prob", [Piece(0.3, 0.15, 0.0, 1.0)]),
+        (
+            "0.3:0.2, 0.3..0.1",
+            "masked_lm_prob",
+            [Piece(0.3, 0.3, 0.0, 0.2), Piece(0.3, 0.1, 0.2, 1.0)],
+        ),
+        (
+            "1:0.3,2:0.3,3",
+            "max_ngram",
+            [Piece(1, 1, 0.0, 0.3), Piece(2, 2, 0.3, 0.6), Piece(3, 3, 0.6, 1.0)],
+        ),
+    ],
+)
+def test_a_value_or_a_schedule_is_pieces_of_the_run(text, setting, pieces):
+    assert parse_schedule(text, setting) == tuple(pieces)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "128:", "128:0.5", "128:a,64", "128,64", "1.5"]
+)
+def test_what_is_neither_a_value_nor_a_schedule_is_one_sentence(text):
+    with pytest.raises(SettingError) as caught:
+        parse_schedule(text, "max_seq_length")
+    assert str(caught.value) == (
+        f"--max-seq-length {text!r} is neither a value nor a schedule; give something "
+        "like 512 or 128:0.9,512."
+    )
+
+
+@pytest.mark.parametrize("text", ["64:0,128", "64:1,128", "64:0.6,96:0.4,128"])
+def test_shares_that_leave_nothing_are_refused(text):
+    with pytest.raises(SettingError) as caught:
+        parse_schedule(text, "max_seq_length")
+    assert str(caught.value) == (
+        f"--max-seq-length {text!r}: the shares must be more than 0 and less than 1 "
+        "together, for what is left is that of the last value."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "problem"),
+    [
+        (
+            "64..128",
+            "max_seq_length",
+            "--max-seq-length '64..128': only --masked-lm-prob can change with every "
+            "step; give values such as 128:0.9,512.",
+        ),
+        (
+            "sop:0.5,none",
+            "sentence_task",
+            "--sentence-task 'sop:0.5,none': a model has one sentence task; give one "
+            "value.",
+        ),
+    ],
+)
+def test_a_change_that_a_setting_cannot_have_is_refused(text, setting, problem):
+    with pytest.raises(SettingError) as caught:
+        parse_schedule(text, setting)
+    assert str(caught.value) == problem
+
+
+def test_without_settings_a_run_is_one_phase_of_its_data():
+    (phase,) = phases_of(DATA, TrainConfig())
+    assert (phase.first_step, phase.config, phase.ramp) == (0, DATA, None)
+    assert not changes_over_steps(TrainConfig())
+
+
+def test_a_phase_begins_wherever_a_setting_changes():
+    train = TrainConfig(
+        steps=1000, max_seq_length="64:0.9,128", masked_lm_prob="0.3:0.5,0.3..0.15"
+    )
+    assert changes_over_steps(train)
+    assert [
+        (
+            phase.first_step,
+            phase.config.max_seq_length,
+            phase.config.max_predictions_per_seq,
+            phase.ramp,
+        )
+        for phase in phases_of(DATA, train)
+    ] == [
+        (0, 64, 19, None),
+        (500, 64, 19, Ramp(0.3, 0.15, 500, 999)),
+        (900, 128, 38, Ramp(0.3, 0.15, 500, 999)),
+    ]
+
+
+def test_predictions_that_the_data_limits_stay_limited_at_its_lengths():
+    data = DataConfig(max_seq_length=128, max_predictions_per_seq=5)
+    (phase,) = phases_of(data.resolved(input_bytes=0), TrainConfig(max_ngram="1"))
+    assert phase.config.max_predictions_per_seq == 5
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "problem"),
+    [
+        ("max_seq_length", "4", "--max-seq-length must be at least 8, not 4."),
+        ("masked_lm_prob", "0.95", "--masked-lm-prob must be at most 0.9, not 0.95."),
+        (
+            "masked_lm_prob",
+            "0.5..-1",
+            "--masked-lm-prob must be at least 0.0, not -1.0.",
+        ),
+        ("max_ngram", "1:0.5,11", "--max-ngram must be at most 10, not 11."),
+        (
+            "sentence_task",
+            "qa",
+            "--sentence-task must be one of sop, nsp, none, not 'qa'.",
+        ),
+    ],
+)
+def test_settings_that_fit_no_sequence_are_refused(setting, text, problem):
+    with pytest.raises(SettingError) as caught:
+        phases_of(DATA, TrainConfig(**{setting: text}))
+    assert str(caught.value) == problem
