@@ -160,8 +160,10 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
     Raises:
         AlbertError: A record is corrupt; names file and place.
     """
-
-    def batched(stream: tf.data.Dataset, config: ResolvedDataConfig) -> tf.data.Dataset:
+    size = micro_batch_size * micro_batches
+    for stream, config, examples in _streams(
+        records, seed=seed, start=start, batch_size=size, landmark=landmark
+    ):
         batches = records.parse(
             stream.batch(micro_batch_size, drop_remainder=True), config
         )
@@ -169,23 +171,31 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
         if micro_batches % devices:
             full = -(-micro_batches // devices) * devices
             batches = batches.map(functools.partial(fill_up, batch_size=full))
-        return batches.prefetch(2).with_options(_options())
+        if examples is not None:
+            batches = batches.take(-(-examples // size))
+        yield from _checked(batches.prefetch(2).with_options(_options()), records)
 
+
+def _streams(
+    records: Records, *, seed: int, start: int, batch_size: int, landmark: Landmark
+) -> Iterator[tuple[tf.data.Dataset, ResolvedDataConfig, int | None]]:
+    """The streams of training records one after the other, the last without end.
+
+    Yields:
+        The records, their settings, and how many are read; None for all.
+    """
     if not records.manifest.has_documents:
         stream = training_records(records, seed=seed, start=start)
-        yield from _checked(batched(stream, records.manifest.config), records)
+        yield stream, records.manifest.config, None
         return
-    size = micro_batch_size * micro_batches
-    makings = records.makings(size)
-    for making, following in itertools.zip_longest(makings, makings[1:]):
-        if following and following.first_example <= start:
-            continue
-        stream = records.made(making).records(seed=seed, start=start, landmark=landmark)
-        batches = batched(stream, making.config)
-        if following:
-            batches = batches.take(-(-(following.first_example - start) // size))
-            start = following.first_example
-        yield from _checked(batches, records)
+    makings = records.makings(batch_size)
+    ends = [making.first_example for making in makings[1:]]
+    for making, end in itertools.zip_longest(makings, ends):
+        if end is None or start < end:
+            made = records.made(making)
+            stream = made.records(seed=seed, start=start, landmark=landmark)
+            yield stream, making.config, None if end is None else end - start
+            start = end or start
 
 
 def _checked(batches: tf.data.Dataset, records: Records) -> Iterator[Batch]:

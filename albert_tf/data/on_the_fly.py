@@ -134,6 +134,39 @@ class Making:
         return shares
 
 
+@as_written
+def numbered(
+    key: tf.Tensor,
+    before: tf.Tensor,
+    sizes: tf.Tensor,
+    seed: tf.Tensor,
+    skip: tf.Tensor,
+) -> tf.data.Dataset:
+    """The numbers of the examples of a group, shuffled, some at a time.
+
+    Args:
+        key: Of the group.
+        before: Examples of the stream before it.
+        sizes: Examples of each of its shards.
+        seed: Shuffles them.
+        skip: How many to leave out.
+
+    Returns:
+        The key, the place of the first in the stream, and the numbers.
+    """
+    count = tf.size(sizes, tf.int64)
+
+    def of_shard(place: tf.Tensor) -> tf.data.Dataset:
+        first = place * (1 << _SHARD_BITS)
+        return tf.data.Dataset.range(first, first + sizes[place])
+
+    places = tf.data.Dataset.range(count)
+    numbers = shuffled(places, of_shard, count=count, seed=seed, skip=skip)
+    keys = tf.data.Dataset.from_tensors(key).repeat()
+    first = tf.data.Dataset.range(before + skip, tf.int64.max, CHUNK_EXAMPLES)
+    return tf.data.Dataset.zip((keys, first, numbers.batch(CHUNK_EXAMPLES)))
+
+
 class MadeExamples:
     """The endless stream of examples of a data set of documents.
 
@@ -181,26 +214,6 @@ class MadeExamples:
             yield from self._groups(seed=seed, start=start, landmark=landmark)
 
         @as_written
-        def numbers(
-            key: tf.Tensor,
-            before: tf.Tensor,
-            sizes: tf.Tensor,
-            seed: tf.Tensor,
-            skip: tf.Tensor,
-        ) -> tf.data.Dataset:
-            count = tf.size(sizes, tf.int64)
-
-            def of_shard(place: tf.Tensor) -> tf.data.Dataset:
-                first = place * (1 << _SHARD_BITS)
-                return tf.data.Dataset.range(first, first + sizes[place])
-
-            places = tf.data.Dataset.range(count)
-            chunks = shuffled(places, of_shard, count=count, seed=seed, skip=skip)
-            keys = tf.data.Dataset.from_tensors(key).repeat()
-            first = tf.data.Dataset.range(before + skip, tf.int64.max, CHUNK_EXAMPLES)
-            return tf.data.Dataset.zip((keys, first, chunks.batch(CHUNK_EXAMPLES)))
-
-        @as_written
         def make(key: tf.Tensor, first: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
             records = tf.numpy_function(self._make, [key, first, numbers], tf.string)
             return tf.ensure_shape(records, [None])
@@ -210,7 +223,7 @@ class MadeExamples:
             groups, output_signature=(number, number, sizes, number, number)
         )
         # The next group is opened while this one is read.
-        chunks = open_groups.prefetch(1).flat_map(numbers)
+        chunks = open_groups.prefetch(1).flat_map(numbered)
         return chunks.map(make, num_parallel_calls=CHUNKS_AT_A_TIME).unbatch()
 
     def _groups(
