@@ -13,7 +13,7 @@ from pipeline.encoding.sequences import (
 from pipeline.encoding.windows import (
     PassageWindow,
     answer_in,
-    answer_tokens,
+    best_answer,
     passage_windows,
 )
 from pipeline.encoding.words import tagged_parts, word_encoder
@@ -176,8 +176,7 @@ def _questions(
     passage_of = _remembered(tokenizer.encode_with_offsets)
     for number, (example, question) in enumerate(zip(examples, questions, strict=True)):
         passage = passage_of(example.text)
-        found = [a for a in example.answers or () if a.start >= 0]
-        tokens = answer_tokens(passage, found[0]) if found else None
+        tokens = best_answer(passage, example.answers or ())
         is_known = example.is_impossible or tokens is not None
         for window in windows(question[:room], passage):
             yield EncodedExample(
@@ -217,3 +216,12 @@ def _tagged(
 def _remembered(encode: Callable[[str], Result]) -> Callable[[str], Result]:
     """The same function, that remembers the texts it had last."""
     return functools.lru_cache(maxsize=_RECENT)(encode)
+
+
+def cut_examples(rows: Sequence[EncodedExample]) -> int:
+    """How many examples have tokens that do not fit and are not read.
+
+    >>> cut_examples([EncodedExample(example=0, sequences=(), cut_tokens=2)])
+    1
+    """
+    return len({row.example for row in rows if row.cut_tokens})

@@ -121,6 +121,39 @@ def answer_tokens(passage: TokenizedText, answer: Answer) -> tuple[int, int] | N
     return (inside[0], inside[-1]) if inside else None
 
 
+def best_answer(
+    passage: TokenizedText, answers: Sequence[Answer]
+) -> tuple[int, int] | None:
+    """The tokens of the first answer that begins and ends where tokens do.
+
+    One that is a part of a token has more around it as text; some answers of SQuAD's
+    dev set are, such as "ten" in "contend", and others to the same question are not.
+
+    Args:
+        passage: Tokens and where they stand.
+        answers: All that are right; those with start -1 are not in the passage.
+
+    Returns:
+        Those of the first answer there is if none is whole; None if there is none.
+
+    >>> passage = TokenizedText([7, 8], [0, 8], [7, 11])
+    >>> best_answer(passage, [Answer("ten", 3), Answer("two", 8)])
+    (1, 1)
+    """
+    spans = [
+        (tokens, answer)
+        for answer in answers
+        if answer.start >= 0 and (tokens := answer_tokens(passage, answer))
+    ]
+    for (first, last), answer in spans:
+        if (passage.starts[first], passage.ends[last]) == (
+            answer.start,
+            answer.start + len(answer.text),
+        ):
+            return first, last
+    return spans[0][0] if spans else None
+
+
 def answer_in(window: PassageWindow, tokens: tuple[int, int] | None) -> tuple[int, int]:
     """The places of an answer in the sequence of a window, (0, 0) if it is not whole.
 

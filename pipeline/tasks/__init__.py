@@ -13,6 +13,14 @@
     named_tasks     The tasks that have a name: labels, metrics, length, files and
                     submission of each.
     task_files      The files of a task: which are there, and their examples.
+    task_labels     What training examples say of a task: its labels, and metrics if
+                    it has no name.
+    task_checks     What a person should know of the examples of a task before training
+                    on them.
+    hold_out        A tenth of the training examples to choose by, where there is no
+                    file for it.
+    submissions     The files that the sites of the tasks take: predictions on a test
+                    set.
 
 May import: `core`, `storage`, `reading`, `vocabulary`. No Beam.
 """

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from pipeline.tasks.table_files import Table
 from schemas.errors import SettingError
@@ -93,7 +93,9 @@ def find_columns(
     for name in (given.text, given.pair, *given.options):
         _require(table, name)
     label = given.label
-    if label is None or not set(label_names(table, label)) <= set(table.columns):
+    if label is None or not set(label_names(table.columns, label)) <= set(
+        table.columns
+    ):
         if label is not None and is_labelled:
             _require(table, label)
         label = _first(table, _KIND_LABELS[kind])
@@ -116,15 +118,13 @@ def find_columns(
     return found
 
 
-def label_names(table: Table, label: str) -> list[str]:
+def label_names(columns: Container[str], label: str) -> list[str]:
     """The columns that a label is in: one, or several with commas between.
 
-    >>> from collections import Counter
-    >>> table = Table("a.csv", ("text", "rude", "loud"), [], Counter())
-    >>> label_names(table, "rude,loud")
+    >>> label_names(("text", "rude", "loud"), "rude,loud")
     ['rude', 'loud']
     """
-    return [label] if label in table.columns else label.split(",")
+    return [label] if label in columns else label.split(",")
 
 
 def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
@@ -159,7 +159,7 @@ def _others(table: Table, found: Columns) -> list[str]:
     """The columns that nothing is known of."""
     known = {found.text, found.pair, found.id, *found.options}
     if found.label is not None:
-        known |= set(label_names(table, found.label))
+        known |= set(label_names(table.columns, found.label))
     return [name for name in table.columns if name not in known]
 
 
@@ -172,7 +172,7 @@ def _first(table: Table, names: Sequence[str]) -> str | None:
 def _require(table: Table, name: str | None) -> None:
     if name is not None and name not in table.columns:
         missing = next(
-            (n for n in label_names(table, name) if n not in table.columns), ""
+            (n for n in label_names(table.columns, name) if n not in table.columns), ""
         )
         if missing:
             raise SettingError(

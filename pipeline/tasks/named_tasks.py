@@ -7,7 +7,8 @@ known to be short.
 
 from typing import NamedTuple
 
-from schemas.task import Metric, TaskSpec
+from schemas.errors import SettingError
+from schemas.task import KINDS, Kind, Metric, TaskSpec
 
 _GLUE_FILES = r"(train|dev|test)(_(mis)?matched)?\.(tsv|csv|jsonl?|parquet)"
 _INFERENCE = ("entailment", "not_entailment")
@@ -161,3 +162,37 @@ _TASKS = (
 )
 
 NAMED_TASKS = {task.spec.name: task for task in _TASKS}
+
+# Of tasks without a name; all others are sentences or pairs of them.
+_LENGTHS: dict[Kind, int] = {"answer": 384, "choose": 512}
+
+
+def task_called(name: str) -> TaskSpec:
+    """The task of a name, or a task of a kind.
+
+    Args:
+        name: Small and capital letters, hyphens and underscores are the same.
+
+    Raises:
+        SettingError: There is none.
+
+    >>> task_called("SST2").submissions, task_called("answer").max_seq_length
+    (('SST-2.tsv',), 384)
+    """
+    plain = _plain(name)
+    for task in _TASKS:
+        if _plain(task.spec.name) == plain:
+            return task.spec
+    for kind in KINDS:
+        if kind == plain:
+            return TaskSpec(
+                name=kind, kind=kind, max_seq_length=_LENGTHS.get(kind, 128)
+            )
+    raise SettingError(
+        f"There is no task {name!r:.60}; give a kind ({', '.join(KINDS)}) or a name "
+        f"({', '.join(NAMED_TASKS)})."
+    )
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")

@@ -12,6 +12,9 @@ from schemas.task import Answer, TaskExample
 MOVED = "answer that is not at its answer_start, taken from the nearest place"
 NOT_FOUND = "answer that is not in its passage"
 
+# More are no slips, but starts that count something else than characters.
+_MAX_MOVED = 0.1
+
 
 def is_squad(value: Any) -> bool:
     """Whether a value of JSON has articles of paragraphs, or is CMRC's own form."""
@@ -109,10 +112,25 @@ def located(examples: Sequence[TaskExample], counts: Counter[str]) -> list[TaskE
     """The same examples with every answer where it stands in its passage.
 
     If no question has an answer, the answers are withheld, as in a test set.
+
+    Raises:
+        AlbertError: Many stand elsewhere.
     """
     if not any(example.answers for example in examples):
         return [dataclasses.replace(example, answers=None) for example in examples]
-    return [_located(example, counts) for example in examples]
+    before = counts[MOVED]
+    result = [_located(example, counts) for example in examples]
+    moved = counts[MOVED] - before
+    total = sum(len(example.answers or ()) for example in examples)
+    if moved > _MAX_MOVED * total:
+        first = next(
+            old for old, new in zip(examples, result, strict=True) if old != new
+        )
+        raise AlbertError(
+            f"{first.place}: the answer does not stand at its answer_start, nor do "
+            f"{moved} of {total} in the file; count the characters before it."
+        )
+    return result
 
 
 def _located(example: TaskExample, counts: Counter[str]) -> TaskExample:

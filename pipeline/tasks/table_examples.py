@@ -1,5 +1,6 @@
 """Rows of a table become examples of a task."""
 
+import functools
 import math
 import re
 from collections.abc import Callable
@@ -13,6 +14,9 @@ from pipeline.tasks.tags import tags_of_spans
 from pipeline.vocabulary.tokenizer import is_unspaced
 from schemas.errors import AlbertError
 from schemas.task import Columns, Kind, TaskExample
+
+# Fields of an example.
+Known = dict[str, Any]
 
 # What is counted of rows that become no example.
 NO_LABEL = "row without a label, left out"
@@ -47,15 +51,13 @@ def examples_of_table(
     """
     is_hidden = kind == "classify" and _is_hidden(table, columns)
     target = _TARGETS[kind]
-    base = first_number(table, columns) if kind == "choose" else 0
+    if kind == "choose":
+        target = functools.partial(target, first=first_number(table, columns))
     examples = []
     for identity, row in zip(_identities(table, columns), table.rows, strict=True):
-        known = {**_texts(row, kind, columns), "id": identity}
-        if kind == "choose":
-            known["options"] = options_of(row, columns)
-            known["choice"] = _choice(row, columns, known["options"], base)
-        elif columns.label is not None and not is_hidden:
-            known |= target(row, columns.label, table)
+        known = {"id": identity, **_texts(row, kind, columns)}
+        if columns.label is not None and not is_hidden:
+            known |= target(row, columns.label, known)
             if known.get("label", "") is None:
                 table.counts[NO_LABEL] += 1
                 continue
@@ -72,8 +74,8 @@ def _identities(table: Table, columns: Columns) -> list[str]:
     return found if len(set(found)) == len(found) else numbers
 
 
-def _texts(row: Row, kind: Kind, columns: Columns) -> dict[str, Any]:
-    """The texts of a row; of `tag`, its words."""
+def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
+    """The texts of a row; of `tag`, its words; of `choose`, its options."""
     if kind == "tag":
         value = _cell(row, columns.text)
         if isinstance(value, list):
@@ -82,7 +84,9 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> dict[str, Any]:
         # A text of a script without spaces is divided into characters, as CLUENER's.
         words = tuple(value if any(map(is_unspaced, value)) else value.split())
         return {"words": words, "text": value}
-    texts = {"text": _text(row, columns.text)}
+    texts: Known = {"text": _text(row, columns.text)}
+    if kind == "choose":
+        texts["options"] = options_of(row, columns)
     if columns.pair is not None:
         texts["text_pair"] = _text(row, columns.pair)
     return texts
@@ -126,13 +130,13 @@ def _is_hidden(table: Table, columns: Columns) -> bool:
     } == {_HIDDEN}
 
 
-def _label(row: Row, name: str, _: Table) -> dict[str, Any]:
+def _label(row: Row, name: str, _: Known) -> Known:
     return {"label": label_text(row.cells.get(name))}
 
 
-def _labels(row: Row, name: str, table: Table) -> dict[str, Any]:
+def _labels(row: Row, name: str, _: Known) -> Known:
     """The labels of a row: a list, a text with commas, or a column of 0 and 1 each."""
-    names = label_names(table, name)
+    names = label_names(row.cells, name)
     if len(names) > 1:
         found = [each for each in names if _is_marked(row, each)]
     else:
@@ -157,7 +161,7 @@ def _is_marked(row: Row, name: str) -> bool:
     return value in ("1", "true")
 
 
-def _score(row: Row, name: str, _: Table) -> dict[str, Any]:
+def _score(row: Row, name: str, _: Known) -> Known:
     value = row.cells.get(name)
     try:
         score = float(str(value))
@@ -170,7 +174,7 @@ def _score(row: Row, name: str, _: Table) -> dict[str, Any]:
     return {"score": score}
 
 
-def _answers(row: Row, name: str, _: Table) -> dict[str, Any]:
+def _answers(row: Row, name: str, _: Known) -> Known:
     try:
         return {"answers": answers_of(row.cells, name)}
     except (KeyError, TypeError, ValueError):
@@ -180,12 +184,11 @@ def _answers(row: Row, name: str, _: Table) -> dict[str, Any]:
         ) from None
 
 
-def _tags(row: Row, name: str, table: Table) -> dict[str, Any]:
+def _tags(row: Row, name: str, known: Known) -> Known:
     value = row.cells.get(name)
     if isinstance(value, dict):
-        text = "".join(str(row.cells[each]) for each in ("text",) if each in row.cells)
         try:
-            return {"tags": tuple(tags_of_spans(text, value))}
+            return {"tags": tuple(tags_of_spans(known["text"], value))}
         except (AttributeError, TypeError, ValueError):
             value = None
     if isinstance(value, str):
@@ -195,17 +198,17 @@ def _tags(row: Row, name: str, table: Table) -> dict[str, Any]:
     return {"tags": tuple(map(str, value))}
 
 
-def _choice(
-    row: Row, columns: Columns, options: tuple[str, ...], base: int
-) -> int | None:
-    answer = None if columns.label is None else row.cells.get(columns.label)
-    return choice_of(answer, options, place=row.place, first=base)
+def _choice(row: Row, name: str, known: Known, *, first: int = 0) -> Known:
+    answer = row.cells.get(name)
+    options = known["options"]
+    return {"choice": choice_of(answer, options, place=row.place, first=first)}
 
 
-_TARGETS: dict[Kind, Callable[[Row, str, Table], dict[str, Any]]] = {
+_TARGETS: dict[Kind, Callable[..., Known]] = {
     "classify": _label,
     "multilabel": _labels,
     "regress": _score,
+    "choose": _choice,
     "answer": _answers,
     "tag": _tags,
 }

@@ -181,6 +181,8 @@ def _of_own_form(
 
 
 def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
+    if not table.rows:
+        return TaskFile([], task.columns, table.counts)
     columns = find_columns(
         table, task.kind, given=task.columns, is_labelled=is_labelled
     )
