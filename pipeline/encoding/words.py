@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.encoding.sequences import SPECIAL_OF_ONE
-from pipeline.vocabulary.tokenizer import Tokenizer, is_unspaced
+from pipeline.vocabulary.tokenizer import TextTokenizer, is_unspaced
 from schemas.special_tokens import UNK_ID
 
 
@@ -24,7 +24,9 @@ class TaggedPart(NamedTuple):
     cut_tokens: int
 
 
-def word_encoder(tokenizer: Tokenizer) -> Callable[[Sequence[str]], list[list[int]]]:
+def word_encoder(
+    tokenizer: TextTokenizer,
+) -> Callable[[Sequence[str]], list[list[int]]]:
     """What makes tokens of the words of a sentence; each word has at least one.
 
     There is a space between words, but none between two of scripts that are written

@@ -37,7 +37,7 @@ def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
         for path in sorted(Path(folder).rglob("*"))
         if path.suffix in (".txt", ".json", ".jsonl") and path.is_file()
     ]
-    examples = []
+    examples: list[TaskExample] = []
     for path in paths:
         text = decode_text(read_data(str(path)), str(path), counts=counts)
         table = table_of_records(json_records(text, str(path)), path=str(path))

@@ -69,7 +69,7 @@ def read_sentences(
         width = _width(lines)
         word_place = 0
         tag_place = _column_place(column or str(width), width, path=path)
-    sentences, block = [], list[tuple[int, list[str]]]()
+    sentences, block = list[Sentence](), list[tuple[int, list[str]]]()
     for number, line in [*lines, (0, "")]:
         if not line.strip(" \t"):
             sentences += _sentence(block, word_place, tag_place)

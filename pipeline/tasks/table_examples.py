@@ -147,8 +147,8 @@ def _labels(row: Row, name: str, _: Known) -> Known:
             value = [part.strip(" ]'\"") for part in parts]
         if value is not None and not isinstance(value, list):
             value = [value]
-        found = [label_text(each) for each in value or []]
-    return {"labels": tuple(dict.fromkeys(each for each in found if each))}
+        found = [text for each in value or [] if (text := label_text(each))]
+    return {"labels": tuple(dict.fromkeys(found))}
 
 
 def _is_marked(row: Row, name: str) -> bool:

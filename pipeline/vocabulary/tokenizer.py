@@ -5,7 +5,7 @@ import hashlib
 import os
 import unicodedata
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import sentencepiece
@@ -78,6 +78,19 @@ class TokenizedText(NamedTuple):
     ids: list[int]
     starts: list[int]
     ends: list[int]
+
+
+class TextTokenizer(Protocol):
+    """What encodes texts: SentencePiece's vocabularies and BERT's."""
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """The token ids of each text; empty where nothing is left of it."""
+
+    def encode_after(self, text: str) -> list[int]:
+        """The token ids of a text that follows another token."""
+
+    def encode_with_offsets(self, text: str) -> TokenizedText:
+        """The token ids of a text, and where each token stands in it."""
 
 
 class Tokenizer:
