@@ -8,6 +8,8 @@ from typing import Any
 from pipeline.tasks.table_files import (
     Row,
     Table,
+    as_text,
+    as_texts,
     decode_text,
     json_records,
     read_data,
@@ -62,17 +64,16 @@ def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
     """
     record = row.cells
     try:
-        questions, options = record["questions"], record["options"]
+        article, questions = as_text(record["article"]), as_texts(record["questions"])
+        options = [as_texts(choices) for choices in record["options"]]
         answers = record.get("answers") or [None] * len(questions)
         asked = list(zip(questions, options, answers, strict=True))
-        article = record["article"]
-        # Names of files are unique, the ids in some of them are not.
-        identity = str(record.get("id", name)).removesuffix(".txt")
     except (KeyError, TypeError, ValueError):
         raise AlbertError(
             f"{row.place} is not in the form of RACE: it needs an article, and as many "
             "questions, options and answers."
         ) from None
+    identity = str(record.get("id", name)).removesuffix(".txt")
     for number, (question, choices, answer) in enumerate(asked):
         place = f"{row.place}, question {number}"
         yield TaskExample(
@@ -80,8 +81,8 @@ def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
             place=place,
             text=article,
             text_pair=question,
-            options=tuple(choices),
-            choice=choice_of(answer, tuple(choices), place=place),
+            options=_two_or_more(choices, place=place),
+            choice=choice_of(answer, choices, place=place),
         )
 
 
@@ -103,30 +104,36 @@ def read_c3(value: Any, *, path: str) -> list[TaskExample]:
     >>> example.id, example.options, example.choice
     ('1-2-0', ('a', 'b'), 1)
     """
-    examples = []
+    examples: list[TaskExample] = []
     for number, document in enumerate(value):
         place = f"{path}, document {number + 1}"
         try:
-            text = "\n".join(document[0])
-            identity = document[2] if len(document) > 2 else number
-            for index, asked in enumerate(document[1]):
-                options = tuple(asked["choice"])
-                answer = asked.get("answer")
-                examples.append(
-                    TaskExample(
-                        id=f"{identity}-{index}",
-                        place=f"{place}, question {index}",
-                        text=text,
-                        text_pair=asked["question"],
-                        options=options,
-                        choice=choice_of(answer, options, place=place),
-                    )
-                )
+            examples += _questions_of_c3(document, number, place=place)
         except (KeyError, TypeError, IndexError, AttributeError):
             raise AlbertError(
                 f"{place} is not in the form of C3: lines, questions with choice and "
                 "answer, and an id."
             ) from None
+    return examples
+
+
+def _questions_of_c3(document: Any, number: int, *, place: str) -> list[TaskExample]:
+    text = "\n".join(as_texts(document[0]))
+    identity = document[2] if len(document) > 2 else number
+    examples = []
+    for index, asked in enumerate(document[1]):
+        options = _two_or_more(as_texts(asked["choice"]), place=place)
+        choice = choice_of(asked.get("answer"), options, place=place)
+        examples.append(
+            TaskExample(
+                id=f"{identity}-{index}",
+                place=f"{place}, question {index}",
+                text=text,
+                text_pair=as_text(asked["question"]),
+                options=options,
+                choice=choice,
+            )
+        )
     return examples
 
 
@@ -140,12 +147,17 @@ def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
     """
     cells = [row.cells.get(name) for name in columns.options]
     if len(cells) == 1 and isinstance(cells[0], list):
-        cells = cells[0]
+        cells = list(cells[0])
     while cells and cells[-1] in (None, ""):
         cells.pop()
-    if len(cells) < 2:
-        raise AlbertError(f"{row.place} has {len(cells)} options; give two or more.")
-    return tuple(str(cell or "") for cell in cells)
+    options = tuple("" if cell is None else str(cell) for cell in cells)
+    return _two_or_more(options, place=row.place)
+
+
+def _two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
+    if len(options) < 2:
+        raise AlbertError(f"{place} has {len(options)} options; give two or more.")
+    return options
 
 
 def first_number(table: Table, columns: Columns) -> int:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pipeline.tasks.table_files import as_text
 from schemas.errors import AlbertError
 from schemas.task import Answer, TaskExample
 
@@ -49,7 +50,7 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
     articles = value["data"] if isinstance(value, dict) else value
     try:
         examples = list(_questions(articles, path))
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise AlbertError(
             f"{path} is not in the form of SQuAD: {_what(error)}; correct the file."
         ) from None
@@ -73,8 +74,8 @@ def _questions(articles: Any, path: str) -> Iterator[TaskExample]:
                 yield TaskExample(
                     id=identity,
                     place=f"{path}, question {identity:.60}",
-                    text=text,
-                    text_pair=(qa.get("question") or qa["query_text"]).strip(),
+                    text=as_text(text),
+                    text_pair=as_text(qa.get("question") or qa["query_text"]).strip(),
                     answers=answers_of(qa),
                 )
 
@@ -105,7 +106,7 @@ def answers_of(
             else (each["text"], each["answer_start"])
             for each in single
         ]
-    return tuple(Answer(str(text), int(start)) for text, start in pairs)
+    return tuple(Answer(as_text(text), int(start)) for text, start in pairs)
 
 
 def located(examples: Sequence[TaskExample], counts: Counter[str]) -> list[TaskExample]:

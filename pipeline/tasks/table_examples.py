@@ -81,8 +81,15 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
         if isinstance(value, list):
             words = tuple(map(str, value))
             return {"words": words, "text": " ".join(words)}
-        # A text of a script without spaces is divided into characters, as CLUENER's.
-        words = tuple(value if any(map(is_unspaced, value)) else value.split())
+        if not isinstance(value, str):
+            raise AlbertError(
+                f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
+                "correct the row."
+            )
+        # CLUENER marks characters, and a script without spaces has no other words.
+        has_spans = isinstance(row.cells.get(columns.label or ""), dict)
+        is_divided = has_spans or any(map(is_unspaced, value))
+        words = tuple(value if is_divided else value.split())
         return {"words": words, "text": value}
     texts: Known = {"text": _text(row, columns.text)}
     if kind == "choose":
@@ -189,7 +196,7 @@ def _tags(row: Row, name: str, known: Known) -> Known:
     if isinstance(value, dict):
         try:
             return {"tags": tuple(tags_of_spans(known["text"], value))}
-        except (AttributeError, TypeError, ValueError):
+        except (AttributeError, OverflowError, TypeError, ValueError):
             value = None
     if isinstance(value, str):
         value = value.split()

@@ -265,6 +265,28 @@ def cleaned(value: Any) -> Any:
     return value
 
 
+def as_text(value: Any) -> str:
+    """A value that has to be text.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.60} is not text")
+    return value
+
+
+def as_texts(value: Any) -> tuple[str, ...]:
+    """A list that has to be of texts.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.60} is not a list")
+    return tuple(map(as_text, value))
+
+
 def table_of_records(value: Any, *, path: str) -> Table:
     """The table that a value of JSON is: its records, or those under ``data``.
 
