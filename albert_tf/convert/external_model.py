@@ -81,13 +81,14 @@ def whole_model(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
 def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
     """The architecture in a JSON object with the fields of AlbertConfig.
 
-    Further fields are left out. `hidden_act` is not looked at.
+    Further fields are left out. `hidden_act` is not looked at, for each program spells
+    it in its own way.
 
     Raises:
         AlbertError: A field that decides shapes is missing, or a value is wrong.
     """
     fields = {field.name for field in dataclasses.fields(ModelConfig)}
-    own = fields - {"sharing", "sentence_task"}
+    own = fields - {"sharing", "sentence_task", "hidden_act"}
     needed = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
     missing = [name for name in needed if name not in values]
     if missing:

@@ -1,5 +1,6 @@
 """An ALBERT as Hugging Face keeps it, both ways: config.json and model.safetensors."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from albert_tf.runs.tensor_files import (
     read_tensors,
     tensor_shapes,
 )
-from schemas.config import ModelConfig
+from schemas.config import Activation, ModelConfig
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
 from schemas.layout import CONFIG, MODEL_WEIGHTS
@@ -50,6 +51,7 @@ _FIELDS = (
 # of the exact one.
 _TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
 _EXACT_GELU = "gelu"
+_RELU = "relu"
 
 _PREFIX = "albert."
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
@@ -74,7 +76,7 @@ def huggingface_config(config: ModelConfig) -> dict[str, Any]:
         "architectures": ["AlbertForPreTraining"],
         "model_type": "albert",
         **{name: getattr(whole, name) for name in _FIELDS},
-        "hidden_act": _TANH_GELU[0],
+        "hidden_act": _TANH_GELU[0] if config.hidden_act == "gelu" else _RELU,
         "classifier_dropout_prob": 0.1,
         "pad_token_id": PAD_ID,
         "bos_token_id": CLS_ID,
@@ -123,13 +125,14 @@ def read_huggingface(folder: Path) -> ExternalModel:
     source = folder / CONFIG
     values = read_json(source)
     _check_kind(values, source=source)
-    notes = _check_activation(values, source=source)
+    activation, notes = _activation(values, source=source)
     tensors = _without_tied(_find_tensors(folder))
     embedding = values.get("embedding_size", ModelConfig().embedding_size)
     if embedding == values.get("hidden_size"):
         tensors = _without_identity(tensors)
     model = take_over(tensors, values, HUGGINGFACE, config_source=source)
-    return model._replace(notes=notes + model.notes)
+    config = dataclasses.replace(model.config, hidden_act=activation)
+    return model._replace(config=config, notes=notes + model.notes)
 
 
 def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
@@ -148,20 +151,25 @@ def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
         )
 
 
-def _check_activation(values: Mapping[str, Any], *, source: Path) -> tuple[str, ...]:
-    """Notes on Hugging Face's activation function.
+def _activation(
+    values: Mapping[str, Any], *, source: Path
+) -> tuple[Activation, tuple[str, ...]]:
+    """Hugging Face's activation function, and notes on it.
 
     Raises:
-        AlbertError: It is another one than GELU.
+        AlbertError: It is neither GELU nor ReLU.
     """
     activation = values.get("hidden_act", _TANH_GELU[0])
+    if activation == _RELU:
+        return "relu", ()
     if activation in _TANH_GELU:
-        return ()
+        return "gelu", ()
     if activation != _EXACT_GELU:
         raise AlbertError(
-            f"{source}: hidden_act is {activation}; only ALBERTs with GELU can be read."
+            f"{source}: hidden_act is {activation}; only ALBERTs with GELU or ReLU can "
+            "be read."
         )
-    return (
+    return "gelu", (
         "Its hidden_act is the exact gelu; here it is computed in its tanh "
         "approximation, as google-research/albert trained it.",
     )

@@ -186,6 +186,13 @@ def test_the_exact_gelu_is_read_with_a_word(tmp_path):
     assert note.startswith("Its hidden_act is the exact gelu")
 
 
+def test_relu_is_read_and_written_back(tmp_path):
+    save(tmp_path, SMALL, hidden_act="relu")
+    config = read_huggingface(tmp_path).config
+    assert config == dataclasses.replace(SMALL, hidden_act="relu")
+    assert huggingface_config(config)["hidden_act"] == "relu"
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -197,7 +204,7 @@ def test_the_exact_gelu_is_read_with_a_word(tmp_path):
             {"position_embedding_type": "relative_key"},
             "position_embedding_type is relative_key; only ALBERTs with absolute",
         ),
-        ({"hidden_act": "relu"}, "hidden_act is relu; only ALBERTs with GELU"),
+        ({"hidden_act": "silu"}, "hidden_act is silu; only ALBERTs with GELU or"),
         ({"hidden_size": "wide"}, "hidden_size must be of type int, not 'wide'."),
         (
             {"num_attention_heads": 3},
