@@ -818,7 +818,7 @@ IMPORT_CASES = [
         ),
     ),
     Case(
-        "a WordPiece model",
+        "a WordPiece vocabulary without its special pieces",
         "import hf --output out",
         all_of(
             without("hf/spiece.model"),

@@ -4,7 +4,7 @@ They share whole layers only, and always have a pooler and a sentence head.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,9 @@ from schemas.errors import AlbertError, SettingError
 
 # Which task the sentence head was trained on; a field of ours in their configuration.
 SENTENCE_TASK = "sentence_task"
+
+# The weights that have a row for each piece.
+_OF_PIECES = ("/word_embeddings", "/output_bias")
 
 _ABSENT_HEAD = (
     "It has no sentence-order head; that starts at zero, where both orders are "
@@ -75,6 +78,19 @@ def whole_model(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
     return {
         path: arrays.get(path, np.zeros(shape, np.float32))
         for path, shape in weight_shapes(with_head).items()
+    }
+
+
+def reordered(weights: Mapping[str, Any], order: Sequence[int]) -> Arrays:
+    """The weights of a model whose pieces have other numbers, all else as it is.
+
+    Args:
+        weights: By path.
+        order: The number until now of each piece.
+    """
+    return {
+        path: array[np.array(order)] if path.endswith(_OF_PIECES) else array
+        for path, array in weights.items()
     }
 
 

@@ -1,7 +1,7 @@
 """An ALBERT as Hugging Face keeps it, both ways: config.json and model.safetensors."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,16 @@ _ENDING = ".safetensors"
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
-def huggingface_config(config: ModelConfig) -> dict[str, Any]:
-    """`config.json` for AlbertForPreTraining."""
+def huggingface_config(
+    config: ModelConfig, *, order: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """`config.json` for AlbertForPreTraining.
+
+    Args:
+        config: The architecture.
+        order: The id there of each piece; None where it is the same.
+    """
+    pad, bos, eos = (order[i] if order else i for i in (PAD_ID, CLS_ID, SEP_ID))
     whole = whole_layers(config)
     return {
         "architectures": ["AlbertForPreTraining"],
@@ -78,9 +86,9 @@ def huggingface_config(config: ModelConfig) -> dict[str, Any]:
         **{name: getattr(whole, name) for name in _FIELDS},
         "hidden_act": _TANH_GELU[0] if config.hidden_act == "gelu" else _RELU,
         "classifier_dropout_prob": 0.1,
-        "pad_token_id": PAD_ID,
-        "bos_token_id": CLS_ID,
-        "eos_token_id": SEP_ID,
+        "pad_token_id": pad,
+        "bos_token_id": bos,
+        "eos_token_id": eos,
         "tie_word_embeddings": True,
         "dtype": "float32",
         SENTENCE_TASK: config.sentence_task,

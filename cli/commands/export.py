@@ -26,6 +26,8 @@ from schemas.layout import (
     MODEL_CARD,
     MODEL_WEIGHTS,
     SPM_MODEL,
+    WORDPIECE,
+    vocabulary_file,
 )
 from schemas.whole_file import whole_file, whole_folder
 
@@ -45,6 +47,8 @@ class Exported(NamedTuple):
         max_seq_length: Tokens in the longest sequences it was trained on.
         vocabulary: The content of `spiece.model`.
         from_text: Whether a SavedModel takes text as well as piece ids.
+        order: The place in the vocabulary's file of each piece; None where that is its
+            id. Weights are in the order of the file.
     """
 
     run: Path
@@ -54,19 +58,36 @@ class Exported(NamedTuple):
     max_seq_length: int
     vocabulary: bytes
     from_text: bool = False
+    order: list[int] | None = None
 
 
 def to_huggingface(exported: Exported, folder: Path) -> None:
     """Write what transformers and KerasHub read."""
     from albert_tf.convert.huggingface import huggingface_config, write_huggingface
-    from pipeline.vocabulary.tokenizer_json import tokenizer_config, tokenizer_json
 
     config = exported.config
     write_huggingface(exported.weights, config, folder / MODEL_WEIGHTS)
-    write_json(folder / CONFIG, huggingface_config(config))
-    write_json(folder / HF_TOKENIZER, tokenizer_json(exported.vocabulary))
-    tokenizer = tokenizer_config(max_length=exported.max_seq_length)
-    write_json(folder / HF_TOKENIZER_CONFIG, tokenizer)
+    write_json(folder / CONFIG, huggingface_config(config, order=exported.order))
+    write_tokenizer(exported, folder)
+
+
+def write_tokenizer(exported: Exported, folder: Path) -> None:
+    """Write the files by which AutoTokenizer loads the vocabulary."""
+    from pipeline.vocabulary.tokenizer_json import (
+        bert_tokenizer_config,
+        tokenizer_config,
+        tokenizer_json,
+    )
+    from pipeline.vocabulary.wordpiece import has_capitals, read_pieces
+
+    length = exported.max_seq_length
+    if exported.order is None:
+        write_json(folder / HF_TOKENIZER, tokenizer_json(exported.vocabulary))
+        write_json(folder / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=length))
+        return
+    pieces = read_pieces(exported.vocabulary, path=WORDPIECE)
+    config = bert_tokenizer_config(is_cased=has_capitals(pieces), max_length=length)
+    write_json(folder / HF_TOKENIZER_CONFIG, config)
 
 
 def to_google(exported: Exported, folder: Path) -> None:
@@ -144,6 +165,10 @@ def export(
     if from_text and target != "saved-model":
         raise SettingError(f"--from-text is for --to saved-model, not {target}.")
     exported = load(run, checkpoint, console)._replace(from_text=from_text)
+    if from_text and exported.order is not None:
+        raise SettingError(
+            f"--from-text: {run} has a WordPiece vocabulary; leave it out."
+        )
     record = {
         "command": "export",
         "albert_version": __version__,
@@ -162,7 +187,8 @@ def export(
         )
     with whole_folder(output) as folder:
         WRITERS[target](exported, folder)
-        with whole_file(folder / SPM_MODEL) as file:
+        name = SPM_MODEL if exported.order is None else WORDPIECE
+        with whole_file(folder / name) as file:
             file.write(exported.vocabulary)
         write_text(folder / MODEL_CARD, card(exported, target))
         write_json(folder / EXPORT_RECORD, record)
@@ -196,11 +222,27 @@ def load(run: Path, checkpoint: "Which", console: Console) -> Exported:
         from albert_tf.model.run_weights import read_run_weights
         from albert_tf.runs.run_record import run_config, trained_length
     config = run_config(run)
-    check_sizes(read_vocabulary(run), config, path=run)
+    tokenizer = read_vocabulary(run)
+    check_sizes(tokenizer, config, path=run)
     _, weights, step = read_run_weights(run, which=checkpoint, say=console.say)
-    length = trained_length(run, config)
-    vocabulary = (run / SPM_MODEL).read_bytes()
-    return Exported(run, config, weights, step, length, vocabulary)
+    return Exported(
+        run,
+        config,
+        in_order_of_file(weights, tokenizer.order),
+        step,
+        trained_length(run, config),
+        vocabulary_file(run).read_bytes(),
+        order=tokenizer.order,
+    )
+
+
+def in_order_of_file(weights: "Arrays", order: list[int] | None) -> "Arrays":
+    """The weights with the pieces in the order of the file of a vocabulary."""
+    if order is None:
+        return weights
+    from albert_tf.convert.external_model import reordered
+
+    return reordered(weights, sorted(range(len(order)), key=order.__getitem__))
 
 
 def identity(exported: Exported) -> dict[str, Any]:

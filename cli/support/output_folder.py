@@ -52,8 +52,8 @@ class Footprint(NamedTuple):
 
 def has_vocabulary(folder: Path | str, identity: dict[str, Any]) -> bool:
     """Whether a vocabulary is there, of which the manifest is written last."""
-    names = (layout.MANIFEST, layout.SPM_MODEL)
-    return all((Path(folder) / name).exists() for name in names)
+    manifest = Path(folder) / layout.MANIFEST
+    return manifest.exists() and layout.vocabulary_file(Path(folder)).exists()
 
 
 def has_all_shards(folder: Path | str, identity: dict[str, Any]) -> bool:
@@ -136,6 +136,7 @@ IMPORT = Footprint(
     "import",
     writes=(
         *VOCAB.writes,
+        layout.WORDPIECE,
         layout.MODEL_CONFIG,
         layout.CHECKPOINTS,
         layout.EVALUATION,

@@ -17,7 +17,7 @@ from pipeline.encoding.windows import (
     passage_windows,
 )
 from pipeline.encoding.words import tagged_parts, word_encoder
-from pipeline.vocabulary.tokenizer import TextTokenizer, TokenizedText
+from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer
 from schemas.errors import SettingError
 from schemas.task import EncodedExample, TaskExample, TaskSpec, TokenSequence
 
@@ -40,7 +40,7 @@ def encode_examples(
     examples: Sequence[TaskExample],
     task: TaskSpec,
     *,
-    tokenizer: TextTokenizer,
+    tokenizer: Tokenizer,
     max_seq_length: int,
     doc_stride: int,
     max_query_length: int,
@@ -82,7 +82,7 @@ def encode_examples(
 def _texts(
     examples: Sequence[TaskExample],
     task: TaskSpec,
-    tokenizer: TextTokenizer,
+    tokenizer: Tokenizer,
     *,
     max_seq_length: int,
 ) -> Iterator[EncodedExample]:
@@ -126,7 +126,7 @@ def _fitted(
 
 
 def _choices(
-    examples: Sequence[TaskExample], tokenizer: TextTokenizer, *, max_seq_length: int
+    examples: Sequence[TaskExample], tokenizer: Tokenizer, *, max_seq_length: int
 ) -> Iterator[EncodedExample]:
     """Rows of `choose`: `[CLS] article [SEP] question option [SEP]` for each option.
 
@@ -166,7 +166,7 @@ def _asked(question: str | None, option: str) -> str:
 
 def _questions(
     examples: Sequence[TaskExample],
-    tokenizer: TextTokenizer,
+    tokenizer: Tokenizer,
     windows: Callable[[list[int], TokenizedText], Iterator[PassageWindow]],
     *,
     room: int,
@@ -191,7 +191,7 @@ def _questions(
 def _tagged(
     examples: Sequence[TaskExample],
     task: TaskSpec,
-    tokenizer: TextTokenizer,
+    tokenizer: Tokenizer,
     *,
     max_seq_length: int,
 ) -> Iterator[EncodedExample]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.encoding.sequences import SPECIAL_OF_ONE
-from pipeline.vocabulary.tokenizer import TextTokenizer, is_unspaced
+from pipeline.vocabulary.tokenizer import Tokenizer, is_unspaced
 from schemas.special_tokens import UNK_ID
 
 
@@ -25,7 +25,7 @@ class TaggedPart(NamedTuple):
 
 
 def word_encoder(
-    tokenizer: TextTokenizer,
+    tokenizer: Tokenizer,
 ) -> Callable[[Sequence[str]], list[list[int]]]:
     """What makes tokens of the words of a sentence; each word has at least one.
 

@@ -5,7 +5,7 @@ import hashlib
 import os
 import unicodedata
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
@@ -80,19 +80,6 @@ class TokenizedText(NamedTuple):
     ends: list[int]
 
 
-class TextTokenizer(Protocol):
-    """What encodes texts: SentencePiece's vocabularies and BERT's."""
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """The token ids of each text; empty where nothing is left of it."""
-
-    def encode_after(self, text: str) -> list[int]:
-        """The token ids of a text that follows another token."""
-
-    def encode_with_offsets(self, text: str) -> TokenizedText:
-        """The token ids of a text, and where each token stands in it."""
-
-
 class Tokenizer:
     """A vocabulary as loaded.
 
@@ -100,7 +87,10 @@ class Tokenizer:
         sha256: Hash of the model file.
         vocab_size: Number of pieces.
         word_starts: Whether each piece starts a word, `[V]`.
+        order: The place in its file of each piece; None where that is its id.
     """
+
+    order: list[int] | None = None
 
     def __init__(self, model: bytes) -> None:
         self._processor = sentencepiece.SentencePieceProcessor()

@@ -7,18 +7,35 @@ its special pieces stand first, where those of every vocabulary here do.
 """
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 
-from pipeline.vocabulary.tokenizer import TokenizedText
-from schemas.errors import AlbertError
-from schemas.special_tokens import UNK_ID
+import numpy as np
+
+from pipeline.vocabulary.tokenizer import (
+    TokenizedText,
+    Tokenizer,
+    first_bytes,
+    load_tokenizer,
+    read_model,
+)
+from schemas.errors import AlbertError, SettingError
+from schemas.layout import WORDPIECE, vocabulary_file
+from schemas.special_tokens import FIRST_ORDINARY_ID, UNK_ID
 
 # As BERT spells them, in the order of `schemas.special_tokens`.
 _SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
+# A vocabulary with fewer such pieces than this share was made from text without them.
+_SHARE_OF_CAPITALS = 0.01
+
 # A longer word is unknown as a whole.
 _MAX_WORD_CHARACTERS = 100
+
+# Special pieces, and those that are kept free.
+_IN_BRACKETS = re.compile(r"\[\w+\]")
 
 # Before a piece that continues a word.
 _INSIDE = "##"
@@ -104,47 +121,77 @@ def spelled(character: str, *, cased: bool) -> str:
             for c in unicodedata.normalize("NFD", character)
             if unicodedata.category(c) != "Mn"
         ).lower()
-    if any(first <= ord(character) <= last for first, last in _HAN):
+    if _is_han(character):
         return f" {text} "
     return "".join(f" {c} " if _is_mark(c) else c for c in text)
+
+
+def _is_han(character: str) -> bool:
+    return any(first <= ord(character) <= last for first, last in _HAN)
 
 
 def _is_mark(character: str) -> bool:
     return character in _ASCII_MARKS or unicodedata.category(character)[0] == "P"
 
 
-class WordPiece:
-    """A `vocab.txt` as loaded; it encodes as `pipeline.vocabulary.tokenizer` does.
+def has_capitals(pieces: list[str]) -> bool:
+    """Whether a vocabulary was made from text with capital letters, by its pieces."""
+    ordinary = [piece for piece in pieces if not _IN_BRACKETS.fullmatch(piece)]
+    capitals = sum(piece != piece.lower() for piece in ordinary)
+    return capitals > _SHARE_OF_CAPITALS * len(ordinary)
+
+
+class WordPiece(Tokenizer):
+    """A `vocab.txt` as loaded, in the place of a SentencePiece model.
 
     Attributes:
-        sha256: Hash of the file.
-        vocab_size: Number of pieces.
+        is_cased: Whether capital letters and accents are kept.
     """
 
-    def __init__(self, data: bytes, *, cased: bool = False, path: str = "vocab.txt"):
+    def __init__(self, data: bytes, *, path: str) -> None:
         """Load a vocabulary.
 
         Args:
             data: The file.
-            cased: Whether capital letters and accents are kept.
-            path: Of the file, for messages.
+            path: Of it, for messages.
 
         Raises:
             AlbertError: It is not a `vocab.txt`.
         """
         pieces = read_pieces(data, path=path)
-        self._pieces = [pieces[place] for place in special_first(pieces)]
+        self.order = special_first(pieces)
+        self._pieces = [pieces[place] for place in self.order]
         self._ids = {piece: number for number, piece in enumerate(self._pieces)}
         self._longest = max(map(len, pieces))
-        self._cased = cased
+        self.is_cased = has_capitals(pieces)
         self._spelled: dict[str, str] = {}
         self._words: dict[str, list[tuple[int, int]]] = {}
         self.sha256 = hashlib.sha256(data).hexdigest()
         self.vocab_size = len(pieces)
+        self.word_starts = np.array([not p.startswith(_INSIDE) for p in self._pieces])
 
     def piece(self, piece_id: int) -> str:
         """The text of a piece, with ## before it if it continues a word."""
         return self._pieces[piece_id]
+
+    def score(self, piece_id: int) -> float:
+        """The same for all pieces, of which the longest are taken."""
+        return 0.0
+
+    def normalize(self, text: str) -> str:
+        """A text as the model sees it."""
+        return " ".join(word for word, _ in self._words_of(text))
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of token ids, as normalized, without special tokens."""
+        text = ""
+        for piece in (self._pieces[i] for i in ids if i >= FIRST_ORDINARY_ID):
+            if piece.startswith(_INSIDE):
+                text += piece.removeprefix(_INSIDE)
+            else:
+                is_joined = text and _is_han(text[-1]) and _is_han(piece[0])
+                text += piece if is_joined or not text else f" {piece}"
+        return text
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """The token ids of each text; empty where nothing is left of it."""
@@ -188,7 +235,7 @@ class WordPiece:
     def _spell(self, character: str) -> str:
         known = self._spelled.get(character)
         if known is None:
-            known = self._spelled[character] = spelled(character, cased=self._cased)
+            known = self._spelled[character] = spelled(character, cased=self.is_cased)
         return known
 
     def _divided(self, word: str) -> list[tuple[int, int]]:
@@ -213,3 +260,30 @@ class WordPiece:
             tokens.append((token, end - start))
             start = end
         return tokens
+
+
+def read_wordpiece(path: Path) -> WordPiece:
+    """The vocabulary in a `vocab.txt`.
+
+    Raises:
+        SettingError: It cannot be read.
+        AlbertError: It is not a `vocab.txt`.
+    """
+    try:
+        data = first_bytes(path)
+    except OSError as error:
+        raise SettingError(f"{path} cannot be read: {error.strerror}.") from None
+    return WordPiece(data, path=str(path))
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The vocabulary of a run, whichever kind it has.
+
+    Raises:
+        SettingError: There is none.
+        AlbertError: It is damaged.
+    """
+    path = vocabulary_file(folder)
+    if path.name == WORDPIECE:
+        return read_wordpiece(path)
+    return load_tokenizer(read_model(folder))

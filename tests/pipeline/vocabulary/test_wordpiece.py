@@ -4,7 +4,6 @@ import pytest
 
 from pipeline.vocabulary.wordpiece import WordPiece, read_pieces, special_first
 from schemas.errors import AlbertError
-from schemas.special_tokens import UNK_ID
 
 # As Google's Chinese vocabulary is ordered: the special pieces stand after unused ones.
 PIECES = (
@@ -28,7 +27,7 @@ VOCABULARY = "\n".join(PIECES).encode() + b"\n"
 
 @pytest.fixture(scope="module")
 def wordpiece():
-    return WordPiece(VOCABULARY)
+    return WordPiece(VOCABULARY, path="vocab.txt")
 
 
 def shown(wordpiece, text):
@@ -99,9 +98,30 @@ def test_text_is_divided_as_bert_does_and_told_where_it_stands(
     assert shown(wordpiece, text) == expected
 
 
-def test_a_cased_vocabulary_keeps_capitals_and_accents():
-    wordpiece = WordPiece(VOCABULARY, cased=True)
-    assert wordpiece.encode(["OK caf\u00e9"]) == [[UNK_ID, UNK_ID]]
+def test_a_vocabulary_with_capitals_keeps_them_and_accents():
+    cased = WordPiece(VOCABULARY + b"OK\n", path="vocab.txt")
+    assert shown(cased, "OK ok caf\u00e9") == [
+        ("OK", "OK"),
+        ("ok", "ok"),
+        ("[UNK]", "caf\u00e9"),
+    ]
+
+
+def test_text_comes_back_as_it_was_normalized(wordpiece):
+    text = " Unaffable,\u8a00\u8a9e OK"
+    assert wordpiece.normalize(text) == "unaffable , \u8a00 \u8a9e ok"
+    assert (
+        wordpiece.decode(wordpiece.encode([text])[0]) == "unaffable , \u8a00\u8a9e ok"
+    )
+
+
+def test_all_pieces_but_those_inside_words_start_one(wordpiece):
+    inside = [
+        wordpiece.piece(number)
+        for number in range(wordpiece.vocab_size)
+        if not wordpiece.word_starts[number]
+    ]
+    assert inside == [piece for piece in PIECES if piece.startswith("##")]
 
 
 @pytest.mark.parametrize(
