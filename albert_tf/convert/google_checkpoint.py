@@ -96,10 +96,14 @@ def is_google(folder: Path) -> bool:
     return any(folder.glob("*.index"))
 
 
-def read_google(folder: Path) -> ExternalModel:
+def read_google(folder: Path, *, needs_head: bool = True) -> ExternalModel:
     """Read a checkpoint that google-research/albert, or `albert export`, saved.
 
     The moments of its optimizer are left out.
+
+    Args:
+        folder: Of the checkpoint.
+        needs_head: See `take_over`.
 
     Raises:
         AlbertError: There is not exactly one checkpoint, or it is of another
@@ -114,7 +118,9 @@ def read_google(folder: Path) -> ExternalModel:
             "relu can be read."
         )
     tensors = _find_tensors(_checkpoint(folder))
-    model = take_over(tensors, values, GOOGLE, config_source=config_source)
+    model = take_over(
+        tensors, values, GOOGLE, config_source=config_source, needs_head=needs_head
+    )
     config = dataclasses.replace(model.config, hidden_act=activation)
     return model._replace(config=config)
 

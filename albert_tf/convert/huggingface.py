@@ -124,8 +124,12 @@ def is_huggingface(folder: Path) -> bool:
     return path.is_file() and "model_type" in read_json(path)
 
 
-def read_huggingface(folder: Path) -> ExternalModel:
+def read_huggingface(folder: Path, *, needs_head: bool = True) -> ExternalModel:
     """Read a model that transformers, or `albert export --to hf`, saved.
+
+    Args:
+        folder: Of the model.
+        needs_head: See `take_over`.
 
     Raises:
         AlbertError: It is of another architecture, pickled, or not whole.
@@ -138,7 +142,9 @@ def read_huggingface(folder: Path) -> ExternalModel:
     embedding = values.get("embedding_size", ModelConfig().embedding_size)
     if embedding == values.get("hidden_size"):
         tensors = _without_identity(tensors)
-    model = take_over(tensors, values, HUGGINGFACE, config_source=source)
+    model = take_over(
+        tensors, values, HUGGINGFACE, config_source=source, needs_head=needs_head
+    )
     config = dataclasses.replace(model.config, hidden_act=activation)
     return model._replace(config=config, notes=notes + model.notes)
 

@@ -192,7 +192,7 @@ def read_weights(source: Path) -> "ExternalModel | None":
         return None
     with silent_stderr():
         from albert_tf.inference.trained_model import read_external
-    external = read_external(source)
+    external = read_external(source, needs_head=False)
     if external is None:
         left = sorted(path for glob in _WEIGHTS for path in source.glob(glob))
         if left:

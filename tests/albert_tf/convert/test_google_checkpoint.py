@@ -178,7 +178,8 @@ def test_missing_tensors_are_refused_by_name(tmp_path):
         read_google(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path}/model.ckpt-best lacks cls/predictions/output_bias; give a whole "
-        "ALBERT with its masked-LM head."
+        "ALBERT with its masked-LM head, or make a run of one that has no head at all "
+        "with albert import."
     )
 
 

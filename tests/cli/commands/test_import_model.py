@@ -212,7 +212,8 @@ def test_missing_tensors_are_refused_by_name(exports, tmp_path):
     safetensors.numpy.save_file(tensors, source / "model.safetensors")
     assert refusal(source, "--output", tmp_path / "out") == (
         f"{source}/model.safetensors lacks predictions.dense.weight; give a whole "
-        "ALBERT with its masked-LM head."
+        "ALBERT with its masked-LM head, or make a run of one that has no head at all "
+        "with albert import."
     )
 
 
