@@ -94,7 +94,9 @@ def _texts(
         zip(examples, firsts, seconds, strict=True)
     ):
         is_pair = example.text_pair is not None
-        sequence, cut = _fitted(first, second if is_pair else None, max_seq_length)
+        sequence, cut = _fitted(
+            first, second if is_pair else None, max_seq_length=max_seq_length
+        )
         yield EncodedExample(
             example=number,
             sequences=(sequence,),
@@ -114,7 +116,7 @@ def _target(
 
 
 def _fitted(
-    first: list[int], second: list[int] | None, max_seq_length: int
+    first: list[int], second: list[int] | None, *, max_seq_length: int
 ) -> tuple[TokenSequence, int]:
     """A sequence of one or two texts, and how many tokens were left out."""
     if second is None:

@@ -51,7 +51,7 @@ def _glue(
     return NamedTask(spec, _GLUE_FILES, header)
 
 
-def _chinese(name: str, labels: tuple[str, ...], max_seq_length: int) -> NamedTask:
+def _chinese(name: str, labels: tuple[str, ...], *, max_seq_length: int) -> NamedTask:
     spec = TaskSpec(
         name=name,
         kind="classify",
@@ -65,8 +65,8 @@ def _chinese(name: str, labels: tuple[str, ...], max_seq_length: int) -> NamedTa
 def _answer(
     name: str,
     metrics: tuple[Metric, ...],
-    max_seq_length: int,
     *,
+    max_seq_length: int,
     files: str = "",
     has_unanswerable: bool = False,
 ) -> NamedTask:
@@ -87,7 +87,7 @@ def _choose(name: str) -> NamedTask:
     )
 
 
-def _tag(name: str, metric: Metric, max_seq_length: int) -> NamedTask:
+def _tag(name: str, metric: Metric, *, max_seq_length: int) -> NamedTask:
     return NamedTask(
         TaskSpec(
             name=name, kind="tag", metrics=(metric,), max_seq_length=max_seq_length
@@ -129,22 +129,22 @@ _TASKS = (
     _answer(
         "squad",
         _SQUAD_METRICS,
-        384,
+        max_seq_length=384,
         files=r".*v1\.1.*|(train|dev|test)\.(json|parquet)",
     ),
     _answer(
         "squad2",
         _SQUAD_METRICS,
-        512,
+        max_seq_length=512,
         files=r".*v2\.0.*|(train|dev|test)\.(json|parquet)",
         has_unanswerable=True,
     ),
-    _answer("cmrc", ("cmrc_f1", "cmrc_exact_match"), 512),
+    _answer("cmrc", ("cmrc_f1", "cmrc_exact_match"), max_seq_length=512),
     _choose("race"),
     _choose("c3"),
-    _chinese("tnews", _TNEWS, 128),
-    _chinese("afqmc", _ZERO_ONE, 128),
-    _chinese("chnsenticorp", _ZERO_ONE, 256),
+    _chinese("tnews", _TNEWS, max_seq_length=128),
+    _chinese("afqmc", _ZERO_ONE, max_seq_length=128),
+    _chinese("chnsenticorp", _ZERO_ONE, max_seq_length=256),
     NamedTask(
         TaskSpec(
             name="trec",
@@ -155,10 +155,10 @@ _TASKS = (
         ),
         header=("label", "text"),
     ),
-    _tag("cluener", "entity_f1", 128),
-    _tag("msra-ner", "entity_f1", 256),
-    _tag("wnut17", "entity_f1", 128),
-    _tag("ud-ewt", "accuracy", 128),
+    _tag("cluener", "entity_f1", max_seq_length=128),
+    _tag("msra-ner", "entity_f1", max_seq_length=256),
+    _tag("wnut17", "entity_f1", max_seq_length=128),
+    _tag("ud-ewt", "accuracy", max_seq_length=128),
 )
 
 NAMED_TASKS = {task.spec.name: task for task in _TASKS}

@@ -130,7 +130,9 @@ def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
     if set(header) & set(first.split("\t")):
         header = ()
     if "\t" in first or header:
-        lines = _divided_lines(text, "\t" if "\t" in first else " ", header)
+        lines = _divided_lines(
+            text, "\t" if "\t" in first else " ", columns=len(header)
+        )
     else:
         lines = _cells_of_csv(text, path=path)
     rows, counts = [], Counter[str]()
@@ -150,9 +152,9 @@ def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
 
 
 def _divided_lines(
-    text: str, divider: str, header: tuple[str, ...]
+    text: str, divider: str, *, columns: int
 ) -> Iterator[tuple[int, list[str]]]:
-    most = len(header) - 1 if divider == " " else -1
+    most = columns - 1 if divider == " " else -1
     for number, line in enumerate(text.split("\n"), 1):
         if line:
             yield number, line.split(divider, most)

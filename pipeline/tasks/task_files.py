@@ -124,7 +124,8 @@ def read_task_file(
         path: Of the file.
         task: Its columns are those that a person named, or that another file of the
             task has; all others are found by their names.
-        is_labelled: Whether what is to be predicted has to be there.
+        is_labelled: Whether what is to be predicted has to be there; else it is not
+            read, whatever is there.
 
     Raises:
         SettingError: A column is not there or not clear.
@@ -135,7 +136,9 @@ def read_task_file(
         raise AlbertError(f"{path} holds no examples.")
     if task.kind == "tag":
         file = _in_iob2(file)
-    if is_labelled and all(_is_unknown(example) for example in file.examples):
+    if not is_labelled:
+        return file._replace(examples=[_unlabelled(e) for e in file.examples])
+    if all(_unlabelled(example) == example for example in file.examples):
         raise AlbertError(f"{path} does not say what is to be predicted.")
     return file
 
@@ -186,7 +189,8 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     columns = find_columns(
         table, task.kind, given=task.columns, is_labelled=is_labelled
     )
-    examples = examples_of_table(table, task.kind, columns=columns)
+    read = columns if is_labelled else dataclasses.replace(columns, label=None)
+    examples = examples_of_table(table, task.kind, columns=read)
     return TaskFile(examples, columns, table.counts)
 
 
@@ -227,14 +231,14 @@ def _in_iob2(file: TaskFile) -> TaskFile:
     return file._replace(examples=examples, convention=convention)
 
 
-def _is_unknown(example: TaskExample) -> bool:
-    """Whether nothing is known of what is to be predicted."""
-    targets = (
-        example.label,
-        example.labels,
-        example.score,
-        example.choice,
-        example.tags,
-        example.answers,
+def _unlabelled(example: TaskExample) -> TaskExample:
+    """The same example, of which nothing is known that is to be predicted."""
+    return dataclasses.replace(
+        example,
+        label=None,
+        labels=None,
+        score=None,
+        choice=None,
+        tags=None,
+        answers=None,
     )
-    return all(target is None for target in targets)

@@ -128,10 +128,17 @@ def test_two_columns_need_no_names_that_are_known(tmp_path):
     assert labelled(read(tmp_path, "text,mood\nGood.,glad\n")) == [("Good.", "glad")]
 
 
-def test_labels_that_are_withheld_are_unknown(tmp_path):
+def test_a_file_of_withheld_labels_does_not_say_what_is_to_be_predicted(tmp_path):
     content = '{"text": "a", "label": -1}\n{"text": "b", "label": -1}\n'
-    file = read(tmp_path, content, is_labelled=False)
-    assert [example.label for example in file.examples] == [None, None]
+    with pytest.raises(AlbertError, match="does not say what is to be predicted"):
+        read(tmp_path, content)
+
+
+def test_what_is_to_be_predicted_is_not_read_where_nothing_is_learned_from_it(tmp_path):
+    content = "text,score\na,none yet\nb,2.5\n"
+    file = read(tmp_path, content, task="regress", is_labelled=False)
+    assert [(e.text, e.score) for e in file.examples] == [("a", None), ("b", None)]
+    assert file.columns.label == "score"
 
 
 def test_a_row_that_annotators_did_not_agree_on_is_left_out_and_counted(tmp_path):
