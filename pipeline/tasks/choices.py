@@ -156,7 +156,7 @@ def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
 
 def _two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
     if len(options) < 2:
-        raise AlbertError(f"{place} has {len(options)} options; give two or more.")
+        raise AlbertError(f"{place} has fewer than two options; give two or more.")
     return options
 
 

@@ -80,8 +80,8 @@ def read_sentences(
             cells = _cells(line)
             if max(word_place, tag_place) >= len(cells):
                 raise AlbertError(
-                    f"{path}, line {number} has {len(cells)} columns, where the tag is "
-                    f"in column {tag_place + 1}; correct the line."
+                    f"{path}, line {number} ends before column {tag_place + 1}, where "
+                    "the tag is; correct the line."
                 )
             block.append((number, cells))
     return sentences

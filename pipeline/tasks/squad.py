@@ -68,16 +68,20 @@ def _questions(articles: Any, path: str) -> Iterator[TaskExample]:
     for article in articles:
         for paragraph in article.get("paragraphs", [article]):
             # CMRC's own form calls them context_text, query_text and query_id.
-            text = paragraph.get("context") or paragraph["context_text"]
+            text = _either(paragraph, "context", "context_text")
             for qa in paragraph["qas"]:
-                identity = str(qa["id"] if "id" in qa else qa["query_id"])
+                identity = str(_either(qa, "id", "query_id"))
                 yield TaskExample(
                     id=identity,
                     place=f"{path}, question {identity:.60}",
                     text=as_text(text),
-                    text_pair=as_text(qa.get("question") or qa["query_text"]).strip(),
+                    text_pair=as_text(_either(qa, "question", "query_text")).strip(),
                     answers=answers_of(qa),
                 )
+
+
+def _either(record: dict[str, Any], key: str, of_cmrc: str) -> Any:
+    return record[of_cmrc] if of_cmrc in record else record[key]
 
 
 def answers_of(
@@ -128,8 +132,8 @@ def located(examples: Sequence[TaskExample], counts: Counter[str]) -> list[TaskE
             old for old, new in zip(examples, result, strict=True) if old != new
         )
         raise AlbertError(
-            f"{first.place}: the answer does not stand at its answer_start, nor do "
-            f"{moved} of {total} in the file; count the characters before it."
+            f"{first.place}: the answer is not at its answer_start ({moved} of {total} "
+            "in the file are not); count the characters before it."
         )
     return result
 

@@ -213,8 +213,8 @@ def _in_iob2(file: TaskFile) -> TaskFile:
     for example in file.examples:
         if example.tags is not None and len(example.tags) != len(example.words):
             raise AlbertError(
-                f"{example.place} has {len(example.words)} words and "
-                f"{len(example.tags)} tags; correct it."
+                f"{example.place}: there has to be a tag for each word, and it has "
+                f"{len(example.tags)} for {len(example.words)}; correct it."
             )
     tags = [example.tags for example in file.examples if example.tags is not None]
     convention = convention_of(tags) if tags else "none"

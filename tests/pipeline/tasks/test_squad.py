@@ -94,8 +94,8 @@ def test_a_test_set_withholds_all_answers(tmp_path):
     [
         (
             squad(question("1", "program", 22)),
-            "question 1: the answer does not stand at its answer_start, nor do 1 of 1 "
-            "in the file; count the characters before it.",
+            "question 1: the answer is not at its answer_start (1 of 1 in the file are "
+            "not); count the characters before it.",
         ),
         (
             squad(question("1", "1843", 45), question("1", "1843", 45)),
@@ -103,7 +103,7 @@ def test_a_test_set_withholds_all_answers(tmp_path):
         ),
         (
             squad({"id": "1", "answers": []}),
-            "is not in the form of SQuAD: a 'query_text' is missing; correct the file.",
+            "is not in the form of SQuAD: a 'question' is missing; correct the file.",
         ),
         (
             squad({"id": "1", "question": 7, "answers": []}),

@@ -232,9 +232,17 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
             "article,option0,option1,label\na,b,c,E\n",
             "line 2: the right answer 'E' is none of the 2 options",
         ),
-        ("choose", "article,option0,option1,label\na,b,,A\n", "line 2 has 1 options"),
+        (
+            "choose",
+            "article,option0,option1,label\na,b,,A\n",
+            "line 2 has fewer than two options",
+        ),
         ("multilabel", "text,a,b\nc,1,2\n", "line 2: 'b' is '2', where 0 or 1 says"),
-        ("tag", '{"tokens": ["a"], "tags": ["O", "O"]}', "has 1 words and 2 tags"),
+        (
+            "tag",
+            '{"tokens": ["a"], "tags": ["O", "O"]}',
+            "a tag for each word, and it has 2 for 1",
+        ),
     ],
 )
 def test_a_file_that_is_not_what_the_task_has_is_refused(

@@ -118,7 +118,7 @@ def test_words_alone_have_no_tags(tmp_path):
 @pytest.mark.parametrize(
     ("content", "label", "sentence"),
     [
-        ("Ada B-P\nran\n", None, "line 2 has 1 columns, where the tag is in column 2"),
+        ("Ada B-P\nran\n", None, "line 2 ends before column 2, where the tag is"),
         ("Ada B-P\n", "ner", "has no column 'ner'; name one by its number, 1 to 2."),
         ("Ada\nran\n", None, "does not say what is to be predicted."),
         ("\n\n", None, "holds no examples."),
