@@ -43,6 +43,14 @@ MODEL_WEIGHTS = "model.safetensors"
 OPTIMIZER_STATE = "optimizer.safetensors"
 STATE = "state.json"
 
+# A fine-tuned model: what a run has but for its data and evaluation, MODEL_CARD and
+TASK = "task.json"
+TASK_EVALUATION = "eval.json"
+TASK_PREDICTIONS = "predictions-eval.jsonl"
+TEST_PREDICTIONS = "predictions"
+# and above several of them:
+TASK_RUNS = "runs.json"
+
 # An export: what the other program reads, SPM_MODEL and
 EXPORT_RECORD = "export.json"
 MODEL_CARD = "README.md"

@@ -16,7 +16,13 @@ from albert_tf.convert.external_model import (
     whole_model,
 )
 from albert_tf.convert.name_maps import HUGGINGFACE, renamed
-from albert_tf.model.sharing import whole_layers
+from albert_tf.model.parameters import (
+    TASK_HEAD,
+    head_name,
+    is_of_encoder,
+    task_weight_shapes,
+)
+from albert_tf.model.sharing import whole_layers, whole_layers_source
 from albert_tf.runs.tensor_files import (
     Arrays,
     Shapes,
@@ -29,6 +35,7 @@ from schemas.errors import AlbertError
 from schemas.json_file import read_json
 from schemas.layout import CONFIG, MODEL_WEIGHTS
 from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
+from schemas.task import Kind, TaskSpec
 
 # Fields that AlbertConfig has under the same names.
 _FIELDS = (
@@ -52,6 +59,21 @@ _FIELDS = (
 _TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
 _EXACT_GELU = "gelu"
 _RELU = "relu"
+
+# What transformers calls the models of tasks, and what they are trained on.
+ARCHITECTURES: dict[Kind, str] = {
+    "classify": "AlbertForSequenceClassification",
+    "multilabel": "AlbertForSequenceClassification",
+    "regress": "AlbertForSequenceClassification",
+    "choose": "AlbertForMultipleChoice",
+    "answer": "AlbertForQuestionAnswering",
+    "tag": "AlbertForTokenClassification",
+}
+_PROBLEMS: dict[Kind, str] = {
+    "classify": "single_label_classification",
+    "multilabel": "multi_label_classification",
+    "regress": "regression",
+}
 
 _PREFIX = "albert."
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
@@ -101,11 +123,59 @@ def huggingface_tensors(weights: Mapping[str, Any], config: ModelConfig) -> Arra
     That model always has a projection, here the identity where E = H.
     """
     tensors = renamed(whole_model(weights, config), HUGGINGFACE)
-    width = config.hidden_size
-    if config.embedding_size == width:
-        tensors[f"{_PROJECTION}.weight"] = np.eye(width, dtype=np.float32)
-        tensors[f"{_PROJECTION}.bias"] = np.zeros(width, np.float32)
+    tensors |= _identity(config)
     tensors[_DECODER_BIAS] = tensors[_OUTPUT_BIAS]
+    return dict(sorted(tensors.items()))
+
+
+def _identity(config: ModelConfig) -> Arrays:
+    """The projection of a model that has none."""
+    width = config.hidden_size
+    if config.embedding_size != width:
+        return {}
+    return {
+        f"{_PROJECTION}.weight": np.eye(width, dtype=np.float32),
+        f"{_PROJECTION}.bias": np.zeros(width, np.float32),
+    }
+
+
+def task_config(
+    config: ModelConfig, spec: TaskSpec, *, order: list[int] | None = None
+) -> dict[str, Any]:
+    """`config.json` for the model of a task (`ARCHITECTURES`).
+
+    Args:
+        config: The architecture.
+        spec: The task.
+        order: As for `huggingface_config`.
+    """
+    values = huggingface_config(config, order=order)
+    del values[SENTENCE_TASK]
+    values["architectures"] = [ARCHITECTURES[spec.kind]]
+    names = ("score",) if spec.kind == "regress" else spec.labels
+    if names:
+        values["id2label"] = {str(n): name for n, name in enumerate(names)}
+        values["label2id"] = {name: n for n, name in enumerate(names)}
+    if spec.kind in _PROBLEMS:
+        values["problem_type"] = _PROBLEMS[spec.kind]
+    return values
+
+
+def task_tensors(
+    weights: Mapping[str, Any], config: ModelConfig, spec: TaskSpec
+) -> Arrays:
+    """The tensors of the same model in transformers: its encoder and its head."""
+    shapes = task_weight_shapes(
+        whole_layers(config), kind=spec.kind, labels=len(spec.labels)
+    )
+    arrays = {path: weights[whole_layers_source(path, config)] for path in shapes}
+    encoder = {path: array for path, array in arrays.items() if is_of_encoder(path)}
+    head = head_name(spec.kind)
+    tensors = renamed(encoder, HUGGINGFACE) | _identity(config)
+    tensors[f"{head}.weight"] = np.ascontiguousarray(
+        arrays[f"{TASK_HEAD}{head}/kernel"].T
+    )
+    tensors[f"{head}.bias"] = arrays[f"{TASK_HEAD}{head}/bias"]
     return dict(sorted(tensors.items()))
 
 
@@ -113,7 +183,11 @@ def write_huggingface(
     weights: Mapping[str, Any], config: ModelConfig, path: Path
 ) -> None:
     """Write `model.safetensors`."""
-    tensors = huggingface_tensors(weights, config)
+    write_tensors(huggingface_tensors(weights, config), path)
+
+
+def write_tensors(tensors: Arrays, path: Path) -> None:
+    """Write a file of tensors as transformers reads it."""
     # Not `save_file`, which makes a file that only its owner may read.
     path.write_bytes(safetensors.numpy.save(tensors, metadata={"format": "pt"}))
 

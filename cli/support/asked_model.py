@@ -39,6 +39,27 @@ def checkpoint_option(command: Command) -> Command:
     )(command)
 
 
+def tuned_checkpoint_option(command: Command) -> Command:
+    """The flag --checkpoint of every command that reads a fine-tuned model."""
+    return click.option(
+        "--checkpoint",
+        type=click.Choice(["latest", "best"]),
+        default="best",
+        show_default=True,
+        help="Its newest weights, or those that were best on held-out examples.",
+    )(command)
+
+
+def any_checkpoint_option(command: Command) -> Command:
+    """The flag --checkpoint of every command that reads a run or a fine-tuned model."""
+    return click.option(
+        "--checkpoint",
+        type=click.Choice(["latest", "best"]),
+        help="The newest weights, or those that did best on what was held out  "
+        "[default: latest of a run, best of a fine-tuned model]",
+    )(command)
+
+
 class AskedModel(NamedTuple):
     """A model ready to be asked.
 

@@ -86,10 +86,9 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
                 f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
                 "correct the row."
             )
-        # CLUENER marks characters, and a script without spaces has no other words.
+        # CLUENER marks characters.
         has_spans = isinstance(row.cells.get(columns.label or ""), dict)
-        is_divided = has_spans or any(map(is_unspaced, value))
-        words = tuple(value if is_divided else value.split())
+        words = tuple(value) if has_spans else words_of(value)
         return {"words": words, "text": value}
     texts: Known = {"text": _text(row, columns.text)}
     if kind == "choose":
@@ -113,6 +112,17 @@ def _cell(row: Row, name: str | None) -> Any:
     if value is None:
         raise AlbertError(f"{row.place} has no {name!r}; correct the row.")
     return value
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text that have a tag each.
+
+    A text of a script without spaces is divided into characters.
+
+    >>> words_of("in Paris"), words_of("在北京")
+    (('in', 'Paris'), ('在', '北', '京'))
+    """
+    return tuple(text if any(map(is_unspaced, text)) else text.split())
 
 
 def label_text(value: Any) -> str | None:
