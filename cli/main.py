@@ -11,11 +11,13 @@ from cli.commands.analyze import analyze
 from cli.commands.evaluate import evaluate
 from cli.commands.export import export
 from cli.commands.fill_mask import fill_mask
+from cli.commands.finetune import finetune
 from cli.commands.import_model import import_model
 from cli.commands.inspect import inspect
 from cli.commands.make_data import make_data
 from cli.commands.order import order
 from cli.commands.plan import plan
+from cli.commands.predict import predict
 from cli.commands.pretrain import pretrain
 from cli.commands.report import report
 from cli.commands.vocab import vocab
@@ -99,6 +101,8 @@ def cli() -> None:
 cli.add_command(vocab)
 cli.add_command(make_data)
 cli.add_command(pretrain)
+cli.add_command(finetune)
+cli.add_command(predict)
 cli.add_command(inspect)
 cli.add_command(evaluate)
 cli.add_command(plan)

@@ -20,6 +20,7 @@ Sharing = Literal["all", "attention", "ffn", "none"]
 Precision = Literal["float32", "bfloat16"]
 Schedule = Literal["linear", "constant-cooldown"]
 Initializer = Literal["range", "width", "positional-heads"]
+Activation = Literal["gelu", "relu"]
 Config = TypeVar("Config")
 
 # What evaluations may add to the time of training, and how many examples one may have.
@@ -558,6 +559,9 @@ class ModelConfig:
         0.02, "Standard deviation of the initial weights.", minimum=0.0
     )
     layer_norm_eps: float = option(1e-12, "Epsilon of layer normalization.", minimum=0)
+    hidden_act: Activation = option(
+        "gelu", "What stands between the two layers of an FFN: GELU, or ReLU."
+    )
     sentence_task: SentenceTask = option("sop", "The sentence task that is trained.")
     layer_consistency_weight: float = option(
         0.0,

@@ -1,9 +1,14 @@
 """Every file name of a vocabulary, a data set and a run, each spelled once."""
 
+from pathlib import Path
+
 # In every output directory.
 MANIFEST = "manifest.json"
 CONFIG = "config.json"
 SPM_MODEL = "spiece.model"
+
+# What an imported ALBERT with BERT's WordPiece has in the place of SPM_MODEL.
+WORDPIECE = "vocab.txt"
 
 # In an output directory while a command writes there.
 LOCK = ".lock"
@@ -39,9 +44,27 @@ MODEL_WEIGHTS = "model.safetensors"
 OPTIMIZER_STATE = "optimizer.safetensors"
 STATE = "state.json"
 
+# A fine-tuned model: what a run has but for its data and evaluation, MODEL_CARD and
+TASK = "task.json"
+TASK_EVALUATION = "eval.json"
+TASK_PREDICTIONS = "predictions-eval.jsonl"
+TEST_PREDICTIONS = "predictions"
+# and above several of them:
+TASK_RUNS = "runs.json"
+
 # An export: what the other program reads, SPM_MODEL and
 EXPORT_RECORD = "export.json"
 MODEL_CARD = "README.md"
+
+
+def vocabulary_file(folder: Path) -> Path:
+    """The vocabulary of a run: SPM_MODEL, but where only WORDPIECE is there.
+
+    >>> vocabulary_file(Path("run")).name
+    'spiece.model'
+    """
+    is_wordpiece = not (folder / SPM_MODEL).exists() and (folder / WORDPIECE).is_file()
+    return folder / (WORDPIECE if is_wordpiece else SPM_MODEL)
 
 
 def copy_directory(split: str, copy: int) -> str:

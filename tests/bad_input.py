@@ -737,9 +737,9 @@ IMPORT_CASES = [
         with_values("hf/config.json", model_type="bert"),
     ),
     Case(
-        "an activation that is not GELU",
+        "an activation that no ALBERT has",
         "import hf --output out",
-        with_values("hf/config.json", hidden_act="relu"),
+        with_values("hf/config.json", hidden_act="silu"),
     ),
     Case(
         "a configuration without a width",
@@ -818,7 +818,7 @@ IMPORT_CASES = [
         ),
     ),
     Case(
-        "a WordPiece model",
+        "a WordPiece vocabulary without its special pieces",
         "import hf --output out",
         all_of(
             without("hf/spiece.model"),

@@ -314,8 +314,8 @@ EDITS = [
             "num_hidden_groups, inner_group_num, num_attention_heads, "
             "intermediate_size, sharing, hidden_dropout_prob, "
             "attention_probs_dropout_prob, max_position_embeddings, "
-            "type_vocab_size, initializer_range, layer_norm_eps, sentence_task, "
-            "layer_consistency_weight."
+            "type_vocab_size, initializer_range, layer_norm_eps, hidden_act, "
+            "sentence_task, layer_consistency_weight."
         ),
     ),
     (
@@ -478,7 +478,7 @@ EDITS = [
         read_external,
         "hf/config.json",
         values(model_type="albert", hidden_act={}),
-        "hf/config.json: hidden_act is {}; only ALBERTs with GELU can be read.",
+        "hf/config.json: hidden_act is {}; only ALBERTs with GELU or ReLU can be read.",
     ),
     (
         read_external,

@@ -23,12 +23,15 @@ SMALLER = {
         *("--model", "tiny", "--steps", "2", "--warmup-steps", "1"),
         *("--batch-size", "4", "--eval-examples", "4"),
     ],
+    "finetune": ["--epochs", "1", "--max-seq-length", "32"],
 }
+# Texts and labels, as fine-tuning takes them.
+REVIEWS = "".join(f"It is good {n},yes\nIt is bad {n},no\n" for n in range(20))
 
 
-def commands() -> list[list[str]]:
-    """The `albert` commands in the README's code blocks, in order."""
-    blocks = re.findall(r"^```\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def commands(page: str = README) -> list[list[str]]:
+    """The `albert` commands in the code blocks of a page, in order."""
+    blocks = re.findall(r"^```\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     lines = "".join(blocks).splitlines()
     return [shlex.split(line) for line in lines if line.startswith("albert ")]
 
@@ -41,6 +44,13 @@ def folder(tmp_path_factory):
     packed = bz2.compress(dump.read_bytes())
     (folder / "enwiki-latest-pages-articles.xml.bz2").write_bytes(packed)
     books.rename(folder / "novels")
+    for name in ("reviews.csv", "more-reviews.csv"):
+        (folder / name).write_text("text,label\n" + REVIEWS, encoding="utf-8")
+    (folder / "SST-2").mkdir()
+    rows = "".join(f"a good film {n}\t1\na bad film {n}\t0\n" for n in range(20))
+    for name in ("train.tsv", "dev.tsv"):
+        text = "sentence\tlabel\n" + rows
+        (folder / "SST-2" / name).write_text(text, encoding="utf-8")
     return folder
 
 
@@ -56,7 +66,18 @@ def test_every_target_of_make_that_the_readme_names_exists():
 
 
 def test_the_commands_run_in_the_order_of_the_readme(folder):
-    for command in commands():
+    run_all(commands(), folder)
+
+
+@pytest.mark.slow
+def test_the_commands_of_fine_tuning_run_after_those_of_the_readme(folder):
+    page = (ROOT / "docs" / "finetuning.md").read_text(encoding="utf-8")
+    run_all(commands(page), folder)
+
+
+def run_all(commands: list[list[str]], folder: Path) -> None:
+    """Run commands, each made smaller, in a folder."""
+    for command in commands:
         arguments = [*command[1:], *SMALLER.get(command[1], [])]
         done = subprocess.run(
             [sys.executable, "-c", "from cli.main import cli; cli()", *arguments],

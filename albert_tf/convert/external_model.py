@@ -4,13 +4,14 @@ They share whole layers only, and always have a pooler and a sentence head.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from albert_tf.convert.name_maps import Naming
+from albert_tf.model.initial_weights import truncated_normal
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.sharing import whole_layers, whole_layers_source
 from albert_tf.runs.tensor_files import Arrays, Shapes
@@ -20,9 +21,18 @@ from schemas.errors import AlbertError, SettingError
 # Which task the sentence head was trained on; a field of ours in their configuration.
 SENTENCE_TASK = "sentence_task"
 
+# The weights that have a row for each piece.
+_OF_PIECES = ("/word_embeddings", "/output_bias")
+
 _ABSENT_HEAD = (
     "It has no sentence-order head; that starts at zero, where both orders are "
     "equally likely."
+)
+
+
+_NEW_HEAD = (
+    "It has no masked-LM head; that is a new one, so that the model is fit to be "
+    "fine-tuned, or trained on before it fills masks."
 )
 
 
@@ -78,16 +88,30 @@ def whole_model(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
     }
 
 
+def reordered(weights: Mapping[str, Any], order: Sequence[int]) -> Arrays:
+    """The weights of a model whose pieces have other numbers, all else as it is.
+
+    Args:
+        weights: By path.
+        order: The number until now of each piece.
+    """
+    return {
+        path: array[np.array(order)] if path.endswith(_OF_PIECES) else array
+        for path, array in weights.items()
+    }
+
+
 def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
     """The architecture in a JSON object with the fields of AlbertConfig.
 
-    Further fields are left out. `hidden_act` is not looked at.
+    Further fields are left out. `hidden_act` is not looked at, for each program spells
+    it in its own way.
 
     Raises:
         AlbertError: A field that decides shapes is missing, or a value is wrong.
     """
     fields = {field.name for field in dataclasses.fields(ModelConfig)}
-    own = fields - {"sharing", "sentence_task"}
+    own = fields - {"sharing", "sentence_task", "hidden_act"}
     needed = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
     missing = [name for name in needed if name not in values]
     if missing:
@@ -104,7 +128,12 @@ def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
 
 
 def take_over(
-    tensors: Tensors, values: Mapping[str, Any], naming: Naming, *, config_source: Path
+    tensors: Tensors,
+    values: Mapping[str, Any],
+    naming: Naming,
+    *,
+    config_source: Path,
+    needs_head: bool,
 ) -> ExternalModel:
     """A model out of another program's tensors and configuration.
 
@@ -117,6 +146,8 @@ def take_over(
         values: The configuration.
         naming: Of the other program.
         config_source: Where the configuration is from, for messages.
+        needs_head: Whether there has to be a masked-LM head; else one that is missing
+            is a new one, as before training.
 
     Raises:
         AlbertError: The configuration is wrong, or tensors are missing or of another
@@ -131,17 +162,21 @@ def take_over(
     pooler = _names(config, naming, within="/pooler/")
     if task == "none":
         tensors = tensors.without([*head, *pooler])
-    notes, is_zero = [], set()
+    notes, absent = [], set[str]()
+    masked_lm_head = _names(config, naming, within="/masked_lm_head/")
+    if not needs_head and not any(name in tensors.shapes for name in masked_lm_head):
+        absent |= set(masked_lm_head)
+        notes.append(_NEW_HEAD)
     if not any(name in tensors.shapes for name in head):
-        is_zero = set(head)
+        absent |= set(head)
         if any(name in tensors.shapes for name in pooler):
             notes.append(_ABSENT_HEAD)
         else:
             config = dataclasses.replace(config, sentence_task="none")
-    _check_shapes(tensors, config, naming, absent=is_zero)
+    _check_shapes(tensors, config, naming, absent=absent)
     weights = {
-        path: np.zeros(shape, np.float32)
-        if naming.name(path) in is_zero
+        path: _new(path, shape, config)
+        if naming.name(path) in absent
         else _loaded(tensors, path, naming)
         for path, shape in weight_shapes(config).items()
     }
@@ -149,6 +184,16 @@ def take_over(
     if left_out:
         notes.append(f"Left out: {listed(left_out)}.")
     return ExternalModel(config, weights, tuple(notes))
+
+
+def _new(path: str, shape: tuple[int, ...], config: ModelConfig) -> Any:
+    """A weight that another program's model does not have."""
+    if path.endswith("/gamma"):
+        return np.ones(shape, np.float32)
+    if len(shape) == 1 or "/sentence_head/" in path:
+        return np.zeros(shape, np.float32)
+    drawn = truncated_normal(shape, path=path, seed=0)
+    return drawn * np.float32(config.initializer_range)
 
 
 def _names(config: ModelConfig, naming: Naming, *, within: str) -> list[str]:
@@ -172,7 +217,8 @@ def _check_shapes(
     if missing:
         raise AlbertError(
             f"{tensors.source} lacks {listed(missing)}; give a whole ALBERT with its "
-            "masked-LM head."
+            "masked-LM head, or make a run of one that has no head at all with albert "
+            "import."
         )
     for name, shape in wanted.items():
         found = tensors.shapes.get(name, shape)

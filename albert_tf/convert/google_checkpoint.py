@@ -1,6 +1,7 @@
 """An ALBERT as google-research/albert keeps it: albert_config.json and a checkpoint."""
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def write_google(
     whole = whole_layers(config)
     record = {
         **{name: getattr(whole, name) for name in _FIELDS},
-        "hidden_act": "gelu",
+        "hidden_act": config.hidden_act,
         **_UNUSED,
         SENTENCE_TASK: config.sentence_task,
     }
@@ -95,10 +96,14 @@ def is_google(folder: Path) -> bool:
     return any(folder.glob("*.index"))
 
 
-def read_google(folder: Path) -> ExternalModel:
+def read_google(folder: Path, *, needs_head: bool = True) -> ExternalModel:
     """Read a checkpoint that google-research/albert, or `albert export`, saved.
 
     The moments of its optimizer are left out.
+
+    Args:
+        folder: Of the checkpoint.
+        needs_head: See `take_over`.
 
     Raises:
         AlbertError: There is not exactly one checkpoint, or it is of another
@@ -107,13 +112,17 @@ def read_google(folder: Path) -> ExternalModel:
     config_source = _configuration(folder)
     values = read_json(config_source)
     activation = values.get("hidden_act", "gelu")
-    if activation != "gelu":
+    if activation not in ("gelu", "relu"):
         raise AlbertError(
-            f"{config_source}: hidden_act is {activation}; only ALBERTs with gelu can "
-            "be read."
+            f"{config_source}: hidden_act is {activation}; only ALBERTs with gelu or "
+            "relu can be read."
         )
     tensors = _find_tensors(_checkpoint(folder))
-    return take_over(tensors, values, GOOGLE, config_source=config_source)
+    model = take_over(
+        tensors, values, GOOGLE, config_source=config_source, needs_head=needs_head
+    )
+    config = dataclasses.replace(model.config, hidden_act=activation)
+    return model._replace(config=config)
 
 
 def _configuration(folder: Path) -> Path:

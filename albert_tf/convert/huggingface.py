@@ -1,6 +1,7 @@
 """An ALBERT as Hugging Face keeps it, both ways: config.json and model.safetensors."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,13 @@ from albert_tf.convert.external_model import (
     whole_model,
 )
 from albert_tf.convert.name_maps import HUGGINGFACE, renamed
-from albert_tf.model.sharing import whole_layers
+from albert_tf.model.parameters import (
+    TASK_HEAD,
+    head_name,
+    is_of_encoder,
+    task_weight_shapes,
+)
+from albert_tf.model.sharing import whole_layers, whole_layers_source
 from albert_tf.runs.tensor_files import (
     Arrays,
     Shapes,
@@ -23,11 +30,12 @@ from albert_tf.runs.tensor_files import (
     read_tensors,
     tensor_shapes,
 )
-from schemas.config import ModelConfig
+from schemas.config import Activation, ModelConfig
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
 from schemas.layout import CONFIG, MODEL_WEIGHTS
 from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
+from schemas.task import Kind, TaskSpec
 
 # Fields that AlbertConfig has under the same names.
 _FIELDS = (
@@ -50,6 +58,22 @@ _FIELDS = (
 # of the exact one.
 _TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
 _EXACT_GELU = "gelu"
+_RELU = "relu"
+
+# What transformers calls the models of tasks, and what they are trained on.
+ARCHITECTURES: dict[Kind, str] = {
+    "classify": "AlbertForSequenceClassification",
+    "multilabel": "AlbertForSequenceClassification",
+    "regress": "AlbertForSequenceClassification",
+    "choose": "AlbertForMultipleChoice",
+    "answer": "AlbertForQuestionAnswering",
+    "tag": "AlbertForTokenClassification",
+}
+_PROBLEMS: dict[Kind, str] = {
+    "classify": "single_label_classification",
+    "multilabel": "multi_label_classification",
+    "regress": "regression",
+}
 
 _PREFIX = "albert."
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
@@ -67,18 +91,26 @@ _ENDING = ".safetensors"
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
-def huggingface_config(config: ModelConfig) -> dict[str, Any]:
-    """`config.json` for AlbertForPreTraining."""
+def huggingface_config(
+    config: ModelConfig, *, order: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """`config.json` for AlbertForPreTraining.
+
+    Args:
+        config: The architecture.
+        order: The id there of each piece; None where it is the same.
+    """
+    pad, bos, eos = (order[i] if order else i for i in (PAD_ID, CLS_ID, SEP_ID))
     whole = whole_layers(config)
     return {
         "architectures": ["AlbertForPreTraining"],
         "model_type": "albert",
         **{name: getattr(whole, name) for name in _FIELDS},
-        "hidden_act": _TANH_GELU[0],
+        "hidden_act": _TANH_GELU[0] if config.hidden_act == "gelu" else _RELU,
         "classifier_dropout_prob": 0.1,
-        "pad_token_id": PAD_ID,
-        "bos_token_id": CLS_ID,
-        "eos_token_id": SEP_ID,
+        "pad_token_id": pad,
+        "bos_token_id": bos,
+        "eos_token_id": eos,
         "tie_word_embeddings": True,
         "dtype": "float32",
         SENTENCE_TASK: config.sentence_task,
@@ -91,11 +123,59 @@ def huggingface_tensors(weights: Mapping[str, Any], config: ModelConfig) -> Arra
     That model always has a projection, here the identity where E = H.
     """
     tensors = renamed(whole_model(weights, config), HUGGINGFACE)
-    width = config.hidden_size
-    if config.embedding_size == width:
-        tensors[f"{_PROJECTION}.weight"] = np.eye(width, dtype=np.float32)
-        tensors[f"{_PROJECTION}.bias"] = np.zeros(width, np.float32)
+    tensors |= _identity(config)
     tensors[_DECODER_BIAS] = tensors[_OUTPUT_BIAS]
+    return dict(sorted(tensors.items()))
+
+
+def _identity(config: ModelConfig) -> Arrays:
+    """The projection of a model that has none."""
+    width = config.hidden_size
+    if config.embedding_size != width:
+        return {}
+    return {
+        f"{_PROJECTION}.weight": np.eye(width, dtype=np.float32),
+        f"{_PROJECTION}.bias": np.zeros(width, np.float32),
+    }
+
+
+def task_config(
+    config: ModelConfig, spec: TaskSpec, *, order: list[int] | None = None
+) -> dict[str, Any]:
+    """`config.json` for the model of a task (`ARCHITECTURES`).
+
+    Args:
+        config: The architecture.
+        spec: The task.
+        order: As for `huggingface_config`.
+    """
+    values = huggingface_config(config, order=order)
+    del values[SENTENCE_TASK]
+    values["architectures"] = [ARCHITECTURES[spec.kind]]
+    names = ("score",) if spec.kind == "regress" else spec.labels
+    if names:
+        values["id2label"] = {str(n): name for n, name in enumerate(names)}
+        values["label2id"] = {name: n for n, name in enumerate(names)}
+    if spec.kind in _PROBLEMS:
+        values["problem_type"] = _PROBLEMS[spec.kind]
+    return values
+
+
+def task_tensors(
+    weights: Mapping[str, Any], config: ModelConfig, spec: TaskSpec
+) -> Arrays:
+    """The tensors of the same model in transformers: its encoder and its head."""
+    shapes = task_weight_shapes(
+        whole_layers(config), kind=spec.kind, labels=len(spec.labels)
+    )
+    arrays = {path: weights[whole_layers_source(path, config)] for path in shapes}
+    encoder = {path: array for path, array in arrays.items() if is_of_encoder(path)}
+    head = head_name(spec.kind)
+    tensors = renamed(encoder, HUGGINGFACE) | _identity(config)
+    tensors[f"{head}.weight"] = np.ascontiguousarray(
+        arrays[f"{TASK_HEAD}{head}/kernel"].T
+    )
+    tensors[f"{head}.bias"] = arrays[f"{TASK_HEAD}{head}/bias"]
     return dict(sorted(tensors.items()))
 
 
@@ -103,7 +183,11 @@ def write_huggingface(
     weights: Mapping[str, Any], config: ModelConfig, path: Path
 ) -> None:
     """Write `model.safetensors`."""
-    tensors = huggingface_tensors(weights, config)
+    write_tensors(huggingface_tensors(weights, config), path)
+
+
+def write_tensors(tensors: Arrays, path: Path) -> None:
+    """Write a file of tensors as transformers reads it."""
     # Not `save_file`, which makes a file that only its owner may read.
     path.write_bytes(safetensors.numpy.save(tensors, metadata={"format": "pt"}))
 
@@ -114,8 +198,12 @@ def is_huggingface(folder: Path) -> bool:
     return path.is_file() and "model_type" in read_json(path)
 
 
-def read_huggingface(folder: Path) -> ExternalModel:
+def read_huggingface(folder: Path, *, needs_head: bool = True) -> ExternalModel:
     """Read a model that transformers, or `albert export --to hf`, saved.
+
+    Args:
+        folder: Of the model.
+        needs_head: See `take_over`.
 
     Raises:
         AlbertError: It is of another architecture, pickled, or not whole.
@@ -123,13 +211,16 @@ def read_huggingface(folder: Path) -> ExternalModel:
     source = folder / CONFIG
     values = read_json(source)
     _check_kind(values, source=source)
-    notes = _check_activation(values, source=source)
+    activation, notes = _activation(values, source=source)
     tensors = _without_tied(_find_tensors(folder))
     embedding = values.get("embedding_size", ModelConfig().embedding_size)
     if embedding == values.get("hidden_size"):
         tensors = _without_identity(tensors)
-    model = take_over(tensors, values, HUGGINGFACE, config_source=source)
-    return model._replace(notes=notes + model.notes)
+    model = take_over(
+        tensors, values, HUGGINGFACE, config_source=source, needs_head=needs_head
+    )
+    config = dataclasses.replace(model.config, hidden_act=activation)
+    return model._replace(config=config, notes=notes + model.notes)
 
 
 def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
@@ -148,20 +239,25 @@ def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
         )
 
 
-def _check_activation(values: Mapping[str, Any], *, source: Path) -> tuple[str, ...]:
-    """Notes on Hugging Face's activation function.
+def _activation(
+    values: Mapping[str, Any], *, source: Path
+) -> tuple[Activation, tuple[str, ...]]:
+    """Hugging Face's activation function, and notes on it.
 
     Raises:
-        AlbertError: It is another one than GELU.
+        AlbertError: It is neither GELU nor ReLU.
     """
     activation = values.get("hidden_act", _TANH_GELU[0])
+    if activation == _RELU:
+        return "relu", ()
     if activation in _TANH_GELU:
-        return ()
+        return "gelu", ()
     if activation != _EXACT_GELU:
         raise AlbertError(
-            f"{source}: hidden_act is {activation}; only ALBERTs with GELU can be read."
+            f"{source}: hidden_act is {activation}; only ALBERTs with GELU or ReLU can "
+            "be read."
         )
-    return (
+    return "gelu", (
         "Its hidden_act is the exact gelu; here it is computed in its tanh "
         "approximation, as google-research/albert trained it.",
     )

@@ -8,6 +8,7 @@ import tensorflow as tf
 from albert_tf.model.heads import gather_rows
 from albert_tf.model.operations import elementary
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.task_model import TaskModel
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
 
@@ -149,3 +150,45 @@ def _tokenizer(vocabulary: bytes) -> Any:
             'pip install "albert-pretraining[text]" adds it.'
         ) from None
     return tensorflow_text.SentencepieceTokenizer(vocabulary)
+
+
+class ServedTask(tf.Module):
+    """What a SavedModel of a fine-tuned model computes: the logits of its task.
+
+    Args:
+        model: With its trained weights.
+    """
+
+    def __init__(self, model: TaskModel) -> None:
+        super().__init__(name="albert")
+        self._model = model
+        # What is saved with the function below.
+        self.weights = [variable.value for variable in model.trainable_variables]
+
+    def predict(
+        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
+    ) -> dict[str, Tensor]:
+        """`logits`, in the shape that `TaskModel` gives them."""
+        values = (input_ids, input_mask, segment_ids)
+        return {"logits": self._model(dict(zip(_IDS, values, strict=True)))}
+
+
+def write_task_saved_model(model: TaskModel, folder: Path) -> None:
+    """Write a SavedModel with the signature `predict`, its default as well.
+
+    It takes piece ids `[B, S]`, of a model that chooses `[B, O, S]`.
+
+    Args:
+        model: With its trained weights.
+        folder: Where to write.
+    """
+    served = ServedTask(model)
+    shape = [None] * (3 if model.kind == "choose" else 2)
+    with elementary():
+        predict = tf.function(served.predict, autograph=False).get_concrete_function(
+            **{key: tf.TensorSpec(shape, tf.int32, name=key) for key in _IDS}
+        )
+    key = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    tf.saved_model.save(
+        served, str(folder), signatures={"predict": predict, key: predict}
+    )

@@ -49,12 +49,17 @@ def load_trained_model(
     return model
 
 
-def read_external(folder: Path) -> ExternalModel | None:
+def read_external(folder: Path, *, needs_head: bool = True) -> ExternalModel | None:
     """The model that another program keeps in a folder; None where there is none.
+
+    Args:
+        folder: Of the model.
+        needs_head: Whether one without a masked-LM head is refused; else it gets a new
+            one.
 
     Raises:
         AlbertError: It is of another architecture, or cannot be read.
     """
     if is_huggingface(folder):
-        return read_huggingface(folder)
-    return read_google(folder) if is_google(folder) else None
+        return read_huggingface(folder, needs_head=needs_head)
+    return read_google(folder, needs_head=needs_head) if is_google(folder) else None

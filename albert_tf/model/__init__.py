@@ -27,6 +27,8 @@
                            ALBERT's paper has none.
     pretrainer             The model that is pre-trained, and what is summed over its
                            predictions.
+    task_model             ALBERT with the head of one task, under the names and shapes
+                           of transformers.
     positional_heads       First weights with which attention heads look at neighbouring
                            tokens.
 

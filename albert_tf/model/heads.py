@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from albert_tf.model.layers import dense, layer_norm
-from albert_tf.model.operations import gelu
+from albert_tf.model.operations import activate
 from albert_tf.model.unpadding import Unpadding
 from schemas.config import ModelConfig
 
@@ -56,7 +56,8 @@ class MaskedLmHead(keras.layers.Layer):
 
     def call(self, rows: Tensor, word_embeddings: Tensor) -> Tensor:
         """Logits `[N, V]` of `rows` `[N, H]`, given the embedding table `[V, E]`."""
-        x = self.layer_norm(gelu(self.transform(rows)))  # [N, E]
+        x = activate(self.transform(rows), self.config.hidden_act)
+        x = self.layer_norm(x)  # [N, E]
         table = ops.cast(word_embeddings, self.compute_dtype)
         return ops.matmul(x, ops.transpose(table)) + self.output_bias
 

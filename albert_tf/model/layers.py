@@ -22,7 +22,7 @@ from albert_tf.model.operations import (
     attend,
     normalize,
     project,
-    project_gelu,
+    project_activated,
 )
 from albert_tf.model.unpadding import Unpadding
 from schemas.config import ModelConfig
@@ -222,7 +222,10 @@ class SelfAttention(keras.layers.Layer):
 
 
 class FeedForward(keras.layers.Layer):
-    """Two dense layers with GELU between, the residual and layer normalisation."""
+    """Two dense layers with GELU between, the residual and layer normalisation.
+
+    Where the model has another activation, it stands in the place of GELU.
+    """
 
     def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
         # Keras would cast the weights that are given too.
@@ -257,6 +260,8 @@ class FeedForward(keras.layers.Layer):
             weights or self.shared_weights().copy()
         )
         inner = project(rows, kernel, bias)  # [B*S, F]
-        x = project_gelu(inner, output_kernel, output_bias)
+        x = project_activated(
+            inner, output_kernel, output_bias, activation=self.config.hidden_act
+        )
         x = dropout(x, self.config.hidden_dropout_prob, seeds)
         return normalize(rows + x, *norm, epsilon=self.config.layer_norm_eps)

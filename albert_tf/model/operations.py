@@ -15,6 +15,7 @@ import keras
 from keras import ops
 
 from albert_tf.model.recomputation import recomputed
+from schemas.config import Activation
 
 Tensor = Any
 
@@ -90,15 +91,22 @@ def gelu(x: Tensor) -> Tensor:
     return ops.cast(0.5 * wide * (1.0 + ops.tanh(inner)), x.dtype)
 
 
-def project_gelu(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
-    """The GELU of rows `[N, I]`, times a kernel `[I, O]`, plus a bias `[O]`.
+def activate(x: Tensor, activation: Activation) -> Tensor:
+    """GELU, or ReLU as some Chinese ALBERTs were trained with."""
+    return ops.relu(x) if activation == "relu" else gelu(x)
 
-    On TensorFlow GELU is computed again for the gradient of the kernel, so that the
+
+def project_activated(
+    x: Tensor, kernel: Tensor, bias: Tensor, *, activation: Activation
+) -> Tensor:
+    """The activation of rows `[N, I]`, times a kernel `[I, O]`, plus a bias `[O]`.
+
+    On TensorFlow it is computed again for the gradient of the kernel, so that the
     largest tensor of a feed-forward layer is not kept twice.
     """
 
     def function(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
-        return project(gelu(x), kernel, bias)
+        return project(activate(x, activation), kernel, bias)
 
     if _fused:
         return recomputed(function, x, kernel, bias)

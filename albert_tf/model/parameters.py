@@ -1,11 +1,16 @@
 """Which weights an architecture has, and how many, without building it."""
 
+import dataclasses
 import math
 
 from albert_tf.model.sharing import sublayers
 from schemas.config import ModelConfig
+from schemas.task import Kind
 
 Shapes = dict[str, tuple[int, ...]]
+
+# What the paths of the head of a task begin with.
+TASK_HEAD = "albert/task_head/"
 
 # What the weights are counted by, and what the paths of each part contain. A path that
 # fits two parts belongs to the last of them.
@@ -74,6 +79,50 @@ def weight_shapes(config: ModelConfig) -> Shapes:
         for part, shapes in parts.items()
         for name, shape in shapes.items()
     }
+
+
+def task_weight_shapes(config: ModelConfig, *, kind: Kind, labels: int) -> Shapes:
+    """The shape of every weight of a `TaskModel`, by its path.
+
+    >>> shapes = task_weight_shapes(ModelConfig(), kind="tag", labels=9)
+    >>> shapes["albert/task_head/classifier/kernel"]
+    (768, 9)
+    >>> "albert/encoder/pooler/kernel" in shapes
+    False
+    """
+    whole = weight_shapes(encoder_config(config, kind))
+    head = _dense(head_name(kind), config.hidden_size, num_outputs(kind, labels))
+    return {
+        **{path: shape for path, shape in whole.items() if is_of_encoder(path)},
+        **{f"{TASK_HEAD}{name}": shape for name, shape in head.items()},
+    }
+
+
+def encoder_config(config: ModelConfig, kind: Kind) -> ModelConfig:
+    """The architecture with a pooler where a task needs one, and else without."""
+    if needs_pooler(kind):
+        return dataclasses.replace(config, sentence_task="sop")
+    return dataclasses.replace(config, sentence_task="none")
+
+
+def is_of_encoder(path: str) -> bool:
+    """Whether a weight is of the encoder, its pooler included."""
+    return path.startswith("albert/encoder/")
+
+
+def needs_pooler(kind: Kind) -> bool:
+    """Whether a task is about whole sequences and not about their tokens."""
+    return kind not in ("answer", "tag")
+
+
+def head_name(kind: Kind) -> str:
+    """What transformers calls the head of a task."""
+    return "qa_outputs" if kind == "answer" else "classifier"
+
+
+def num_outputs(kind: Kind, labels: int) -> int:
+    """How many numbers the head of a task gives, C."""
+    return {"regress": 1, "choose": 1, "answer": 2}.get(kind, labels)
 
 
 def _block_shapes(hidden: int, *, inner: int) -> dict[str, Shapes]:

@@ -24,6 +24,7 @@ from schemas.layout import (
     EXPORT_RECORD,
     HF_TOKENIZER_CONFIG,
     MODEL_CONFIG,
+    TASK,
 )
 from schemas.manifest import DatasetManifest, parse_manifest
 from schemas.phases import phases_of
@@ -158,6 +159,11 @@ def run_config(run: Path) -> ModelConfig:
             "albert pretrain or albert import has written."
         )
     return _parsed(ModelConfig, read_json(path), path=path)
+
+
+def is_tuned(folder: Path) -> bool:
+    """Whether a folder is of a fine-tuned model."""
+    return (folder / TASK).is_file()
 
 
 def trained_length(folder: Path, config: ModelConfig) -> int:

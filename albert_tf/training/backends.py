@@ -1,37 +1,52 @@
 """The backends that compute the steps, each imported only when it is used."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import optimizer_of
-from albert_tf.training.steps import Array, OfModel, TrainingSteps
+from albert_tf.training.steps import (
+    PRETRAINING,
+    Array,
+    OfModel,
+    TrainedModel,
+    TrainingLoss,
+    TrainingSteps,
+)
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
 
 
-def training_steps(model: AlbertPretrainer, config: TrainConfig) -> TrainingSteps:
+def training_steps(
+    model: TrainedModel, config: TrainConfig, *, loss: TrainingLoss = PRETRAINING
+) -> TrainingSteps:
     """The steps of the backend that Keras runs on, over all local devices.
 
     Args:
         model: With the weights that training starts from.
         config: The settings.
+        loss: What is trained on.
 
     Raises:
         SettingError: Nothing can be trained on that backend.
     """
-    optimizer = optimizer_of(config)
+    settings: Any = {
+        "optimizer": optimizer_of(config),
+        "seed": config.seed,
+        "loss": loss,
+    }
     if backend() == "jax":
         from albert_tf.training.jax_steps import JaxSteps
 
-        return JaxSteps(model, optimizer=optimizer, seed=config.seed)
+        return JaxSteps(model, **settings)
     from albert_tf.training.tensorflow_steps import TensorFlowSteps
 
-    return TensorFlowSteps(model, optimizer=optimizer, seed=config.seed, xla=config.xla)
+    return TensorFlowSteps(model, **settings, xla=config.xla)
 
 
-def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Array]:
+def compiled(function: OfModel, model: TrainedModel) -> Callable[[Batch], Array]:
     """Compile a function of a model and a batch `[B, ...]`.
 
     Returns:

@@ -14,12 +14,15 @@ import keras
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
+    PRETRAINING,
     Array,
     Counts,
     OfModel,
+    TrainedModel,
+    TrainingLoss,
     accumulation_seconds,
     dropout_keys,
     loss_of_values,
@@ -40,12 +43,18 @@ class JaxSteps:
         model: With the weights that training starts from.
         optimizer: How they are updated.
         seed: With step and micro-batch the key of dropout.
+        loss: What is trained on.
     """
 
     def __init__(
-        self, model: AlbertPretrainer, *, optimizer: Optimizer, seed: int
+        self,
+        model: TrainedModel,
+        *,
+        optimizer: Optimizer,
+        seed: int,
+        loss: TrainingLoss = PRETRAINING,
     ) -> None:
-        self.model = model
+        self.model, self.loss = model, loss
         self._optimizer = optimizer
         self._seed = seed
         devices = jax.local_devices()
@@ -152,7 +161,9 @@ class JaxSteps:
         batch = {name: rows[0] for name, rows in batch.items()}
 
         def loss(values: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-            return loss_of_values(self.model, values, batch, key=keys[0], counts=counts)
+            return loss_of_values(
+                self.model, values, batch, key=keys[0], counts=counts, loss=self.loss
+            )
 
         gradients, sums = jax.grad(loss, has_aux=True)(values)
         added = {path: total + gradients[path] for path, total in totals.items()}
@@ -174,7 +185,7 @@ class JaxSteps:
         )
 
 
-def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Array]:
+def compiled(function: OfModel, model: TrainedModel) -> Callable[[Batch], Array]:
     """See `backends.compiled`."""
 
     @jax.jit
@@ -185,5 +196,5 @@ def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Ar
     return lambda batch: np.asarray(of_values(_values(model), batch), np.float64)
 
 
-def _values(model: AlbertPretrainer) -> dict[str, Tensor]:
+def _values(model: TrainedModel) -> dict[str, Tensor]:
     return {path: weight.value for path, weight in model.weights_by_path.items()}

@@ -10,18 +10,42 @@ step, not on the device.
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import keras
 import numpy as np
 
 from albert_tf.model.dropout import DropoutSeeds
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch, micro_batch_loss
+from albert_tf.model.pretrainer import Batch, micro_batch_loss
 
 Tensor = Any
 Array = np.ndarray[Any, Any]
-OfModel = Callable[[AlbertPretrainer, Batch], Tensor]
 Counts = dict[str, float]
+
+
+class TrainedModel(Protocol):
+    """A model that can be trained: of pre-training, or of a task."""
+
+    @property
+    def weights_by_path(self) -> dict[str, keras.Variable]:
+        """Every weight under its full name, the one checkpoints use."""
+
+
+OfModel = Callable[[Any, Batch], Tensor]
+
+
+class TrainingLoss(NamedTuple):
+    """What steps differentiate.
+
+    Attributes:
+        of_micro_batch: Of a model, a micro-batch `[M, ...]` and, by name, `seeds` of
+            dropout and the counts of the whole step: its share of the loss of the step,
+            and what adds up over the shares, as one tensor.
+        counts: Of a whole step `[K, M, ...]`: what its losses are divided by.
+    """
+
+    of_micro_batch: Callable[..., tuple[Tensor, Tensor]]
+    counts: Callable[[Batch], Counts]
 
 
 class TrainingSteps(Protocol):
@@ -29,11 +53,13 @@ class TrainingSteps(Protocol):
 
     Attributes:
         model: Updated in place by `apply`.
+        loss: What is trained on.
         optimizer_state: What the optimizer keeps for every weight, by path.
         num_devices: N, micro-batches that are computed at the same time.
     """
 
-    model: AlbertPretrainer
+    model: Any
+    loss: TrainingLoss
     optimizer_state: dict[str, Any]
     num_devices: int
 
@@ -49,13 +75,13 @@ class TrainingSteps(Protocol):
 
         Args:
             batch: N micro-batches, arrays `[N, M, ...]`.
-            counts: Of the whole step, from `step_counts`.
+            counts: Of the whole step, from `TrainingLoss.counts`.
             step: With `micro` and the seed the key of dropout.
             micro: Which micro-batch of the step the first one is.
 
         Returns:
-            The `Sums` over all N, and that of the layer-consistency loss where it is
-            trained.
+            What the loss adds up, over all N: in pre-training the `Sums`, and that of
+            the layer-consistency loss where it is trained.
         """
 
     def compile(self, parts: Sequence[Batch]) -> float:
@@ -93,6 +119,9 @@ def step_counts(batch: Batch) -> Counts:
     }
 
 
+PRETRAINING = TrainingLoss(micro_batch_loss, step_counts)
+
+
 def accumulation_seconds(steps: TrainingSteps, parts: Sequence[Batch]) -> float:
     """What `TrainingSteps.compile` returns: of two calls, the first compiles.
 
@@ -101,7 +130,7 @@ def accumulation_seconds(steps: TrainingSteps, parts: Sequence[Batch]) -> float:
     seconds: dict[tuple[int, ...], float] = {}
     for part in parts:
         if shape_of(part) not in seconds:
-            counts = step_counts(part)
+            counts = steps.loss.counts(part)
             for _ in range(2):
                 start = time.perf_counter()
                 steps.accumulate(part, counts=counts, step=0, micro=0)
@@ -111,19 +140,21 @@ def accumulation_seconds(steps: TrainingSteps, parts: Sequence[Batch]) -> float:
 
 
 def shape_of(batch: Batch) -> tuple[int, ...]:
-    """What of a batch `[..., S]` with predictions `[..., P]` is compiled for."""
-    return (*batch["input_ids"].shape, batch["masked_lm_ids"].shape[-1])
+    """What of a batch `[..., S]` is compiled for, with the number of predictions."""
+    predictions = batch.get("masked_lm_ids", batch["input_ids"][..., :0])
+    return (*batch["input_ids"].shape, predictions.shape[-1])
 
 
 def loss_of_values(
-    model: AlbertPretrainer,
+    model: TrainedModel,
     values: Mapping[str, Tensor],
     batch: Batch,
     *,
     key: Tensor,
     counts: dict[str, Tensor],
+    loss: TrainingLoss = PRETRAINING,
 ) -> tuple[Tensor, Tensor]:
-    """`micro_batch_loss` as a function of the weights, which backends differentiate.
+    """A loss as a function of the weights, which backends differentiate.
 
     Args:
         model: The architecture.
@@ -131,13 +162,14 @@ def loss_of_values(
         batch: Tensors `[M, ...]`.
         key: Of dropout.
         counts: Of the whole step.
+        loss: What is trained on.
     """
     with with_weights(model, values):
-        return micro_batch_loss(model, batch, **counts, seeds=DropoutSeeds(key))
+        return loss.of_micro_batch(model, batch, **counts, seeds=DropoutSeeds(key))
 
 
 def with_weights(
-    model: AlbertPretrainer, values: Mapping[str, Tensor]
+    model: TrainedModel, values: Mapping[str, Tensor]
 ) -> keras.StatelessScope:
     """A scope in which the weights of a model have these values, by path."""
     return keras.StatelessScope(

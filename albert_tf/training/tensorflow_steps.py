@@ -12,16 +12,18 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.data.unpadding import OF_SIZE
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
+    PRETRAINING,
     Array,
     Counts,
     OfModel,
+    TrainedModel,
+    TrainingLoss,
     accumulation_seconds,
     dropout_keys,
     loss_of_values,
-    step_counts,
 )
 
 
@@ -40,18 +42,20 @@ class TensorFlowSteps:
         model: With the weights that training starts from.
         optimizer: How they are updated.
         seed: With step and micro-batch the key of dropout.
+        loss: What is trained on.
         xla: Compile loss and gradients as a whole with XLA.
     """
 
     def __init__(
         self,
-        model: AlbertPretrainer,
+        model: TrainedModel,
         *,
         optimizer: Optimizer,
         seed: int,
+        loss: TrainingLoss = PRETRAINING,
         xla: bool = False,
     ) -> None:
-        self.model = model
+        self.model, self.loss = model, loss
         self._optimizer = optimizer
         self._seed = seed
         self.optimizer_state = self._optimizer.zeros(model.weights_by_path, _zeros_like)
@@ -104,7 +108,7 @@ class TensorFlowSteps:
         self._accumulate.get_concrete_function(
             of_any_size(batch),
             tf.TensorSpec([self.num_devices, 2], tf.int64),
-            dict.fromkeys(step_counts(batch), tf.TensorSpec([], tf.float32)),
+            dict.fromkeys(self.loss.counts(batch), tf.TensorSpec([], tf.float32)),
         )
         self._traced.add(batch["input_ids"].shape)
 
@@ -143,7 +147,7 @@ class TensorFlowSteps:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(list(values.values()))
             loss, sums = loss_of_values(
-                self.model, values, batch, key=key, counts=counts
+                self.model, values, batch, key=key, counts=counts, loss=self.loss
             )
         gradients = tape.gradient(loss, values)
         return sums, {p: tf.convert_to_tensor(g) for p, g in gradients.items()}
@@ -173,7 +177,7 @@ class TensorFlowSteps:
         return norm
 
 
-def compiled(function: OfModel, model: AlbertPretrainer) -> Callable[[Batch], Array]:
+def compiled(function: OfModel, model: TrainedModel) -> Callable[[Batch], Array]:
     """See `backends.compiled`."""
     graph = tf.function(lambda batch: function(model, batch), autograph=False)
 

@@ -4,6 +4,9 @@
     make_data     `albert make-data`: raw text and a vocabulary to TFRecords.
     inspect       `albert inspect`: what a data set is, and whether it is whole.
     pretrain      `albert pretrain`: TFRecords to a trained ALBERT.
+    finetune      `albert finetune`: a trained encoder and labelled examples to a model
+                  of a task.
+    predict       `albert predict`: what a fine-tuned model says of texts.
     plan          `albert plan`: what a run will take, before it is begun.
     evaluate      `albert evaluate`: how good a run is on held-out text.
     fill_mask     `albert fill-mask`: the pieces a model expects at the masks of a text.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from cli.support.asked_model import (
-    checkpoint_option,
+    any_checkpoint_option,
     other_sentence_task,
     read_vocabulary,
     untrained_positions,
@@ -36,7 +36,7 @@ _PAIRS_FLAG = "--minimal-pairs"
     required=True,
     type=UserPath(path_type=Path),
     help="Data set made with the same vocabulary; its held-out split is used, and its "
-    "training split is counted.",
+    "training split is counted. Of a fine-tuned model a file of examples.",
 )
 @click.option(
     "--eval-examples",
@@ -70,7 +70,7 @@ _PAIRS_FLAG = "--minimal-pairs"
     help="Number format of the computation  [default: that of the run, whose own "
     "evaluations are in it]",
 )
-@checkpoint_option
+@any_checkpoint_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
@@ -82,7 +82,7 @@ def evaluate(
     minimal_pairs: tuple[str, ...],
     pairs_per_paradigm: int | None,
     precision: Precision | None,
-    checkpoint: "Which",
+    checkpoint: "Which | None",
     as_json: bool,
     quiet: bool,
     debug: bool,
@@ -93,8 +93,15 @@ def evaluate(
     Bits per character compare runs of any vocabularies too: of held-out words, each
     masked alone. Beside them stands what counting tokens and their neighbours gives,
     which a model has to beat. The result is kept in the run, for albert report and the
-    model card of albert export.
+    model card of albert export. A fine-tuned model is measured by the measures of its
+    task instead.
     """
+    from albert_tf.runs.run_record import is_tuned
+
+    if is_tuned(run):
+        result = evaluate_task(run, data, checkpoint=checkpoint, quiet=quiet)
+        click.echo(json.dumps(result) if as_json else "\n".join(task_text(result)))
+        return
     from albert_tf.runs.last_evaluation import write_evaluation
     from albert_tf.runs.run_record import run_config
 
@@ -117,7 +124,7 @@ def evaluate(
             run,
             data=data,
             scope=scope,
-            which=checkpoint,
+            which=checkpoint or "latest",
             precision=precision,
             progress=console,
         )
@@ -126,6 +133,37 @@ def evaluate(
         except AlbertError as error:
             console.say(f"{error} The result is not kept.")
     click.echo(json.dumps(measured) if as_json else text(measured))
+
+
+def evaluate_task(
+    model: Path, data: Path, *, checkpoint: "Which | None", quiet: bool
+) -> "Metrics":
+    """What a fine-tuned model is worth on a file of examples.
+
+    Raises:
+        AlbertError: The file cannot be read, or has other labels than the model.
+    """
+    with silent_stderr():
+        from albert_tf.finetuning.finetune import evaluate_tuned
+        from albert_tf.finetuning.tuned_model import read_tuned
+    from cli.support.asked_model import check_sizes
+    from cli.support.task_data import encoded, read_labelled
+
+    console = Console(quiet=quiet)
+    tuned = read_tuned(model, which=checkpoint or "best", say=console.say)
+    tokenizer = read_vocabulary(model)
+    check_sizes(tokenizer, tuned.config, path=model)
+    examples = read_labelled(str(data), tuned.record.spec, say=console.say)
+    return evaluate_tuned(tuned, encoded(examples, tuned.record, tokenizer=tokenizer))
+
+
+def task_text(result: "Metrics") -> "Iterator[str]":
+    """What a fine-tuned model is worth, for a person."""
+    from albert_tf.finetuning.task_worth import labels, measures
+
+    yield from measures(result)
+    yield ""
+    yield from labels(result)
 
 
 def find_pairs(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from cli.support.asked_model import (
+    any_checkpoint_option,
     check_sizes,
-    checkpoint_option,
     read_vocabulary,
 )
 from cli.support.console import Console, silent_stderr
@@ -26,7 +26,10 @@ from schemas.layout import (
     MODEL_CARD,
     MODEL_WEIGHTS,
     SPM_MODEL,
+    WORDPIECE,
+    vocabulary_file,
 )
+from schemas.task import TaskSpec
 from schemas.whole_file import whole_file, whole_folder
 
 if TYPE_CHECKING:
@@ -45,6 +48,9 @@ class Exported(NamedTuple):
         max_seq_length: Tokens in the longest sequences it was trained on.
         vocabulary: The content of `spiece.model`.
         from_text: Whether a SavedModel takes text as well as piece ids.
+        order: The place in the vocabulary's file of each piece; None where that is its
+            id. Weights are in the order of the file.
+        task: That it was fine-tuned on; None for a run.
     """
 
     run: Path
@@ -54,19 +60,49 @@ class Exported(NamedTuple):
     max_seq_length: int
     vocabulary: bytes
     from_text: bool = False
+    order: list[int] | None = None
+    task: TaskSpec | None = None
 
 
 def to_huggingface(exported: Exported, folder: Path) -> None:
-    """Write what transformers and KerasHub read."""
-    from albert_tf.convert.huggingface import huggingface_config, write_huggingface
-    from pipeline.vocabulary.tokenizer_json import tokenizer_config, tokenizer_json
+    """Write what transformers and, of a run, KerasHub read."""
+    from albert_tf.convert.huggingface import (
+        huggingface_config,
+        huggingface_tensors,
+        task_config,
+        task_tensors,
+        write_tensors,
+    )
 
-    config = exported.config
-    write_huggingface(exported.weights, config, folder / MODEL_WEIGHTS)
-    write_json(folder / CONFIG, huggingface_config(config))
-    write_json(folder / HF_TOKENIZER, tokenizer_json(exported.vocabulary))
-    tokenizer = tokenizer_config(max_length=exported.max_seq_length)
-    write_json(folder / HF_TOKENIZER_CONFIG, tokenizer)
+    config, weights, task = exported.config, exported.weights, exported.task
+    if task is None:
+        tensors = huggingface_tensors(weights, config)
+        values = huggingface_config(config, order=exported.order)
+    else:
+        tensors = task_tensors(weights, config, task)
+        values = task_config(config, task, order=exported.order)
+    write_tensors(tensors, folder / MODEL_WEIGHTS)
+    write_json(folder / CONFIG, values)
+    write_tokenizer(exported, folder)
+
+
+def write_tokenizer(exported: Exported, folder: Path) -> None:
+    """Write the files by which AutoTokenizer loads the vocabulary."""
+    from pipeline.vocabulary.tokenizer_json import (
+        bert_tokenizer_config,
+        tokenizer_config,
+        tokenizer_json,
+    )
+    from pipeline.vocabulary.wordpiece import has_capitals, read_pieces
+
+    length = exported.max_seq_length
+    if exported.order is None:
+        write_json(folder / HF_TOKENIZER, tokenizer_json(exported.vocabulary))
+        write_json(folder / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=length))
+        return
+    pieces = read_pieces(exported.vocabulary, path=WORDPIECE)
+    config = bert_tokenizer_config(is_cased=has_capitals(pieces), max_length=length)
+    write_json(folder / HF_TOKENIZER_CONFIG, config)
 
 
 def to_google(exported: Exported, folder: Path) -> None:
@@ -78,10 +114,17 @@ def to_google(exported: Exported, folder: Path) -> None:
 
 def to_saved_model(exported: Exported, folder: Path) -> None:
     """Write what TensorFlow Serving reads."""
-    from albert_tf.convert.saved_model import write_saved_model
+    from albert_tf.convert.saved_model import write_saved_model, write_task_saved_model
     from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.model.task_model import TaskModel
     from albert_tf.runs.checkpoints import assign_arrays
 
+    if (task := exported.task) is not None:
+        tuned = TaskModel(exported.config, kind=task.kind, labels=len(task.labels))
+        assign_arrays(tuned.weights_by_path, exported.weights)
+        with silent_stderr():
+            write_task_saved_model(tuned, folder)
+        return
     model = AlbertPretrainer(exported.config)
     assign_arrays(model.weights_by_path, exported.weights)
     with silent_stderr():
@@ -100,6 +143,10 @@ WRITERS: dict[str, Callable[[Exported, Path], None]] = {
 }
 
 
+# What fine-tuned models are written for.
+_OF_TASKS = ("hf", "saved-model")
+
+
 @click.command(epilog="Example:  albert export run --to hf --output my-albert")
 @click.argument("run", type=UserPath(path_type=Path))
 @click.option(
@@ -115,7 +162,7 @@ WRITERS: dict[str, Callable[[Exported, Path], None]] = {
     type=UserPath(file_okay=False, path_type=Path),
     help="Folder to write  [default: the run's name, followed by -hf and so on]",
 )
-@checkpoint_option
+@any_checkpoint_option
 @click.option(
     "--from-text",
     is_flag=True,
@@ -129,21 +176,37 @@ def export(
     run: Path,
     target: str,
     output: Path | None,
-    checkpoint: "Which",
+    checkpoint: "Which | None",
     from_text: bool,
     overwrite: bool,
     quiet: bool,
     debug: bool,
 ) -> None:
-    """Write a run as files that other programs read.
+    """Write a run, or a fine-tuned model, as files that other programs read.
 
-    A card describes them. The folder has its name only when all of it is written.
+    A card describes them. The folder has its name only when all of it is written. A
+    fine-tuned model is written for Hugging Face, whose pipelines then know its labels,
+    or as a saved-model with the signature predict.
     """
     console = Console(quiet=quiet)
     output = output or default_output(run, target)
     if from_text and target != "saved-model":
         raise SettingError(f"--from-text is for --to saved-model, not {target}.")
     exported = load(run, checkpoint, console)._replace(from_text=from_text)
+    if exported.task is not None and target not in _OF_TASKS:
+        raise SettingError(
+            f"--to {target}: {run} is a fine-tuned model, which is written only for "
+            f"--to {' or '.join(_OF_TASKS)}."
+        )
+    if from_text and exported.task is not None:
+        raise SettingError(
+            f"--from-text: {run} is a fine-tuned model, which takes piece ids; leave "
+            "it out."
+        )
+    if from_text and exported.order is not None:
+        raise SettingError(
+            f"--from-text: {run} has a WordPiece vocabulary; leave it out."
+        )
     record = {
         "command": "export",
         "albert_version": __version__,
@@ -162,7 +225,8 @@ def export(
         )
     with whole_folder(output) as folder:
         WRITERS[target](exported, folder)
-        with whole_file(folder / SPM_MODEL) as file:
+        name = SPM_MODEL if exported.order is None else WORDPIECE
+        with whole_file(folder / name) as file:
             file.write(exported.vocabulary)
         write_text(folder / MODEL_CARD, card(exported, target))
         write_json(folder / EXPORT_RECORD, record)
@@ -180,27 +244,76 @@ def default_output(run: Path, target: str) -> Path:
 
 
 def card(exported: Exported, target: str) -> str:
-    """The model card."""
+    """The model card; of a fine-tuned model that which it has."""
     from albert_tf.convert.model_card import model_card
 
+    if exported.task is not None:
+        return task_card(exported.run, exported.task, target=target)
     return model_card(exported.run, exported.config, step=exported.step, target=target)
 
 
-def load(run: Path, checkpoint: "Which", console: Console) -> Exported:
+def task_card(folder: Path, task: TaskSpec, *, target: str) -> str:
+    """The card of a fine-tuned model, with how what it was written for loads it."""
+    from albert_tf.convert.huggingface import ARCHITECTURES
+
+    own = folder / MODEL_CARD
+    name = ARCHITECTURES[task.kind]
+    use = (
+        f"---\nlibrary_name: transformers\ntags:\n- albert\n---\n\n"
+        f"```python\nfrom transformers import {name}, AutoTokenizer\n\n"
+        f'model = {name}.from_pretrained("FOLDER")\n'
+        f'tokenizer = AutoTokenizer.from_pretrained("FOLDER")\n```\n\n'
+    )
+    if target == "saved-model":
+        use = (
+            "```python\nimport tensorflow as tf\n\n"
+            'predict = tf.saved_model.load("FOLDER").signatures["predict"]\n```\n\n'
+            "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`."
+            "\n\n"
+        )
+    return use + (own.read_text(encoding="utf-8") if own.is_file() else "")
+
+
+def load(run: Path, checkpoint: "Which | None", console: Console) -> Exported:
     """What there is to export, once its parts fit together.
 
     Raises:
         AlbertError: The run has no checkpoint, or another vocabulary.
     """
     with silent_stderr():
+        from albert_tf.finetuning.tuned_model import read_tuned
         from albert_tf.model.run_weights import read_run_weights
-        from albert_tf.runs.run_record import run_config, trained_length
+        from albert_tf.runs.run_record import is_tuned, run_config, trained_length
     config = run_config(run)
-    check_sizes(read_vocabulary(run), config, path=run)
-    _, weights, step = read_run_weights(run, which=checkpoint, say=console.say)
-    length = trained_length(run, config)
-    vocabulary = (run / SPM_MODEL).read_bytes()
-    return Exported(run, config, weights, step, length, vocabulary)
+    tokenizer = read_vocabulary(run)
+    check_sizes(tokenizer, config, path=run)
+    task, length = None, trained_length(run, config)
+    if is_tuned(run):
+        tuned = read_tuned(run, which=checkpoint or "best", say=console.say)
+        weights, step = tuned.weights, tuned.step
+        task, length = tuned.record.spec, tuned.record.max_seq_length
+    else:
+        which = checkpoint or "latest"
+        _, weights, step = read_run_weights(run, which=which, say=console.say)
+    return Exported(
+        run,
+        config,
+        in_order_of_file(weights, tokenizer.order),
+        step,
+        length,
+        vocabulary_file(run).read_bytes(),
+        order=tokenizer.order,
+        task=task,
+    )
+
+
+def in_order_of_file(weights: "Arrays", order: list[int] | None) -> "Arrays":
+    """The weights with the pieces in the order of the file of a vocabulary."""
+    if order is None:
+        return weights
+    from albert_tf.convert.external_model import reordered
+
+    return reordered(weights, sorted(range(len(order)), key=order.__getitem__))
 
 
 def identity(exported: Exported) -> dict[str, Any]:

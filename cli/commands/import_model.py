@@ -3,7 +3,7 @@
 import dataclasses
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -12,11 +12,12 @@ from cli.support.console import Console, silent_stderr
 from cli.support.options import UserPath, common_options
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import write_json
-from schemas.layout import MODEL_CONFIG, SPM_MODEL
+from schemas.layout import MODEL_CONFIG, SPM_MODEL, WORDPIECE
 
 if TYPE_CHECKING:
     from albert_tf.convert.external_model import ExternalModel
-    from pipeline.vocabulary.external import ExternalVocabulary, Normalization
+    from pipeline.vocabulary.external import Normalization
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 # Files of weights: a folder that has one is more than a vocabulary.
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb")
@@ -62,12 +63,11 @@ def import_model(
     around that model goes into it.
     """
     console = Console(quiet=quiet)
-    vocabulary, asked, model = take_vocabulary(
-        source, vocab, cased=cased, keep_accents=keep_accents
-    )
+    taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
     external = read_weights(source)
     if external is not None:
-        check_fits(external, model, vocabulary=vocabulary)
+        check_fits(external, taken)
+        external = in_order(external, taken)
     settings = {
         "source": os.path.abspath(source),
         "vocab": os.path.abspath(vocab) if vocab else None,
@@ -78,17 +78,33 @@ def import_model(
         output,
         output_folder.IMPORT,
         settings=settings,
-        identity=identity(model, external),
+        identity=identity(taken, external),
         overwrite=overwrite,
     ) as finished:
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        write(
-            output, model, external, asked=asked, vocabulary=vocabulary, source=source
-        )
-    for line in summary(output, external, asked=asked, model=model, before=vocabulary):
+        write(output, taken, external, source=source)
+    for line in summary(output, external, taken):
         console.say(line)
+
+
+class TakenVocabulary(NamedTuple):
+    """A vocabulary of another program, as it is taken over.
+
+    Attributes:
+        path: Where it was found.
+        before: The file as it was found.
+        data: As it is written.
+        asked: What it keeps of a text.
+        tokenizer: As loaded.
+    """
+
+    path: Path
+    before: bytes
+    data: bytes
+    asked: "Normalization"
+    tokenizer: "Tokenizer"
 
 
 def take_vocabulary(
@@ -97,14 +113,18 @@ def take_vocabulary(
     *,
     cased: bool | None,
     keep_accents: bool | None,
-) -> tuple["ExternalVocabulary", "Normalization", bytes]:
-    """The vocabulary as found, what it keeps of a text, and as it is written.
+) -> TakenVocabulary:
+    """The vocabulary of a model, as it is found and as it is written.
 
     Raises:
         AlbertError: There is no vocabulary that can be used.
     """
     from pipeline.core.sentencepiece_proto import has_own_rules
-    from pipeline.vocabulary.external import Normalization, read_external
+    from pipeline.vocabulary.external import (
+        Normalization,
+        read_external,
+        wordpiece_of,
+    )
     from pipeline.vocabulary.importing import imported_model, normalization_of_pieces
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
@@ -114,18 +134,52 @@ def take_vocabulary(
         raise SettingError(
             f"{source} is a run already; give it to albert pretrain as --init-from."
         )
+    wordpiece = wordpiece_of(source, given=given)
+    if wordpiece is not None:
+        return take_wordpiece(wordpiece, source, cased=cased, keep_accents=keep_accents)
     found = read_external(source, given=given)
-    of_pieces = normalization_of_pieces(load_tokenizer(found.model))
-    if has_own_rules(found.model):
-        return found, of_pieces, found.model
-    default = found.asked or of_pieces
-    asked = Normalization(
-        cased=default.cased if cased is None else cased,
-        keep_accents=default.keep_accents if keep_accents is None else keep_accents,
-    )
-    with silent_stderr():
-        model = imported_model(found.model, asked, scores=found.scores)
-    return found, asked, model
+    asked = normalization_of_pieces(load_tokenizer(found.model))
+    model = found.model
+    if not has_own_rules(model):
+        default = found.asked or asked
+        asked = Normalization(
+            cased=default.cased if cased is None else cased,
+            keep_accents=default.keep_accents if keep_accents is None else keep_accents,
+        )
+        with silent_stderr():
+            model = imported_model(model, asked, scores=found.scores)
+    return TakenVocabulary(found.path, found.model, model, asked, load_tokenizer(model))
+
+
+def take_wordpiece(
+    path: Path, source: Path, *, cased: bool | None, keep_accents: bool | None
+) -> TakenVocabulary:
+    """BERT's WordPiece vocabulary of a model, which stays as it is.
+
+    Raises:
+        SettingError: A flag asks for what it does not do, or there is no model.
+        AlbertError: It is not such a vocabulary.
+    """
+    from pipeline.vocabulary.external import Normalization
+    from pipeline.vocabulary.wordpiece import read_wordpiece
+
+    tokenizer = read_wordpiece(path)
+    asked = Normalization(cased=tokenizer.is_cased, keep_accents=tokenizer.is_cased)
+    for flag, wanted in (("--cased", cased), ("--keep-accents", keep_accents)):
+        if wanted is not None and wanted != tokenizer.is_cased:
+            raise SettingError(
+                f"{flag}: {path} was made from text "
+                f"{'with' if tokenizer.is_cased else 'without'} capital letters and "
+                "accents; leave the flag out."
+            )
+    if not source.is_dir():
+        raise SettingError(
+            f"{path} is a WordPiece vocabulary, which is of use with its model only; "
+            "give the folder of an ALBERT that has one, or make a vocabulary with "
+            "albert vocab."
+        )
+    data = path.read_bytes()
+    return TakenVocabulary(path, data, data, asked, tokenizer)
 
 
 def read_weights(source: Path) -> "ExternalModel | None":
@@ -138,7 +192,7 @@ def read_weights(source: Path) -> "ExternalModel | None":
         return None
     with silent_stderr():
         from albert_tf.inference.trained_model import read_external
-    external = read_external(source)
+    external = read_external(source, needs_head=False)
     if external is None:
         left = sorted(path for glob in _WEIGHTS for path in source.glob(glob))
         if left:
@@ -150,35 +204,40 @@ def read_weights(source: Path) -> "ExternalModel | None":
     return external
 
 
-def check_fits(
-    external: "ExternalModel", model: bytes, *, vocabulary: "ExternalVocabulary"
-) -> None:
+def check_fits(external: "ExternalModel", taken: TakenVocabulary) -> None:
     """Refuse a vocabulary of another size than the model's.
 
     Raises:
         AlbertError: The sizes differ.
     """
-    from pipeline.vocabulary.tokenizer import load_tokenizer
-
-    size = load_tokenizer(model).vocab_size
+    size = taken.tokenizer.vocab_size
     if size != external.config.vocab_size:
         raise AlbertError(
-            f"{vocabulary.path} has {size} pieces and the model "
+            f"{taken.path} has {size} pieces and the model "
             f"{external.config.vocab_size}; give the vocabulary it was trained with, "
             "with --vocab if it is elsewhere."
         )
 
 
-def identity(model: bytes, external: "ExternalModel | None") -> dict[str, Any]:
-    """What decides the files."""
-    from pipeline.vocabulary.tokenizer import load_tokenizer
+def in_order(external: "ExternalModel", taken: TakenVocabulary) -> "ExternalModel":
+    """The model with its pieces in the order of the ids that are used here."""
+    if taken.tokenizer.order is None:
+        return external
+    from albert_tf.convert.external_model import reordered
 
+    return external._replace(weights=reordered(external.weights, taken.tokenizer.order))
+
+
+def identity(
+    taken: TakenVocabulary, external: "ExternalModel | None"
+) -> dict[str, Any]:
+    """What decides the files."""
     if external is None:
-        return {"vocabulary": load_tokenizer(model).sha256}
+        return {"vocabulary": taken.tokenizer.sha256}
     from albert_tf.runs.checkpoints import arrays_sha256
 
     return {
-        "vocabulary": load_tokenizer(model).sha256,
+        "vocabulary": taken.tokenizer.sha256,
         "model": dataclasses.asdict(external.config),
         "weights": arrays_sha256(external.weights),
     }
@@ -186,16 +245,18 @@ def identity(model: bytes, external: "ExternalModel | None") -> dict[str, Any]:
 
 def write(
     output: Path,
-    model: bytes,
+    taken: TakenVocabulary,
     external: "ExternalModel | None",
     *,
-    asked: "Normalization",
-    vocabulary: "ExternalVocabulary",
     source: Path,
 ) -> None:
     """Write the weights, if there are any, and the vocabulary, its manifest last."""
     from pipeline.vocabulary.tokenizer_json import MAX_LENGTH
-    from pipeline.vocabulary.writing import imported_manifest, write_vocabulary
+    from pipeline.vocabulary.writing import (
+        imported_manifest,
+        write_vocabulary,
+        write_wordpiece,
+    )
 
     length = MAX_LENGTH
     if external is not None:
@@ -206,38 +267,47 @@ def write(
         write_json(output / MODEL_CONFIG, dataclasses.asdict(external.config))
         checkpoint = Checkpoint(external.weights, {}, {"step": 0})
         save_checkpoint(output, checkpoint, is_best=False)
-    manifest = imported_manifest(model, vocabulary.model, **asked._asdict())
-    write_vocabulary(model, manifest, output=output, max_length=length)
+    is_wordpiece = taken.tokenizer.order is not None
+    manifest = imported_manifest(
+        taken.tokenizer,
+        file=WORDPIECE if is_wordpiece else SPM_MODEL,
+        before=taken.before,
+        config=taken.asked._asdict(),
+    )
+    write_files = write_wordpiece if is_wordpiece else write_vocabulary
+    write_files(taken.data, manifest, output=output, max_length=length)
 
 
 def summary(
-    output: Path,
-    external: "ExternalModel | None",
-    *,
-    asked: "Normalization",
-    model: bytes,
-    before: "ExternalVocabulary",
+    output: Path, external: "ExternalModel | None", taken: TakenVocabulary
 ) -> list[str]:
     """What was made, and what to type next."""
-    from pipeline.vocabulary.tokenizer import load_tokenizer
-
+    size = taken.tokenizer.vocab_size
     lines = list(external.notes) if external else []
-    if model == before.model:
+    if taken.tokenizer.order is not None:
+        lines.append(
+            f"{WORDPIECE} is BERT's WordPiece: the model is for albert finetune and "
+            "fill-mask; data are made with vocabularies of SentencePiece only."
+        )
+    elif taken.data == taken.before:
         lines.append("The vocabulary has its normalization inside already.")
     else:
         words = (
-            "capital letters kept" if asked.cased else "lower case",
-            "accents kept" if asked.keep_accents else "without accents",
+            "capital letters kept" if taken.asked.cased else "lower case",
+            "accents kept" if taken.asked.keep_accents else "without accents",
         )
         lines.append(f"Written into {SPM_MODEL}: {', '.join(words)}.")
-    size = load_tokenizer(model).vocab_size
     if external is None:
         lines.append(f"{output}: {size:,} pieces; give it to make-data as --vocab.")
         return lines
     config = external.config
-    lines.append(
+    made = (
         f"{output}: {config.num_hidden_layers} layers of width {config.hidden_size}, "
-        f"{size:,} pieces; make data with --vocab {output}, then train on it with "
-        f"--init-from {output}."
+        f"{size:,} pieces"
     )
-    return lines
+    if taken.tokenizer.order is None:
+        made += (
+            f"; make data with --vocab {output}, then train on it with "
+            f"--init-from {output}"
+        )
+    return [*lines, f"{made}."]

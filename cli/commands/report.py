@@ -7,7 +7,7 @@ import click
 
 from cli.support.options import UserPath
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG
+from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK
 from schemas.readable import prefixed
 from schemas.report import Section
 
@@ -38,8 +38,9 @@ from schemas.report import Section
 def report(paths: tuple[Path, ...], output: Path, examples: int, debug: bool) -> None:
     """Write one HTML page about data and runs.
 
-    PATH is the folder of a data set or of a run, which may still be training; several
-    runs are drawn into the same plots. The page needs no network and no other file.
+    PATH is the folder of a data set, of a fine-tuned model or of a run, which may still
+    be training; several runs are drawn into the same plots. The page needs no network
+    and no other file.
     """
     check_output(output)
     sections = find_sections(paths, examples=examples)
@@ -69,7 +70,7 @@ def check_output(output: Path) -> None:
 
 
 def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
-    """A section for each data set, then one for all runs.
+    """A section for each data set and fine-tuned model, then one for all runs.
 
     Raises:
         AlbertError: A folder is neither, or its files cannot be read.
@@ -79,7 +80,11 @@ def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
     kinds = {path: is_run(path) for path in titles}
     sections, runs = [], []
     for path, title in titles.items():
-        if kinds[path]:
+        if (path / TASK).is_file():
+            from albert_tf.reporting.tuned_report import tuned_section
+
+            sections.append(tuned_section(path, title=title))
+        elif kinds[path]:
             from albert_tf.runs.run_record import read_run
 
             runs.append(read_run(path, title=title))

@@ -15,6 +15,8 @@ from schemas.layout import (
     EXPORT_RECORD,
     MODEL_CONFIG,
     SPM_MODEL,
+    WORDPIECE,
+    vocabulary_file,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +39,27 @@ def checkpoint_option(command: Command) -> Command:
     )(command)
 
 
+def tuned_checkpoint_option(command: Command) -> Command:
+    """The flag --checkpoint of every command that reads a fine-tuned model."""
+    return click.option(
+        "--checkpoint",
+        type=click.Choice(["latest", "best"]),
+        default="best",
+        show_default=True,
+        help="Its newest weights, or those that were best on held-out examples.",
+    )(command)
+
+
+def any_checkpoint_option(command: Command) -> Command:
+    """The flag --checkpoint of every command that reads a run or a fine-tuned model."""
+    return click.option(
+        "--checkpoint",
+        type=click.Choice(["latest", "best"]),
+        help="The newest weights, or those that did best on what was held out  "
+        "[default: latest of a run, best of a fine-tuned model]",
+    )(command)
+
+
 class AskedModel(NamedTuple):
     """A model ready to be asked.
 
@@ -56,18 +79,24 @@ def read_vocabulary(path: Path) -> "Tokenizer":
     Raises:
         AlbertError: There is no vocabulary, or another one than the model's.
     """
-    from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+    from pipeline.vocabulary.wordpiece import read_tokenizer
 
-    if not (path / SPM_MODEL).is_file():
+    file = vocabulary_file(path)
+    if not file.is_file():
         raise AlbertError(
             f"{path} has no {SPM_MODEL}, so it is neither a run nor an export; give a "
             "folder that albert pretrain or albert export has written."
         )
-    tokenizer = load_tokenizer(read_model(path))
+    if file.name == WORDPIECE and not (path / MODEL_CONFIG).exists():
+        raise AlbertError(
+            f"{path} has a WordPiece vocabulary, and its pieces are numbered as "
+            "elsewhere; make a run of it with albert import."
+        )
+    tokenizer = read_tokenizer(path)
     for record, expected in _recorded(path):
         if tokenizer.sha256 != expected:
             raise AlbertError(
-                f"{path / SPM_MODEL} is not the vocabulary that the model was trained "
+                f"{file} is not the vocabulary that the model was trained "
                 f"with (its sha256 is {tokenizer.sha256[:12]} and not {expected[:12]}, "
                 f"as {record} has it); put that one back."
             )
@@ -117,7 +146,7 @@ def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, path: Path) -> N
     """
     if tokenizer.vocab_size != config.vocab_size:
         raise AlbertError(
-            f"{path / SPM_MODEL} has {tokenizer.vocab_size} pieces and the model "
+            f"{vocabulary_file(path)} has {tokenizer.vocab_size} pieces and the model "
             f"{config.vocab_size}; put the vocabulary there that the model was trained "
             "with."
         )

@@ -52,8 +52,8 @@ class Footprint(NamedTuple):
 
 def has_vocabulary(folder: Path | str, identity: dict[str, Any]) -> bool:
     """Whether a vocabulary is there, of which the manifest is written last."""
-    names = (layout.MANIFEST, layout.SPM_MODEL)
-    return all((Path(folder) / name).exists() for name in names)
+    manifest = Path(folder) / layout.MANIFEST
+    return manifest.exists() and layout.vocabulary_file(Path(folder)).exists()
 
 
 def has_all_shards(folder: Path | str, identity: dict[str, Any]) -> bool:
@@ -132,11 +132,41 @@ PRETRAIN = Footprint(
     changeable=("steps", "cooldown_share", "micro_batch_size"),
     check_change=check_new_steps,
 )
+
+
+def is_measured(folder: Path | str, identity: dict[str, Any]) -> bool:
+    """Whether a fine-tuned model is there, with all predictions it was asked for."""
+    tests = (f"{layout.TEST_PREDICTIONS}/{name}" for name in identity["tests"])
+    names = (layout.TASK_EVALUATION, *tests)
+    return all((Path(folder) / name).exists() for name in names)
+
+
+FINETUNE = Footprint(
+    "finetune",
+    writes=(
+        layout.SPM_MODEL,
+        layout.WORDPIECE,
+        layout.MODEL_CONFIG,
+        layout.TASK,
+        layout.METRICS,
+        layout.TENSORBOARD,
+        layout.CHECKPOINTS,
+        layout.TASK_EVALUATION,
+        layout.TASK_PREDICTIONS,
+        layout.TEST_PREDICTIONS,
+        layout.MODEL_CARD,
+        layout.CONFIG,
+    ),
+    progress=(layout.CHECKPOINT_DIRECTORIES,),
+    is_finished=is_measured,
+    evidence=(layout.METRICS,),
+)
 # A vocabulary, and beside it the weights of a run where there are any.
 IMPORT = Footprint(
     "import",
     writes=(
         *VOCAB.writes,
+        layout.WORDPIECE,
         layout.MODEL_CONFIG,
         layout.CHECKPOINTS,
         layout.EVALUATION,

@@ -9,6 +9,8 @@
     writing         The files of a vocabulary, and the manifest that says what it is.
     tokenizer       A SentencePiece model: text to token ids, and which tokens
                     start a word.
+    wordpiece       BERT's WordPiece: a `vocab.txt`, by which the Chinese ALBERTs divide
+                    text.
     tokenizer_json  The files by which a vocabulary loads in Hugging Face's
                     AutoTokenizer.
     external        The vocabulary of another ALBERT, as another program keeps it.

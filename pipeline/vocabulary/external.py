@@ -12,9 +12,8 @@ from pipeline.core.sentencepiece_proto import model_of_pieces
 from pipeline.vocabulary.tokenizer import Tokenizer, check_model, first_bytes
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
-from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL
+from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
 
-_WORDPIECE = "vocab.txt"
 _COMPILED = "Precompiled"
 
 # Scores are logarithms of probabilities; SentencePiece keeps them in 32 bits.
@@ -84,6 +83,22 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     return ExternalVocabulary(path, model, _asked(folder), scores)
 
 
+def wordpiece_of(source: Path, *, given: Path | None = None) -> Path | None:
+    """The `vocab.txt` of a folder, or as given; None where there is another vocabulary.
+
+    Args:
+        source: A folder or a file.
+        given: A vocabulary, wherever it is.
+    """
+    path = given or (source / WORDPIECE if source.is_dir() else source)
+    is_other = given is None and source.is_dir() and _only_model(source) is not None
+    return (
+        path
+        if path.name.endswith(WORDPIECE) and not is_other and path.is_file()
+        else None
+    )
+
+
 def _checked(path: Path) -> bytes:
     try:
         model = first_bytes(path)
@@ -108,11 +123,6 @@ def _only_model(folder: Path) -> Path | None:
 
 def _nothing(folder: Path) -> str:
     """Why no vocabulary was found."""
-    if (folder / _WORDPIECE).exists():
-        return (
-            f"{folder / _WORDPIECE} is a WordPiece vocabulary, and only those of "
-            "SentencePiece can be read; give a model that has one."
-        )
     return f"{folder} has no SentencePiece model; give one with --vocab."
 
 

@@ -5,6 +5,7 @@ import hashlib
 import os
 import unicodedata
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
@@ -51,11 +52,32 @@ def starts_word(piece: str) -> bool:
         return True
     if len(piece) == 1 and unicodedata.category(piece)[0] in "PS":
         return True
-    return any(c.isdigit() or _is_unspaced(ord(c)) for c in piece)
+    return any(c.isdigit() or is_unspaced(c) for c in piece)
 
 
-def _is_unspaced(code: int) -> bool:
-    return any(first <= code <= last for first, last in _UNSPACED)
+def is_unspaced(character: str) -> bool:
+    """Whether a character is of a script written without spaces.
+
+    >>> is_unspaced("語"), is_unspaced("a")
+    (True, False)
+    """
+    return any(first <= ord(character) <= last for first, last in _UNSPACED)
+
+
+class TokenizedText(NamedTuple):
+    """The tokens of a text, and where they stand in it.
+
+    Attributes:
+        ids: Of each token, `[T]`.
+        starts: The first character of each token in the text as it was given, `[T]`,
+            white space before it left out. A token of no character of its own (the
+            second of those that ½ becomes) has as start its end.
+        ends: The first character after each token, `[T]`.
+    """
+
+    ids: list[int]
+    starts: list[int]
+    ends: list[int]
 
 
 class Tokenizer:
@@ -65,7 +87,10 @@ class Tokenizer:
         sha256: Hash of the model file.
         vocab_size: Number of pieces.
         word_starts: Whether each piece starts a word, `[V]`.
+        order: The place in its file of each piece; None where that is its id.
     """
+
+    order: list[int] | None = None
 
     def __init__(self, model: bytes) -> None:
         self._processor = sentencepiece.SentencePieceProcessor()
@@ -103,6 +128,17 @@ class Tokenizer:
         processor = self._processor if begins_word else self._inside_word
         ids: list[int] = processor.Encode(text, out_type=int)
         return ids
+
+    def encode_with_offsets(self, text: str) -> TokenizedText:
+        """The token ids of a text, and where each token stands in it."""
+        found = self._processor.Encode(text, return_type="offset_mapping")
+        starts, ends = [], []
+        for start, end in found["offsets"]:
+            while start < end and text[start].isspace():
+                start += 1
+            starts.append(start)
+            ends.append(end)
+        return TokenizedText(list(found["ids"]), starts, ends)
 
     def decode(self, ids: list[int]) -> str:
         """The text of token ids, as normalized, without special tokens."""

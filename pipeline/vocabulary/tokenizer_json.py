@@ -70,6 +70,20 @@ def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
     }
 
 
+def bert_tokenizer_config(*, is_cased: bool, max_length: int) -> dict[str, Any]:
+    """`tokenizer_config.json` beside a `vocab.txt`, by which BertTokenizer loads it.
+
+    Args:
+        is_cased: Whether capital letters and accents are kept.
+        max_length: The longest sequence, in pieces.
+    """
+    return {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": not is_cased,
+        "model_max_length": max_length,
+    }
+
+
 def _added_token(token_id: int) -> dict[str, Any]:
     content = SPECIAL_TOKENS[token_id]
     return {

@@ -1,6 +1,7 @@
 """The files of a vocabulary, and the manifest that says what it is."""
 
 import dataclasses
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import Tokenizer
 from pipeline.vocabulary.tokenizer_json import (
     MAX_LENGTH,
+    bert_tokenizer_config,
     tokenizer_config,
     tokenizer_json,
 )
@@ -22,6 +24,7 @@ from schemas.layout import (
     MANIFEST,
     SPM_MODEL,
     SPM_VOCAB,
+    WORDPIECE,
 )
 from schemas.special_tokens import SPACE, UNK_ID
 from schemas.whole_file import whole_file
@@ -69,27 +72,32 @@ def vocabulary_manifest(
     }
 
 
-def imported_manifest(model: bytes, before: bytes, **config: bool) -> dict[str, Any]:
+def imported_manifest(
+    tokenizer: Tokenizer, *, file: str, before: bytes, config: dict[str, bool]
+) -> dict[str, Any]:
     """What a vocabulary of another program is.
 
     Args:
-        model: As it is written.
+        tokenizer: As it is written.
+        file: The name it is written under.
         before: As it was found.
         config: What is kept of a text, under the names of `VocabConfig`.
     """
     return {
-        **_what_it_is(Tokenizer(model), config),
-        "imported_from": {"sha256": Tokenizer(before).sha256},
+        **_what_it_is(tokenizer, config, file=file),
+        "imported_from": {"sha256": hashlib.sha256(before).hexdigest()},
     }
 
 
-def _what_it_is(tokenizer: Tokenizer, config: dict[str, Any]) -> dict[str, Any]:
+def _what_it_is(
+    tokenizer: Tokenizer, config: dict[str, Any], *, file: str = SPM_MODEL
+) -> dict[str, Any]:
     return {
         "format": "albert-vocabulary",
         "format_version": 1,
         "config": config,
         "vocabulary": {
-            "file": SPM_MODEL,
+            "file": file,
             "sha256": tokenizer.sha256,
             "size": tokenizer.vocab_size,
         },
@@ -119,4 +127,26 @@ def write_vocabulary(
     write_text(output / SPM_VOCAB, vocabulary_listing(model))
     write_json(output / HF_TOKENIZER, tokenizer_json(model))
     write_json(output / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=max_length))
+    write_json(output / MANIFEST, manifest)
+
+
+def write_wordpiece(
+    data: bytes, manifest: dict[str, Any], *, output: Path, max_length: int
+) -> None:
+    """Write BERT's vocabulary as it was found, the manifest last.
+
+    Args:
+        data: The content of `vocab.txt`.
+        manifest: What it is.
+        output: The folder.
+        max_length: Tokens in the longest sequences of the model that it belongs to.
+
+    Raises:
+        AlbertError: A file cannot be written.
+    """
+    with whole_file(output / WORDPIECE) as file:
+        file.write(data)
+    is_cased = bool(manifest["config"]["cased"])
+    tokenizer = bert_tokenizer_config(is_cased=is_cased, max_length=max_length)
+    write_json(output / HF_TOKENIZER_CONFIG, tokenizer)
     write_json(output / MANIFEST, manifest)

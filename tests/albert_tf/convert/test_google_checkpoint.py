@@ -178,7 +178,8 @@ def test_missing_tensors_are_refused_by_name(tmp_path):
         read_google(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path}/model.ckpt-best lacks cls/predictions/output_bias; give a whole "
-        "ALBERT with its masked-LM head."
+        "ALBERT with its masked-LM head, or make a run of one that has no head at all "
+        "with albert import."
     )
 
 
@@ -192,7 +193,7 @@ def test_a_checkpoint_without_its_data_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"hidden_act": "relu"}, "hidden_act is relu; only ALBERTs with gelu"),
+        ({"hidden_act": "silu"}, "hidden_act is silu; only ALBERTs with gelu or"),
         ({"hidden_size": 32}, "has shape (8, 16), and by the configuration it is"),
     ],
 )

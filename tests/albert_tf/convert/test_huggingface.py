@@ -186,6 +186,13 @@ def test_the_exact_gelu_is_read_with_a_word(tmp_path):
     assert note.startswith("Its hidden_act is the exact gelu")
 
 
+def test_relu_is_read_and_written_back(tmp_path):
+    save(tmp_path, SMALL, hidden_act="relu")
+    config = read_huggingface(tmp_path).config
+    assert config == dataclasses.replace(SMALL, hidden_act="relu")
+    assert huggingface_config(config)["hidden_act"] == "relu"
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -197,7 +204,7 @@ def test_the_exact_gelu_is_read_with_a_word(tmp_path):
             {"position_embedding_type": "relative_key"},
             "position_embedding_type is relative_key; only ALBERTs with absolute",
         ),
-        ({"hidden_act": "relu"}, "hidden_act is relu; only ALBERTs with GELU"),
+        ({"hidden_act": "silu"}, "hidden_act is silu; only ALBERTs with GELU or"),
         ({"hidden_size": "wide"}, "hidden_size must be of type int, not 'wide'."),
         (
             {"num_attention_heads": 3},
@@ -226,7 +233,7 @@ def test_another_architecture_is_refused(tmp_path, values, message):
             "lacks albert.encoder.embedding_hidden_mapping_in.weight, "
             "albert.encoder.embedding_hidden_mapping_in.bias, "
             "albert.encoder.albert_layer_groups.0.albert_layers.0.attention.query"
-            ".weight and 31 more; give a whole ALBERT with its masked-LM head.",
+            ".weight and 31 more; give a whole ALBERT with its masked-LM head, or make",
         ),
     ],
 )
@@ -243,6 +250,41 @@ def test_a_model_without_its_masked_lm_head_is_refused(tmp_path):
     safetensors.numpy.save_file(bare, tmp_path / "model.safetensors")
     with pytest.raises(AlbertError, match="lacks predictions"):
         read_huggingface(tmp_path)
+
+
+def test_a_model_without_its_masked_lm_head_gets_a_new_one_where_none_is_needed(
+    tmp_path,
+):
+    # As a fine-tuned model is saved: the encoder with its pooler, and another head.
+    def change(tensors):
+        removing("predictions", "sop_classifier")(tensors)
+        tensors["classifier.weight"] = np.ones((3, 16), "float32")
+
+    tensors = save(tmp_path, SMALL, change=change)
+    model = read_huggingface(tmp_path, needs_head=False)
+    assert model.notes == (
+        "It has no masked-LM head; that is a new one, so that the model is fit to be "
+        "fine-tuned, or trained on before it fills masks.",
+        "It has no sentence-order head; that starts at zero, where both orders are "
+        "equally likely.",
+        "Left out: classifier.weight.",
+    )
+    table = "albert/encoder/embeddings/word_embeddings"
+    np.testing.assert_array_equal(
+        model.weights[table], tensors["albert.embeddings.word_embeddings.weight"]
+    )
+    head = {
+        path.removeprefix("albert/masked_lm_head/"): array
+        for path, array in model.weights.items()
+        if "/masked_lm_head/" in path
+    }
+    assert 0.01 < head["transform/kernel"].std() < 0.02
+    assert {name: set(head[name]) for name in head if head[name].ndim == 1} == {
+        "transform/bias": {0.0},
+        "layer_norm/gamma": {1.0},
+        "layer_norm/beta": {0.0},
+        "output_bias": {0.0},
+    }
 
 
 def test_a_pickle_is_refused(tmp_path):

@@ -103,6 +103,14 @@ def test_feed_forward_is_that_of_the_paper():
     np.testing.assert_allclose(layer(HIDDEN), expected, atol=1e-4)
 
 
+def test_feed_forward_with_relu_computes_relu():
+    config = dataclasses.replace(CONFIG, hidden_act="relu")
+    layer, values = built(FeedForward(config, name="ffn"))
+    inner = np.maximum(dense(HIDDEN, "intermediate", values), 0)
+    expected = normalized(HIDDEN + dense(inner, "output", values), values)
+    np.testing.assert_allclose(layer(HIDDEN), expected, atol=1e-4)
+
+
 def test_dropout_with_the_same_key_draws_the_same_mask_and_else_another():
     x = tf.ones((40, 40))
     first = dropout(x, 0.5, seeds(1)).numpy()

@@ -19,8 +19,8 @@ def normal(*shape):
 
 CASES = {
     "gelu": (operations.gelu, [4 * normal(20, WIDTH)]),
-    "project_gelu": (
-        operations.project_gelu,
+    "project_activated": (
+        lambda *x: operations.project_activated(*x, activation="gelu"),
         [4 * normal(20, WIDTH), normal(WIDTH, 3), normal(3)],
     ),
     "normalize": (
@@ -175,7 +175,9 @@ def test_the_gelu_of_earlier_layers_is_not_kept_for_the_gradient():
             tape.watch(rows)
             x = rows
             for _ in range(layers):
-                x = operations.project_gelu(tf.repeat(x, 512, axis=1), kernel, bias)
+                x = operations.project_activated(
+                    tf.repeat(x, 512, axis=1), kernel, bias, activation="gelu"
+                )
             total = tf.reduce_sum(x)
         return tape.gradient(total, rows)
 

@@ -212,5 +212,88 @@ def test_missing_tensors_are_refused_by_name(exports, tmp_path):
     safetensors.numpy.save_file(tensors, source / "model.safetensors")
     assert refusal(source, "--output", tmp_path / "out") == (
         f"{source}/model.safetensors lacks predictions.dense.weight; give a whole "
-        "ALBERT with its masked-LM head."
+        "ALBERT with its masked-LM head, or make a run of one that has no head at all "
+        "with albert import."
     )
+
+
+# BERT's order: unused pieces between the padding and the other special ones.
+WORDPIECES = [
+    "[PAD]",
+    *(f"[unused{n}]" for n in range(1, 100)),
+    *("[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+    *(chr(0x4E00 + n) for n in range(196)),
+    *(f"##{chr(0x4E00 + n)}" for n in range(100)),
+]
+
+
+@pytest.fixture
+def chinese(small, tmp_path):
+    """A folder as the Chinese ALBERTs have it, with random weights and ReLU."""
+    config = dataclasses.replace(SMALL_RUN, hidden_act="relu")
+    write_run(tmp_path / "run", config, small)
+    run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "zh")
+    for name in ("spiece.model", "tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / "zh" / name).unlink()
+    vocabulary = "".join(f"{piece}\n" for piece in WORDPIECES)
+    (tmp_path / "zh" / "vocab.txt").write_text(vocabulary, encoding="utf-8")
+    return tmp_path / "zh"
+
+
+def test_a_model_with_wordpiece_has_its_special_pieces_first(chinese, tmp_path):
+    said = run("import", chinese, "--output", tmp_path / "out")
+    assert said.splitlines() == [
+        "vocab.txt is BERT's WordPiece: the model is for albert finetune and "
+        "fill-mask; data are made with vocabularies of SentencePiece only.",
+        f"{tmp_path}/out: 4 layers of width 16, 400 pieces.",
+    ]
+    before, after = (load_trained_model(tmp_path / name) for name in ("zh", "out"))
+    assert after.config == before.config
+    assert after.config.hidden_act == "relu"
+    theirs, ours = (arrays_of(model.weights_by_path) for model in (before, after))
+    order = [0, 100, 101, 102, 103, *range(1, 100), *range(104, 400)]
+    for path, array in theirs.items():
+        is_of_pieces = path.endswith(("word_embeddings", "output_bias"))
+        expected = array[order] if is_of_pieces else array
+        np.testing.assert_array_equal(ours[path], expected)
+
+
+def test_a_model_with_wordpiece_is_written_back_as_it_was(chinese, tmp_path):
+    run("import", chinese, "--output", tmp_path / "out")
+    run("export", tmp_path / "out", "--to", "hf", "--output", tmp_path / "back")
+    tensors = [
+        safetensors.numpy.load_file(tmp_path / name / "model.safetensors")
+        for name in ("zh", "back")
+    ]
+    for name, array in tensors[0].items():
+        np.testing.assert_array_equal(array, tensors[1][name])
+    assert (tmp_path / "back" / "vocab.txt").read_bytes() == (
+        chinese / "vocab.txt"
+    ).read_bytes()
+    values = json.loads((tmp_path / "back" / "config.json").read_text())
+    assert {name: values[name] for name in values if name.endswith("token_id")} == {
+        "pad_token_id": 0,
+        "bos_token_id": 101,
+        "eos_token_id": 102,
+    }
+    assert values["hidden_act"] == "relu"
+
+
+def test_a_model_with_wordpiece_fills_masks(chinese, tmp_path):
+    run("import", chinese, "--output", tmp_path / "out")
+    said = run("fill-mask", tmp_path / "out", "\u4e00[MASK]\u4e01", "--json")
+    filled = json.loads(said)["filled"]
+    assert (filled[0], filled[-1]) == ("\u4e00", "\u4e01")
+
+
+def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path):
+    said = refusal(chinese / "vocab.txt", "--output", tmp_path / "out", code=2)
+    assert "is a WordPiece vocabulary, which is of use with its model only" in said
+    said = refusal(chinese, "--cased", "--output", tmp_path / "out", code=2)
+    assert said.endswith("without capital letters and accents; leave the flag out.")
+
+
+def test_an_export_with_wordpiece_is_imported_before_it_is_asked(chinese):
+    code, said = attempt("fill-mask", chinese, "\u4e00[MASK]")
+    assert code == 1
+    assert "make a run of it with albert import." in said

@@ -236,7 +236,6 @@ HOSTILE = [
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("vocab.txt", "[PAD]", "is a WordPiece vocabulary, and only those of"),
         ("readme", "", "has no SentencePiece model; give one with --vocab."),
         ("spiece.model", "no model", "is not a SentencePiece model"),
         (

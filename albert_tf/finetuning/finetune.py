@@ -1,0 +1,205 @@
+"""Fine-tuning from end to end: training, the best checkpoint, what it is worth."""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from albert_tf.finetuning.baselines import baselines_of
+from albert_tf.finetuning.task_evaluation import chosen_threshold, evaluated
+from albert_tf.finetuning.task_logits import Compute, TaskLogits
+from albert_tf.finetuning.task_measures import targets_of
+from albert_tf.finetuning.task_outputs import outputs_of, shown
+from albert_tf.finetuning.tuned_card import tuned_card
+from albert_tf.finetuning.tuned_model import (
+    TaskRecord,
+    TunedModel,
+    read_tuned,
+    write_record,
+)
+from albert_tf.finetuning.tuning import Tuning
+from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
+from albert_tf.model.operations import elementary
+from albert_tf.model.task_model import TaskModel
+from albert_tf.runs.checkpoints import assign_arrays, has_checkpoint
+from albert_tf.training.beginning import copy_whole
+from albert_tf.training.progress import Progress
+from schemas.json_file import write_json, write_text
+from schemas.layout import (
+    CHECKPOINTS,
+    METRICS,
+    MODEL_CARD,
+    MODEL_CONFIG,
+    TASK_EVALUATION,
+    TASK_PREDICTIONS,
+)
+from schemas.task import TaskExample, TaskSpec
+
+Result = dict[str, Any]
+
+# Rows that are computed without compiling anything, which takes longer than they do.
+_FEW_ROWS = 64
+
+
+def finetune(
+    job: TuningJob,
+    *,
+    vocabulary: Path,
+    progress: Progress,
+    before_end: Callable[[TunedModel], None] = lambda tuned: None,
+) -> Result:
+    """Fine-tune, or go on with it; then measure the best checkpoint.
+
+    Args:
+        job: What to do.
+        vocabulary: The file of it.
+        progress: Shows how it goes.
+        before_end: Done with the best checkpoint before the run counts as finished.
+
+    Returns:
+        What `eval.json` says.
+
+    Raises:
+        AlbertError: The loss overflowed, or the folder cannot be written.
+    """
+    if not has_checkpoint(job.run):
+        begin(job, vocabulary=vocabulary)
+    Tuning(job, progress).train()
+    return finish(job, progress=progress, before_end=before_end)
+
+
+def record_of(job: TuningJob) -> TaskRecord:
+    """What `task.json` says of a job."""
+    config = job.config
+    return TaskRecord(
+        spec=job.spec,
+        max_seq_length=config.max_seq_length,
+        doc_stride=config.doc_stride,
+        max_query_tokens=config.max_query_tokens,
+        max_answer_tokens=config.max_answer_tokens,
+    )
+
+
+def begin(job: TuningJob, *, vocabulary: Path) -> None:
+    """Write the files that never change."""
+    for name in (CHECKPOINTS, METRICS):
+        # Of a run that ended before its first checkpoint.
+        path = job.run / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
+    copy_whole(vocabulary, job.run / vocabulary.name)
+    write_record(job.run, record_of(job))
+
+
+def finish(
+    job: TuningJob, *, progress: Progress, before_end: Callable[[TunedModel], None]
+) -> Result:
+    """Measure the best checkpoint and write predictions, record, card and result."""
+    tuned = read_tuned(job.run, say=progress.say)
+    outputs = predicted(tuned, job.held_out)
+    targets = targets_of(job.spec, job.held_out.examples)
+    threshold = chosen_threshold(job.spec, job.held_out.examples, outputs, targets)
+    progress.say("Measuring what guessing and words alone give.")
+    baselines = baselines_of(job.spec, job.train.examples, job.held_out.examples)
+    result = {
+        "step": tuned.step,
+        "training_examples": len(job.train.examples),
+        **evaluated(
+            job.spec,
+            job.held_out.examples,
+            outputs,
+            threshold=threshold,
+            baselines=baselines,
+        ),
+    }
+    record = dataclasses.replace(
+        tuned.record, threshold=threshold, temperature=result.get("temperature")
+    )
+    write_record(job.run, record)
+    write_text(
+        job.run / TASK_PREDICTIONS,
+        prediction_lines(job.spec, job.held_out.examples, outputs, threshold=threshold),
+    )
+    write_text(job.run / MODEL_CARD, tuned_card(record, job, result))
+    before_end(dataclasses.replace(tuned, record=record))
+    # Last, for it says that the run is finished.
+    write_json(job.run / TASK_EVALUATION, result)
+    return result
+
+
+def predicted(
+    tuned: TunedModel, given: TaskRows, *, is_in_haste: bool = False
+) -> list[Any]:
+    """The outputs of a fine-tuned model for encoded examples.
+
+    Args:
+        tuned: The model.
+        given: The examples.
+        is_in_haste: Compile nothing for a few rows, which changes rounding.
+    """
+    model = model_of(tuned)
+    compute: Compute | None = None
+    if is_in_haste and len(given.rows) <= _FEW_ROWS:
+        compute = _uncompiled(model)
+    longest = tuned.record.max_seq_length
+    logits = TaskLogits(model, tuned.record.spec, longest=longest, compute=compute)
+    return outputs_of(
+        tuned.record.spec,
+        given.examples,
+        given.rows,
+        logits.of_rows(given.rows),
+        max_answer_tokens=tuned.record.max_answer_tokens,
+    )
+
+
+def model_of(tuned: TunedModel) -> TaskModel:
+    """The model with its weights, in float32 and without dropout."""
+    spec = tuned.record.spec
+    model = TaskModel(tuned.config, kind=spec.kind, labels=len(spec.labels))
+    assign_arrays(model.weights_by_path, tuned.weights)
+    return model
+
+
+def _uncompiled(model: TaskModel) -> Compute:
+    from keras import ops
+
+    def compute(batch: Any) -> Any:
+        tensors = {name: ops.convert_to_tensor(value) for name, value in batch.items()}
+        with elementary():
+            return ops.convert_to_numpy(model(tensors)).astype("float64")
+
+    return compute
+
+
+def prediction_lines(
+    spec: TaskSpec,
+    examples: Sequence[TaskExample],
+    outputs: Sequence[Any],
+    *,
+    threshold: float | None,
+) -> str:
+    """Predictions as JSON lines, each with the id of its example."""
+    pairs = zip(examples, outputs, strict=True)
+    return "".join(
+        json.dumps(
+            {"id": example.id, **shown(spec, example, output, threshold=threshold)},
+            ensure_ascii=False,
+        )
+        + "\n"
+        for example, output in pairs
+    )
+
+
+def evaluate_tuned(tuned: TunedModel, given: TaskRows) -> Result:
+    """What a fine-tuned model is worth on further examples.
+
+    The threshold is that of the model, which was not chosen on these examples.
+    """
+    outputs = predicted(tuned, given)
+    record = tuned.record
+    return {
+        "step": tuned.step,
+        **evaluated(record.spec, given.examples, outputs, threshold=record.threshold),
+    }

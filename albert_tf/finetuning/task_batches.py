@@ -1,0 +1,164 @@
+"""Encoded examples become batches: rows of like length together, in few widths.
+
+A batch is as wide as the next of a few widths, since each width is compiled. What is
+missing to a whole batch are rows of weight zero.
+"""
+
+import bisect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.special_tokens import PAD_ID
+from schemas.task import EncodedExample, Kind, TaskSpec
+
+Batch = dict[str, Any]
+Array = npt.NDArray[Any]
+
+WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+# Rows are sorted by length among those of so many batches, which follow each other in
+# a random order: so a batch is almost as random as one that is drawn.
+SORTED_BATCHES = 64
+
+
+def width_of(length: int, *, longest: int) -> int:
+    """The width of a batch whose longest row has so many tokens.
+
+    >>> [width_of(length, longest=100) for length in (3, 17, 97)]
+    [16, 32, 100]
+    """
+    place = bisect.bisect_left(WIDTHS, length)
+    return min(longest, WIDTHS[place]) if place < len(WIDTHS) else longest
+
+
+def epoch_batches(
+    lengths: Sequence[int], *, batch_size: int, seed: int, epoch: int
+) -> list[Array]:
+    """The rows of each batch of an epoch, all rows once.
+
+    A function of seed and epoch. The last batch may be smaller.
+
+    Args:
+        lengths: Of each row, in tokens.
+        batch_size: Rows in a batch.
+        seed: Of the run.
+        epoch: From 0.
+    """
+    rng = np.random.Generator(np.random.PCG64([seed, epoch]))
+    order = rng.permutation(len(lengths))
+    sizes = np.asarray(lengths)
+    batches = []
+    for first in range(0, len(order), SORTED_BATCHES * batch_size):
+        rows = order[first : first + SORTED_BATCHES * batch_size]
+        rows = rows[np.argsort(sizes[rows], kind="stable")]
+        batches += np.split(rows, range(batch_size, len(rows), batch_size))
+    return [batches[number] for number in rng.permutation(len(batches))]
+
+
+def sorted_batches(lengths: Sequence[int], *, batch_size: int) -> list[Array]:
+    """The rows of each batch where the order does not matter: longest first."""
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    return list(np.split(order, range(batch_size, len(order), batch_size)))
+
+
+def batch_of(
+    rows: Sequence[EncodedExample],
+    spec: TaskSpec,
+    *,
+    size: int,
+    longest: int,
+    options: int = 1,
+    label_weights: Sequence[float] = (),
+) -> Batch:
+    """Rows as arrays, filled up with rows of weight zero.
+
+    Args:
+        rows: At most `size`, with targets or all without.
+        spec: Of the task.
+        size: B.
+        longest: Tokens of the longest row that there may be.
+        options: Number of options of `choose`, O, more if a row has more.
+        label_weights: Of each label in the loss; all are 1 if there are none.
+
+    Returns:
+        `input_ids`, `input_mask`, `segment_ids`, `[B, S]` or of `choose` `[B, O, S]`
+        with `option_mask` `[B, O]`; with targets also `targets`, as in `losses_of`, and
+        `weights` `[B]`, of `tag` `[B, S]`.
+    """
+    width = width_of(max(row.length for row in rows), longest=longest)
+    most = max(options, *(len(row.sequences) for row in rows))
+    batch = _inputs(rows, spec.kind, shape=(size, most, width))
+    if rows[0].target is not None:
+        targets, weights = _targets(rows, spec, size=size, width=width)
+        if label_weights:
+            weights = weights * np.asarray(label_weights, np.float32)[targets]
+        batch |= {"targets": targets, "weights": weights}
+    return batch
+
+
+def _inputs(
+    rows: Sequence[EncodedExample], kind: Kind, *, shape: tuple[int, int, int]
+) -> Batch:
+    ids, mask, segments = (np.full(shape, value, np.int32) for value in (PAD_ID, 0, 0))
+    present = np.zeros(shape[:2], np.int32)
+    for number, row in enumerate(rows):
+        for option, sequence in enumerate(row.sequences):
+            length = len(sequence.token_ids)
+            ids[number, option, :length] = sequence.token_ids
+            mask[number, option, :length] = 1
+            segments[number, option, :length] = sequence.segment_ids
+            present[number, option] = 1
+    batch = {"input_ids": ids, "input_mask": mask, "segment_ids": segments}
+    if kind == "choose":
+        return {**batch, "option_mask": present}
+    return {name: values[:, 0] for name, values in batch.items()}
+
+
+def _targets(
+    rows: Sequence[EncodedExample], spec: TaskSpec, *, size: int, width: int
+) -> tuple[Array, Array]:
+    """`targets` and `weights`."""
+    weights = np.zeros(size, np.float32)
+    weights[: len(rows)] = 1
+    if spec.kind == "tag":
+        tags = np.zeros((size, width), np.int32)
+        weights = np.zeros((size, width), np.float32)
+        for number, row in enumerate(rows):
+            places = list(row.word_starts)
+            tags[number, places] = np.asarray(row.target, np.int32)
+            weights[number, places] = 1
+        return tags, weights
+    kinds = {"multilabel": np.float32, "regress": np.float32}
+    values = np.array([row.target for row in rows], kinds.get(spec.kind, np.int32))
+    targets = np.zeros((size, *values.shape[1:]), values.dtype)
+    targets[: len(rows)] = values
+    return targets, weights
+
+
+def micro_batches(batch: Batch, *, size: int, devices: int) -> Iterator[Batch]:
+    """What of a batch is computed at a time: N micro-batches `[N, M, ...]`.
+
+    Args:
+        batch: Arrays `[B, ...]`.
+        size: M.
+        devices: N.
+    """
+    rows = len(batch["input_ids"])
+    missing = -rows % (size * devices)
+    for first in range(0, rows + missing, size * devices):
+        yield {
+            name: _filled(values, missing)[first : first + size * devices].reshape(
+                devices, size, *values.shape[1:]
+            )
+            for name, values in batch.items()
+        }
+
+
+def _filled(values: Array, missing: int) -> Array:
+    """Values with so many rows of zeros behind them."""
+    return np.concatenate(
+        [values, np.zeros((missing, *values.shape[1:]), values.dtype)]
+    )

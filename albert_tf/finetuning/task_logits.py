@@ -1,0 +1,98 @@
+"""What a model computes of many encoded examples, each as if it were alone.
+
+Rows of like length are computed together. Padding has no influence on a row, so that
+what else is in its batch does not show, but for rounding.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from albert_tf.finetuning.task_batches import batch_of, sorted_batches, width_of
+from albert_tf.model.task_model import Batch, TaskModel
+from albert_tf.training.backends import compiled
+from schemas.task import EncodedExample, TaskSpec
+
+Array = npt.NDArray[np.float64]
+Compute = Callable[[Batch], npt.NDArray[Any]]
+
+# Tokens that are computed at a time.
+TOKENS = 4096
+
+
+class TaskLogits:
+    """The logits of a model as it is at each call, compiled once for each width.
+
+    Args:
+        model: Of the task.
+        spec: The task.
+        longest: Tokens of the longest row that there may be.
+        compute: Computes a batch `[B, ...]`; compiled unless it is given, which a few
+            texts do not wait for.
+    """
+
+    def __init__(
+        self,
+        model: TaskModel,
+        spec: TaskSpec,
+        *,
+        longest: int,
+        compute: Compute | None = None,
+    ) -> None:
+        self._spec, self._longest = spec, longest
+        self._compute = compute or compiled(_logits, model)
+
+    def of_rows(
+        self,
+        rows: Sequence[EncodedExample],
+        *,
+        on_rows: Callable[[int], None] = lambda rows: None,
+    ) -> list[Array]:
+        """The logits of each row without those of padding.
+
+        Args:
+            rows: Encoded examples, whose targets are not looked at.
+            on_rows: Told how many rows were computed since it was last told.
+
+        Returns:
+            `[L]`, `[1]` (`regress`), `[O]` (`choose`), `[S, L]` (`tag`) or `[S, 2]`
+            (`answer`) for each row.
+        """
+        found: list[Any] = [None] * len(rows)
+        tokens = [width_of(row.length, longest=self._longest) for row in rows]
+        for width in sorted(set(tokens), reverse=True):
+            numbers = [n for n, size in enumerate(tokens) if size == width]
+            for options in sorted({len(rows[n].sequences) for n in numbers}):
+                alike = [n for n in numbers if len(rows[n].sequences) == options]
+                size = max(1, TOKENS // (width * options))
+                for batch in sorted_batches([1] * len(alike), batch_size=size):
+                    chosen = [alike[place] for place in batch]
+                    for number, logits in self._of_batch(rows, chosen, size=size):
+                        found[number] = logits
+                    on_rows(len(chosen))
+        return found
+
+    def _of_batch(
+        self, rows: Sequence[EncodedExample], chosen: list[int], *, size: int
+    ) -> list[tuple[int, Array]]:
+        batch = batch_of(
+            [rows[number] for number in chosen],
+            self._spec,
+            size=size,
+            longest=self._longest,
+        )
+        for name in ("targets", "weights"):
+            batch.pop(name, None)
+        logits = self._compute(batch)
+        return [(n, _of_row(logits[i], rows[n])) for i, n in enumerate(chosen)]
+
+
+def _logits(model: TaskModel, batch: Batch) -> Any:
+    return model(batch)
+
+
+def _of_row(logits: Array, row: EncodedExample) -> Array:
+    """Of tokens without those of padding; all of others."""
+    return logits[: row.length] if logits.ndim == 2 else logits

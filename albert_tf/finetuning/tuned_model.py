@@ -1,0 +1,161 @@
+"""A fine-tuned model in its folder: what its task is, and its weights."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from albert_tf.model.parameters import task_weight_shapes
+from albert_tf.runs.checkpoints import Which, check_shapes, run_checkpoint, shapes_of
+from albert_tf.runs.run_record import is_tuned, run_config
+from albert_tf.runs.tensor_files import Arrays
+from schemas.config import ModelConfig
+from schemas.errors import AlbertError
+from schemas.json_file import read_json, write_json
+from schemas.json_shape import COUNT, NUMBER, TEXT, Rule, problem
+from schemas.layout import TASK
+from schemas.task import KINDS, Columns, TaskSpec
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskRecord:
+    """What `task.json` says.
+
+    Attributes:
+        spec: The task.
+        max_seq_length: Tokens in a sequence.
+        doc_stride: Tokens between windows of `answer`.
+        max_query_tokens: Of a question of `answer`.
+        max_answer_tokens: Of an answer.
+        threshold: See `task_outputs.said`; None where there is none, or not yet.
+        temperature: What logits are to be divided by for better probabilities; None
+            where it is not known.
+    """
+
+    spec: TaskSpec
+    max_seq_length: int
+    doc_stride: int
+    max_query_tokens: int
+    max_answer_tokens: int
+    threshold: float | None = None
+    temperature: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class TunedModel:
+    """A fine-tuned model as it is read.
+
+    Attributes:
+        record: Its task.
+        config: The architecture of its encoder.
+        weights: By path.
+        step: Of the checkpoint they are from.
+    """
+
+    record: TaskRecord
+    config: ModelConfig
+    weights: Arrays
+    step: int
+
+
+def read_tuned(
+    folder: Path,
+    *,
+    which: Which = "best",
+    say: Callable[[str], None] = lambda line: None,
+) -> TunedModel:
+    """A fine-tuned model, once its parts fit together.
+
+    Args:
+        folder: That `albert finetune` has written.
+        which: The newest checkpoint, or the best.
+        say: Told about every damaged checkpoint passed over.
+
+    Raises:
+        AlbertError: It is none, or its files do not fit together.
+    """
+    if not is_tuned(folder):
+        raise AlbertError(
+            f"{folder} has no {TASK}, so it is not a fine-tuned model; give a folder "
+            "that albert finetune has written."
+        )
+    record, config = read_record(folder), run_config(folder)
+    checkpoint = run_checkpoint(folder, which=which, say=say)
+    spec = record.spec
+    shapes = task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
+    check_shapes(shapes, shapes_of(checkpoint.weights))
+    return TunedModel(record, config, checkpoint.weights, checkpoint.state["step"])
+
+
+def write_record(folder: Path, record: TaskRecord) -> None:
+    """Write `task.json`: the fields of the task beside those of the record."""
+    values = dataclasses.asdict(record)
+    write_json(folder / TASK, {**values.pop("spec"), **values})
+
+
+def read_record(folder: Path) -> TaskRecord:
+    """What `task.json` says.
+
+    Raises:
+        AlbertError: It cannot be read, or a value is wrong.
+    """
+    path = folder / TASK
+    values = read_json(path)
+    if found := problem(values, _SHAPE):
+        raise AlbertError(f"{path}: {found}; put the file back as it was written.")
+    columns = {
+        **values["columns"],
+        "options": tuple(values["columns"]["options"]),
+    }
+    own = {field.name for field in dataclasses.fields(TaskRecord)} - {"spec"}
+    fields = {field.name for field in dataclasses.fields(TaskSpec)}
+    given = {name: _as_tuple(values[name]) for name in fields}
+    spec = TaskSpec(**{**given, "columns": Columns(**columns)})
+    return TaskRecord(spec=spec, **{name: values[name] for name in own})
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _optional(rule: Rule) -> Rule:
+    return Rule(
+        f"{rule.words}, or null", lambda value: value is None or rule.holds(value)
+    )
+
+
+_ANY_NUMBER = Rule(
+    "a number", lambda value: type(value) in (int, float) and abs(value) < 2**63
+)
+_SHAPE: Any = {
+    "name": TEXT,
+    "kind": Rule(f"one of {', '.join(KINDS)}", lambda value: value in KINDS),
+    "labels": [TEXT],
+    "columns": {
+        "text": _optional(TEXT),
+        "pair": _optional(TEXT),
+        "label": _optional(TEXT),
+        "options": [TEXT],
+        "id": _optional(TEXT),
+    },
+    "metrics": [TEXT],
+    "max_seq_length": COUNT,
+    "has_unanswerable": Rule("true or false", lambda value: isinstance(value, bool)),
+    "score_range": Rule(
+        "two numbers, or null",
+        lambda value: (
+            value is None
+            or (
+                isinstance(value, list)
+                and len(value) == 2
+                and all(map(_ANY_NUMBER.holds, value))
+            )
+        ),
+    ),
+    "submissions": [TEXT],
+    "doc_stride": COUNT,
+    "max_query_tokens": COUNT,
+    "max_answer_tokens": COUNT,
+    "threshold": _optional(_ANY_NUMBER),
+    "temperature": _optional(NUMBER),
+}

@@ -1,0 +1,199 @@
+"""Fine-tuning: steps, and between them evaluations, each with a checkpoint.
+
+All that a step depends on is its number, so that a run that was killed goes on from its
+newest checkpoint with the same bytes.
+"""
+
+import functools
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from albert_tf.finetuning.task_batches import batch_of, epoch_batches, micro_batches
+from albert_tf.finetuning.task_evaluation import Evaluator
+from albert_tf.finetuning.task_loss import task_loss
+from albert_tf.finetuning.tuning_job import TuningJob
+from albert_tf.model.task_model import Batch
+from albert_tf.runs.checkpoints import (
+    Checkpoint,
+    arrays_of,
+    assign_arrays,
+    load_newest,
+    save_checkpoint,
+)
+from albert_tf.runs.metrics import Metrics
+from albert_tf.training.backends import training_steps
+from albert_tf.training.metrics_log import MetricsLog
+from albert_tf.training.progress import Progress
+from albert_tf.training.schedule import learning_rate_of
+from albert_tf.training.steps import shape_of
+from schemas.errors import AlbertError
+from schemas.layout import EVAL, TRAIN
+
+
+class Tuning:
+    """A run of fine-tuning.
+
+    Args:
+        job: What to do.
+        progress: Shows how the run goes.
+    """
+
+    def __init__(self, job: TuningJob, progress: Progress) -> None:
+        self._job, self._progress = job, progress
+        self._config = job.config.training(rows=len(job.train.rows)).resolved()
+        model = job.new_model()
+        loss = task_loss(label_smoothing=job.config.label_smoothing)
+        self._steps = training_steps(model, self._config, loss=loss)
+        self._label_weights = job.label_weights()
+        self._step = 0
+        checkpoint = load_newest(job.run, progress.say)
+        if checkpoint is not None:
+            self._resume(checkpoint)
+        self._log = MetricsLog(job.run, step=self._step)
+        self._evaluator = Evaluator(
+            model, job.spec, job.held_out, config=job.config, progress=progress
+        )
+        self._metric = job.spec.metrics[0]
+        self._losses, self._seconds = np.zeros(2), 0.0
+        self._compiled: set[tuple[int, ...]] = set()
+
+    def _resume(self, checkpoint: Checkpoint) -> None:
+        assign_arrays(self._steps.model.weights_by_path, checkpoint.weights)
+        assign_arrays(self._steps.optimizer_state, checkpoint.optimizer_state)
+        self._step = checkpoint.state["step"]
+        self._progress.say(f"Continuing {self._job.run} after step {self._step}.")
+
+    def train(self) -> int:
+        """Go on to the last step, or to where it is no use any more; the best step."""
+        steps, every = self._config.steps, self._job.config.eval_every
+        self._progress.start("", total=steps, done=self._step)
+        while True:
+            is_due = self._step % every == 0 or self._step == steps
+            if is_due and not self._is_evaluated():
+                self._evaluate()
+            if self._step == steps or self._has_lost_patience():
+                break
+            self._take_step()
+        self._log.close()
+        best = self._best()
+        assert best is not None
+        return int(best["step"])
+
+    def _is_evaluated(self) -> bool:
+        return any(line["step"] == self._step for line in self._log.evaluations())
+
+    def _best(self) -> Metrics | None:
+        """The evaluation with the best metric, the first of several."""
+        lines = self._log.evaluations()
+        return max(lines, key=lambda line: line[self._metric]) if lines else None
+
+    def _has_lost_patience(self) -> bool:
+        patience, best = self._job.config.patience, self._best()
+        if patience is None or best is None:
+            return False
+        lines = self._log.evaluations()
+        return len(lines) - 1 - lines.index(best) >= patience
+
+    def _evaluate(self) -> None:
+        """Evaluate, save and log, in an order in which a kill loses nothing.
+
+        A line of training of this step may be there already.
+        """
+        measures = self._evaluator.measures()
+        best = self._best()
+        is_best = best is None or measures[self._metric] > best[self._metric]
+        if self._losses[1]:
+            self._log.write(self._training_line())
+        self._save(is_best=is_best)
+        self._log.write({"step": self._step, "split": EVAL, **measures})
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in measures.items())
+        mark = " (best)" if is_best else ""
+        self._progress.say(
+            f"step {self._step:,} of {self._config.steps:,}: {shown}{mark}"
+        )
+
+    def _training_line(self) -> Metrics:
+        loss, weight = self._losses.tolist()
+        line = {
+            "step": self._step,
+            "split": TRAIN,
+            "loss": loss / weight,
+            "learning_rate": learning_rate_of(self._config, self._step - 1),
+            "seconds": self._seconds,
+        }
+        self._losses, self._seconds = np.zeros(2), 0.0
+        return line
+
+    def _save(self, *, is_best: bool) -> None:
+        checkpoint = Checkpoint(
+            arrays_of(self._steps.model.weights_by_path),
+            arrays_of(self._steps.optimizer_state),
+            {
+                "step": self._step,
+                "micro_batch_size": self._job.config.micro_batch_size,
+            },
+        )
+        save_checkpoint(self._job.run, checkpoint, is_best=is_best)
+
+    def _take_step(self) -> None:
+        start = time.perf_counter()
+        batch = self._batch(self._step)
+        counts = self._steps.loss.counts(batch)
+        parts = list(self._parts(batch))
+        self._prepare([part for _, part in parts])
+        for micro, part in parts:
+            self._losses = self._losses + self._steps.accumulate(
+                part, counts=counts, step=self._step, micro=micro
+            )
+        rate = learning_rate_of(self._config, self._step)
+        norm = self._steps.apply(rate, step=self._step)
+        if not (math.isfinite(norm) and math.isfinite(self._losses[0])):
+            raise AlbertError(
+                f"The loss or gradient overflowed in step {self._step + 1}; start "
+                "again with --overwrite and a lower --learning-rate."
+            )
+        self._step += 1
+        self._seconds += time.perf_counter() - start
+        self._progress.advance(1)
+        mean = self._losses[0] / max(self._losses[1], 1e-9)
+        self._progress.show(f"step {self._step:,}, loss {mean:.4f}")
+
+    def _prepare(self, parts: list[Batch]) -> None:
+        """Compile for micro-batches of a width that has not come before."""
+        for part in parts:
+            if shape_of(part) not in self._compiled:
+                self._compiled.add(shape_of(part))
+                self._steps.compile([part])
+
+    def _parts(self, batch: Batch) -> Iterator[tuple[int, Batch]]:
+        """Micro-batches that are computed together, with the number of the first."""
+        size, devices = self._job.config.micro_batch_size, self._steps.num_devices
+        parts = micro_batches(batch, size=size, devices=devices)
+        for number, part in enumerate(parts):
+            yield number * devices, part
+
+    def _batch(self, step: int) -> Batch:
+        """The rows of a step."""
+        job, size = self._job, self._job.config.batch_size
+        epoch, place = divmod(step, -(-len(job.train.rows) // size))
+        return batch_of(
+            [job.train.rows[row] for row in self._batches_of_epoch(epoch)[place]],
+            job.spec,
+            size=size,
+            longest=job.config.max_seq_length,
+            options=job.train.options,
+            label_weights=self._label_weights,
+        )
+
+    @functools.lru_cache(maxsize=1)  # noqa: B019 - one run in a process
+    def _batches_of_epoch(self, epoch: int) -> list[np.ndarray]:
+        job = self._job
+        return epoch_batches(
+            job.train.lengths,
+            batch_size=job.config.batch_size,
+            seed=job.config.seed,
+            epoch=epoch,
+        )

@@ -1,0 +1,456 @@
+"""`albert finetune`: a trained encoder and labelled examples to a model of a task."""
+
+import dataclasses
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from cli.support import output_folder
+from cli.support.asked_model import (
+    check_sizes,
+    checkpoint_option,
+    vocabulary_for_text,
+)
+from cli.support.console import Console, silent_stderr
+from cli.support.options import UserPath, common_options, config_options, take_config
+from schemas.config import ModelConfig
+from schemas.errors import SettingError
+from schemas.finetune_config import FineTuneConfig
+from schemas.json_file import read_json, write_json, write_text
+from schemas.layout import (
+    TASK,
+    TASK_EVALUATION,
+    TASK_RUNS,
+    TEST_PREDICTIONS,
+    vocabulary_file,
+)
+from schemas.task import Columns, TaskExample
+
+if TYPE_CHECKING:
+    from albert_tf.finetuning.repeated_runs import Variant
+    from albert_tf.finetuning.tuned_model import TunedModel
+    from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
+    from albert_tf.runs.checkpoints import Which
+    from albert_tf.runs.tensor_files import Arrays
+    from cli.support.task_data import TaskData
+    from pipeline.vocabulary.tokenizer import Tokenizer
+
+_FILES: dict[str, Any] = {
+    "multiple": True,
+    "metavar": "FILE",
+    "type": UserPath(readable=False),
+}
+
+
+class Source(NamedTuple):
+    """The model that fine-tuning starts from.
+
+    Attributes:
+        config: The architecture of its encoder.
+        weights: By path; none for a random start.
+        max_seq_length: Tokens in the longest sequences it was trained on.
+    """
+
+    config: ModelConfig
+    weights: "Arrays"
+    max_seq_length: int
+
+
+@click.command(
+    epilog="Example:  albert finetune run --task classify --train reviews.csv --output "
+    "tuned"
+)
+@click.argument("model", type=UserPath(path_type=Path))
+@click.option(
+    "--task",
+    required=True,
+    metavar="KIND|NAME",
+    help="classify, multilabel, regress, choose, answer or tag; or a task known by its "
+    "name, such as sst-2, squad or c3, whose labels, measures and length are known.",
+)
+@click.option("--train", **_FILES, help="Examples to train on; repeatable.")
+@click.option(
+    "--eval",
+    "evaluation",
+    **_FILES,
+    help="Examples to choose the best checkpoint by  [default: a tenth of those to "
+    "train on]",
+)
+@click.option("--test", **_FILES, help="Examples to predict at the end; repeatable.")
+@click.option(
+    "--data",
+    type=UserPath(file_okay=False),
+    help="Folder of a task, with files of all three kinds in it.",
+)
+@click.option(
+    "--text-column", metavar="NAME", help="Column of the text, where it is not found."
+)
+@click.option("--pair-column", metavar="NAME", help="Column of the second text.")
+@click.option("--label-column", metavar="NAME", help="Column of the label.")
+@click.option(
+    "--from-scratch",
+    is_flag=True,
+    help="Take architecture and vocabulary of MODEL, but not its weights: what "
+    "pretraining is worth.",
+)
+@click.option(
+    "--keep-head",
+    is_flag=True,
+    help="Take the head of MODEL along too, which is a fine-tuned model with the same "
+    "labels.",
+)
+@click.option(
+    "--runs",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Train so often, each time with the next seed, in folders run-1, run-2 and so "
+    "on; tells median, least and most.",
+)
+@click.option(
+    "--sweep",
+    multiple=True,
+    metavar="SETTING=A,B,..",
+    help="Train with each of these values, as learning_rate=1e-5,3e-5; repeatable, "
+    "then with all combinations.",
+)
+@checkpoint_option
+@config_options(FineTuneConfig)
+@common_options
+def finetune(
+    model: Path,
+    task: str,
+    train: tuple[str, ...],
+    evaluation: tuple[str, ...],
+    test: tuple[str, ...],
+    data: str | None,
+    text_column: str | None,
+    pair_column: str | None,
+    label_column: str | None,
+    from_scratch: bool,
+    keep_head: bool,
+    runs: int,
+    sweep: tuple[str, ...],
+    checkpoint: "Which",
+    output: Path,
+    overwrite: bool,
+    quiet: bool,
+    debug: bool,
+    **values: Any,
+) -> None:
+    """Teach a trained encoder a task.
+
+    MODEL is a run, an import, an export or another fine-tuned model. Files are TSV,
+    CSV, JSON lines or parquet, and what tasks are published as: SQuAD's JSON, RACE,
+    C3, CoNLL. Columns are found by their names, and said. The checkpoint that is best
+    on --eval is measured beside guessing and kept; the same command goes on where it
+    was stopped.
+    """
+    from albert_tf.finetuning.repeated_runs import variants
+    from cli.support.task_data import TaskPaths, paths_of, read_task, task_named
+
+    console = Console(quiet=quiet)
+    settings = take_config(FineTuneConfig, values)
+    planned = variants(settings, sweep, runs=runs)
+    columns = Columns(text=text_column, pair=pair_column, label=label_column)
+    spec = task_named(task, columns)
+    paths = paths_of(TaskPaths(train, evaluation, test), folder=data, spec=spec)
+    tokenizer = vocabulary_for_text(model)
+    found = read_task(paths, spec, say=console.say)
+    source = read_source(model, found, checkpoint=checkpoint, keep_head=keep_head)
+    check_sizes(tokenizer, source.config, path=model)
+    if from_scratch:
+        source = source._replace(weights={})
+    given = {
+        "model": os.path.abspath(model),
+        "task": task,
+        "train": [os.path.abspath(path) for path in train],
+        "evaluation": [os.path.abspath(path) for path in evaluation],
+        "test": [os.path.abspath(path) for path in test],
+        "data": os.path.abspath(data) if data else None,
+        "text_column": text_column,
+        "pair_column": pair_column,
+        "label_column": label_column,
+        "from_scratch": from_scratch,
+        "keep_head": keep_head,
+        "checkpoint": checkpoint,
+    }
+    file = vocabulary_file(model)
+    work = Work(found, source, tokenizer, file, given, overwrite)
+    if len(planned) == 1:
+        one_run(work, settings, run=output, console=console)
+    else:
+        many_runs(work, planned, folder=output, console=console)
+
+
+class Work(NamedTuple):
+    """What all runs of a command have in common.
+
+    Attributes:
+        data: The examples.
+        source: What is started from.
+        tokenizer: Its vocabulary.
+        vocabulary: The file of it.
+        given: The flags that are no settings of training.
+        overwrite: Whether earlier results are removed first.
+    """
+
+    data: "TaskData"
+    source: Source
+    tokenizer: "Tokenizer"
+    vocabulary: Path
+    given: dict[str, Any]
+    overwrite: bool
+
+
+def one_run(
+    work: Work, settings: FineTuneConfig, *, run: Path, console: Console
+) -> None:
+    """Train in a folder, or say that it is finished."""
+    job = make_job(
+        work.data,
+        work.source,
+        settings,
+        tokenizer=work.tokenizer,
+        run=run,
+        console=console,
+    )
+    with output_folder.claim(
+        run,
+        output_folder.FINETUNE,
+        settings={**work.given, **dataclasses.asdict(settings)},
+        identity=identity(job, tests=list(work.data.tests)),
+        overwrite=work.overwrite,
+    ) as finished:
+        if finished:
+            console.say(f"{run} is finished already; nothing to do.")
+            return
+        train_and_predict(job, work, console=console)
+
+
+def many_runs(
+    work: Work, planned: "list[Variant]", *, folder: Path, console: Console
+) -> None:
+    """Train each in a folder of its own, and write what came out of all.
+
+    Raises:
+        SettingError: The folder holds something else.
+    """
+    from albert_tf.finetuning.repeated_runs import summary
+
+    if (folder / TASK).exists():
+        raise SettingError(
+            f"--output: {folder} holds a fine-tuned model; give another folder for "
+            "several of them."
+        )
+    for number, variant in enumerate(planned, start=1):
+        console.say(f"Run {number} of {len(planned)}: {variant.folder}")
+        one_run(work, variant.config, run=folder / variant.folder, console=console)
+    results = [read_json(folder / v.folder / TASK_EVALUATION) for v in planned]
+    found = summary(planned, results)
+    write_json(folder / TASK_RUNS, found)
+    for row in found["settings"]:
+        values = ", ".join(
+            f"{name} {row[name]:.4f}" for name in ("median", "least", "most")
+        )
+        name = row["setting"] or folder
+        console.say(f"{name}: {found['metric']} {values} ({row['best']})")
+
+
+def read_source(
+    path: Path, data: "TaskData", *, checkpoint: "Which", keep_head: bool
+) -> Source:
+    """The model to start from.
+
+    Raises:
+        AlbertError: It cannot be read.
+        SettingError: Its head is to be kept, and it has none for this task.
+    """
+    with silent_stderr():
+        from albert_tf.finetuning.tuned_model import read_tuned
+        from albert_tf.inference.trained_model import read_external
+        from albert_tf.model.parameters import is_of_encoder
+        from albert_tf.model.run_weights import read_run_weights
+        from albert_tf.runs.run_record import is_tuned, trained_length
+    if is_tuned(path):
+        tuned = read_tuned(path)
+        spec, ours = tuned.record.spec, data.spec
+        if keep_head and (spec.kind, spec.labels) != (ours.kind, ours.labels):
+            raise SettingError(
+                f"--keep-head: {path} is for {spec.kind} with other labels than "
+                f"{ours.name}; leave it out."
+            )
+        config, weights = tuned.config, tuned.weights
+        length = tuned.record.max_seq_length
+    elif keep_head:
+        raise SettingError(
+            f"--keep-head: {path} is not a fine-tuned model; leave it out."
+        )
+    else:
+        external = read_external(path, needs_head=False)
+        if external is not None:
+            config, weights, _ = external
+        else:
+            config, weights, _ = read_run_weights(path, which=checkpoint)
+        length = trained_length(path, config)
+    if not keep_head:
+        weights = {name: w for name, w in weights.items() if is_of_encoder(name)}
+    return Source(config, weights, length)
+
+
+def make_job(
+    data: "TaskData",
+    source: Source,
+    settings: FineTuneConfig,
+    *,
+    tokenizer: "Tokenizer",
+    run: Path,
+    console: Console,
+) -> "TuningJob":
+    """All that is to be done, with the examples encoded.
+
+    Raises:
+        SettingError: Sequences are longer than the model takes.
+    """
+    from albert_tf.finetuning.tuned_model import TaskRecord
+    from albert_tf.finetuning.tuning_job import TuningJob
+    from cli.support.task_data import encoded, say_cut, with_targets
+
+    length = sequence_length(data, source, settings, console=console)
+    record = TaskRecord(
+        spec=data.spec,
+        max_seq_length=length,
+        doc_stride=settings.doc_stride,
+        max_query_tokens=settings.max_query_tokens,
+        max_answer_tokens=settings.max_answer_tokens,
+    )
+    train, held_out = (
+        encoded(examples, record, tokenizer=tokenizer)
+        for examples in (data.train, data.held_out)
+    )
+    say_cut(train.rows, longest=length, say=console.say)
+    train = with_targets(train)
+    config = settings.resolved(
+        rows=len(train.rows),
+        width=source.config.hidden_size,
+        max_seq_length=length,
+        options=train.options,
+    )
+    console.say(
+        f"{len(train.rows):,} rows, {config.epochs} epochs of batches of "
+        f"{config.batch_size}, learning rate {config.learning_rate:g}."
+    )
+    return TuningJob(
+        spec=data.spec,
+        config=config,
+        model_config=source.config,
+        source=source.weights,
+        train=train,
+        held_out=held_out,
+        run=run,
+    )
+
+
+def sequence_length(
+    data: "TaskData", source: Source, settings: FineTuneConfig, *, console: Console
+) -> int:
+    """Tokens in a sequence: as was asked for, else the task's, if the model reads them.
+
+    Raises:
+        SettingError: More were asked for than the model takes.
+    """
+    longest = source.config.max_position_embeddings
+    asked = settings.max_seq_length
+    if asked is None:
+        return min(data.spec.max_seq_length, source.max_seq_length)
+    if asked > longest:
+        raise SettingError(
+            f"--max-seq-length {asked} is more than the {longest} positions of the "
+            "model; give less."
+        )
+    if asked > source.max_seq_length:
+        console.say(
+            f"The model was trained on sequences of at most {source.max_seq_length} "
+            f"tokens: the positions from there to {asked} were never trained."
+        )
+    return asked
+
+
+def identity(job: "TuningJob", *, tests: list[str]) -> dict[str, Any]:
+    """What decides the result: a run goes on only with the same."""
+    from albert_tf.runs.checkpoints import arrays_sha256
+
+    return {
+        **dataclasses.asdict(job.config),
+        "labels": list(job.spec.labels),
+        "model": arrays_sha256(job.source),
+        "train": rows_sha256(job.train),
+        "evaluation": rows_sha256(job.held_out),
+        "tests": tests,
+    }
+
+
+def rows_sha256(given: "TaskRows") -> str:
+    """A hash of examples as they are read."""
+    digest = hashlib.sha256()
+    for row in given.rows:
+        digest.update(repr((row.example, row.sequences, row.target)).encode())
+    return digest.hexdigest()
+
+
+def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None:
+    """Train in a folder that is claimed, predict the test files, say what came out."""
+    from albert_tf.finetuning.finetune import finetune
+    from albert_tf.finetuning.task_worth import measures
+
+    def predict_tests(tuned: "TunedModel") -> None:
+        for name, examples in work.data.tests.items():
+            text = test_predictions(
+                tuned, examples, name=name, tokenizer=work.tokenizer
+            )
+            write_text(job.run / TEST_PREDICTIONS / name, text)
+
+    with console:
+        result = finetune(
+            job,
+            vocabulary=work.vocabulary,
+            progress=console,
+            before_end=predict_tests,
+        )
+    for line in measures(result):
+        console.say(line)
+    console.say(
+        f"{job.run}: finished; its best checkpoint is of step {result['step']:,}"
+    )
+    console.say(f"Next:  albert predict {job.run} --input FILE")
+    console.say(f"       albert export {job.run} --to hf --output {job.run}-hf")
+
+
+def test_predictions(
+    tuned: "TunedModel",
+    examples: list[TaskExample],
+    *,
+    name: str,
+    tokenizer: "Tokenizer",
+) -> str:
+    """Predictions as the site of a task takes them, else as JSON lines."""
+    from albert_tf.finetuning.finetune import predicted, prediction_lines
+    from albert_tf.finetuning.task_outputs import shown
+    from cli.support.task_data import encoded
+    from pipeline.tasks.submissions import submission_text
+
+    record = tuned.record
+    outputs = predicted(tuned, encoded(examples, record, tokenizer=tokenizer))
+    if name not in record.spec.submissions:
+        return prediction_lines(
+            record.spec, examples, outputs, threshold=record.threshold
+        )
+    key = {"classify": "label", "regress": "score"}.get(record.spec.kind, "answer")
+    values = [
+        shown(record.spec, example, output, threshold=record.threshold)[key]
+        for example, output in zip(examples, outputs, strict=True)
+    ]
+    return submission_text(record.spec, examples, values)

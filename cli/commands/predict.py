@@ -1,0 +1,208 @@
+"""`albert predict`: what a fine-tuned model says of texts."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.support.asked_model import (
+    check_sizes,
+    tuned_checkpoint_option,
+    vocabulary_for_text,
+)
+from cli.support.console import Console, silent_stderr
+from cli.support.options import UserPath
+from schemas.errors import SettingError
+from schemas.json_file import write_text
+from schemas.readable import percent
+from schemas.task import TaskExample, TaskSpec
+
+if TYPE_CHECKING:
+    from albert_tf.finetuning.tuned_model import TunedModel
+    from albert_tf.runs.checkpoints import Which
+
+# Labels, options and answers that are shown of a text.
+_MOST_SHOWN = 5
+
+
+@click.command(
+    epilog="Example:  albert predict tuned 'The plot is thin, but the songs are good.'"
+)
+@click.argument("model", type=UserPath(path_type=Path))
+@click.argument("text", required=False)
+@click.argument("second", required=False)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="TEXT",
+    help="What to choose from, two or more; for models that choose.",
+)
+@click.option(
+    "--input",
+    "source",
+    metavar="FILE",
+    type=UserPath(dir_okay=True, readable=False),
+    help="Predict all examples of a file instead, as albert finetune reads them.",
+)
+@click.option(
+    "--output",
+    type=UserPath(dir_okay=False, path_type=Path),
+    help="File to write the predictions to, as JSON lines.",
+)
+@tuned_checkpoint_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--quiet", is_flag=True, help="Do not say that texts were cut.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def predict(
+    model: Path,
+    text: str | None,
+    second: str | None,
+    options: tuple[str, ...],
+    source: str | None,
+    output: Path | None,
+    checkpoint: "Which",
+    as_json: bool,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Say what a fine-tuned model makes of texts.
+
+    TEXT is the text; SECOND the second text of a pair or, where TEXT is a passage, the
+    question about it. Without TEXT and --input, the lines of the standard input are
+    texts, with a tab before the second one.
+    """
+    with silent_stderr():
+        from albert_tf.finetuning.finetune import predicted
+        from albert_tf.finetuning.task_outputs import shown
+        from albert_tf.finetuning.tuned_model import read_tuned
+    from cli.support.task_data import encoded, say_cut
+    from pipeline.tasks.task_files import read_task_file
+
+    console = Console(quiet=quiet)
+    tuned = read_tuned(model, which=checkpoint, say=console.say)
+    record, spec = tuned.record, tuned.record.spec
+    tokenizer = vocabulary_for_text(model)
+    check_sizes(tokenizer, tuned.config, path=model)
+    if source is not None:
+        if text is not None:
+            raise SettingError("Give a TEXT or --input, not both.")
+        examples = read_task_file(source, spec, is_labelled=False).examples
+    else:
+        examples = examples_of(typed(text, second), spec, options=options)
+    given = encoded(examples, record, tokenizer=tokenizer)
+    say_cut(given.rows, longest=record.max_seq_length, say=console.say)
+    outputs = predicted(tuned, given, is_in_haste=True)
+    predictions = [
+        shown(spec, example, out, threshold=record.threshold)
+        for example, out in zip(examples, outputs, strict=True)
+    ]
+    lines = list(
+        lines_of(tuned, examples, predictions, as_json=as_json or bool(output))
+    )
+    if output is not None:
+        write_text(output, "".join(f"{line}\n" for line in lines))
+        console.say(f"{output}: {len(examples):,} predictions")
+        return
+    for line in lines:
+        click.echo(line)
+
+
+def typed(text: str | None, second: str | None) -> list[tuple[str, str | None]]:
+    """What was typed: a text or a pair, or those of the standard input.
+
+    Raises:
+        SettingError: There is none.
+    """
+    if text is not None:
+        return [(text, second)]
+    found: list[tuple[str, str | None]] = []
+    if sys.stdin and not sys.stdin.isatty():
+        for line in sys.stdin.buffer:
+            written = line.decode("utf-8", errors="replace").rstrip("\r\n")
+            first, tab, rest = written.partition("\t")
+            found.append((first, rest if tab else None))
+    if not found:
+        raise SettingError("There is nothing to predict; give a TEXT or --input.")
+    return found
+
+
+def examples_of(
+    texts: Sequence[tuple[str, str | None]],
+    spec: TaskSpec,
+    *,
+    options: tuple[str, ...],
+) -> list[TaskExample]:
+    """Texts as examples of a task.
+
+    Raises:
+        SettingError: Something that the task needs is missing, or is too much.
+    """
+    from pipeline.tasks.table_examples import words_of
+
+    if spec.kind == "choose" and len(options) < 2:
+        raise SettingError(
+            f"{spec.name} chooses between options; give two or more with --option."
+        )
+    if spec.kind != "choose" and options:
+        raise SettingError(f"--option: {spec.name} has nothing to choose from.")
+    if spec.kind == "answer" and any(second is None for _, second in texts):
+        raise SettingError(
+            f"{spec.name} answers questions: give the passage as TEXT and the question "
+            "as SECOND."
+        )
+    return [
+        TaskExample(
+            id=str(number),
+            place=f"text {number + 1}",
+            text=text,
+            text_pair=second,
+            options=options,
+            words=words_of(text) if spec.kind == "tag" else (),
+        )
+        for number, (text, second) in enumerate(texts)
+    ]
+
+
+def lines_of(
+    tuned: "TunedModel",
+    examples: Sequence[TaskExample],
+    predictions: Sequence[dict[str, Any]],
+    *,
+    as_json: bool,
+) -> Iterator[str]:
+    """Predictions, a line of JSON each or as a person reads them."""
+    for example, prediction in zip(examples, predictions, strict=True):
+        if as_json:
+            values = {"id": example.id, **prediction}
+            yield json.dumps(values, ensure_ascii=False)
+        else:
+            yield from shown_lines(tuned.record.spec, example, prediction)
+
+
+def shown_lines(
+    spec: TaskSpec, example: TaskExample, prediction: dict[str, Any]
+) -> Iterator[str]:
+    """One prediction for a person."""
+    if spec.kind == "regress":
+        yield f"{prediction['score']:.4f}"
+    elif spec.kind == "tag":
+        pairs = zip(prediction["words"], prediction["tags"], strict=True)
+        yield " ".join(word if tag == "O" else f"{word}/{tag}" for word, tag in pairs)
+    elif spec.kind == "answer":
+        place = f" ({prediction['start']} to {prediction['end']})"
+        yield (prediction["answer"] + place) if prediction["answer"] else "no answer"
+    elif spec.kind == "choose":
+        ranked = sorted(
+            zip(prediction["probabilities"], example.options, strict=True), reverse=True
+        )
+        for share, option in ranked:
+            yield f"{percent(share):>6}  {option}"
+    else:
+        chosen = prediction.get("labels") or [prediction.get("label", "no label")]
+        named = sorted(prediction["probabilities"].items(), key=lambda item: -item[1])
+        shares = ", ".join(f"{n} {percent(p)}" for n, p in named[:_MOST_SHOWN])
+        yield f"{', '.join(chosen)}  ({shares})"

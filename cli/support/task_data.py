@@ -1,0 +1,201 @@
+"""The examples of a task, from files to rows of tokens, with what a person should know.
+
+What fine-tuning, prediction and evaluation do alike.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.encoding.encoding import encode_examples
+from pipeline.tasks.hold_out import hold_out
+from pipeline.tasks.named_tasks import NAMED_TASKS
+from pipeline.tasks.task_checks import check_examples
+from pipeline.tasks.task_files import find_task_files, read_task_file
+from pipeline.tasks.task_labels import with_labels
+from schemas.errors import AlbertError, SettingError
+from schemas.readable import percent
+from schemas.task import KINDS, Columns, EncodedExample, TaskExample, TaskSpec
+
+if TYPE_CHECKING:
+    from albert_tf.finetuning.tuned_model import TaskRecord
+    from albert_tf.finetuning.tuning_job import TaskRows
+    from pipeline.vocabulary.tokenizer import Tokenizer
+
+Say = Callable[[str], None]
+
+# Tokens in a sequence of tasks without a name, if not the 128 of all others.
+_LENGTHS = {"answer": 384, "choose": 512}
+
+
+class TaskData(NamedTuple):
+    """The examples of a task.
+
+    Attributes:
+        spec: With its labels and columns.
+        train: To train on.
+        held_out: To choose by.
+        tests: To predict, by the name of the file that the predictions get.
+    """
+
+    spec: TaskSpec
+    train: list[TaskExample]
+    held_out: list[TaskExample]
+    tests: dict[str, list[TaskExample]]
+
+
+class TaskPaths(NamedTuple):
+    """The files of a task, as a person names them."""
+
+    train: tuple[str, ...]
+    evaluation: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+def task_named(name: str, columns: Columns) -> TaskSpec:
+    """A task by its name, or by its kind.
+
+    Raises:
+        SettingError: There is no such task.
+    """
+    if name in NAMED_TASKS:
+        spec = NAMED_TASKS[name].spec
+    elif name in KINDS:
+        spec = TaskSpec(name=name, kind=name, max_seq_length=_LENGTHS.get(name, 128))
+    else:
+        raise SettingError(
+            f"--task {name!r:.60} is neither a kind ({', '.join(KINDS)}) nor a task "
+            f"that is known by name ({', '.join(NAMED_TASKS)})."
+        )
+    given = columns if columns != Columns() else spec.columns
+    return dataclasses.replace(spec, columns=given)
+
+
+def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPaths:
+    """The files to read: those that were named, and else those of a folder.
+
+    Raises:
+        SettingError: There is nothing to train on.
+    """
+    if folder is not None:
+        found = find_task_files(folder, spec)
+        paths = TaskPaths(
+            paths.train or tuple(found.train),
+            paths.evaluation or tuple(found.evaluation[:1]),
+            paths.test or tuple(found.test),
+        )
+    if not paths.train:
+        raise SettingError("There is nothing to train on; name a file with --train.")
+    return paths
+
+
+def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
+    """Read all files of a task and check them.
+
+    Raises:
+        AlbertError: A file cannot be read or is not what the task has.
+    """
+    train: list[TaskExample] = []
+    for path in paths.train:
+        examples, spec = _read(path, spec, say=say)
+        train += examples
+    if paths.evaluation:
+        held_out = [
+            e for path in paths.evaluation for e in _read(path, spec, say=say)[0]
+        ]
+    else:
+        train, held_out = hold_out(train)
+        say(f"A tenth of the training examples, {len(held_out):,}, is held out.")
+    spec = with_labels(spec, train)
+    for line in check_examples(spec, train, held_out).warnings():
+        say(line)
+    tests = {}
+    for number, path in enumerate(paths.test):
+        named = spec.submissions[number : number + 1]
+        name = named[0] if named else f"predictions-{number + 1}.jsonl"
+        tests[name] = read_task_file(path, spec, is_labelled=False).examples
+    return TaskData(spec, train, held_out, tests)
+
+
+def read_labelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
+    """The examples of a file whose labels are known.
+
+    Raises:
+        AlbertError: It cannot be read, or has labels that the task has not.
+    """
+    examples, _ = _read(path, spec, say=say)
+    check_examples(spec, [], examples)
+    return examples
+
+
+def _read(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], TaskSpec]:
+    """The examples of a file, and the task with the columns that were found."""
+    file = read_task_file(path, spec)
+    columns = dataclasses.asdict(file.columns)
+    named = ", ".join(f"{name} {value}" for name, value in columns.items() if value)
+    say(f"{path}: {len(file.examples):,} examples" + (f" ({named})" if named else ""))
+    for reason, count in sorted(file.counts.items()):
+        say(f"{path}: {reason}: {count:,}")
+    known = [example for example in file.examples if _is_known(example)]
+    if len(known) < len(file.examples):
+        say(
+            f"{path}: left out for want of a label: {len(file.examples) - len(known):,}"
+        )
+    return known, dataclasses.replace(spec, columns=file.columns)
+
+
+def _is_known(example: TaskExample) -> bool:
+    values = (
+        example.label,
+        example.labels,
+        example.score,
+        example.choice,
+        example.tags,
+        example.answers,
+    )
+    return any(value is not None for value in values)
+
+
+def encoded(
+    examples: Sequence[TaskExample],
+    record: "TaskRecord",
+    *,
+    tokenizer: "Tokenizer",
+) -> "TaskRows":
+    """Examples with the rows of tokens that a model reads.
+
+    Args:
+        examples: Of the task.
+        record: The task and how its texts are cut.
+        tokenizer: Of the model.
+    """
+    from albert_tf.finetuning.tuning_job import TaskRows
+
+    rows = encode_examples(
+        examples,
+        record.spec,
+        tokenizer=tokenizer,
+        max_seq_length=record.max_seq_length,
+        doc_stride=record.doc_stride,
+        max_query_length=record.max_query_tokens,
+    )
+    return TaskRows(examples, rows)
+
+
+def say_cut(rows: Sequence[EncodedExample], *, longest: int, say: Say) -> None:
+    """Say how many texts are longer than what is read of them, if any."""
+    cut = sum(row.cut_tokens > 0 for row in rows)
+    if cut:
+        say(f"{percent(cut / len(rows))} of the texts are cut after {longest} tokens.")
+
+
+def with_targets(given: "TaskRows") -> "TaskRows":
+    """Those rows that can be trained on.
+
+    Raises:
+        AlbertError: There are none.
+    """
+    rows = [row for row in given.rows if row.target is not None]
+    if not rows:
+        raise AlbertError("No example can be trained on, for want of labels.")
+    return dataclasses.replace(given, rows=rows)

@@ -1,0 +1,229 @@
+"""The examples of a task become the rows of batches."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from pipeline.encoding.sequences import (
+    SPECIAL_OF_ONE,
+    SPECIAL_OF_PAIR,
+    cut_pair,
+    sequence_of,
+)
+from pipeline.encoding.windows import (
+    PassageWindow,
+    answer_in,
+    best_answer,
+    passage_windows,
+)
+from pipeline.encoding.words import tagged_parts, word_encoder
+from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer
+from schemas.errors import SettingError
+from schemas.task import EncodedExample, TaskExample, TaskSpec, TokenSequence
+
+Result = TypeVar("Result")
+
+# The last tokens of question and option together (google-research/albert, RACE).
+_MAX_QUESTION_AND_OPTION = 128
+
+# Where a question has a blank, each option is read in its place.
+_BLANK = "_"
+
+# A sequence has room for three special tokens, and for a token of each text.
+MIN_SEQ_LENGTH = 8
+
+# Passages that come again in one example after the other are encoded once.
+_RECENT = 4
+
+
+def encode_examples(
+    examples: Sequence[TaskExample],
+    task: TaskSpec,
+    *,
+    tokenizer: Tokenizer,
+    max_seq_length: int,
+    doc_stride: int,
+    max_query_length: int,
+) -> list[EncodedExample]:
+    """The rows of all examples, in their order.
+
+    Args:
+        examples: Checked; their labels are among those of the task.
+        task: What they are of.
+        tokenizer: Of the model.
+        max_seq_length: Tokens in a sequence, special ones included.
+        doc_stride: Of `answer`: tokens from one window of a passage to the next.
+        max_query_length: Of `answer`: the first tokens of a question that are read.
+
+    Raises:
+        SettingError: Sequences would be too short for the task.
+    """
+    if max_seq_length < MIN_SEQ_LENGTH:
+        raise SettingError(
+            f"--max-seq-length must be at least {MIN_SEQ_LENGTH}, not {max_seq_length}."
+        )
+    rows: Iterator[EncodedExample]
+    if task.kind == "choose":
+        rows = _choices(examples, tokenizer, max_seq_length=max_seq_length)
+    elif task.kind == "tag":
+        rows = _tagged(examples, task, tokenizer, max_seq_length=max_seq_length)
+    elif task.kind == "answer":
+        # Half of a short sequence at least is for the passage.
+        question_room = min(max_query_length, (max_seq_length - SPECIAL_OF_PAIR) // 2)
+        windows = functools.partial(
+            passage_windows, max_seq_length=max_seq_length, stride=doc_stride
+        )
+        rows = _questions(examples, tokenizer, windows, room=question_room)
+    else:
+        rows = _texts(examples, task, tokenizer, max_seq_length=max_seq_length)
+    return list(rows)
+
+
+def _texts(
+    examples: Sequence[TaskExample],
+    task: TaskSpec,
+    tokenizer: Tokenizer,
+    *,
+    max_seq_length: int,
+) -> Iterator[EncodedExample]:
+    """Rows of `classify`, `multilabel` and `regress`."""
+    firsts = tokenizer.encode([example.text for example in examples])
+    seconds = tokenizer.encode([example.text_pair or "" for example in examples])
+    numbers = {label: number for number, label in enumerate(task.labels)}
+    for number, (example, first, second) in enumerate(
+        zip(examples, firsts, seconds, strict=True)
+    ):
+        is_pair = example.text_pair is not None
+        sequence, cut = _fitted(
+            first, second if is_pair else None, max_seq_length=max_seq_length
+        )
+        yield EncodedExample(
+            example=number,
+            sequences=(sequence,),
+            target=_target(example, numbers),
+            cut_tokens=cut,
+        )
+
+
+def _target(
+    example: TaskExample, numbers: dict[str, int]
+) -> int | float | tuple[int, ...] | None:
+    if example.label is not None:
+        return numbers[example.label]
+    if example.labels is not None:
+        return tuple(int(label in example.labels) for label in numbers)
+    return example.score
+
+
+def _fitted(
+    first: list[int], second: list[int] | None, *, max_seq_length: int
+) -> tuple[TokenSequence, int]:
+    """A sequence of one or two texts, and how many tokens were left out."""
+    if second is None:
+        kept = first[: max_seq_length - SPECIAL_OF_ONE]
+        return sequence_of(kept, None), len(first) - len(kept)
+    room = max_seq_length - SPECIAL_OF_PAIR
+    a, b = cut_pair(len(first), len(second), room=room)
+    return sequence_of(first[:a], second[:b]), len(first) + len(second) - a - b
+
+
+def _choices(
+    examples: Sequence[TaskExample], tokenizer: Tokenizer, *, max_seq_length: int
+) -> Iterator[EncodedExample]:
+    """Rows of `choose`: `[CLS] article [SEP] question option [SEP]` for each option.
+
+    Of question and option the end is kept, of the article the beginning.
+    """
+    room = max_seq_length - SPECIAL_OF_PAIR
+    question_room = min(_MAX_QUESTION_AND_OPTION, room // 2)
+    article_of = _remembered(lambda text: tokenizer.encode([text])[0])
+    for number, example in enumerate(examples):
+        article = article_of(example.text)
+        asked = tokenizer.encode(
+            [_asked(example.text_pair, option) for option in example.options]
+        )
+        kept = [ids[-question_room:] for ids in asked]
+        sequences = tuple(sequence_of(article[: room - len(k)], k) for k in kept)
+        cut = sum(
+            max(0, len(article) + len(k) - room) + len(ids) - len(k)
+            for k, ids in zip(kept, asked, strict=True)
+        )
+        yield EncodedExample(
+            example=number, sequences=sequences, target=example.choice, cut_tokens=cut
+        )
+
+
+def _asked(question: str | None, option: str) -> str:
+    """A question with one of its options.
+
+    >>> _asked("He is _ .", "happy"), _asked("Who?", "Ada"), _asked(None, "Ada")
+    ('He is happy .', 'Who? Ada', 'Ada')
+    """
+    if question is None:
+        return option
+    if _BLANK in question:
+        return question.replace(_BLANK, option)
+    return f"{question} {option}"
+
+
+def _questions(
+    examples: Sequence[TaskExample],
+    tokenizer: Tokenizer,
+    windows: Callable[[list[int], TokenizedText], Iterator[PassageWindow]],
+    *,
+    room: int,
+) -> Iterator[EncodedExample]:
+    """Rows of `answer`: one for each window of the passage."""
+    questions = tokenizer.encode([example.text_pair or "" for example in examples])
+    passage_of = _remembered(tokenizer.encode_with_offsets)
+    for number, (example, question) in enumerate(zip(examples, questions, strict=True)):
+        passage = passage_of(example.text)
+        tokens = best_answer(passage, example.answers or ())
+        is_known = example.is_impossible or tokens is not None
+        for window in windows(question[:room], passage):
+            yield EncodedExample(
+                example=number,
+                sequences=(window.sequence,),
+                target=answer_in(window, tokens) if is_known else None,
+                window=window.window,
+                cut_tokens=max(0, len(question) - room),
+            )
+
+
+def _tagged(
+    examples: Sequence[TaskExample],
+    task: TaskSpec,
+    tokenizer: Tokenizer,
+    *,
+    max_seq_length: int,
+) -> Iterator[EncodedExample]:
+    """Rows of `tag`: one for each part of a sentence."""
+    encode = word_encoder(tokenizer)
+    numbers = {label: number for number, label in enumerate(task.labels)}
+    for number, example in enumerate(examples):
+        words = encode(example.words)
+        for part in tagged_parts(words, max_seq_length=max_seq_length):
+            here = slice(part.first_word, part.first_word + len(part.word_starts))
+            tags = None if example.tags is None else example.tags[here]
+            yield EncodedExample(
+                example=number,
+                sequences=(sequence_of(part.token_ids, None),),
+                target=None if tags is None else tuple(numbers[tag] for tag in tags),
+                first_word=part.first_word,
+                word_starts=part.word_starts,
+                cut_tokens=part.cut_tokens,
+            )
+
+
+def _remembered(encode: Callable[[str], Result]) -> Callable[[str], Result]:
+    """The same function, that remembers the texts it had last."""
+    return functools.lru_cache(maxsize=_RECENT)(encode)
+
+
+def cut_examples(rows: Sequence[EncodedExample]) -> int:
+    """How many examples have tokens that do not fit and are not read.
+
+    >>> cut_examples([EncodedExample(example=0, sequences=(), cut_tokens=2)])
+    1
+    """
+    return len({row.example for row in rows if row.cut_tokens})

@@ -1,0 +1,166 @@
+"""A passage becomes windows, each after the question; answers become tokens and text.
+
+As in google-research/albert (`squad_utils.py`), but that places in the text are those
+that the tokenizer itself tells: nothing has to be found again, and no question is
+skipped.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pipeline.encoding.sequences import SPECIAL_OF_PAIR, sequence_of
+from pipeline.vocabulary.tokenizer import TokenizedText
+from schemas.task import Answer, TokenSequence, Window
+
+# Of two windows in which a token has as much context, the longer counts as having more.
+_SHARE_OF_LENGTH = 0.01
+
+_NO_ANSWER = (0, 0)
+
+
+class PassageWindow(NamedTuple):
+    """A window of a passage as a model reads it.
+
+    Attributes:
+        sequence: `[CLS] question [SEP] window [SEP]`.
+        window: Where its tokens stand in the passage.
+        tokens: The numbers of its tokens in the passage.
+        offset: What is added to the number of a token in the passage for its place in
+            the sequence.
+    """
+
+    sequence: TokenSequence
+    window: Window
+    tokens: range
+    offset: int
+
+
+def window_ranges(length: int, *, room: int, stride: int) -> list[range]:
+    """The tokens of a passage that each window has.
+
+    >>> window_ranges(10, room=6, stride=3)
+    [range(0, 6), range(3, 9), range(6, 10)]
+    >>> window_ranges(0, room=6, stride=3)
+    [range(0, 0)]
+    """
+    ranges = [range(min(room, length))]
+    while ranges[-1].stop < length:
+        start = ranges[-1].start + min(stride, room)
+        ranges.append(range(start, min(start + room, length)))
+    return ranges
+
+
+def best_windows(ranges: Sequence[range], length: int) -> list[int]:
+    """The window in which each token has most context on its shorter side.
+
+    >>> best_windows([range(0, 6), range(3, 9), range(6, 10)], 10)
+    [0, 0, 0, 0, 0, 1, 1, 1, 2, 2]
+    """
+    best, scores = [0] * length, [-1.0] * length
+    for number, tokens in enumerate(ranges):
+        for token in tokens:
+            context = min(token - tokens.start, tokens.stop - 1 - token)
+            score = context + _SHARE_OF_LENGTH * len(tokens)
+            if score > scores[token]:
+                best[token], scores[token] = number, score
+    return best
+
+
+def passage_windows(
+    question: Sequence[int],
+    passage: TokenizedText,
+    *,
+    max_seq_length: int,
+    stride: int,
+) -> Iterator[PassageWindow]:
+    """The windows of a passage.
+
+    Args:
+        question: Its token ids, already cut.
+        passage: Tokens and where they stand.
+        max_seq_length: Tokens in a sequence, special ones included.
+        stride: Tokens from the beginning of one window to the next.
+    """
+    room = max_seq_length - SPECIAL_OF_PAIR - len(question)
+    ranges = window_ranges(len(passage.ids), room=room, stride=stride)
+    best = best_windows(ranges, len(passage.ids))
+    before = [-1] * (len(question) + SPECIAL_OF_PAIR - 1)
+    for number, tokens in enumerate(ranges):
+        inside = slice(tokens.start, tokens.stop)
+        window = Window(
+            starts=array("i", [*before, *passage.starts[inside], -1]),
+            ends=array("i", [*before, *passage.ends[inside], -1]),
+            has_max_context=bytes(
+                [
+                    *bytes(len(before)),
+                    *(best[token] == number for token in tokens),
+                    0,
+                ]
+            ),
+        )
+        sequence = sequence_of(question, passage.ids[inside])
+        yield PassageWindow(sequence, window, tokens, len(before) - tokens.start)
+
+
+def answer_tokens(passage: TokenizedText, answer: Answer) -> tuple[int, int] | None:
+    """The first and the last token of an answer; None if no token is in it.
+
+    >>> passage = TokenizedText([7, 8, 9], [0, 4, 8], [3, 7, 9])
+    >>> answer_tokens(passage, Answer("bc def", 1))
+    (0, 1)
+    """
+    end = answer.start + len(answer.text)
+    inside = [
+        token
+        for token, (start, stop) in enumerate(
+            zip(passage.starts, passage.ends, strict=True)
+        )
+        if start < end and stop > answer.start and start < stop
+    ]
+    return (inside[0], inside[-1]) if inside else None
+
+
+def best_answer(
+    passage: TokenizedText, answers: Sequence[Answer]
+) -> tuple[int, int] | None:
+    """The tokens of the first answer that begins and ends where tokens do.
+
+    One that is a part of a token has more around it as text; some answers of SQuAD's
+    dev set are, such as "ten" in "contend", and others to the same question are not.
+
+    Args:
+        passage: Tokens and where they stand.
+        answers: All that are right; those with start -1 are not in the passage.
+
+    Returns:
+        Those of the first answer there is if none is whole; None if there is none.
+
+    >>> passage = TokenizedText([7, 8], [0, 8], [7, 11])
+    >>> best_answer(passage, [Answer("ten", 3), Answer("two", 8)])
+    (1, 1)
+    """
+    spans = [
+        (tokens, answer)
+        for answer in answers
+        if answer.start >= 0 and (tokens := answer_tokens(passage, answer))
+    ]
+    for (first, last), answer in spans:
+        if (passage.starts[first], passage.ends[last]) == (
+            answer.start,
+            answer.start + len(answer.text),
+        ):
+            return first, last
+    return spans[0][0] if spans else None
+
+
+def answer_in(window: PassageWindow, tokens: tuple[int, int] | None) -> tuple[int, int]:
+    """The places of an answer in the sequence of a window, (0, 0) if it is not whole.
+
+    Args:
+        window: Of the passage.
+        tokens: Its first and last token in the passage; None for no answer.
+    """
+    if tokens is None or not all(token in window.tokens for token in tokens):
+        return _NO_ANSWER
+    return tokens[0] + window.offset, tokens[1] + window.offset

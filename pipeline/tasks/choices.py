@@ -1,0 +1,230 @@
+"""Multiple choice: RACE's folders, C3, and rows with options."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.tasks.table_files import (
+    Row,
+    Table,
+    as_text,
+    as_texts,
+    decode_text,
+    json_records,
+    read_data,
+    table_of_records,
+)
+from schemas.errors import AlbertError
+from schemas.task import Columns, TaskExample
+
+_LETTERS = "ABCDEFGHIJ"
+
+
+def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
+    """The questions of all files below a folder such as RACE's `train` or `dev/high`.
+
+    Each file is one JSON object, or several of them a line (the `all.txt` that
+    google-research/albert reads).
+
+    Args:
+        folder: Of the files.
+        counts: See `pipeline.storage.lines.decode`.
+
+    Raises:
+        AlbertError: There are no files, or one is not in the form of RACE.
+    """
+    paths = [
+        path
+        for path in sorted(Path(folder).rglob("*"))
+        if path.suffix in (".txt", ".json", ".jsonl") and path.is_file()
+    ]
+    examples: list[TaskExample] = []
+    for path in paths:
+        text = decode_text(read_data(str(path)), str(path), counts=counts)
+        table = table_of_records(json_records(text, str(path)), path=str(path))
+        for row in table.rows:
+            examples += race_questions(row, path.stem)
+    if not examples:
+        raise AlbertError(
+            f"{folder} has no files of questions (.txt with JSON, as in RACE)."
+        )
+    return examples
+
+
+def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
+    """The questions on one article.
+
+    Args:
+        row: With an article, and one entry for each question in all else.
+        name: What the article is called if it does not say.
+
+    Raises:
+        AlbertError: Something is missing or does not fit together.
+    """
+    record = row.cells
+    try:
+        article, questions = as_text(record["article"]), as_texts(record["questions"])
+        options = [as_texts(choices) for choices in record["options"]]
+        answers = record.get("answers") or [None] * len(questions)
+        asked = list(zip(questions, options, answers, strict=True))
+    except (KeyError, TypeError, ValueError):
+        raise AlbertError(
+            f"{row.place} is not in the form of RACE: it needs an article, and as many "
+            "questions, options and answers."
+        ) from None
+    identity = str(record.get("id", name)).removesuffix(".txt")
+    for number, (question, choices, answer) in enumerate(asked):
+        place = f"{row.place}, question {number}"
+        yield TaskExample(
+            id=f"{identity}-{number}",
+            place=place,
+            text=article,
+            text_pair=question,
+            options=_two_or_more(choices, place=place),
+            choice=choice_of(answer, choices, place=place),
+        )
+
+
+def is_c3(value: Any) -> bool:
+    """Whether a value of JSON has documents as C3 has them: lines, questions and id."""
+    first = value[0] if isinstance(value, list) and value else None
+    return isinstance(first, list) and len(first) in (2, 3)
+
+
+def read_c3(value: Any, *, path: str) -> list[TaskExample]:
+    """The questions of a file of C3.
+
+    Raises:
+        AlbertError: Something is missing, or an answer is not one of the options.
+
+    >>> value = [[["A: hi"], [{"question": "Who?", "choice": ["a", "b"],
+    ...                        "answer": "b"}], "1-2"]]
+    >>> example, = read_c3(value, path="c3.json")
+    >>> example.id, example.options, example.choice
+    ('1-2-0', ('a', 'b'), 1)
+    """
+    examples: list[TaskExample] = []
+    for number, document in enumerate(value):
+        place = f"{path}, document {number + 1}"
+        try:
+            examples += _questions_of_c3(document, number, place=place)
+        except (KeyError, TypeError, IndexError, AttributeError):
+            raise AlbertError(
+                f"{place} is not in the form of C3: lines, questions with choice and "
+                "answer, and an id."
+            ) from None
+    return examples
+
+
+def _questions_of_c3(document: Any, number: int, *, place: str) -> list[TaskExample]:
+    text = "\n".join(as_texts(document[0]))
+    identity = document[2] if len(document) > 2 else number
+    examples = []
+    for index, asked in enumerate(document[1]):
+        options = _two_or_more(as_texts(asked["choice"]), place=place)
+        choice = choice_of(asked.get("answer"), options, place=place)
+        examples.append(
+            TaskExample(
+                id=f"{identity}-{index}",
+                place=f"{place}, question {index}",
+                text=text,
+                text_pair=as_text(asked["question"]),
+                options=options,
+                choice=choice,
+            )
+        )
+    return examples
+
+
+def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
+    """The options of a row: one column with a list, or a column each.
+
+    Empty ones at the end are absent.
+
+    Raises:
+        AlbertError: There are fewer than two.
+    """
+    cells = [row.cells.get(name) for name in columns.options]
+    if len(cells) == 1 and isinstance(cells[0], list):
+        cells = list(cells[0])
+    while cells and cells[-1] in (None, ""):
+        cells.pop()
+    options = tuple("" if cell is None else str(cell) for cell in cells)
+    return _two_or_more(options, place=row.place)
+
+
+def _two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
+    if len(options) < 2:
+        raise AlbertError(f"{place} has fewer than two options; give two or more.")
+    return options
+
+
+def first_number(table: Table, columns: Columns) -> int:
+    """The number that a table gives the first option: 0, or 1 if no row says 0.
+
+    Raises:
+        AlbertError: It has both 0 and a number that only counting from 1 could give.
+    """
+    if columns.label is None:
+        return 0
+    smallest, last_from_one = None, None
+    for row in table.rows:
+        number = _number(row.cells.get(columns.label))
+        if number is None:
+            continue
+        smallest = number if smallest is None else min(smallest, number)
+        if number == len(options_of(row, columns)):
+            last_from_one = row.place
+    if last_from_one is not None and smallest == 0:
+        raise AlbertError(
+            f"{last_from_one}: the right option has the number of options as its "
+            "number, and other rows count from 0; correct one of them."
+        )
+    return 0 if last_from_one is None else 1
+
+
+def choice_of(
+    answer: Any, options: Sequence[str], *, place: str, first: int = 0
+) -> int | None:
+    """The number of the right option: given as a letter, a number or its text.
+
+    Args:
+        answer: As the file has it; None or empty where it is withheld.
+        options: Of the example.
+        place: For messages.
+        first: What the file counts from.
+
+    Raises:
+        AlbertError: No option is meant.
+
+    >>> [choice_of(a, ("red", "blue"), place="") for a in ("B", 1, "1", "blue", None)]
+    [1, 1, 1, 1, None]
+    """
+    if answer is None or answer == "":
+        return None
+    if answer in options:
+        return options.index(answer)  # the first of some that are the same, as in C3
+    number = _number(answer)
+    if number is not None and 0 <= number - first < len(options):
+        return number - first
+    if number == -1:
+        return None
+    letter = str(answer).strip().upper()
+    if len(letter) == 1 and letter in _LETTERS[: len(options)]:
+        return _LETTERS.index(letter)
+    raise AlbertError(
+        f"{place}: the right answer {str(answer)!r:.60} is none of the {len(options)} "
+        "options; correct it."
+    )
+
+
+def _number(value: Any) -> int | None:
+    """A whole number, also one that is written as text or as 1.0."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+        return int(value)
+    return None

@@ -1,0 +1,194 @@
+"""Which columns of a table a task reads: found by their names, or as given."""
+
+import dataclasses
+import re
+from collections.abc import Container, Sequence
+
+from pipeline.tasks.table_files import Table
+from schemas.errors import SettingError
+from schemas.task import Columns, Kind
+
+# The names that columns have in files all over the world, the more particular first;
+# small and capital letters are the same.
+_PAIRS = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+    ("#1 string", "#2 string"),
+    ("text_a", "text_b"),
+    ("text", "text_pair"),
+    ("text1", "text2"),
+    ("query", "document"),
+)
+_TEXTS = (
+    "text",
+    "sentence",
+    "sentence1",
+    "text_a",
+    "content",
+    "review",
+    "comment",
+    "comment_text",
+    "tweet",
+    "document",
+    "question",
+)
+_PASSAGES = ("context", "article", "passage", "sent1", "premise", "text")
+_QUESTIONS = ("question", "query", "sent2")
+_WORDS = ("tokens", "words", "text")
+_LABELS = (
+    "gold_label",
+    "label",
+    "labels",
+    "target",
+    "class",
+    "category",
+    "is_duplicate",
+    "quality",
+    "score",
+)
+_SCORES = ("score", "label", "target", "similarity", "rating", "labels")
+_CHOICES = ("label", "answer", "target")
+_TAGS = ("tags", "ner_tags", "pos_tags", "labels", "label")
+_ANSWERS = ("answers", "answer")
+_IDS = ("index", "idx", "id", "guid")
+_OPTION_LISTS = ("options", "choices", "choice", "endings")
+_OPTION = re.compile(
+    r"(?:ending|option|choice|answer)[ _]?(?:[0-9]|[a-j])|[a-j]", re.IGNORECASE
+)
+
+_KIND_TEXTS = {"choose": _PASSAGES, "answer": _PASSAGES, "tag": _WORDS}
+_KIND_LABELS = {
+    "classify": _LABELS,
+    "multilabel": ("labels", "label", "tags", "categories", "target"),
+    "regress": _SCORES,
+    "choose": _CHOICES,
+    "answer": _ANSWERS,
+    "tag": _TAGS,
+}
+_FLAGS = {"text": "--text-column", "pair": "--pair-column", "label": "--label-column"}
+
+
+def find_columns(
+    table: Table, kind: Kind, *, given: Columns, is_labelled: bool
+) -> Columns:
+    """The columns of a table that a task reads.
+
+    Args:
+        table: As it was read.
+        kind: Of the task.
+        given: What a person, or the table that was read for training, has said.
+        is_labelled: Whether there have to be labels.
+
+    Raises:
+        SettingError: A column is not there, or the text or label is not clear.
+
+    >>> from collections import Counter
+    >>> table = Table("a.csv", ("Id", "premise", "hypothesis", "label"), [], Counter())
+    >>> found = find_columns(table, "classify", given=Columns(), is_labelled=True)
+    >>> found.text, found.pair, found.label, found.id
+    ('premise', 'hypothesis', 'label', 'Id')
+    """
+    for name in (given.text, given.pair, *given.options):
+        _require(table, name)
+    label = given.label
+    if label is None or not set(label_names(table.columns, label)) <= set(
+        table.columns
+    ):
+        if label is not None and is_labelled:
+            _require(table, label)
+        label = _first(table, _KIND_LABELS[kind])
+    options = given.options or _options(table) if kind == "choose" else ()
+    found = dataclasses.replace(
+        given, label=label, options=options, id=given.id or _first(table, _IDS)
+    )
+    if found.text is None:
+        found = _with_texts(table, kind, found)
+    if found.label is None and is_labelled:
+        rest = _others(table, found)
+        if len(rest) != 1 or kind == "answer":
+            raise _unclear(table, "label")
+        found = dataclasses.replace(found, label=rest[0])
+    if kind == "choose" and not options:
+        raise SettingError(
+            f"{table.path} has no columns of options (options, choices, or ending0, "
+            f"ending1 and so on); it has {_listed(table.columns)}."
+        )
+    return found
+
+
+def label_names(columns: Container[str], label: str) -> list[str]:
+    """The columns that a label is in: one, or several with commas between.
+
+    >>> label_names(("text", "rude", "loud"), "rude,loud")
+    ['rude', 'loud']
+    """
+    return [label] if label in columns else label.split(",")
+
+
+def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
+    """The same with the text, and with the second text if there is one."""
+    text, pair = None, found.pair
+    if kind in _KIND_TEXTS:
+        text = _first(table, _KIND_TEXTS[kind])
+        if kind != "tag" and pair is None:
+            pair = _first(table, _QUESTIONS)
+    else:
+        for first, second in _PAIRS:
+            if pair is None and _first(table, (first,)) and _first(table, (second,)):
+                text, pair = _first(table, (first,)), _first(table, (second,))
+        text = text or _first(table, _TEXTS)
+        rest = _others(table, found)
+        if text is None and len(rest) == 1:
+            (text,) = rest
+    if text is None:
+        raise _unclear(table, "text")
+    if kind == "answer" and pair is None:
+        raise _unclear(table, "pair")
+    return dataclasses.replace(found, text=text, pair=None if pair == text else pair)
+
+
+def _options(table: Table) -> tuple[str, ...]:
+    if (one := _first(table, _OPTION_LISTS)) is not None:
+        return (one,)
+    return tuple(name for name in table.columns if _OPTION.fullmatch(name))
+
+
+def _others(table: Table, found: Columns) -> list[str]:
+    """The columns that nothing is known of."""
+    known = {found.text, found.pair, found.id, *found.options}
+    if found.label is not None:
+        known |= set(label_names(table.columns, found.label))
+    return [name for name in table.columns if name not in known]
+
+
+def _first(table: Table, names: Sequence[str]) -> str | None:
+    """The first column of one of these names, as the table writes it."""
+    columns = {name.strip().lower(): name for name in reversed(table.columns)}
+    return next((columns[name] for name in names if name in columns), None)
+
+
+def _require(table: Table, name: str | None) -> None:
+    if name is not None and name not in table.columns:
+        missing = next(
+            (n for n in label_names(table.columns, name) if n not in table.columns), ""
+        )
+        if missing:
+            raise SettingError(
+                f"{table.path} has no column {missing!r:.60}; it has "
+                f"{_listed(table.columns)}."
+            )
+
+
+def _unclear(table: Table, what: str) -> SettingError:
+    names = {"text": "text", "pair": "question", "label": "label"}
+    return SettingError(
+        f"{table.path}: which column is the {names[what]} cannot be told from their "
+        f"names, {_listed(table.columns)}; say it with {_FLAGS[what]}."
+    )
+
+
+def _listed(columns: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in columns)
+    return f"{shown[:200]} ..." if len(shown) > 200 else shown

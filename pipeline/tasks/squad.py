@@ -1,0 +1,182 @@
+"""SQuAD 1.1 and 2.0, CMRC 2018, and what has the same shape."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pipeline.tasks.table_files import as_text
+from schemas.errors import AlbertError
+from schemas.task import Answer, TaskExample
+
+# What is counted of answers that do not stand where their file says.
+MOVED = "answer that is not at its answer_start, taken from the nearest place"
+NOT_FOUND = "answer that is not in its passage"
+
+# More are no slips, but starts that count something else than characters.
+_MAX_MOVED = 0.1
+
+
+def is_squad(value: Any) -> bool:
+    """Whether a value of JSON has articles of paragraphs, or is CMRC's own form."""
+    articles = value.get("data") if isinstance(value, dict) else value
+    first = articles[0] if isinstance(articles, list) and articles else None
+    return isinstance(first, dict) and ("paragraphs" in first or "qas" in first)
+
+
+def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExample]:
+    """The questions of a file.
+
+    An answer that stands elsewhere than its file says is taken from the nearest place
+    of its passage; one that is not there at all keeps its text, for scoring, with start
+    -1.
+
+    Args:
+        value: The file, for which `is_squad` is true.
+        path: Of the file, for messages.
+        counts: Receives `MOVED` and `NOT_FOUND`.
+
+    Raises:
+        AlbertError: Something is missing, or an id comes twice.
+
+    >>> paragraph = {"context": "Ada wrote it.", "qas": [
+    ...     {"id": "1", "question": "Who?", "answers": [{"text": "Ada",
+    ...                                                  "answer_start": 0}]},
+    ...     {"id": "2", "question": "When?", "answers": [], "is_impossible": True}]}
+    >>> file = {"data": [{"paragraphs": [paragraph]}]}
+    >>> [e.answers for e in read_squad(file, path="a.json", counts=Counter())]
+    [(Answer(text='Ada', start=0),), ()]
+    """
+    articles = value["data"] if isinstance(value, dict) else value
+    try:
+        examples = list(_questions(articles, path))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise AlbertError(
+            f"{path} is not in the form of SQuAD: {_what(error)}; correct the file."
+        ) from None
+    refuse_repeated(examples, path=path)
+    return located(examples, counts)
+
+
+def _what(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"a {error.args[0]!r} is missing"
+    return "a value is of the wrong kind"
+
+
+def _questions(articles: Any, path: str) -> Iterator[TaskExample]:
+    for article in articles:
+        for paragraph in article.get("paragraphs", [article]):
+            # CMRC's own form calls them context_text, query_text and query_id.
+            text = _either(paragraph, "context", "context_text")
+            for qa in paragraph["qas"]:
+                identity = str(_either(qa, "id", "query_id"))
+                yield TaskExample(
+                    id=identity,
+                    place=f"{path}, question {identity:.60}",
+                    text=as_text(text),
+                    text_pair=as_text(_either(qa, "question", "query_text")).strip(),
+                    answers=answers_of(qa),
+                )
+
+
+def _either(record: dict[str, Any], key: str, of_cmrc: str) -> Any:
+    return record[of_cmrc] if of_cmrc in record else record[key]
+
+
+def answers_of(
+    record: dict[str, Any], key: str = "answers"
+) -> tuple[Answer, ...] | None:
+    """The answers to a question; None where they are withheld.
+
+    >>> answers_of({"answers": {"text": ["Ada"], "answer_start": [4]}})
+    (Answer(text='Ada', start=4),)
+    >>> answers_of({"answers": ["Ada"]}), answers_of({}), answers_of({"answers": []})
+    ((Answer(text='Ada', start=-1),), None, ())
+    """
+    if record.get("is_impossible"):
+        return ()
+    found = record.get(key)
+    if found is None:
+        return None
+    if isinstance(found, dict) and isinstance(found["text"], list):
+        starts = found["answer_start"]
+        pairs = list(zip(found["text"], starts, strict=True))
+    else:
+        single = [found] if isinstance(found, str | dict) else found
+        pairs = [
+            (each, -1)
+            if isinstance(each, str)
+            else (each["text"], each["answer_start"])
+            for each in single
+        ]
+    return tuple(Answer(as_text(text), int(start)) for text, start in pairs)
+
+
+def located(examples: Sequence[TaskExample], counts: Counter[str]) -> list[TaskExample]:
+    """The same examples with every answer where it stands in its passage.
+
+    If no question has an answer, the answers are withheld, as in a test set.
+
+    Raises:
+        AlbertError: Many stand elsewhere.
+    """
+    if not any(example.answers for example in examples):
+        return [dataclasses.replace(example, answers=None) for example in examples]
+    before = counts[MOVED]
+    result = [_located(example, counts) for example in examples]
+    moved = counts[MOVED] - before
+    total = sum(len(example.answers or ()) for example in examples)
+    if moved > _MAX_MOVED * total:
+        first = next(
+            old for old, new in zip(examples, result, strict=True) if old != new
+        )
+        raise AlbertError(
+            f"{first.place}: the answer is not at its answer_start ({moved} of {total} "
+            "in the file are not); count the characters before it."
+        )
+    return result
+
+
+def _located(example: TaskExample, counts: Counter[str]) -> TaskExample:
+    if not example.answers or all(
+        example.text.startswith(answer.text, answer.start) and answer.start >= 0
+        for answer in example.answers
+    ):
+        return example
+    answers = []
+    for answer in example.answers:
+        start = nearest(example.text, answer)
+        if start < 0:
+            counts[NOT_FOUND] += 1
+        elif start != answer.start >= 0:
+            counts[MOVED] += 1
+        answers.append(Answer(answer.text, start))
+    return dataclasses.replace(example, answers=tuple(answers))
+
+
+def nearest(text: str, answer: Answer) -> int:
+    """Where an answer stands nearest to the place that was given; -1 if nowhere.
+
+    >>> nearest("no, no, no", Answer("no", 5))
+    4
+    """
+    before = text.rfind(answer.text, 0, max(0, answer.start) + len(answer.text))
+    after = text.find(answer.text, max(0, answer.start))
+    if before < 0 or after < 0 or not answer.text:
+        return max(before, after) if answer.text else -1
+    return before if answer.start - before <= after - answer.start else after
+
+
+def refuse_repeated(examples: Sequence[TaskExample], *, path: str) -> None:
+    """Refuse ids that come twice, of which predictions could not be told apart.
+
+    Raises:
+        AlbertError: Names one.
+    """
+    for identity, count in Counter(example.id for example in examples).items():
+        if count > 1:
+            raise AlbertError(
+                f"{path}: the id {identity!r:.60} comes {count} times; make the ids "
+                "different."
+            )

@@ -1,0 +1,231 @@
+"""Rows of a table become examples of a task."""
+
+import functools
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.tasks.choices import choice_of, first_number, options_of
+from pipeline.tasks.columns import label_names
+from pipeline.tasks.squad import answers_of, located
+from pipeline.tasks.table_files import Row, Table
+from pipeline.tasks.tags import tags_of_spans
+from pipeline.vocabulary.tokenizer import is_unspaced
+from schemas.errors import AlbertError
+from schemas.task import Columns, Kind, TaskExample
+
+# Fields of an example.
+Known = dict[str, Any]
+
+# What is counted of rows that become no example.
+NO_LABEL = "row without a label, left out"
+
+# How files mark an example that annotators did not agree on, and one of a test set.
+_NO_AGREEMENT = "-"
+_HIDDEN = "-1"
+
+_LABEL_DIVIDERS = re.compile(r"[,;|]")
+
+
+def examples_of_table(
+    table: Table, kind: Kind, *, columns: Columns
+) -> list[TaskExample]:
+    """The examples in a table.
+
+    Args:
+        table: Its counts receive the rows that are left out.
+        kind: Of the task.
+        columns: Of the table; without a label, nothing is known of what to predict.
+
+    Raises:
+        AlbertError: A row is not what the task has.
+
+    >>> from collections import Counter
+    >>> row = Row("a.csv, line 2", {"text": "Good.", "label": "1"})
+    >>> table = Table("a.csv", ("text", "label"), [row], Counter())
+    >>> example, = examples_of_table(
+    ...     table, "classify", columns=Columns(text="text", label="label"))
+    >>> example.id, example.text, example.label
+    ('0', 'Good.', '1')
+    """
+    is_hidden = kind == "classify" and _is_hidden(table, columns)
+    target = _TARGETS[kind]
+    if kind == "choose":
+        target = functools.partial(target, first=first_number(table, columns))
+    examples = []
+    for identity, row in zip(_identities(table, columns), table.rows, strict=True):
+        known = {"id": identity, **_texts(row, kind, columns)}
+        if columns.label is not None and not is_hidden:
+            known |= target(row, columns.label, known)
+            if known.get("label", "") is None:
+                table.counts[NO_LABEL] += 1
+                continue
+        examples.append(TaskExample(place=row.place, **known))
+    return located(examples, table.counts) if kind == "answer" else examples
+
+
+def _identities(table: Table, columns: Columns) -> list[str]:
+    """What each row is called; its number unless the column of ids tells them apart."""
+    numbers = [str(number) for number in range(len(table.rows))]
+    if columns.id is None:
+        return numbers
+    found = [str(row.cells.get(columns.id)) for row in table.rows]
+    return found if len(set(found)) == len(found) else numbers
+
+
+def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
+    """The texts of a row; of `tag`, its words; of `choose`, its options."""
+    if kind == "tag":
+        value = _cell(row, columns.text)
+        if isinstance(value, list):
+            words = tuple(map(str, value))
+            return {"words": words, "text": " ".join(words)}
+        if not isinstance(value, str):
+            raise AlbertError(
+                f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
+                "correct the row."
+            )
+        # CLUENER marks characters.
+        has_spans = isinstance(row.cells.get(columns.label or ""), dict)
+        words = tuple(value) if has_spans else words_of(value)
+        return {"words": words, "text": value}
+    texts: Known = {"text": _text(row, columns.text)}
+    if kind == "choose":
+        texts["options"] = options_of(row, columns)
+    if columns.pair is not None:
+        texts["text_pair"] = _text(row, columns.pair)
+    return texts
+
+
+def _text(row: Row, name: str | None) -> str:
+    value = _cell(row, name)
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return "\n".join(value)
+    if isinstance(value, dict):
+        raise AlbertError(f"{row.place}: {name!r} is no text; correct the row.")
+    return str(value)
+
+
+def _cell(row: Row, name: str | None) -> Any:
+    value = None if name is None else row.cells.get(name)
+    if value is None:
+        raise AlbertError(f"{row.place} has no {name!r}; correct the row.")
+    return value
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text that have a tag each.
+
+    A text of a script without spaces is divided into characters.
+
+    >>> words_of("in Paris"), words_of("在北京")
+    (('in', 'Paris'), ('在', '北', '京'))
+    """
+    return tuple(text if any(map(is_unspaced, text)) else text.split())
+
+
+def label_text(value: Any) -> str | None:
+    """A label as text, the same from every format; None if there is none.
+
+    >>> [label_text(value) for value in (1, 1.0, " 1 ", True, "-", None)]
+    ['1', '1', '1', 'true', None, None]
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = "" if value is None else str(value).strip()
+    return None if text in ("", _NO_AGREEMENT, "nan") else text
+
+
+def _is_hidden(table: Table, columns: Columns) -> bool:
+    """Whether all labels are -1, as in test sets."""
+    label = columns.label
+    return label is not None and {
+        label_text(row.cells.get(label)) for row in table.rows
+    } == {_HIDDEN}
+
+
+def _label(row: Row, name: str, _: Known) -> Known:
+    return {"label": label_text(row.cells.get(name))}
+
+
+def _labels(row: Row, name: str, _: Known) -> Known:
+    """The labels of a row: a list, a text with commas, or a column of 0 and 1 each."""
+    names = label_names(row.cells, name)
+    if len(names) > 1:
+        found = [each for each in names if _is_marked(row, each)]
+    else:
+        value = row.cells.get(name)
+        if isinstance(value, str):
+            # Also a list as Python or JSON writes it.
+            parts = _LABEL_DIVIDERS.split(value.strip().removeprefix("["))
+            value = [part.strip(" ]'\"") for part in parts]
+        if value is not None and not isinstance(value, list):
+            value = [value]
+        found = [text for each in value or [] if (text := label_text(each))]
+    return {"labels": tuple(dict.fromkeys(found))}
+
+
+def _is_marked(row: Row, name: str) -> bool:
+    value = label_text(row.cells.get(name))
+    if value not in ("0", "1", "true", "false", None):
+        raise AlbertError(
+            f"{row.place}: {name!r} is {value!r:.60}, where 0 or 1 says whether the "
+            "row has this label; correct the row."
+        )
+    return value in ("1", "true")
+
+
+def _score(row: Row, name: str, _: Known) -> Known:
+    value = row.cells.get(name)
+    try:
+        score = float(str(value))
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise AlbertError(
+            f"{row.place}: the score {value!r:.60} is not a number; correct the row."
+        )
+    return {"score": score}
+
+
+def _answers(row: Row, name: str, _: Known) -> Known:
+    try:
+        return {"answers": answers_of(row.cells, name)}
+    except (KeyError, TypeError, ValueError):
+        raise AlbertError(
+            f"{row.place}: the answers are not in the form of SQuAD (text and "
+            "answer_start); correct the row."
+        ) from None
+
+
+def _tags(row: Row, name: str, known: Known) -> Known:
+    value = row.cells.get(name)
+    if isinstance(value, dict):
+        try:
+            return {"tags": tuple(tags_of_spans(known["text"], value))}
+        except (AttributeError, OverflowError, TypeError, ValueError):
+            value = None
+    if isinstance(value, str):
+        value = value.split()
+    if not isinstance(value, list):
+        raise AlbertError(f"{row.place} has no tags in {name!r}; correct the row.")
+    return {"tags": tuple(map(str, value))}
+
+
+def _choice(row: Row, name: str, known: Known, *, first: int = 0) -> Known:
+    answer = row.cells.get(name)
+    options = known["options"]
+    return {"choice": choice_of(answer, options, place=row.place, first=first)}
+
+
+_TARGETS: dict[Kind, Callable[..., Known]] = {
+    "classify": _label,
+    "multilabel": _labels,
+    "regress": _score,
+    "choose": _choice,
+    "answer": _answers,
+    "tag": _tags,
+}

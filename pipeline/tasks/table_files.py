@@ -1,0 +1,308 @@
+"""Files of rows with named columns: TSV, CSV, JSON lines, JSON and parquet."""
+
+import bz2
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.reading.rows import clean_text
+from pipeline.storage.compression import (
+    DAMAGED,
+    decompress,
+    recognise_compression,
+)
+from pipeline.storage.files import read_whole
+from pipeline.storage.lines import decode, refuse_utf16
+from schemas.errors import AlbertError
+
+_PARQUET = b"PAR1"
+
+# In how many rows of JSON lines the names of the columns are looked for.
+_SAMPLE_ROWS = 100
+
+# What is counted of rows that are not read as they stand.
+TOO_FEW_CELLS = "row with too few cells, left out"
+TOO_MANY_CELLS = "row with too many cells, the last ones not read"
+
+
+class Row(NamedTuple):
+    """A row of a table.
+
+    Attributes:
+        place: Its file and line, for messages.
+        cells: By the names of the columns.
+    """
+
+    place: str
+    cells: dict[str, Any]
+
+
+class Table(NamedTuple):
+    """A table that was read.
+
+    Attributes:
+        path: Of its file.
+        columns: Their names.
+        rows: In the order of the file.
+        counts: How many rows were left out or cut, by reason.
+    """
+
+    path: str
+    columns: tuple[str, ...]
+    rows: list[Row]
+    counts: Counter[str]
+
+
+def read_data(path: str) -> bytes:
+    """All bytes of a file, decompressed.
+
+    Raises:
+        AlbertError: It is absent, unreadable or damaged.
+    """
+    data = read_whole(path)
+    compression = recognise_compression(data)
+    if compression == "bz2":
+        try:
+            return bz2.decompress(data)
+        except (OSError, ValueError):
+            raise AlbertError(f"{path} is damaged; copy it again.") from None
+    counts: Counter[str] = Counter()
+    data = b"".join(decompress([data], compression, counts=counts))
+    if counts[DAMAGED]:
+        raise AlbertError(f"{path} is damaged; copy it again.")
+    return data
+
+
+def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
+    r"""The text of a file without byte-order mark, its lines ended by LF.
+
+    Args:
+        data: The file.
+        path: Of the file, for messages.
+        counts: See `pipeline.storage.lines.decode`, which reads what is not UTF-8.
+
+    Raises:
+        AlbertError: It is UTF-16.
+
+    >>> decode_text(b"\xef\xbb\xbfone\r\ntwo", "a.tsv", counts=Counter())
+    'one\ntwo'
+    """
+    refuse_utf16(data[:100], path=path)
+    try:
+        # What stands inside stays, for answers are found by counting characters.
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return decode(data, counts=counts)
+
+
+def is_parquet(data: bytes) -> bool:
+    """Whether a file is parquet."""
+    return data.startswith(_PARQUET)
+
+
+def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
+    r"""The rows of a table of lines.
+
+    Cells divided by tabs are never quoted, as in GLUE's files, where a quotation mark
+    is text; all others are, as in CSV.
+
+    Args:
+        text: The file.
+        path: Of the file, for messages.
+        header: The names of the columns if the first line does not have one of them;
+            cells are then divided by tabs, or by the first spaces of each line.
+
+    Raises:
+        AlbertError: Quotation marks do not fit together, or a column has the name of
+            another.
+
+    >>> table = parse_table('id\ttext\n1\tHe said "no\n2\n', path="a.tsv")
+    >>> table.rows[0].cells, dict(table.counts)
+    ({'id': '1', 'text': 'He said "no'}, {'row with too few cells, left out': 1})
+    """
+    first = text.partition("\n")[0]
+    if set(header) & set(first.split("\t")):
+        header = ()
+    if "\t" in first or header:
+        lines = _divided_lines(
+            text, "\t" if "\t" in first else " ", columns=len(header)
+        )
+    else:
+        lines = _cells_of_csv(text, path=path)
+    rows, counts = [], Counter[str]()
+    columns = header
+    for line, cells in lines:
+        if not columns:
+            columns = tuple(name.strip() for name in cells)
+            _check_header(columns, path=path)
+            continue
+        if len(cells) < len(columns):
+            counts[TOO_FEW_CELLS] += 1
+            continue
+        counts[TOO_MANY_CELLS] += len(cells) > len(columns)
+        place = f"{path}, line {line}"
+        rows.append(Row(place, dict(zip(columns, cells, strict=False))))
+    return Table(path, columns, rows, +counts)
+
+
+def _divided_lines(
+    text: str, divider: str, *, columns: int
+) -> Iterator[tuple[int, list[str]]]:
+    most = columns - 1 if divider == " " else -1
+    for number, line in enumerate(text.split("\n"), 1):
+        if line:
+            yield number, line.split(divider, most)
+
+
+def _cells_of_csv(text: str, *, path: str) -> Iterator[tuple[int, list[str]]]:
+    first = text.partition("\n")[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    csv.field_size_limit(len(text) + 1)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise AlbertError(
+                f"{path}, line {line}: the quotation marks do not fit together "
+                f"({error}); correct the row."
+            ) from None
+        if cells is None:
+            return
+        if cells:
+            yield line, cells
+        line = reader.line_num + 1
+
+
+def _check_header(columns: Sequence[str], *, path: str) -> None:
+    for name, count in Counter(columns).items():
+        if count > 1 and name:
+            raise AlbertError(
+                f"{path} has {count} columns {name!r:.60}; rename all but one."
+            )
+
+
+def parse_parquet(data: bytes, path: str) -> Table:
+    """The rows of a parquet file.
+
+    Raises:
+        AlbertError: It is damaged.
+    """
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+        records = table.to_pylist()
+    except (OSError, pa.ArrowException, UnicodeDecodeError):
+        raise AlbertError(f"{path} is damaged; copy it again.") from None
+    rows = [
+        Row(f"{path}, row {number}", cleaned(record))
+        for number, record in enumerate(records, 1)
+    ]
+    return Table(path, tuple(table.column_names), rows, Counter())
+
+
+def json_records(text: str, path: str) -> Any:
+    r"""What a file of JSON holds: one value, or the records of its lines.
+
+    Returns:
+        The value; for JSON lines a list of `Row`.
+
+    Raises:
+        AlbertError: A line is no record.
+
+    >>> json_records('{"a": 1}\n\n{"a": 2}\n', "a.jsonl")[1]
+    Row(place='a.jsonl, line 3', cells={'a': 2})
+    >>> json_records('[\n1]', "a.json")
+    [1]
+    """
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    first = _parsed(lines[0][1]) if lines else None
+    if not isinstance(first, dict) or len(lines) == 1:
+        return _parse(text, path)
+    rows = []
+    for number, line in lines:
+        place = f"{path}, line {number}"
+        record = _parsed(line)
+        if not isinstance(record, dict):
+            raise AlbertError(f"{place} is not a JSON record; correct the line.")
+        rows.append(Row(place, cleaned(record)))
+    return rows
+
+
+def _parse(text: str, path: str) -> Any:
+    try:
+        return cleaned(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
+        raise AlbertError(
+            f"{path} is not valid JSON: {reason}; correct the file."
+        ) from None
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def cleaned(value: Any) -> Any:
+    r"""A JSON value whose texts have no zero characters and no half surrogates.
+
+    >>> cleaned({"a": ["b\0", 1]})
+    {'a': ['b', 1]}
+    """
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {key: cleaned(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [cleaned(item) for item in value]
+    return value
+
+
+def as_text(value: Any) -> str:
+    """A value that has to be text.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.60} is not text")
+    return value
+
+
+def as_texts(value: Any) -> tuple[str, ...]:
+    """A list that has to be of texts.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.60} is not a list")
+    return tuple(map(as_text, value))
+
+
+def table_of_records(value: Any, *, path: str) -> Table:
+    """The table that a value of JSON is: its records, or those under ``data``.
+
+    Raises:
+        AlbertError: There are no records.
+    """
+    if isinstance(value, dict):
+        value = value["data"] if isinstance(value.get("data"), list) else [value]
+    rows = [
+        record if isinstance(record, Row) else Row(f"{path}, record {number}", record)
+        for number, record in enumerate(value if isinstance(value, list) else [], 1)
+    ]
+    for row in rows:
+        if not isinstance(row.cells, dict):
+            raise AlbertError(f"{row.place} is not a JSON object; correct the file.")
+    names = dict.fromkeys(name for row in rows[:_SAMPLE_ROWS] for name in row.cells)
+    return Table(path, tuple(names), rows, Counter())

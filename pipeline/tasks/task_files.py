@@ -1,0 +1,244 @@
+"""The files of a task: which are there, and their examples."""
+
+import dataclasses
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pipeline.storage.files import is_folder
+from pipeline.tasks.choices import is_c3, race_questions, read_c3, read_race
+from pipeline.tasks.columns import find_columns
+from pipeline.tasks.conll import read_sentences
+from pipeline.tasks.named_tasks import NAMED_TASKS
+from pipeline.tasks.squad import is_squad, read_squad
+from pipeline.tasks.table_examples import examples_of_table
+from pipeline.tasks.table_files import (
+    Table,
+    decode_text,
+    is_parquet,
+    json_records,
+    parse_parquet,
+    parse_table,
+    read_data,
+    table_of_records,
+)
+from pipeline.tasks.tags import (
+    NO_BEGINNING,
+    convention_of,
+    iob2,
+    without_beginning,
+)
+from schemas.errors import AlbertError, SettingError
+from schemas.task import Columns, TaskExample, TaskSpec
+
+_PARTS = {
+    "train": re.compile(r"train", re.IGNORECASE),
+    "evaluation": re.compile(r"dev|valid|eval", re.IGNORECASE),
+    "test": re.compile(r"test", re.IGNORECASE),
+}
+_RACE_FOLDERS = ("train", "dev", "test")
+_DATA_NAME = re.compile(
+    r"\.(tsv|csv|jsonl?|parquet|txt|conllu?|annotated|all)(\.(gz|bz2|xz|zst))?$"
+)
+
+
+class TaskFolder(NamedTuple):
+    """The files in the folder of a task: paths of files, or of folders such as RACE's.
+
+    Attributes:
+        train: To train on.
+        evaluation: To choose by; MNLI has two.
+        test: In the order of the task's submissions.
+    """
+
+    train: list[str]
+    evaluation: list[str]
+    test: list[str]
+
+
+class TaskFile(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        examples: In the order of the file.
+        columns: Where they were found, in a table.
+        counts: What was left out or read otherwise than it stands, by reason.
+        convention: Of the tags, as the file had them; "" for other kinds.
+    """
+
+    examples: list[TaskExample]
+    columns: Columns
+    counts: Counter[str]
+    convention: str = ""
+
+
+def find_task_files(folder: str, task: TaskSpec) -> TaskFolder:
+    """The files in a folder, by their names: those with train, dev and test in them.
+
+    Args:
+        folder: As the task is distributed.
+        task: Some have their own names for files.
+
+    Raises:
+        SettingError: There is no such folder, or nothing to train or test on.
+    """
+    if not Path(folder).is_dir():
+        raise SettingError(f"{folder} is not a folder.")
+    named = NAMED_TASKS.get(task.name)
+    pattern = re.compile(named.files if named and named.files else ".*")
+    paths = sorted([*Path(folder).glob("*"), *Path(folder).glob("*/*")])
+    chosen = [path for path in paths if path.is_dir() and path.name in _RACE_FOLDERS]
+    if task.kind != "choose" or not chosen:
+        chosen = [path for path in paths if _is_data(path, pattern)]
+    found: dict[str, list[str]] = {part: [] for part in _PARTS}
+    for path in chosen:
+        part = next((p for p, word in _PARTS.items() if word.search(path.name)), None)
+        if part is not None:
+            found[part].append(str(path))
+    if not any(found.values()):
+        raise SettingError(
+            f"{folder} has no files of {task.name}: their names have train, dev or "
+            "test in them."
+        )
+    return TaskFolder(**found)
+
+
+def _is_data(path: Path, pattern: re.Pattern[str]) -> bool:
+    return (
+        path.is_file()
+        and _DATA_NAME.search(path.name) is not None
+        and pattern.fullmatch(path.name) is not None
+    )
+
+
+def read_task_file(
+    path: str,
+    task: TaskSpec,
+    *,
+    is_labelled: bool = True,
+) -> TaskFile:
+    """The examples of a file, or of a folder such as RACE's.
+
+    Args:
+        path: Of the file.
+        task: Its columns are those that a person named, or that another file of the
+            task has; all others are found by their names.
+        is_labelled: Whether what is to be predicted has to be there; else it is not
+            read, whatever is there.
+
+    Raises:
+        SettingError: A column is not there or not clear.
+        AlbertError: The file cannot be read, is not what the task has, or is empty.
+    """
+    file = _read(path, task, is_labelled=is_labelled)
+    if not file.examples:
+        raise AlbertError(f"{path} holds no examples.")
+    if task.kind == "tag":
+        file = _in_iob2(file)
+    if not is_labelled:
+        return file._replace(examples=[_unlabelled(e) for e in file.examples])
+    if all(_unlabelled(example) == example for example in file.examples):
+        raise AlbertError(f"{path} does not say what is to be predicted.")
+    return file
+
+
+def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
+    counts: Counter[str] = Counter()
+    if is_folder(path):
+        if task.kind != "choose":
+            raise SettingError(f"{path} is a folder; name a file.")
+        return TaskFile(read_race(path, counts=counts), task.columns, counts)
+    data = read_data(path)
+    if is_parquet(data):
+        return _of_table(parse_parquet(data, path), task, is_labelled=is_labelled)
+    text = decode_text(data, path, counts=counts)
+    if text.lstrip()[:1] in ("{", "["):
+        value = json_records(text, path)
+        examples = _of_own_form(value, task, path=path, counts=counts)
+        if examples is not None:
+            return TaskFile(examples, task.columns, counts)
+        table = table_of_records(value, path=path)
+    elif task.kind == "tag":
+        return TaskFile(_sentences(text, task, path=path), task.columns, counts)
+    else:
+        named = NAMED_TASKS.get(task.name)
+        table = parse_table(text, path=path, header=named.header if named else ())
+    table.counts.update(counts)
+    return _of_table(table, task, is_labelled=is_labelled)
+
+
+def _of_own_form(
+    value: Any, task: TaskSpec, *, path: str, counts: Counter[str]
+) -> list[TaskExample] | None:
+    """The examples of a file of JSON in the form of SQuAD, C3 or RACE, else None."""
+    if task.kind == "answer" and is_squad(value):
+        return read_squad(value, path=path, counts=counts)
+    if task.kind == "choose" and is_c3(value):
+        return read_c3(value, path=path)
+    if task.kind == "choose":
+        table = table_of_records(value, path=path)
+        if "questions" in table.columns:
+            return [e for row in table.rows for e in race_questions(row, row.place)]
+    return None
+
+
+def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
+    if not table.rows:
+        return TaskFile([], task.columns, table.counts)
+    columns = find_columns(
+        table, task.kind, given=task.columns, is_labelled=is_labelled
+    )
+    read = columns if is_labelled else dataclasses.replace(columns, label=None)
+    examples = examples_of_table(table, task.kind, columns=read)
+    return TaskFile(examples, columns, table.counts)
+
+
+def _sentences(text: str, task: TaskSpec, *, path: str) -> list[TaskExample]:
+    sentences = read_sentences(text, path=path, column=task.columns.label)
+    return [
+        TaskExample(
+            id=str(number),
+            place=f"{path}, line {sentence.line}",
+            text=" ".join(sentence.words),
+            words=sentence.words,
+            tags=sentence.tags,
+        )
+        for number, sentence in enumerate(sentences)
+    ]
+
+
+def _in_iob2(file: TaskFile) -> TaskFile:
+    """The same with tags in IOB2, whatever their convention."""
+    for example in file.examples:
+        if example.tags is not None and len(example.tags) != len(example.words):
+            raise AlbertError(
+                f"{example.place}: there has to be a tag for each word, and it has "
+                f"{len(example.tags)} for {len(example.words)}; correct it."
+            )
+    tags = [example.tags for example in file.examples if example.tags is not None]
+    convention = convention_of(tags) if tags else "none"
+    if convention == "none":
+        return file._replace(convention=convention)
+    if convention != "IOB1" and (without := sum(map(without_beginning, tags))):
+        file.counts[NO_BEGINNING] += without
+    examples = [
+        example
+        if example.tags is None
+        else dataclasses.replace(example, tags=tuple(iob2(example.tags)))
+        for example in file.examples
+    ]
+    return file._replace(examples=examples, convention=convention)
+
+
+def _unlabelled(example: TaskExample) -> TaskExample:
+    """The same example, of which nothing is known that is to be predicted."""
+    return dataclasses.replace(
+        example,
+        label=None,
+        labels=None,
+        score=None,
+        choice=None,
+        tags=None,
+        answers=None,
+    )

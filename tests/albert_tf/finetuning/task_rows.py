@@ -1,0 +1,108 @@
+"""Random encoded examples of each kind, which a small model can learn."""
+
+from array import array
+
+import numpy as np
+
+from albert_tf.finetuning.tuning_job import TaskRows
+from schemas.config import ModelConfig
+from schemas.special_tokens import CLS_ID, SEP_ID
+from schemas.task import (
+    Answer,
+    EncodedExample,
+    TaskExample,
+    TaskSpec,
+    TokenSequence,
+    Window,
+)
+
+TINY = ModelConfig(
+    vocab_size=40,
+    embedding_size=16,
+    hidden_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=64,
+    max_position_embeddings=32,
+)
+LABELS = ("no", "yes")
+METRICS = {
+    "classify": "accuracy",
+    "multilabel": "micro_f1",
+    "regress": "pearson",
+    "choose": "accuracy",
+    "answer": "exact_match",
+    "tag": "accuracy",
+}
+# A token that stands for yes, or where an answer is.
+YES, FIRST_OTHER = 7, 10
+
+
+def spec_of(kind):
+    has_labels = kind in ("classify", "multilabel", "tag")
+    return TaskSpec(
+        name=kind,
+        kind=kind,
+        labels=LABELS if has_labels else (),
+        metrics=(METRICS[kind],),
+    )
+
+
+def random_rows(kind, *, number=64, seed=0):
+    """Examples that are told by where, or whether, one token is there."""
+    rng = np.random.default_rng(seed)
+    pairs = [_example(kind, rng, row) for row in range(number)]
+    return TaskRows([example for example, _ in pairs], [row for _, row in pairs])
+
+
+def _example(kind, rng, number):
+    length = int(rng.integers(8, 25))
+    ids = rng.integers(FIRST_OTHER, TINY.vocab_size, length)
+    ids[0], ids[-1] = CLS_ID, SEP_ID
+    is_yes, place = int(rng.integers(2)), int(rng.integers(1, length - 1))
+    if kind in ("classify", "multilabel", "regress") and is_yes:
+        ids[place] = YES
+    words = length - 2
+    example, row, options = {"text": " ".join("a" * words)}, {}, ()
+    if kind == "classify":
+        example, row["target"] = {**example, "label": LABELS[is_yes]}, is_yes
+    elif kind == "multilabel":
+        example["labels"], row["target"] = LABELS[: is_yes + 1], (1, is_yes)
+    elif kind == "regress":
+        example["score"] = row["target"] = float(is_yes)
+    elif kind == "choose":
+        example |= {"choice": is_yes, "options": ("a", "b", "c")}
+        row["target"], options = is_yes, (0, 1, 2)
+    elif kind == "tag":
+        tags = tuple(int(token % 2) for token in ids[1:-1])
+        example |= {"words": ("a",) * words, "tags": tuple(LABELS[t] for t in tags)}
+        row |= {"target": tags, "word_starts": tuple(range(1, length - 1))}
+    else:
+        ids[place] = YES
+        # A passage of a character for each token, all different.
+        text = "".join(chr(0x4E00 + n) for n in range(words))
+        example = {"text": text, "answers": (Answer(text[place - 1], place - 1),)}
+        inside = range(words)
+        row["target"] = (place, place)
+        row["window"] = Window(
+            array("i", [-1, *inside, -1]),
+            array("i", [-1, *(n + 1 for n in inside), -1]),
+            bytes([0, *[1] * words, 0]),
+        )
+    sequences = [_sequence(ids, length // 2)]
+    if options:
+        sequences = [
+            _sequence(_with(ids, YES if n == is_yes else 8), 2) for n in options
+        ]
+    return (
+        TaskExample(id=str(number), place="", **example),
+        EncodedExample(example=number, sequences=tuple(sequences), **row),
+    )
+
+
+def _with(ids, token):
+    return np.concatenate([ids[:2], [token], ids[2:]])
+
+
+def _sequence(ids, first):
+    return TokenSequence(array("i", ids.tolist()), first)

@@ -1,0 +1,64 @@
+"""From the logits of windows to answers."""
+
+from array import array
+
+import numpy as np
+
+from albert_tf.finetuning.answers import AnswerScores, Span, answer_scores
+from schemas.task import EncodedExample, TokenSequence, Window
+
+PASSAGE = "ab cd  ef gh"
+# Two windows, [CLS] ? [SEP] and three words each; the second word is in both.
+STARTS = ((-1, -1, -1, 0, 3, 7, -1), (-1, -1, -1, 3, 7, 10, -1))
+ENDS = ((-1, -1, -1, 2, 5, 9, -1), (-1, -1, -1, 5, 9, 12, -1))
+CONTEXT = (bytes([0, 0, 0, 1, 1, 0, 0]), bytes([0, 0, 0, 0, 1, 1, 0]))
+
+
+def row(number):
+    window = Window(
+        array("i", STARTS[number]), array("i", ENDS[number]), CONTEXT[number]
+    )
+    sequence = TokenSequence(array("i", range(7)), 3)
+    return EncodedExample(example=0, sequences=(sequence,), window=window)
+
+
+def logits(first=(), last=(), null=0.0):
+    """Logits `[7, 2]`: 1 where an answer may begin, or end."""
+    scores = np.full((7, 2), -5.0)
+    scores[0] = null / 2
+    for column, places in enumerate((first, last)):
+        scores[list(places), column] = 1.0
+    return scores
+
+
+def test_an_answer_is_the_text_of_the_passage_from_its_first_to_its_last_token():
+    found = answer_scores(PASSAGE, [row(0)], [logits([4], [5])], max_tokens=30)
+    assert found.spans[0] == Span("cd  ef", 3, 9, 2.0)
+    assert found.best(None) == found.spans[0]
+
+
+def test_an_answer_begins_where_most_of_the_passage_is_around_it():
+    scores = [logits([5], [5]), logits([], [])]
+    best = answer_scores(PASSAGE, [row(0), row(1)], scores, max_tokens=30).spans[0]
+    assert (best.text, best.score) != ("ef", 2.0)
+
+
+def test_an_answer_neither_ends_before_it_begins_nor_is_too_long():
+    scores = logits([5, 3], [3, 5])
+    found = answer_scores(PASSAGE, [row(0)], [scores], max_tokens=2)
+    assert found.spans[0].text == "ab"
+    found = answer_scores(PASSAGE, [row(0)], [scores], max_tokens=1)
+    assert sorted(span.text for span in found.spans) == ["ab", "cd"]
+
+
+def test_a_question_has_no_answer_where_none_scores_more_than_all_by_the_threshold():
+    scores = AnswerScores((Span("ab", 0, 2, 1.0),), null_score=1.5)
+    assert scores.best(0.4) is None
+    assert scores.best(0.5) == Span("ab", 0, 2, 1.0)
+    assert AnswerScores((), 0.0).best(None) is None
+
+
+def test_the_score_of_no_answer_is_the_least_of_the_windows():
+    windows = [logits(null=4.0), logits(null=-2.0)]
+    found = answer_scores(PASSAGE, [row(0), row(1)], windows, max_tokens=5)
+    assert found.null_score == -2.0

@@ -1,0 +1,134 @@
+"""Fine-tuning from end to end on random examples that a small model can learn."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from albert_tf.finetuning import tuning
+from albert_tf.finetuning.finetune import evaluate_tuned, finetune, predicted
+from albert_tf.finetuning.tuned_model import read_tuned
+from albert_tf.finetuning.tuning_job import TuningJob
+from albert_tf.runs.checkpoints import newest_step
+from albert_tf.training.progress import QUIET
+from schemas.errors import AlbertError
+from schemas.finetune_config import FineTuneConfig
+from schemas.task import KINDS
+from tests.albert_tf.finetuning.task_rows import TINY, random_rows, spec_of
+
+
+def job_of(kind, run, *, rows=64, **settings):
+    """A job that starts at random weights and is evaluated on what it learns."""
+    given = random_rows(kind, number=rows)
+    values = {"learning_rate": 3e-3, "epochs": 2, "batch_size": 16, **settings}
+    config = FineTuneConfig(**values).resolved(
+        rows=rows, width=32, max_seq_length=32, options=given.options
+    )
+    run.mkdir(exist_ok=True)
+    return TuningJob(
+        spec=spec_of(kind),
+        config=config,
+        model_config=TINY,
+        source={},
+        train=given,
+        held_out=given,
+        run=run,
+    )
+
+
+def trained(job):
+    vocabulary = job.run.parent / "spiece.model"
+    vocabulary.write_bytes(b"a model")
+    return finetune(job, vocabulary=vocabulary, progress=QUIET)
+
+
+def weights_of(run):
+    return {
+        path.relative_to(run): path.read_bytes() for path in run.rglob("model.saf*")
+    }
+
+
+def lines_of(run):
+    """The metrics without the times."""
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    return [{k: v for k, v in json.loads(x).items() if k != "seconds"} for x in lines]
+
+
+class Killed(Exception):
+    """What ends a run in the middle of a step."""
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
+    whole = job_of("classify", tmp_path / "whole", dropout=0.1)
+    result = trained(whole)
+    parts = dataclasses.replace(whole, run=tmp_path / "parts")
+    parts.run.mkdir()
+    take_step = tuning.Tuning._take_step
+    for last in (0, 3, 5):
+
+        def killed(self, last=last):
+            if self._step == last:
+                raise Killed
+            take_step(self)
+
+        monkeypatch.setattr(tuning.Tuning, "_take_step", killed)
+        with pytest.raises(Killed):
+            trained(parts)
+    monkeypatch.setattr(tuning.Tuning, "_take_step", take_step)
+    assert trained(parts) == result
+    assert weights_of(parts.run) == weights_of(whole.run)
+    assert lines_of(parts.run) == lines_of(whole.run)
+    assert newest_step(whole.run) == 8
+
+
+def test_the_best_checkpoint_is_the_one_that_is_measured(tmp_path):
+    job = job_of("regress", tmp_path / "run", epochs=4, eval_every=3)
+    result = trained(job)
+    lines = [x for x in lines_of(job.run) if x["split"] == "eval"]
+    best = max(lines, key=lambda line: line["pearson"])
+    assert [line["step"] for line in lines] == [0, 3, 6, 9, 12, 15, 16]
+    assert result["step"] == best["step"]
+    assert result["metrics"]["pearson"] == pytest.approx(best["pearson"], abs=1e-5)
+    again = evaluate_tuned(read_tuned(job.run), job.held_out)
+    assert again["metrics"] == result["metrics"]
+
+
+def test_training_ends_when_patience_does(tmp_path):
+    job = job_of(
+        "classify", tmp_path / "run", learning_rate=0.0, eval_every=1, patience=2
+    )
+    trained(job)
+    assert newest_step(job.run) == 2
+
+
+def test_a_loss_that_overflows_is_said_and_nothing_counts_as_finished(tmp_path):
+    job = job_of("regress", tmp_path / "run", learning_rate=1e18, clip_norm=0.0)
+    with pytest.raises(AlbertError, match="overflowed in step"):
+        trained(job)
+    assert not (job.run / "eval.json").exists()
+
+
+def test_the_size_of_a_micro_batch_does_not_show(tmp_path):
+    found = []
+    for size in (4, 16):
+        job = job_of(
+            "tag",
+            tmp_path / str(size),
+            micro_batch_size=size,
+            head_dropout=0.0,
+            epochs=1,
+        )
+        trained(job)
+        found.append(read_tuned(job.run, which="latest").weights)
+    for path, weight in found[0].items():
+        np.testing.assert_allclose(weight, found[1][path], atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_64_rows_are_learned(kind, tmp_path):
+    job = job_of(kind, tmp_path / "run", epochs=120, head_dropout=0.0)
+    result = trained(job)
+    assert result["metrics"][job.spec.metrics[0]] > 0.99
+    assert len(predicted(read_tuned(job.run), job.held_out)) == 64

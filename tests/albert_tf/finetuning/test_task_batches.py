@@ -1,0 +1,44 @@
+"""Rows become batches of like length, the same for the same seed."""
+
+import numpy as np
+import pytest
+
+from albert_tf.finetuning.task_batches import batch_of, epoch_batches, micro_batches
+from tests.albert_tf.finetuning.task_rows import random_rows, spec_of
+
+LENGTHS = np.random.default_rng(0).integers(5, 100, 1000).tolist()
+
+
+def test_an_epoch_has_every_row_once_and_depends_on_its_number():
+    batches = epoch_batches(LENGTHS, batch_size=32, seed=1, epoch=0)
+    assert len(batches) == 32
+    assert sorted(row for batch in batches for row in batch) == list(range(1000))
+    again = epoch_batches(LENGTHS, batch_size=32, seed=1, epoch=0)
+    assert all(map(np.array_equal, batches, again))
+    other = epoch_batches(LENGTHS, batch_size=32, seed=1, epoch=1)
+    assert not all(map(np.array_equal, batches, other))
+
+
+def test_rows_of_a_batch_have_like_lengths():
+    batches = epoch_batches(LENGTHS, batch_size=32, seed=1, epoch=0)
+    spread = [np.ptp(np.take(LENGTHS, batch)) for batch in batches]
+    assert np.mean(spread) < 5
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_micro_batches_are_filled_up_with_rows_of_no_weight(devices):
+    rows = random_rows("classify", number=10).rows
+    batch = batch_of(rows, spec_of("classify"), size=10, longest=32)
+    parts = list(micro_batches(batch, size=4, devices=devices))
+    assert {part["input_ids"].shape for part in parts} == {(devices, 4, 32)}
+    weights = np.concatenate([part["weights"].ravel() for part in parts])
+    assert weights.tolist() == [1.0] * 10 + [0.0] * (len(weights) - 10)
+
+
+def test_weights_of_labels_are_those_of_the_rows_in_the_loss():
+    rows = random_rows("classify", number=6).rows
+    batch = batch_of(
+        rows, spec_of("classify"), size=8, longest=32, label_weights=(1.0, 3.0)
+    )
+    expected = [1.0 + 2.0 * row.target for row in rows] + [0.0, 0.0]
+    assert batch["weights"].tolist() == expected

@@ -1,0 +1,90 @@
+"""The heads of tasks: their names and shapes, and the same in transformers."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from albert_tf.convert.huggingface import ARCHITECTURES, task_config, task_tensors
+from albert_tf.finetuning.task_batches import batch_of
+from albert_tf.finetuning.task_loss import losses_of
+from albert_tf.model.parameters import task_weight_shapes
+from albert_tf.model.task_model import TaskModel
+from schemas.task import KINDS
+from tests.albert_tf.finetuning.task_rows import TINY, random_rows, spec_of
+from tests.huggingface_albert import lively_weights
+
+
+def task_model(kind, config=TINY):
+    spec = spec_of(kind)
+    model = TaskModel(config, kind=kind, labels=len(spec.labels))
+    for path, values in lively_weights(model).items():
+        model.weights_by_path[path].assign(values)
+    return model, spec
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_has_the_weights_that_its_shapes_are_told_of(kind):
+    model, spec = task_model(kind)
+    shapes = task_weight_shapes(TINY, kind=kind, labels=len(spec.labels))
+    assert {p: tuple(w.shape) for p, w in model.weights_by_path.items()} == shapes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_does_not_show_what_else_is_in_its_batch(kind):
+    model, spec = task_model(kind)
+    rows = random_rows(kind, number=6).rows
+    together = np.asarray(model(batch_of(rows, spec, size=8, longest=32)))
+    for number, row in enumerate(rows):
+        alone = np.asarray(model(batch_of([row], spec, size=1, longest=32)))[0]
+        places = slice(row.length if alone.ndim == 2 else None)
+        np.testing.assert_allclose(together[number][places], alone[places], atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{}, {"embedding_size": 32}, {"sharing": "ffn"}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_transformers_computes_the_same_logits_and_loss(kind, changes):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    config = dataclasses.replace(TINY, **changes)
+    model, spec = task_model(kind, config)
+    rows = random_rows(kind, number=8).rows
+    batch = batch_of(rows, spec, size=8, longest=32)
+    weights = {path: w.numpy() for path, w in model.weights_by_path.items()}
+    values = task_config(config, spec)
+    theirs = getattr(transformers, ARCHITECTURES[kind])(
+        transformers.AlbertConfig(**values)
+    ).eval()
+    tensors = task_tensors(weights, config, spec)
+    state = {name: torch.tensor(array) for name, array in tensors.items()}
+    assert set(theirs.state_dict()) == set(state)
+    theirs.load_state_dict(state)
+    inputs = {
+        "input_ids": torch.tensor(batch["input_ids"]).long(),
+        "attention_mask": torch.tensor(batch["input_mask"]).long(),
+        "token_type_ids": torch.tensor(batch["segment_ids"]).long(),
+    }
+    targets = torch.tensor(batch["targets"])
+    if kind == "answer":
+        wanted = {"start_positions": targets[:, 0], "end_positions": targets[:, 1]}
+        wanted = {name: places.long() for name, places in wanted.items()}
+    elif kind == "tag":
+        labels = np.where(batch["weights"] > 0, batch["targets"], -100)
+        wanted = {"labels": torch.tensor(labels).long()}
+    elif kind in ("classify", "choose"):
+        wanted = {"labels": targets.long()}
+    else:
+        wanted = {"labels": targets}
+    outputs = theirs(**inputs, **wanted)
+    expected = (
+        np.stack([outputs.start_logits.detach(), outputs.end_logits.detach()], axis=-1)
+        if kind == "answer"
+        else outputs.logits.detach().numpy()
+    )
+    ours = model(batch)
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(np.asarray(ours), expected, atol=1e-4)
+    losses = np.asarray(losses_of(model, ours, batch))
+    loss = (losses * batch["weights"]).sum() / batch["weights"].sum()
+    assert loss == pytest.approx(float(outputs.loss.detach()), abs=1e-5)

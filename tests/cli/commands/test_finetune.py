@@ -1,0 +1,213 @@
+"""`albert finetune`, `predict`, `evaluate` and `export` of fine-tuned models."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from schemas.json_file import read_json
+from tests.commands import attempt, contents, run
+from tests.exported_runs import SMALL_RUN, write_run
+
+TEXTS = ["an object is mutable", "it's value never changes, is it"]
+FAST = ("--epochs", 1, "--batch-size", 8, "--max-seq-length", 16, "--quiet")
+
+
+@pytest.fixture(scope="module")
+def encoder(small, tmp_path_factory):
+    """A run with random weights."""
+    folder = tmp_path_factory.mktemp("finetune") / "run"
+    write_run(folder, SMALL_RUN, small)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """32 texts with a label each, as CSV with quotes."""
+    path = tmp_path_factory.mktemp("table") / "texts.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        for number in range(32):
+            writer.writerow([f"{TEXTS[number % 2]}, {number}", f"label {number % 2}"])
+    return path
+
+
+@pytest.fixture(scope="module")
+def tuned(encoder, table, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tuned") / "tuned"
+    files = ("--train", table, "--eval", table, "--test", table)
+    run("finetune", encoder, "--task", "classify", *files, "--output", folder, *FAST)
+    return folder
+
+
+def test_a_fine_tuned_model_has_its_task_worth_and_predictions_beside_it(tuned):
+    assert {name for name in contents(tuned) if "events" not in name} == {
+        "README.md",
+        "checkpoints/best",
+        "checkpoints/latest",
+        *(
+            f"checkpoints/step-{step:08d}/{name}"
+            for step in (0, 4)
+            for name in ("model.safetensors", "optimizer.safetensors", "state.json")
+        ),
+        "config.json",
+        "eval.json",
+        "metrics.jsonl",
+        "model.json",
+        "predictions-eval.jsonl",
+        "predictions/predictions-1.jsonl",
+        "spiece.model",
+        "task.json",
+    }
+    task = read_json(tuned / "task.json")
+    assert task["labels"] == ["label 0", "label 1"]
+    assert task["columns"]["text"] == "text"
+    result = read_json(tuned / "eval.json")
+    assert set(result["baselines"]) == {"majority", "words"}
+    assert result["baselines"]["majority"]["accuracy"] == 0.5
+    assert result["baselines"]["words"]["accuracy"] == 1.0
+    assert len((tuned / "predictions-eval.jsonl").read_text().splitlines()) == 32
+
+
+def test_the_same_command_again_has_nothing_to_do(encoder, table, tuned):
+    files = ("--train", table, "--eval", table, "--test", table)
+    command = ("finetune", encoder, "--task", "classify", *files, "--output", tuned)
+    assert "nothing to do" in run(*command, *FAST[:-1])
+    code, said = attempt(*command, *FAST, "--seed", 7)
+    assert code == 2
+    assert "--seed was 12345 and is 7" in said
+
+
+def test_texts_that_are_typed_have_the_predictions_of_the_file(tuned):
+    (first, *_) = (tuned / "predictions-eval.jsonl").read_text().splitlines()
+    answer = json.loads(run("predict", tuned, f"{TEXTS[0]}, 0", "--json"))
+    expected = json.loads(first)
+    assert answer["label"] == expected["label"]
+    assert answer["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
+    assert run("predict", tuned, f"{TEXTS[0]}, 0").startswith(answer["label"])
+
+
+def test_a_file_is_predicted_whole(tuned, table, tmp_path):
+    output = tmp_path / "said.jsonl"
+    run("predict", tuned, "--input", table, "--output", output, "--quiet")
+    ours = [json.loads(line) for line in output.read_text().splitlines()]
+    kept = (tuned / "predictions-eval.jsonl").read_text().splitlines()
+    assert [row["label"] for row in ours] == [json.loads(x)["label"] for x in kept]
+
+
+def test_a_file_with_labels_measures_a_model_again(tuned, table):
+    result = json.loads(run("evaluate", tuned, "--data", table, "--json", "--quiet"))
+    assert result["metrics"] == read_json(tuned / "eval.json")["metrics"]
+
+
+def test_an_export_has_labels_and_problem_type(tuned, tmp_path):
+    export = tmp_path / "export"
+    run("export", tuned, "--to", "hf", "--output", export, "--quiet")
+    config = read_json(export / "config.json")
+    assert config["architectures"] == ["AlbertForSequenceClassification"]
+    assert config["id2label"] == {"0": "label 0", "1": "label 1"}
+    assert config["problem_type"] == "single_label_classification"
+    code, said = attempt("export", tuned, "--to", "google", "--output", tmp_path / "g")
+    assert (code, "written only for --to hf or saved-model" in said) == (2, True)
+
+
+def test_a_saved_model_gives_the_logits_of_the_predictions(tuned, tmp_path):
+    tensorflow = pytest.importorskip("tensorflow")
+    export = tmp_path / "saved"
+    run("export", tuned, "--to", "saved-model", "--output", export, "--quiet")
+    predict = tensorflow.saved_model.load(str(export)).signatures["predict"]
+    (ids,) = load_tokenizer(read_model(tuned)).encode([TEXTS[0]])
+    row = np.array([[2, *ids[:14], 3]], np.int32)
+    zeros = np.zeros_like(row)
+    arrays = {"input_ids": row, "input_mask": zeros + 1, "segment_ids": zeros}
+    inputs = {name: tensorflow.constant(values) for name, values in arrays.items()}
+    logits = predict(**inputs)["logits"].numpy()
+    said = json.loads(run("predict", tuned, TEXTS[0], "--json", "--quiet"))
+    shares = np.exp(logits[0]) / np.exp(logits[0]).sum()
+    assert list(said["probabilities"].values()) == pytest.approx(shares, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_an_encoder_without_a_masked_lm_head_is_fine_tuned(tuned, table, tmp_path):
+    run("export", tuned, "--to", "hf", "--output", tmp_path / "hf", "--quiet")
+    files = ("--train", table, "--eval", table, "--output", tmp_path / "again")
+    run("finetune", tmp_path / "hf", "--task", "classify", *files, *FAST)
+    assert (tmp_path / "again" / "eval.json").exists()
+
+
+def test_a_fine_tuned_model_is_fine_tuned_again_with_its_head(tuned, table, tmp_path):
+    again = ("finetune", tuned, "--task", "classify", "--train", table, *FAST)
+    run(*again, "--eval", table, "--keep-head", "--output", tmp_path / "a")
+    first, *_ = (tmp_path / "a" / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(first)["accuracy"] == pytest.approx(
+        read_json(tuned / "eval.json")["metrics"]["accuracy"]
+    )
+
+
+@pytest.mark.slow
+def test_several_runs_tell_median_least_and_most(encoder, table, tmp_path):
+    folder = tmp_path / "several"
+    files = ("--train", table, "--eval", table, "--output", folder)
+    command = ("finetune", encoder, "--task", "classify", *files, *FAST, "--runs", 2)
+    run(*command, "--sweep", "learning_rate=0,0.01")
+    found = read_json(folder / "runs.json")
+    assert sorted(row["setting"] for row in found["settings"]) == [
+        "learning_rate=0.0",
+        "learning_rate=0.01",
+    ]
+    medians = [row["median"] for row in found["settings"]]
+    assert medians == sorted(medians, reverse=True)
+    for row in found["settings"]:
+        ours = [
+            read_json(folder / row["setting"] / f"run-{n}" / "eval.json")["metrics"]
+            for n in (1, 2)
+        ]
+        assert row["values"] == [metrics["accuracy"] for metrics in ours]
+        assert row["median"] == sum(row["values"]) / 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--task", "guess"), "--task 'guess' is neither a kind"),
+        (("--task", "classify"), "There is nothing to train on"),
+        (
+            ("--task", "classify", "--train", "TABLE", "--max-seq-length", 64),
+            "--max-seq-length 64 is more than the 48 positions of the model",
+        ),
+        (
+            ("--task", "classify", "--train", "TABLE", "--text-column", "words"),
+            "has no column 'words'",
+        ),
+        (
+            ("--task", "classify", "--train", "TABLE", "--sweep", "rate=1,2"),
+            "--sweep 'rate=1,2' is not a setting with its values",
+        ),
+        (
+            ("--task", "classify", "--train", "TABLE", "--keep-head"),
+            "is not a fine-tuned model",
+        ),
+        (
+            ("--task", "classify", "--train", "TABLE", "--micro-batch-size", 5),
+            "--micro-batch-size must divide --batch-size 32",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_written(
+    encoder, table, tmp_path, arguments, sentence
+):
+    given = [table if argument == "TABLE" else argument for argument in arguments]
+    code, said = attempt("finetune", encoder, *given, "--output", tmp_path / "new")
+    assert code != 0
+    assert sentence in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "new").exists()
+
+
+def test_questions_that_a_model_is_not_for_are_refused(tuned, encoder):
+    assert attempt("predict", encoder, "a text")[0] == 1
+    code, said = attempt("predict", tuned, "a text", "--option", "one")
+    assert (code, "has nothing to choose from" in said) == (2, True)

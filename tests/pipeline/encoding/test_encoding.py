@@ -1,0 +1,225 @@
+import dataclasses
+from collections import Counter
+
+import pytest
+
+from pipeline.encoding.encoding import cut_examples, encode_examples
+from pipeline.tasks.named_tasks import task_called
+from schemas.errors import SettingError
+from schemas.special_tokens import CLS_ID, SEP_ID, UNK_ID
+from schemas.task import Answer, TaskExample
+
+PASSAGE = (
+    "The Python interpreter was written by Guido van Rossum. It reads statements, and "
+    "an error is raised where one cannot be understood. Modules are imported once."
+)
+
+
+def example(text, **fields):
+    return TaskExample(id="0", place="", text=text, **fields)
+
+
+def rows_of(tokenizer, task, *examples, max_seq_length=64, labels=()):
+    spec = dataclasses.replace(task_called(task), labels=labels)
+    return encode_examples(
+        examples,
+        spec,
+        tokenizer=tokenizer,
+        max_seq_length=max_seq_length,
+        doc_stride=8,
+        max_query_length=16,
+    )
+
+
+def pieces(tokenizer, row, number=0):
+    """The tokens of a sequence as a line."""
+    return " ".join(map(tokenizer.piece, row.sequences[number].token_ids))
+
+
+def test_a_text_stands_between_cls_and_sep(tokenizer):
+    (row,) = rows_of(
+        tokenizer, "classify", example("the list", label="b"), labels=("a", "b")
+    )
+    assert pieces(tokenizer, row) == "[CLS] ▁the ▁list [SEP]"
+    assert list(row.sequences[0].segment_ids) == [0, 0, 0, 0]
+    assert (row.target, row.cut_tokens, row.length) == (1, 0, 4)
+
+
+def test_the_second_text_of_a_pair_is_segment_1(tokenizer):
+    (row,) = rows_of(tokenizer, "regress", example("the", text_pair="list", score=2.5))
+    assert pieces(tokenizer, row) == "[CLS] ▁the [SEP] ▁list [SEP]"
+    assert list(row.sequences[0].segment_ids) == [0, 0, 0, 1, 1]
+    assert row.target == 2.5
+
+
+def test_the_longer_text_of_a_pair_loses_its_end(tokenizer):
+    pair = example("the " * 20, text_pair="list " * 3, label="a")
+    (row,) = rows_of(tokenizer, "classify", pair, max_seq_length=12, labels=("a",))
+    assert pieces(tokenizer, row) == (
+        "[CLS] " + "▁the " * 6 + "[SEP] " + "▁list " * 3 + "[SEP]"
+    )
+    assert (row.length, row.cut_tokens) == (12, 14)
+    assert cut_examples([row]) == 1
+
+
+def test_an_empty_text_is_two_special_tokens(tokenizer):
+    (row,) = rows_of(tokenizer, "classify", example(""))
+    assert list(row.sequences[0].token_ids) == [CLS_ID, SEP_ID]
+    assert row.target is None
+
+
+def test_several_labels_are_zeros_and_ones(tokenizer):
+    labels = ("a", "b", "c")
+    rows = rows_of(
+        tokenizer,
+        "multilabel",
+        example("the", labels=("c", "a")),
+        example("the", labels=()),
+        labels=labels,
+    )
+    assert [row.target for row in rows] == [(1, 0, 1), (0, 0, 0)]
+
+
+def test_each_option_is_a_sequence_of_its_own(tokenizer):
+    (row,) = rows_of(
+        tokenizer,
+        "choose",
+        example("the list", text_pair="the", options=("set", "list"), choice=1),
+    )
+    assert [pieces(tokenizer, row, number) for number in (0, 1)] == [
+        "[CLS] ▁the ▁list [SEP] ▁the ▁set [SEP]",
+        "[CLS] ▁the ▁list [SEP] ▁the ▁list [SEP]",
+    ]
+    assert row.target == 1
+
+
+def test_an_option_is_read_in_the_place_of_a_blank(tokenizer):
+    (row,) = rows_of(
+        tokenizer,
+        "choose",
+        example("the", text_pair="the _ is", options=("set", "list"), choice=0),
+    )
+    assert pieces(tokenizer, row) == "[CLS] ▁the [SEP] ▁the ▁set ▁is [SEP]"
+
+
+def test_of_a_question_with_its_option_the_end_is_kept_and_the_article_is_cut(
+    tokenizer,
+):
+    asked = example(
+        "the " * 30, text_pair="is " * 20, options=("set", "list"), choice=0
+    )
+    (row,) = rows_of(tokenizer, "choose", asked, max_seq_length=13)
+    assert pieces(tokenizer, row) == (
+        "[CLS] " + "▁the " * 5 + "[SEP] " + "▁is " * 4 + "▁set [SEP]"
+    )
+    assert row.length == 13
+
+
+def windows_of(tokenizer, *answers, passage=PASSAGE, max_seq_length=32):
+    asked = example(passage, text_pair="who wrote it?", answers=answers)
+    return rows_of(tokenizer, "answer", asked, max_seq_length=max_seq_length)
+
+
+def text_of(row, passage=PASSAGE):
+    first, last = row.target
+    return passage[row.window.starts[first] : row.window.ends[last]]
+
+
+def test_an_answer_comes_back_from_its_tokens_as_it_stands_in_the_passage(tokenizer):
+    rows = windows_of(tokenizer, Answer("Guido van Rossum", 38))
+    found = [text_of(row) for row in rows if row.target != (0, 0)]
+    assert len(rows) > 2
+    assert set(found) == {"Guido van Rossum"}
+
+
+def test_every_token_of_a_passage_has_most_context_in_one_window(tokenizer):
+    seen, best = Counter(), Counter()
+    for row in windows_of(tokenizer, Answer("Guido", 38)):
+        window = row.window
+        places = zip(window.starts, window.ends, strict=True)
+        for place, is_best in zip(places, window.has_max_context, strict=True):
+            seen[place] += 1
+            best[place] += is_best
+    assert best.pop((-1, -1)) == 0
+    del seen[-1, -1]
+    assert set(best.values()) == {1}
+    assert max(seen.values()) > 1
+    assert len(best) == len(tokenizer.encode([PASSAGE])[0])
+
+
+def test_the_question_stands_before_each_window_and_is_no_passage(tokenizer):
+    for row in windows_of(tokenizer, Answer("Guido", 38)):
+        (sequence,) = row.sequences
+        assert len(row.window.starts) == len(sequence.token_ids) <= 32
+        question = list(row.window.starts[: sequence.first_length])
+        assert question == [-1] * sequence.first_length
+        assert (row.window.starts[-1], row.window.ends[-1]) == (-1, -1)
+
+
+def test_a_question_without_an_answer_has_no_place_in_any_window(tokenizer):
+    assert {row.target for row in windows_of(tokenizer)} == {(0, 0)}
+
+
+def test_an_answer_that_is_not_in_the_passage_is_unknown(tokenizer):
+    rows = windows_of(tokenizer, Answer("Ada", -1))
+    assert {row.target for row in rows} == {None}
+
+
+def test_an_answer_inside_a_token_gives_way_to_one_that_is_whole(tokenizer):
+    passage = "the list of the lists"
+    inside, whole = Answer("is", 5), Answer("of", 9)
+    (row,) = windows_of(tokenizer, inside, whole, passage=passage, max_seq_length=64)
+    assert text_of(row, passage) == "of"
+    (row,) = windows_of(tokenizer, inside, passage=passage, max_seq_length=64)
+    assert text_of(row, passage) == "list"
+
+
+def test_places_count_the_characters_of_the_text_as_it_was_given(tokenizer):
+    # Spaces that the tokenizer removes, and characters that it makes several of.
+    passage = "  the\u00a0  LIST \u00bd of \ufb01les "
+    answer = Answer("\ufb01les", passage.index("\ufb01"))
+    (row,) = windows_of(tokenizer, answer, passage=passage, max_seq_length=64)
+    assert text_of(row, passage) == "\ufb01les"
+    starts = [start for start in row.window.starts if start >= 0]
+    ends = [end for end in row.window.ends if end >= 0]
+    assert starts == sorted(starts)
+    assert all(start <= end for start, end in zip(starts, ends, strict=True))
+
+
+def test_each_word_has_a_tag_at_its_first_token(tokenizer):
+    tagged = example("", words=("the", "xyzzyx", "list"), tags=("O", "B-P", "O"))
+    (row,) = rows_of(tokenizer, "tag", tagged, labels=("O", "B-P", "I-P"))
+    ids = list(row.sequences[0].token_ids)
+    assert tokenizer.piece(ids[row.word_starts[0]]) == "▁the"
+    assert tokenizer.piece(ids[row.word_starts[2]]) == "▁list"
+    assert row.word_starts[2] - row.word_starts[1] > 1
+    assert row.target == (0, 1, 0)
+
+
+def test_a_word_of_which_nothing_is_left_is_unknown(tokenizer):
+    (row,) = rows_of(tokenizer, "tag", example("", words=("the", "\u200b", "list")))
+    assert list(row.sequences[0].token_ids)[2] == UNK_ID
+    assert row.word_starts == (1, 2, 3)
+
+
+def test_a_sentence_that_is_too_long_becomes_several_rows_of_whole_words(tokenizer):
+    tags = tuple("ab" * 10)
+    tagged = example("", words=("the", "list") * 10, tags=tags)
+    rows = rows_of(tokenizer, "tag", tagged, max_seq_length=10, labels=("a", "b"))
+    assert [row.first_word for row in rows] == [0, 8, 16]
+    assert [len(row.word_starts) for row in rows] == [8, 8, 4]
+    assert sum((row.target for row in rows), ()) == (0, 1) * 10
+    assert {row.cut_tokens for row in rows} == {0}
+
+
+def test_no_space_stands_between_words_that_are_written_without(tokenizer):
+    chinese = example("", words=("\u4e2d", "\u56fd", "list"))
+    (row,) = rows_of(tokenizer, "tag", chinese)
+    assert pieces(tokenizer, row) == "[CLS] ▁ <unk> <unk> ▁list [SEP]"
+    assert row.word_starts == (1, 3, 4)
+
+
+def test_sequences_too_short_for_any_text_are_refused(tokenizer):
+    with pytest.raises(SettingError) as error:
+        rows_of(tokenizer, "classify", example("the"), max_seq_length=7)
+    assert str(error.value) == "--max-seq-length must be at least 8, not 7."

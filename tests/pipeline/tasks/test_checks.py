@@ -1,0 +1,179 @@
+import dataclasses
+
+import pytest
+
+from pipeline.tasks.hold_out import hold_out
+from pipeline.tasks.named_tasks import task_called
+from pipeline.tasks.submissions import submission_text
+from pipeline.tasks.task_checks import check_examples
+from pipeline.tasks.task_labels import with_labels
+from schemas.errors import AlbertError
+from schemas.task import Answer, TaskExample
+
+
+def texts(*pairs, field="label"):
+    """Examples of texts, each with a value of one field."""
+    return [
+        TaskExample(id=str(n), place=f"file, line {n}", text=text, **{field: value})
+        for n, (text, value) in enumerate(pairs)
+    ]
+
+
+GOOD_AND_BAD = texts(*[(f"text {n}", ("bad", "good")[n % 2]) for n in range(40)])
+
+
+def test_labels_are_sorted_and_numbers_by_their_value():
+    task = with_labels(task_called("classify"), GOOD_AND_BAD)
+    assert (task.labels, task.metrics) == (("bad", "good"), ("accuracy", "macro_f1"))
+    numbers = texts(("a", "10"), ("b", "9"), ("c", "100"))
+    assert with_labels(task_called("classify"), numbers).labels == ("9", "10", "100")
+
+
+def test_entities_have_a_label_for_their_first_and_their_other_words():
+    examples = texts(("a b", ("B-P", "O")), ("c", ("B-L",)), field="tags")
+    task = with_labels(task_called("tag"), examples)
+    assert task.labels == ("O", "B-L", "I-L", "B-P", "I-P")
+    assert task.metrics == ("entity_f1",)
+
+
+def test_parts_of_speech_are_measured_by_the_word():
+    examples = texts(("a b", ("NOUN", "VERB")), field="tags")
+    task = with_labels(task_called("tag"), examples)
+    assert (task.labels, task.metrics) == (("NOUN", "VERB"), ("accuracy",))
+
+
+def test_questions_without_an_answer_make_a_task_one_that_has_them():
+    examples = texts(("a", (Answer("a", 0),)), ("b", ()), field="answers")
+    assert with_labels(task_called("answer"), examples).has_unanswerable
+    assert not with_labels(task_called("answer"), examples[:1]).has_unanswerable
+
+
+@pytest.mark.parametrize(
+    ("task", "examples", "sentence"),
+    [
+        (
+            "classify",
+            texts(("a", "good"), ("b", "good")),
+            "All 2 training examples have the same label 'good'; there is nothing to "
+            "learn.",
+        ),
+        (
+            "regress",
+            texts(("a", 1.0), ("b", 1.0), field="score"),
+            "All 2 training examples have the same score 1.0; there is nothing to "
+            "learn.",
+        ),
+        (
+            "rte",
+            texts(("a", "entailment"), ("b", "neutral")),
+            "file, line 1: the label 'neutral' is not one of rte: entailment, "
+            "not_entailment.",
+        ),
+    ],
+)
+def test_examples_that_nothing_could_be_learned_from_are_refused(
+    task, examples, sentence
+):
+    with pytest.raises(AlbertError) as error:
+        with_labels(task_called(task), examples)
+    assert str(error.value) == sentence
+
+
+def test_a_label_that_only_the_evaluation_has_is_refused():
+    task = with_labels(task_called("classify"), GOOD_AND_BAD)
+    with pytest.raises(AlbertError) as error:
+        check_examples(task, GOOD_AND_BAD, texts(("a", "good"), ("b", "so-so")))
+    assert str(error.value) == (
+        "file, line 1: no training example has the label 'so-so'; add some, or leave "
+        "it out."
+    )
+
+
+def test_what_a_person_should_know_is_told_in_a_sentence_each():
+    train = [*GOOD_AND_BAD, *texts(("", "so-so"), ("rare", "so-so"))]
+    task = with_labels(task_called("classify"), train)
+    checks = check_examples(task, train, texts((" text  3", "bad"), ("new", "good")))
+    assert checks.labels == {"bad": 20, "good": 20, "so-so": 2}
+    assert list(checks.warnings()) == [
+        "Labels with fewer than 10 training examples: so-so 2.",
+        "1 of 2 evaluation examples have a text that is trained on.",
+        "1 examples have an empty text.",
+    ]
+
+
+def test_examples_that_nothing_is_wrong_with_are_not_spoken_of():
+    task = with_labels(task_called("classify"), GOOD_AND_BAD)
+    checks = check_examples(task, GOOD_AND_BAD, texts(("new", "good")))
+    assert list(checks.warnings()) == []
+
+
+def test_a_pair_overlaps_only_where_both_texts_are_the_same():
+    train = [
+        dataclasses.replace(e, text="same", text_pair=e.text) for e in GOOD_AND_BAD
+    ]
+    task = with_labels(task_called("classify"), train)
+    other = dataclasses.replace(train[0], text_pair="other")
+    assert check_examples(task, train, [train[0], other]).overlap == 1
+
+
+def test_questions_overlap_where_the_passage_is_the_same():
+    train = texts(("passage", (Answer("passage", 0),)), field="answers")
+    asked = dataclasses.replace(train[0], text_pair="Another question?")
+    task = with_labels(task_called("answer"), train)
+    assert check_examples(task, train, [asked]).overlap == 1
+
+
+def test_a_few_lost_answers_are_told_and_many_refused():
+    found, lost = (Answer("text", 0),), (Answer("none", -1),)
+    train = texts(*[("text", found)] * 19, ("text", lost), field="answers")
+    task = with_labels(task_called("answer"), train)
+    assert check_examples(task, train, []).lost_answers == 1
+    with pytest.raises(AlbertError) as error:
+        check_examples(task, train[-2:], [])
+    assert str(error.value) == (
+        "file, line 19 and 0 more of 2 have an answer that is not in the passage; copy "
+        "answers from it character by character."
+    )
+
+
+def test_a_tenth_of_each_label_is_held_out_by_the_text_alone():
+    train, held_out = hold_out(GOOD_AND_BAD)
+    assert sorted(example.label for example in held_out) == ["bad"] * 2 + ["good"] * 2
+    assert len(train) == 36
+    again = hold_out(GOOD_AND_BAD[::-1])
+    assert sorted(e.text for e in again[1]) == sorted(e.text for e in held_out)
+
+
+def test_questions_on_one_passage_are_held_out_together():
+    examples = [
+        dataclasses.replace(example, label=None, text=f"passage {n % 20}")
+        for n, example in enumerate(GOOD_AND_BAD)
+    ]
+    train, held_out = hold_out(examples)
+    assert not {e.text for e in train} & {e.text for e in held_out}
+    assert len(held_out) == 4
+
+
+def test_too_few_examples_to_hold_some_out_are_refused():
+    with pytest.raises(
+        AlbertError, match="4 training examples are too few to hold out"
+    ):
+        hold_out(GOOD_AND_BAD[:4])
+
+
+@pytest.mark.parametrize(
+    ("task", "predictions", "expected"),
+    [
+        ("rte", ["entailment", "not_entailment"], "0\tentailment\n1\tnot_entailment\n"),
+        ("cola", ["1", "0"], "0\t1\n1\t0\n"),
+        ("sts-b", [-0.2, 3.14159], "0\t0.000\n1\t3.142\n"),
+    ],
+)
+def test_submissions_are_what_glue_takes(task, predictions, expected):
+    text = submission_text(task_called(task), GOOD_AND_BAD[:2], predictions)
+    assert text == f"index\tprediction\n{expected}"
+
+
+def test_the_submission_of_squad_has_an_answer_for_each_id():
+    text = submission_text(task_called("squad2"), GOOD_AND_BAD[:2], ["Ada", ""])
+    assert text == '{\n  "0": "Ada",\n  "1": ""\n}\n'

@@ -1,0 +1,82 @@
+import json
+
+import pytest
+
+from pipeline.tasks.named_tasks import task_called
+from pipeline.tasks.task_files import find_task_files, read_task_file
+from schemas.errors import AlbertError
+from tests.pipeline.tasks.task_file import read
+
+RACE = {
+    "answers": ["B", "A"],
+    "options": [["red", "blue", "green", "grey"], ["in", "out", "up", "down"]],
+    "questions": ["What colour is it?", "He went _ ."],
+    "article": "It is blue. He went in.",
+    "id": "high7.txt",
+}
+
+
+def test_a_folder_of_race_has_a_folder_for_each_part(tmp_path):
+    for part in ("train", "dev", "test"):
+        for level in ("middle", "high"):
+            folder = tmp_path / "RACE" / part / level
+            folder.mkdir(parents=True)
+            (folder / "7.txt").write_text(json.dumps(RACE))
+    task = task_called("race")
+    found = find_task_files(str(tmp_path / "RACE"), task)
+    assert found == find_task_files(str(tmp_path), task)
+    (train,) = found.train
+    examples = read_task_file(train, task).examples
+    assert [(e.id, e.text_pair, e.options[e.choice]) for e in examples] == [
+        ("high7-0", "What colour is it?", "blue"),
+        ("high7-1", "He went _ .", "in"),
+    ] * 2
+
+
+def test_a_level_of_race_in_one_file_is_read_as_well(tmp_path):
+    file = read(tmp_path, json.dumps(RACE) + "\n" + json.dumps(RACE), task="race")
+    assert [example.choice for example in file.examples] == [1, 0, 1, 0]
+
+
+def test_c3_gives_the_answer_as_a_text_and_two_to_four_options(tmp_path):
+    content = [
+        [
+            ["女：你好。", "男：好。"],
+            [
+                {"question": "谁？", "choice": ["女", "男", "他"], "answer": "男"},
+                {"question": "几？", "choice": ["一", "一"], "answer": "一"},
+            ],
+            "1-2",
+        ]
+    ]
+    file = read(tmp_path, json.dumps(content, indent=1), task="c3")
+    first, second = file.examples
+    assert (first.id, first.text, first.text_pair) == (
+        "1-2-0",
+        "女：你好。\n男：好。",
+        "谁？",
+    )
+    assert (first.options, first.choice) == (("女", "男", "他"), 1)
+    assert (second.options, second.choice) == (("一", "一"), 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (RACE | {"answers": ["B"]}, "as many questions, options and answers"),
+        (RACE | {"answers": ["B", "E"]}, "question 1: the right answer 'E' is none of"),
+        ([[["a"], [{"question": "q"}], "1"]], "document 1 is not in the form of C3"),
+    ],
+    ids=["an answer too few", "no such option", "no options"],
+)
+def test_questions_that_do_not_fit_together_are_refused(tmp_path, content, sentence):
+    with pytest.raises(AlbertError) as error:
+        read(tmp_path, json.dumps(content), task="choose")
+    assert sentence in str(error.value)
+
+
+def test_a_row_counts_options_from_0_or_from_1_but_not_from_both(tmp_path):
+    content = "article,option0,option1,label\na,b,c,0\nd,e,f,2\n"
+    with pytest.raises(AlbertError) as error:
+        read(tmp_path, content, task="choose")
+    assert "other rows count from 0" in str(error.value)

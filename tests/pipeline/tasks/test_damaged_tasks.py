@@ -1,0 +1,109 @@
+"""Whatever stands where a value should: one sentence, or examples that encode."""
+
+import copy
+import dataclasses
+import json
+
+import pytest
+
+from pipeline.encoding.encoding import encode_examples
+from pipeline.tasks.named_tasks import task_called
+from pipeline.tasks.task_checks import check_examples
+from pipeline.tasks.task_labels import with_labels
+from schemas.errors import AlbertError
+from tests.pipeline.tasks.task_file import read
+
+FILES = {
+    "classify": [{"id": 7, "text": "Good.", "label": 1}, {"text": "Bad.", "label": 0}],
+    "multilabel": [{"text": "Go.", "labels": ["rude", "loud"]}],
+    "regress": [
+        {"sentence1": "One.", "sentence2": "Two.", "score": 2.5},
+        {"sentence1": "One.", "sentence2": "Two.", "score": 1},
+    ],
+    "choose": [{"article": "a", "question": "q", "options": ["a", "b"], "answer": "B"}],
+    "race": {
+        "answers": ["B"],
+        "options": [["red", "blue"]],
+        "questions": ["Which?"],
+        "article": "It is blue.",
+        "id": "high7.txt",
+    },
+    "c3": [[["a"], [{"question": "q", "choice": ["a", "b"], "answer": "b"}], "1-2"]],
+    "squad": {
+        "data": [
+            {
+                "paragraphs": [
+                    {
+                        "context": "It is blue.",
+                        "qas": [
+                            {
+                                "id": "1",
+                                "question": "What?",
+                                "answers": [{"text": "blue", "answer_start": 6}],
+                            }
+                        ],
+                    }
+                ]
+            }
+        ]
+    },
+    "answer": [
+        {
+            "id": "1",
+            "context": "It is blue.",
+            "question": "What?",
+            "answers": {"text": ["blue"], "answer_start": [6]},
+        }
+    ],
+    "tag": [{"tokens": ["Ada", "ran"], "tags": ["B-P", "O"]}],
+    "cluener": [{"id": 1, "text": "in Rome", "label": {"L": {"Rome": [[3, 6]]}}}],
+}
+OTHERS = (None, 5, -1, 2.5, True, "", "x", [], ["x"], [[]], {}, {"x": [1]}, 10**30)
+
+
+def places(value, path=()):
+    """The path to every value inside a value, itself included."""
+    yield path
+    items = value.items() if isinstance(value, dict) else ()
+    if isinstance(value, list):
+        items = enumerate(value)
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def with_value(value, path, new):
+    """A copy with another value at a place."""
+    if not path:
+        return new
+    value = copy.deepcopy(value)
+    inside = value
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = new
+    return value
+
+
+@pytest.mark.parametrize("task", FILES)
+def test_any_value_in_place_of_another_is_refused_or_read(tmp_path, tokenizer, task):
+    read_well = 0
+    for path in places(FILES[task]):
+        for other in OTHERS:
+            damaged = with_value(FILES[task], path, other)
+            try:
+                file = read(tmp_path, json.dumps(damaged), task=task)
+                spec = with_labels(
+                    dataclasses.replace(task_called(task), labels=()), file.examples
+                )
+                check_examples(spec, file.examples, [])
+            except AlbertError:
+                continue
+            rows = encode_examples(
+                file.examples,
+                spec,
+                tokenizer=tokenizer,
+                max_seq_length=16,
+                doc_stride=4,
+                max_query_length=4,
+            )
+            read_well += len({row.example for row in rows}) == len(file.examples)
+    assert read_well

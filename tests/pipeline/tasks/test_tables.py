@@ -1,0 +1,276 @@
+import json
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.tasks.table_files import TOO_FEW_CELLS, TOO_MANY_CELLS
+from schemas.errors import AlbertError, SettingError
+from tests.pipeline.tasks.task_file import read
+
+
+def labelled(file):
+    return [(example.text, example.label) for example in file.examples]
+
+
+def in_parquet(folder, **columns):
+    path = folder / "table"
+    pq.write_table(pa.table(columns), path)
+    return path.read_bytes()
+
+
+def test_a_quotation_mark_between_tabs_is_text(tmp_path):
+    file = read(tmp_path, 'sentence\tlabel\n" It is good .\t1\nHe said " no\t0\n')
+    assert labelled(file) == [('" It is good .', "1"), ('He said " no', "0")]
+
+
+def test_a_byte_order_mark_crlf_and_a_missing_last_newline_are_no_text(tmp_path):
+    content = b"\xef\xbb\xbflabel\ttext\r\n1\tGood.\r\n0\tBad."
+    assert labelled(read(tmp_path, content)) == [("Good.", "1"), ("Bad.", "0")]
+
+
+def test_cells_between_commas_may_be_quoted(tmp_path):
+    content = 'text,label\r\n"One, ""two""\nthree",good\r\nFour,bad\r\n'
+    assert labelled(read(tmp_path, content)) == [
+        ('One, "two"\nthree', "good"),
+        ("Four", "bad"),
+    ]
+
+
+def test_a_row_of_csv_is_told_by_its_line(tmp_path):
+    content = 'text,label\n"One\ntwo",1\nThree,\n'
+    file = read(tmp_path, content)
+    assert file.examples[0].place == f"{tmp_path}/file, line 2"
+
+
+def test_an_unusual_line_end_is_part_of_a_text(tmp_path):
+    file = read(tmp_path, "text\tlabel\none\u2028two\t1\nthree\x85\t0\n")
+    assert labelled(file) == [("one\u2028two", "1"), ("three\x85", "0")]
+
+
+def test_the_cola_files_have_no_header_but_the_test_file_has(tmp_path):
+    train = read(tmp_path, "gj04\t1\t\tHe ran.\ngj04\t0\t*\tRan he.\n", task="cola")
+    assert labelled(train) == [("He ran.", "1"), ("Ran he.", "0")]
+    test = read(
+        tmp_path, "index\tsentence\n7\tShe ran.\n", task="cola", is_labelled=False
+    )
+    assert [(e.id, e.text, e.label) for e in test.examples] == [("7", "She ran.", None)]
+
+
+def test_the_columns_of_every_glue_file_are_found_by_their_names(tmp_path):
+    headers = {
+        "mrpc": ("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "1\t7\t8\tOne.\tTwo."),
+        "sts-b": (
+            "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1"
+            "\tsentence2\tscore",
+            "0\tnews\tf\t2012\t0001\tnone\tnone\tOne.\tTwo.\t5.000",
+        ),
+        "qqp": (
+            "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate",
+            "0\t1\t2\tOne.\tTwo.\t0",
+        ),
+        "qnli": ("index\tquestion\tsentence\tlabel", "0\tOne.\tTwo.\tentailment"),
+        "rte": ("index\tsentence1\tsentence2\tlabel", "0\tOne.\tTwo.\tentailment"),
+        "mnli": (
+            "index\tpromptID\tsentence1\tsentence2\tlabel1\tgold_label",
+            "0\t1\tOne.\tTwo.\tneutral\tcontradiction",
+        ),
+    }
+    found = {}
+    for task, (header, row) in headers.items():
+        (example,) = read(tmp_path, f"{header}\n{row}\n", task=task).examples
+        assert (example.text, example.text_pair) == ("One.", "Two.")
+        found[task] = example.score if task == "sts-b" else example.label
+    assert found == {
+        "mrpc": "1",
+        "sts-b": 5.0,
+        "qqp": "0",
+        "qnli": "entailment",
+        "rte": "entailment",
+        "mnli": "contradiction",
+    }
+
+
+def test_a_short_line_is_left_out_and_counted(tmp_path):
+    content = "text\ttext_pair\tlabel\na\tb\t1\nc\nd\te\t0\tmore\n"
+    file = read(tmp_path, content)
+    assert labelled(file) == [("a", "1"), ("d", "0")]
+    assert file.counts == {TOO_FEW_CELLS: 1, TOO_MANY_CELLS: 1}
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda _, rows: "".join(json.dumps(row) + "\n" for row in rows),
+        lambda _, rows: json.dumps(rows),
+        lambda _, rows: json.dumps({"version": "1", "data": rows}, indent=2),
+        lambda folder, rows: in_parquet(
+            folder, **{name: [row[name] for row in rows] for name in rows[0]}
+        ),
+    ],
+    ids=["lines", "list", "data", "parquet"],
+)
+def test_records_of_json_and_parquet_are_rows(tmp_path, write):
+    rows = [{"text": "Good.", "label": 1}, {"text": "Bad.", "label": 0}]
+    file = read(tmp_path, write(tmp_path, rows))
+    assert labelled(file) == [("Good.", "1"), ("Bad.", "0")]
+
+
+def test_columns_that_a_person_names_go_before_those_that_are_found(tmp_path):
+    content = "text,body,label,mood\nTitle,Good.,7,glad\n"
+    file = read(tmp_path, content, text="body", label="mood")
+    assert labelled(file) == [("Good.", "glad")]
+
+
+def test_two_columns_need_no_names_that_are_known(tmp_path):
+    assert labelled(read(tmp_path, "phrase,label\nGood.,1\n")) == [("Good.", "1")]
+    assert labelled(read(tmp_path, "text,mood\nGood.,glad\n")) == [("Good.", "glad")]
+
+
+def test_a_file_of_withheld_labels_does_not_say_what_is_to_be_predicted(tmp_path):
+    content = '{"text": "a", "label": -1}\n{"text": "b", "label": -1}\n'
+    with pytest.raises(AlbertError, match="does not say what is to be predicted"):
+        read(tmp_path, content)
+
+
+def test_what_is_to_be_predicted_is_not_read_where_nothing_is_learned_from_it(tmp_path):
+    content = "text,score\na,none yet\nb,2.5\n"
+    file = read(tmp_path, content, task="regress", is_labelled=False)
+    assert [(e.text, e.score) for e in file.examples] == [("a", None), ("b", None)]
+    assert file.columns.label == "score"
+
+
+def test_a_row_that_annotators_did_not_agree_on_is_left_out_and_counted(tmp_path):
+    content = "sentence1\tsentence2\tgold_label\na\tb\t-\nc\td\tneutral\n"
+    file = read(tmp_path, content, task="mnli")
+    assert labelled(file) == [("c", "neutral")]
+    assert file.counts == {"row without a label, left out": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        ("text,labels\nGo.,rude;loud\nCome.,\n", {}),
+        ("text,labels\nGo.,\"['rude', 'loud']\"\nCome.,[]\n", {}),
+        ('{"text": "Go.", "labels": ["rude", "loud"]}\n{"text": "Come."}', {}),
+        ("text,rude,loud\nGo.,1,1\nCome.,0,0\n", {"label": "rude,loud"}),
+    ],
+    ids=["divided", "written as a list", "list", "columns"],
+)
+def test_several_labels_are_written_in_many_ways(tmp_path, content, columns):
+    file = read(tmp_path, content, task="multilabel", **columns)
+    assert [example.labels for example in file.examples] == [("rude", "loud"), ()]
+
+
+def test_options_are_columns_and_the_right_one_a_number(tmp_path):
+    # SWAG as Hugging Face's examples have it.
+    content = (
+        "sent1,sent2,ending0,ending1,ending2,ending3,label\n"
+        "He sat.,He,stood.,ran.,slept.,ate.,2\n"
+    )
+    (example,) = read(tmp_path, content, task="choose").examples
+    assert (example.text, example.text_pair, example.options, example.choice) == (
+        "He sat.",
+        "He",
+        ("stood.", "ran.", "slept.", "ate."),
+        2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [("A", "C", [0, 2]), (0, 2, [0, 2]), (1, 3, [0, 2]), ("red", "ray", [0, 2])],
+    ids=["letters", "from 0", "from 1", "texts"],
+)
+def test_the_right_option_is_a_letter_a_number_or_a_text(
+    tmp_path, first, second, expected
+):
+    rows = [
+        {"article": "a", "question": "q", "options": options, "answer": answer}
+        for options, answer in (
+            (["red", "blue", ""], first),
+            (["sun", "moon", "ray"], second),
+        )
+    ]
+    file = read(tmp_path, json.dumps(rows), task="choose")
+    assert [example.choice for example in file.examples] == expected
+    assert file.examples[0].options == ("red", "blue")
+
+
+@pytest.mark.parametrize(
+    ("task", "content", "sentence"),
+    [
+        (
+            "classify",
+            "a\tb\tc\n1\t2\t3\n",
+            "which column is the text cannot be told from their names, 'a', 'b', 'c'; "
+            "say it with --text-column.",
+        ),
+        (
+            "classify",
+            "text\ta\tb\n1\t2\t3\n",
+            "which column is the label cannot be told from their names, 'text', 'a', "
+            "'b'; say it with --label-column.",
+        ),
+        (
+            "classify",
+            "text,text,label\na,b,c\n",
+            "has 2 columns 'text'; rename all but",
+        ),
+        ("classify", 'text,label\n"a,b\n', "line 2: the quotation marks do not fit"),
+        ("classify", "", "holds no examples."),
+        ("classify", "text,label\n", "holds no examples."),
+        ("classify", '{"text": "a"}\n{"text": \n', "line 2 is not a JSON record"),
+        ("classify", '{"text": "a"', "is not valid JSON"),
+        ("classify", "text,label\na,\nb,\n", "holds no examples."),
+        ("regress", "text,score\na,nan\n", "line 2: the score 'nan' is not a number"),
+        ("regress", "text,score\na,high\n", "line 2: the score 'high' is not a number"),
+        ("choose", "article,question,answer\na,b,A\n", "has no columns of options"),
+        (
+            "choose",
+            "article,option0,option1,label\na,b,c,E\n",
+            "line 2: the right answer 'E' is none of the 2 options",
+        ),
+        (
+            "choose",
+            "article,option0,option1,label\na,b,,A\n",
+            "line 2 has fewer than two options",
+        ),
+        ("multilabel", "text,a,b\nc,1,2\n", "line 2: 'b' is '2', where 0 or 1 says"),
+        (
+            "tag",
+            '{"tokens": ["a"], "tags": ["O", "O"]}',
+            "a tag for each word, and it has 2 for 1",
+        ),
+    ],
+)
+def test_a_file_that_is_not_what_the_task_has_is_refused(
+    tmp_path, task, content, sentence
+):
+    columns = {"label": "a,b"} if task == "multilabel" else {}
+    with pytest.raises(AlbertError) as error:
+        read(tmp_path, content, task=task, **columns)
+    assert sentence in str(error.value)
+
+
+def test_a_column_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(SettingError) as error:
+        read(tmp_path, "text,label\na,b\n", label="mood")
+    assert str(error.value) == (
+        f"{tmp_path}/file has no column 'mood'; it has 'text', 'label'."
+    )
+
+
+def test_a_file_that_is_not_utf8_is_read_as_every_other_text(tmp_path):
+    file = read(tmp_path, "text\tlabel\ncafé\t1\n".encode("latin-1"))
+    assert labelled(file) == [("café", "1")]
+    assert file.counts == {"line not UTF-8, read as Windows-1252": 1}
+
+
+def test_a_score_is_a_number_in_every_format(tmp_path):
+    file = read(
+        tmp_path, in_parquet(tmp_path, text=["a", "b"], score=[1, 2.5]), task="regress"
+    )
+    assert [example.score for example in file.examples] == [1.0, 2.5]
+    assert all(math.isfinite(example.score) for example in file.examples)

@@ -1,0 +1,134 @@
+import json
+
+import pytest
+
+from pipeline.tasks.tags import NO_BEGINNING
+from schemas.errors import AlbertError, SettingError
+from tests.pipeline.tasks.task_file import read
+
+# Two people who meet, a place of two words, and somebody of one name.
+WORDS = ("Ada", "Lovelace", "Charles", "in", "New", "York", "met", "Mary")
+EXPECTED = ("B-P", "I-P", "B-P", "O", "B-L", "I-L", "O", "B-P")
+CONVENTIONS = {
+    "IOB1": ("I-P", "I-P", "B-P", "O", "I-L", "I-L", "O", "I-P"),
+    "IOB2": EXPECTED,
+    "IOBES": ("B-P", "E-P", "S-P", "O", "B-L", "E-L", "O", "S-P"),
+    "BILOU": ("B-P", "L-P", "U-P", "O", "B-L", "L-L", "O", "U-P"),
+}
+
+
+def columns(tags, divider=" ", words=WORDS):
+    lines = (divider.join(line) for line in zip(words, tags, strict=True))
+    return "\n".join(lines) + "\n\n"
+
+
+@pytest.mark.parametrize("tags", CONVENTIONS.values(), ids=CONVENTIONS)
+@pytest.mark.parametrize("divider", [" ", "\t"], ids=["spaces", "tabs"])
+def test_every_convention_becomes_iob2(tmp_path, tags, divider):
+    file = read(tmp_path, columns(tags, divider), task="tag")
+    (example,) = file.examples
+    assert (example.words, example.tags) == (WORDS, EXPECTED)
+    assert file.counts == {}
+
+
+def test_the_convention_of_a_file_is_told(tmp_path):
+    told = {
+        name: read(tmp_path, columns(tags), task="tag").convention
+        for name, tags in CONVENTIONS.items()
+    }
+    assert told == {"IOB1": "IOB1", "IOB2": "IOB2", "IOBES": "IOBES", "BILOU": "IOBES"}
+
+
+def test_an_entity_of_iob2_that_begins_with_i_is_read_and_counted(tmp_path):
+    file = read(
+        tmp_path, columns(("B-P", "O", "I-L"), words=("a", "b", "c")), task="tag"
+    )
+    assert file.examples[0].tags == ("B-P", "O", "B-L")
+    assert file.counts == {NO_BEGINNING: 1}
+
+
+def test_documents_begin_with_a_line_that_is_no_word(tmp_path):
+    # As CoNLL-2003 has it: four columns, the tag in the last.
+    content = (
+        "-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n\n"
+        "-DOCSTART- -X- O O\n\nPeter NNP B-NP B-PER\n"
+    )
+    file = read(tmp_path, content, task="tag")
+    assert [(e.words, e.tags) for e in file.examples] == [
+        (("EU", "rejects"), ("B-ORG", "O")),
+        (("Peter",), ("B-PER",)),
+    ]
+    assert file.examples[1].place == f"{tmp_path}/file, line 9"
+
+
+def test_another_column_of_tags_goes_by_its_number(tmp_path):
+    content = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n"
+    file = read(tmp_path, content, task="tag", label="2")
+    assert (file.examples[0].tags, file.convention) == (("NNP", "VBZ"), "none")
+
+
+def test_no_other_white_space_divides_columns(tmp_path):
+    file = read(tmp_path, "a\u00a0b O\n\u3000 B-P\n", task="tag")
+    assert file.examples[0].words == ("a\u00a0b", "\u3000")
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"), [(None, ("ADP", "DET", "NOUN")), ("deprel", ("a", "b", "c"))]
+)
+def test_conll_u_has_names_for_its_columns(tmp_path, label, expected):
+    rows = [
+        ("1-2", "du", "_", "_", "_"),
+        ("1", "de", "ADP", "IN", "a"),
+        ("2", "le", "DET", "DT", "b"),
+        ("2.1", "left", "VERB", "VB", "x"),
+        ("3", "roi", "NOUN", "NN", "c"),
+    ]
+    lines = (
+        f"{number}\t{word}\t{word}\t{upos}\t{xpos}\t_\t0\t{deprel}\t_\t_"
+        for number, word, upos, xpos, deprel in rows
+    )
+    content = "# text = du roi\n" + "\n".join(lines) + "\n\n"
+    columns = {"label": label} if label else {}
+    (example,) = read(tmp_path, content, task="tag", **columns).examples
+    assert (example.words, example.tags) == (("de", "le", "roi"), expected)
+
+
+def test_a_number_sign_is_a_word_of_conll(tmp_path):
+    assert read(tmp_path, "# O\n1 O\nb B-P\n", task="tag").examples[0].words[0] == "#"
+
+
+def test_records_have_words_and_tags_in_lists(tmp_path):
+    content = json.dumps({"tokens": ["Ada", "ran"], "ner_tags": ["B-P", "O"]})
+    (example,) = read(tmp_path, content, task="tag").examples
+    assert (example.words, example.tags) == (("Ada", "ran"), ("B-P", "O"))
+
+
+def test_cluener_marks_the_first_and_last_character_of_entities(tmp_path):
+    content = json.dumps({"text": "在 台湾", "label": {"address": {"台湾": [[2, 3]]}}})
+    (example,) = read(tmp_path, content, task="cluener").examples
+    assert example.words == ("在", " ", "台", "湾")
+    assert example.tags == ("O", "O", "B-address", "I-address")
+
+
+def test_words_alone_have_no_tags(tmp_path):
+    file = read(tmp_path, "Ada\nran\n\n", task="tag", is_labelled=False)
+    assert (file.examples[0].words, file.examples[0].tags) == (("Ada", "ran"), None)
+
+
+@pytest.mark.parametrize(
+    ("content", "label", "sentence"),
+    [
+        ("Ada B-P\nran\n", None, "line 2 ends before column 2, where the tag is"),
+        ("Ada B-P\n", "ner", "has no column 'ner'; name one by its number, 1 to 2."),
+        ("Ada\nran\n", None, "does not say what is to be predicted."),
+        ("\n\n", None, "holds no examples."),
+    ],
+    ids=["a line without a tag", "no such column", "words alone", "nothing"],
+)
+def test_columns_that_do_not_fit_together_are_refused(
+    tmp_path, content, label, sentence
+):
+    columns = {"label": label} if label else {}
+    with pytest.raises((AlbertError, SettingError)) as error:
+        read(tmp_path, content, task="tag", **columns)
+    assert sentence in str(error.value)

@@ -1,0 +1,110 @@
+import bz2
+import gzip
+import re
+
+import pytest
+
+from pipeline.tasks.named_tasks import NAMED_TASKS, task_called
+from pipeline.tasks.task_files import find_task_files
+from schemas.errors import AlbertError, SettingError
+from tests.pipeline.tasks.task_file import read
+
+# The folders of tasks as they are distributed, with what lies beside the data.
+FOLDERS = {
+    "mrpc": ("dev_ids.tsv", "msr_paraphrase_train.txt", "train.tsv", "dev.tsv"),
+    "mnli": (
+        "README.txt",
+        "dev_matched.tsv",
+        "dev_mismatched.tsv",
+        "test_matched.tsv",
+        "test_mismatched.tsv",
+        "train.tsv",
+    ),
+    "squad": ("train-v1.1.json", "dev-v1.1.json", "train-v2.0.json", "dev-v2.0.json"),
+    "squad2": ("train-v1.1.json", "dev-v1.1.json", "train-v2.0.json", "dev-v2.0.json"),
+    "c3": ("data/c3-d-train.json", "data/c3-m-train.json", "data/c3-d-dev.json"),
+    "cmrc": ("cmrc2018_train.json", "cmrc2018_dev.json", "cmrc2018_trial.json"),
+    "wnut17": ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"),
+    "tnews": ("train.json", "dev.json", "test.json", "labels.json"),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_files_of_a_task_are_found_by_their_names(tmp_path, name):
+    for file in FOLDERS[name]:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("text")
+    found = find_task_files(str(tmp_path), task_called(name))
+    names = tuple(
+        [path.removeprefix(f"{tmp_path}/") for path in paths] for paths in found
+    )
+    expected = {
+        "mrpc": (["train.tsv"], ["dev.tsv"], []),
+        "mnli": (
+            ["train.tsv"],
+            ["dev_matched.tsv", "dev_mismatched.tsv"],
+            ["test_matched.tsv", "test_mismatched.tsv"],
+        ),
+        "squad": (["train-v1.1.json"], ["dev-v1.1.json"], []),
+        "squad2": (["train-v2.0.json"], ["dev-v2.0.json"], []),
+        "c3": (
+            ["data/c3-d-train.json", "data/c3-m-train.json"],
+            [FOLDERS["c3"][2]],
+            [],
+        ),
+        "cmrc": (["cmrc2018_train.json"], ["cmrc2018_dev.json"], []),
+        "wnut17": (
+            ["wnut17train.conll"],
+            ["emerging.dev.conll"],
+            ["emerging.test.annotated"],
+        ),
+        "tnews": (["train.json"], ["dev.json"], ["test.json"]),
+    }
+    assert names == expected[name]
+
+
+def test_a_folder_without_files_of_the_task_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("text")
+    with pytest.raises(SettingError) as error:
+        find_task_files(str(tmp_path), task_called("rte"))
+    assert "has no files of rte: their names have train, dev or test" in str(
+        error.value
+    )
+    with pytest.raises(SettingError, match="is not a folder"):
+        find_task_files(str(tmp_path / "none"), task_called("rte"))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_packed_files_are_read_and_damaged_ones_refused(tmp_path, pack):
+    packed = pack(b"text\tlabel\nGood.\t1\n")
+    assert read(tmp_path, packed).examples[0].text == "Good."
+    with pytest.raises(AlbertError, match="is damaged; copy it again"):
+        read(tmp_path, packed[:-9])
+
+
+def test_a_file_that_is_utf16_is_refused(tmp_path):
+    with pytest.raises(AlbertError, match="is UTF-16; convert it to UTF-8"):
+        read(tmp_path, "text\tlabel\nGood.\t1\n".encode("utf-16"))
+
+
+def test_the_labels_of_the_named_tasks_are_in_their_published_order():
+    # google-research/albert, classifier_utils.py, get_labels of each processor.
+    labels = {name: task.spec.labels for name, task in NAMED_TASKS.items()}
+    assert labels["mnli"] == ("contradiction", "entailment", "neutral")
+    assert labels["qnli"] == labels["rte"] == ("entailment", "not_entailment")
+    zero_one = ("cola", "sst-2", "mrpc", "qqp", "wnli", "afqmc", "chnsenticorp")
+    assert {labels[name] for name in zero_one} == {("0", "1")}
+    assert len(labels["tnews"]) == 15
+
+
+def test_a_task_is_called_by_its_name_or_its_kind():
+    assert task_called("STS_B") is NAMED_TASKS["sts-b"].spec
+    assert task_called("squad2").has_unanswerable
+    assert (task_called("tag").name, task_called("tag").max_seq_length) == ("tag", 128)
+    with pytest.raises(SettingError) as error:
+        task_called("sentiment")
+    assert re.match(
+        r"There is no task 'sentiment'; give a kind \(classify, .*\) or a name "
+        r"\(cola, ",
+        str(error.value),
+    )

@@ -1,0 +1,174 @@
+import random
+
+import pytest
+
+from pipeline.vocabulary.wordpiece import WordPiece, read_pieces, special_first
+from schemas.errors import AlbertError
+
+# As Google's Chinese vocabulary is ordered: the special pieces stand after unused ones.
+PIECES = (
+    *("[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2028"),
+    *(
+        "un",
+        "##aff",
+        "##able",
+        "##able\u0301",
+        "cafe",
+        "ok",
+        ",",
+        "!",
+        "\u8a9e",
+        "\u8a00",
+    ),
+    *("\uac00", "\u1100", "##\u1161", "0", "##0", "a", "##a", "##b", "b"),
+)
+VOCABULARY = "\n".join(PIECES).encode() + b"\n"
+
+
+@pytest.fixture(scope="module")
+def wordpiece():
+    return WordPiece(VOCABULARY, path="vocab.txt")
+
+
+def shown(wordpiece, text):
+    tokens = wordpiece.encode_with_offsets(text)
+    assert wordpiece.encode([text]) == [tokens.ids]
+    return [
+        (wordpiece.piece(token), text[start:end])
+        for token, start, end in zip(*tokens, strict=True)
+    ]
+
+
+def test_the_special_pieces_stand_where_those_of_every_vocabulary_do(wordpiece):
+    first = [wordpiece.piece(number) for number in range(7)]
+    assert first == [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "[unused1]",
+        "\u2028",
+    ]
+    assert wordpiece.vocab_size == len(PIECES)
+
+
+def test_the_order_can_be_undone():
+    order = special_first(list(PIECES))
+    ours = [PIECES[place] for place in order]
+    back = [""] * len(PIECES)
+    for number, place in enumerate(order):
+        back[place] = ours[number]
+    assert tuple(back) == PIECES
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("unaffable", [("un", "un"), ("##aff", "aff"), ("##able", "able")]),
+        (
+            "  OK,\tCaf\u00e9!",
+            [("ok", "OK"), (",", ","), ("cafe", "Caf\u00e9"), ("!", "!")],
+        ),
+        ("\u8a00\u8a9eok", [("\u8a00", "\u8a00"), ("\u8a9e", "\u8a9e"), ("ok", "ok")]),
+        ("ok xyz", [("ok", "ok"), ("[UNK]", "xyz")]),
+        ("o\x00k\u200b \ufffd!", [("ok", "o\x00k"), ("!", "!")]),
+        ("cafe\u0301", [("cafe", "cafe")]),
+        ("\uac00", [("\u1100", "\uac00"), ("##\u1161", "\uac00")]),
+        ("a" * 101, [("[UNK]", "a" * 101)]),
+        ("[MASK]", [("[UNK]", "["), ("[UNK]", "MASK"), ("[UNK]", "]")]),
+        (" ", []),
+    ],
+    ids=[
+        "the longest from the left",
+        "spaces, capitals, accents and marks",
+        "Han",
+        "unknown",
+        "controls",
+        "a combining accent",
+        "Hangul",
+        "a long word",
+        "a special piece in a text",
+        "nothing",
+    ],
+)
+def test_text_is_divided_as_bert_does_and_told_where_it_stands(
+    wordpiece, text, expected
+):
+    assert shown(wordpiece, text) == expected
+
+
+def test_a_vocabulary_with_capitals_keeps_them_and_accents():
+    cased = WordPiece(VOCABULARY + b"OK\n", path="vocab.txt")
+    assert shown(cased, "OK ok caf\u00e9") == [
+        ("OK", "OK"),
+        ("ok", "ok"),
+        ("[UNK]", "caf\u00e9"),
+    ]
+
+
+def test_text_comes_back_as_it_was_normalized(wordpiece):
+    text = " Unaffable,\u8a00\u8a9e OK"
+    assert wordpiece.normalize(text) == "unaffable , \u8a00 \u8a9e ok"
+    assert (
+        wordpiece.decode(wordpiece.encode([text])[0]) == "unaffable , \u8a00\u8a9e ok"
+    )
+
+
+def test_all_pieces_but_those_inside_words_start_one(wordpiece):
+    inside = [
+        wordpiece.piece(number)
+        for number in range(wordpiece.vocab_size)
+        if not wordpiece.word_starts[number]
+    ]
+    assert inside == [piece for piece in PIECES if piece.startswith("##")]
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"[PAD]\n[UNK]\n", "0 of its lines are [CLS], where there has to be one."),
+        (
+            VOCABULARY + b"[UNK]\n",
+            "2 of its lines are [UNK], where there has to be one.",
+        ),
+        (b"\xff\xfe", "vocab.txt is not a vocab.txt: it is not UTF-8."),
+    ],
+    ids=["no special pieces", "one twice", "bytes"],
+)
+def test_what_is_no_vocab_txt_is_refused(data, sentence):
+    with pytest.raises(AlbertError) as error:
+        read_pieces(data, path="vocab.txt")
+    assert str(error.value).endswith(sentence)
+
+
+def test_lines_that_end_in_crlf_are_the_same_pieces():
+    assert read_pieces(VOCABULARY.replace(b"\n", b"\r\n"), path="") == list(PIECES)
+
+
+@pytest.mark.slow
+def test_ids_and_places_are_those_of_tokenizers(wordpiece):
+    tokenizers = pytest.importorskip("tokenizers")
+    theirs = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece(
+            {piece: number for number, piece in enumerate(PIECES)}, unk_token="[UNK]"
+        )
+    )
+    theirs.normalizer = tokenizers.normalizers.BertNormalizer()
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    order = special_first(list(PIECES))
+    # What was assigned before Unicode 8, whose tables tokenizers has.
+    ranges = ((0x00, 0x370), (0x4E00, 0x4E80), (0xAC00, 0xAC80), (0x2000, 0x2070))
+    draws = random.Random(1)
+    letters = "".join(PIECES[7:]).replace("#", "")
+    for _ in range(10_000):
+        text = "".join(
+            draws.choice(letters)
+            if draws.random() < 0.6
+            else chr(draws.randrange(*draws.choice(ranges)))
+            for _ in range(draws.randrange(40))
+        )
+        ours, expected = wordpiece.encode_with_offsets(text), theirs.encode(text)
+        assert [order[token] for token in ours.ids] == expected.ids, repr(text)
+        places = list(zip(ours.starts, ours.ends, strict=True))
+        assert places == expected.offsets, repr(text)
