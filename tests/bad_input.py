@@ -132,6 +132,16 @@ def cut_off(name: str, size: int) -> Make:
     return lambda: os.truncate(name, Path(name).stat().st_size - size)
 
 
+def squad(*starts: int) -> Make:
+    """A file in the form of SQuAD: a question on one word for each start of it."""
+    asked = [
+        {"id": str(n), "question": "?", "answers": [{"text": "it", "answer_start": n}]}
+        for n in starts
+    ]
+    paragraph = {"context": "Ada wrote it.", "qas": asked}
+    return json_file("train", data=[{"paragraphs": [paragraph]}])
+
+
 def in_manifest(edit: Callable[[dict[str, Any]], object]) -> Make:
     """A manifest that was edited, with the fingerprint of what it then says."""
     return lambda: edit_manifest(Path("data/manifest.json"), edit)
@@ -855,6 +865,96 @@ QUESTION_CASES = [
     ),
 ]
 
+FINETUNE = "finetune run --output out --train train --task"
+TASK_CASES = [
+    Case("a task that there is not", f"{FINETUNE} sentiment", file("train"), 2),
+    Case("a training file without examples", f"{FINETUNE} classify", file("train")),
+    Case(
+        "a table whose text is in no known column",
+        f"{FINETUNE} classify",
+        file("train", "a,b,label\nGood.,x,1\n"),
+        2,
+    ),
+    Case(
+        "a column that a table does not have",
+        f"{FINETUNE} classify --label-column mood",
+        file("train", "text,label\nGood.,1\n"),
+        2,
+    ),
+    Case(
+        "quotation marks that nothing closes",
+        f"{FINETUNE} classify",
+        file("train", 'text,label\n"Good.,1\n'),
+    ),
+    Case(
+        "one label only",
+        f"{FINETUNE} classify --eval train",
+        file("train", "text,label\nGood.,1\nBad.,1\n"),
+    ),
+    Case(
+        "a label that a named task does not have",
+        f"{FINETUNE} rte --eval train",
+        file("train", "sentence1\tsentence2\tlabel\na\tb\tneutral\n"),
+    ),
+    Case(
+        "a label that only the evaluation has",
+        f"{FINETUNE} classify --eval eval",
+        all_of(
+            file("train", "text,label\nGood.,1\nBad.,0\n"),
+            file("eval", "text,label\nSo-so.,2\n"),
+        ),
+    ),
+    Case(
+        "too few examples to hold some out",
+        f"{FINETUNE} classify",
+        file("train", "text,label\nGood.,1\nBad.,0\n"),
+    ),
+    Case(
+        "a score that is not a number",
+        f"{FINETUNE} regress",
+        file("train", "text,score\nGood.,nan\n"),
+    ),
+    Case("an answer that is not at its answer_start", f"{FINETUNE} squad", squad(0)),
+    Case(
+        "a question without an id",
+        f"{FINETUNE} squad",
+        json_file(
+            "train",
+            data=[{"paragraphs": [{"context": "a", "qas": [{"question": "?"}]}]}],
+        ),
+    ),
+    Case(
+        "an answer that is no option",
+        f"{FINETUNE} choose",
+        file("train", "article,option0,option1,label\na,b,c,E\n"),
+    ),
+    Case(
+        "a question with one option",
+        f"{FINETUNE} choose",
+        file("train", "article,option0,option1,label\na,b,,A\n"),
+    ),
+    Case(
+        "a line without its tag",
+        f"{FINETUNE} tag",
+        file("train", "Ada B-PER\nran\n"),
+    ),
+    Case(
+        "words and tags that are not as many",
+        f"{FINETUNE} tag",
+        json_file("train", tokens=["Ada"], tags=["O", "O"]),
+    ),
+    Case(
+        "a line that is no record",
+        f"{FINETUNE} classify",
+        file("train", '{"text": "a", "label": 1}\n{"text": "b"\n'),
+    ),
+    Case(
+        "a folder without files of the task",
+        "finetune run --output out --task rte --data text",
+        exit_code=2,
+    ),
+]
+
 CASES = [
     *TEXT_CASES,
     *SETTING_CASES,
@@ -865,6 +965,7 @@ CASES = [
     *RUN_CASES,
     *IMPORT_CASES,
     *QUESTION_CASES,
+    *TASK_CASES,
 ]
 
 
