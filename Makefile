@@ -37,7 +37,7 @@ format: $(READY)  ## rewrite the code in the one style
 	$(BIN)/ruff check --fix .
 
 test: check  ## checks and the fast tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: $(READY)  ## the slow tests: live parity, kills
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,slow]"

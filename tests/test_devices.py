@@ -30,6 +30,7 @@ def assert_same(ours, theirs, *, tolerance):
             assert np.linalg.norm(ours[name] - theirs[name]) <= most, name
 
 
+@pytest.mark.slow
 def test_two_devices_take_the_steps_of_one(tmp_path):
     """With dropout, whose masks depend on the place in the step and not on a device.
 

@@ -32,7 +32,7 @@ _MOST_SHOWN = 5
     epilog="Example:  albert predict tuned 'The plot is thin, but the songs are good.'"
 )
 @click.argument("model", type=UserPath(path_type=Path))
-@click.argument("text", required=False)
+@click.argument("first", metavar="[TEXT]", required=False)
 @click.argument("second", required=False)
 @click.option(
     "--option",
@@ -59,7 +59,7 @@ _MOST_SHOWN = 5
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def predict(
     model: Path,
-    text: str | None,
+    first: str | None,
     second: str | None,
     options: tuple[str, ...],
     source: str | None,
@@ -88,11 +88,11 @@ def predict(
     tokenizer = vocabulary_for_text(model)
     check_sizes(tokenizer, tuned.config, path=model)
     if source is not None:
-        if text is not None:
+        if first is not None:
             raise SettingError("Give a TEXT or --input, not both.")
         examples = read_task_file(source, spec, is_labelled=False).examples
     else:
-        examples = examples_of(typed(text, second), spec, options=options)
+        examples = examples_of(typed(first, second), spec, options=options)
     given = encoded(examples, record, tokenizer=tokenizer)
     say_cut(given.rows, longest=record.max_seq_length, say=console.say)
     outputs = predicted(tuned, given, is_in_haste=True)
