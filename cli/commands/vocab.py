@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,9 +84,8 @@ def vocab(
     )
     for line in describe_counts(manifest["dropped"], manifest["changed"]):
         console.say(line)
-    console.say(
-        f"Make data with it: albert make-data ... --vocab {output} --output data"
-    )
+    folder = shlex.quote(str(output))
+    console.say(f"next: albert make-data ... --vocab {folder} --output data")
 
 
 def _make(

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from albert_tf.data.input_pipeline import (
     Records,
+    _options,
     evaluation_batches,
     parse_batch,
     training_batches,
@@ -199,3 +200,8 @@ def test_corrupt_record_left_out_keeps_the_place_of_all_others(tmp_path):
     assert [rows[i] for i in different] == [[0] * 24]
     # Again and again, because reading is ahead and comes back to this copy.
     assert {record.number for record in found} == {0}
+
+
+def test_nothing_runs_beside_the_reading_that_the_end_of_a_run_would_wait_for():
+    # tf.data's autotuning has a thread that sleeps up to a minute.
+    assert not _options().autotune.enabled
