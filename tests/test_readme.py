@@ -72,6 +72,9 @@ def test_the_commands_run_in_the_order_of_the_readme(folder):
 @pytest.mark.slow
 def test_the_commands_of_fine_tuning_run_after_those_of_the_readme(folder):
     page = (ROOT / "docs" / "finetuning.md").read_text(encoding="utf-8")
+    if not (folder / "small-run").exists():
+        names = [command[1] for command in commands()]
+        run_all(commands()[: names.index("pretrain") + 1], folder)
     run_all(commands(page), folder)
 
 
