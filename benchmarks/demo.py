@@ -27,8 +27,8 @@ NEXT = """
 Next, on your own text (a folder of plain text, or a Wikipedia dump):
   albert vocab     --text my-text/ --output vocab
   albert make-data --text my-text/ --vocab vocab --output data
-  albert pretrain  --data data --output run --model base --batch-size 256 \
---scale-lr-to-batch"""
+  albert pretrain  --data data --output run --model tiny --recipe small-budget \
+--steps 6000"""
 
 
 def run(command: str) -> None:
