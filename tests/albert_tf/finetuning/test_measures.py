@@ -32,6 +32,7 @@ def test_matthews_of_two_labels_is_the_correlation_of_their_numbers():
     assert label_metrics.matthews(np.array([[3, 0], [5, 0]])) == 0.0
 
 
+@pytest.mark.slow
 def test_correlations_are_scipys_also_with_ties():
     stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(2)
