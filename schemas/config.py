@@ -123,6 +123,19 @@ def check_bounds(config: Any, *, named: Callable[[str], str] = flag_name) -> Non
         raise SettingError(f"{named(field.name)} must be {rule}, not {value!r:.60}.")
 
 
+def check_micro_batch(micro_batch_size: int | None, *, batch_size: int) -> None:
+    """Refuse micro-batches that do not make up a batch.
+
+    Raises:
+        SettingError: Names both sizes.
+    """
+    if micro_batch_size is not None and batch_size % micro_batch_size:
+        raise SettingError(
+            f"--micro-batch-size must divide --batch-size {batch_size}, "
+            f"and {micro_batch_size} does not."
+        )
+
+
 def config_from_dict(config_class: type[Config], values: dict[str, Any]) -> Config:
     """A config from a JSON object whose keys are the names of its fields.
 
@@ -467,12 +480,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        micro = self.micro_batch_size
-        if micro is not None and self.batch_size % micro:
-            raise SettingError(
-                f"--micro-batch-size must divide --batch-size {self.batch_size}, "
-                f"and {micro} does not."
-            )
+        check_micro_batch(self.micro_batch_size, batch_size=self.batch_size)
         if (self.warmup_steps or 0) > self.cooldown_start:
             limit = f"--steps {self.steps}"
             if self.cooldown_start < self.steps:

@@ -3,8 +3,14 @@
 import dataclasses
 from typing import Literal
 
-from schemas.config import Precision, TrainConfig, check_bounds, filled_in, option
-from schemas.errors import SettingError
+from schemas.config import (
+    Precision,
+    TrainConfig,
+    check_bounds,
+    check_micro_batch,
+    filled_in,
+    option,
+)
 
 ClassWeights = Literal["none", "balanced"]
 
@@ -123,12 +129,7 @@ class FineTuneConfig:
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        micro = self.micro_batch_size
-        if micro is not None and self.batch_size % micro:
-            raise SettingError(
-                f"--micro-batch-size must divide --batch-size {self.batch_size}, "
-                f"and {micro} does not."
-            )
+        check_micro_batch(self.micro_batch_size, batch_size=self.batch_size)
 
     def resolved(
         self, *, rows: int, width: int, max_seq_length: int, options: int = 1
