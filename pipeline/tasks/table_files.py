@@ -163,7 +163,7 @@ def _divided_lines(
 def _cells_of_csv(text: str, *, path: str) -> Iterator[tuple[int, list[str]]]:
     first = text.partition("\n")[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","
-    csv.field_size_limit(len(text) + 1)
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line = 1
     while True:

@@ -1,3 +1,4 @@
+import csv
 import json
 import math
 
@@ -274,3 +275,9 @@ def test_a_score_is_a_number_in_every_format(tmp_path):
     )
     assert [example.score for example in file.examples] == [1.0, 2.5]
     assert all(math.isfinite(example.score) for example in file.examples)
+
+
+def test_reading_csv_leaves_other_readers_the_cells_they_could_read(tmp_path):
+    before = csv.field_size_limit()
+    read(tmp_path, "text,label\na,1\nb,0\n")
+    assert csv.field_size_limit() == before
