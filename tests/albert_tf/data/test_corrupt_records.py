@@ -213,6 +213,7 @@ def test_edited_records_are_refused_or_trained_as_written(dataset, edits):
         path.write_bytes(original)
 
 
+@pytest.mark.slow
 def test_a_pretraining_on_a_damaged_file_ends_with_one_sentence(small, tmp_path):
     """In a process of its own: TensorFlow's own reader ends the process here."""
     shutil.copytree(small / "data", tmp_path / "data")

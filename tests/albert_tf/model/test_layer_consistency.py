@@ -142,6 +142,7 @@ def test_off_the_graph_is_that_of_the_two_tasks():
     assert len(with_it) > len(without_it)
 
 
+@pytest.mark.slow
 def test_training_with_the_loss_brings_neighbouring_layers_closer():
     """A few steps from the same weights on the same batches, with and without."""
     batches = [random_batch(SMALL, rows=8, seed=seed) for seed in range(4)]
@@ -162,6 +163,7 @@ def test_training_with_the_loss_brings_neighbouring_layers_closer():
     assert similarity[1.0] > max(before, similarity[0.0]) + 0.05
 
 
+@pytest.mark.slow
 def test_a_run_shows_it_and_does_not_log_it(tmp_path, capsys):
     write_dataset(tmp_path / "data")
     config = TrainConfig(batch_size=8, micro_batch_size=4, steps=1, warmup_steps=0)

@@ -179,6 +179,7 @@ def test_optimizers_take_different_steps():
     assert (results[0][bias] == results[1][bias]).all()
 
 
+@pytest.mark.slow
 def test_a_step_that_xla_compiles_as_a_whole_is_the_same():
     plain, compiled = make_steps(), make_steps(xla=True)
     batch = random_batch(SMALL)
