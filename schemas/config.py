@@ -33,6 +33,10 @@ FORWARD_SHARE = 1 / 3
 # No number of a setting is greater; what counts in 64 bits can count so far.
 MAX_NUMBER = 2**63
 
+# Settings that count tokens for first weights, which a run that starts from the weights
+# of another has no use for.
+OF_FIRST_WEIGHTS = ("unigram_bias", "pmi_embeddings")
+
 # Held-out words that bits per character are measured on: known to about 2 % then.
 EVALUATED_WORDS = 2000
 
@@ -407,6 +411,12 @@ class TrainConfig:
         False,
         "First output bias of the masked-LM head: the logarithm of how frequent each "
         "token is, counted in up to 50,000 training examples, instead of 0.",
+    )
+    pmi_embeddings: bool = option(
+        False,
+        "First token embeddings: singular vectors of which tokens stand beside which "
+        "in up to 50,000 training examples (pointwise mutual information), instead of "
+        "random ones.",
     )
     precision: Precision = option(
         "float32", "Number format of the computation; weights stay float32."

@@ -33,3 +33,19 @@ def unigram_log_shares(
         counts += np.bincount(labels, minlength=vocab_size)
     shares: npt.NDArray[np.float32] = np.log(counts / counts.sum()).astype(np.float32)
     return shares
+
+
+def unigram_entropy(batches: Iterable[Batch], *, vocab_size: int) -> float:
+    """The loss of whoever guesses labels by how frequent they are, in nats.
+
+    Args:
+        batches: As for `unigram_log_shares`.
+        vocab_size: V.
+
+    >>> labels = {"masked_lm_ids": np.array([[1, 2] * 500])}
+    >>> batch = labels | {"masked_lm_weights": np.ones([1, 1000])}
+    >>> round(unigram_entropy([batch], vocab_size=4), 2)
+    0.7
+    """
+    logarithms = unigram_log_shares(batches, vocab_size=vocab_size)
+    return float(-np.sum(np.exp(logarithms) * logarithms))

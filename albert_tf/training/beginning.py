@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.token_vectors import pmi_vectors, whole_texts
 from albert_tf.data.unigrams import unigram_log_shares
 from albert_tf.model.initial_weights import initial_deviation, initialize_weights
 from albert_tf.model.positional_heads import begin_with_positional_heads
-from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
 from albert_tf.runs.checkpoints import Checkpoint, Which, assign_arrays
 from albert_tf.training.backends import training_steps
@@ -43,8 +44,8 @@ Say = Callable[[str], None]
 # Held-out words for a model and records, of so many `examples` from the first.
 WordsOf = Callable[..., HeldOutWords]
 
-# Examples in which --unigram-bias counts tokens, and as many at a time.
-UNIGRAM_EXAMPLES, UNIGRAM_BATCH = 50_000, 1000
+# Examples in which tokens are counted for the first weights, and as many at a time.
+COUNTED_EXAMPLES, COUNTED_AT_ONCE = 50_000, 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,6 +152,8 @@ def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | N
         standard_deviation=initial_deviation(job.model_config, config.initializer),
         seed=config.seed,
     )
+    if config.pmi_embeddings:
+        set_token_vectors(model, job, say)
     if config.initializer == "positional-heads":
         begin_with_positional_heads(model)
     if config.unigram_bias:
@@ -174,8 +177,39 @@ def unigram_bias(job: Job, say: Say) -> npt.NDArray[np.float32]:
     Raises:
         AlbertError: A record is corrupt.
     """
-    examples = min(UNIGRAM_EXAMPLES, job.manifest.num_examples(TRAIN))
-    size = min(UNIGRAM_BATCH, examples)
+    examples = min(COUNTED_EXAMPLES, job.manifest.num_examples(TRAIN))
+    say(f"Counting the tokens to predict in {examples:,} training examples.")
+    return unigram_log_shares(
+        first_batches(job, say), vocab_size=job.model_config.vocab_size
+    )
+
+
+def set_token_vectors(model: AlbertPretrainer, job: Job, say: Say) -> None:
+    """Let the token embeddings begin as vectors of what stands beside what.
+
+    They vary as those that were drawn, which tokens that were not seen keep.
+
+    Raises:
+        AlbertError: A record is corrupt.
+    """
+    say("Counting which tokens stand beside which.")
+    table = model.encoder.embeddings.word_embeddings
+    drawn = table.numpy()
+    vectors = pmi_vectors(
+        [whole_texts(batch) for batch in first_batches(job, say)],
+        vocab_size=drawn.shape[0],
+        columns=drawn.shape[1],
+    )
+    is_seen = vectors.any(axis=1)
+    width = vectors.shape[1]
+    drawn[is_seen, :width] = vectors[is_seen] * drawn.std()
+    table.assign(drawn)
+
+
+def first_batches(job: Job, say: Say) -> Iterator[Batch]:
+    """The first training examples, in which tokens are counted."""
+    examples = min(COUNTED_EXAMPLES, job.manifest.num_examples(TRAIN))
+    size = min(COUNTED_AT_ONCE, examples)
     batches = training_batches(
         job.records(say),
         seed=job.config.seed,
@@ -183,11 +217,7 @@ def unigram_bias(job: Job, say: Say) -> npt.NDArray[np.float32]:
         micro_batch_size=size,
         micro_batches=1,
     )
-    say(f"Counting the tokens to predict in {examples:,} training examples.")
-    return unigram_log_shares(
-        itertools.islice(batches, -(-examples // size)),
-        vocab_size=job.model_config.vocab_size,
-    )
+    return itertools.islice(batches, -(-examples // size))
 
 
 def micro_batch_size(job: Job, *, devices: int) -> int:

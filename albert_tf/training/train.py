@@ -38,7 +38,12 @@ from albert_tf.training.warm_start import (
     check_can_keep_optimizer,
     check_can_start_from,
 )
-from schemas.config import ModelConfig, TrainConfig
+from schemas.config import (
+    OF_FIRST_WEIGHTS,
+    ModelConfig,
+    TrainConfig,
+    flag_name,
+)
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
 
@@ -182,11 +187,7 @@ def check_run(  # noqa: PLR0913 - the arguments of the command
         return
     if init_from.resolve() == output.resolve():
         raise SettingError("--init-from must be another run than --output.")
-    if train_config.unigram_bias:
-        raise SettingError(
-            "--unigram-bias sets a first weight and --init-from takes all of them from "
-            "another run; leave one of them out."
-        )
+    check_sets_no_weights(train_config)
     check_can_start_from(
         init_from,
         model_config,
@@ -197,6 +198,20 @@ def check_run(  # noqa: PLR0913 - the arguments of the command
     )
     if keep_optimizer:
         check_can_keep_optimizer(init_from, model_config, train_config)
+
+
+def check_sets_no_weights(config: TrainConfig) -> None:
+    """Refuse first weights for a run that takes all of them from another.
+
+    Raises:
+        SettingError: Names the setting.
+    """
+    for name in OF_FIRST_WEIGHTS:
+        if getattr(config, name):
+            raise SettingError(
+                f"{flag_name(name)} sets first weights and --init-from takes all of "
+                "them from another run; leave one of them out."
+            )
 
 
 def check_can_recompute(config: TrainConfig) -> None:

@@ -261,7 +261,7 @@ KEEP = {"keep_optimizer": True}
         (
             {},
             {"unigram_bias": True},
-            "--unigram-bias sets a first weight and --init-from takes all of them from "
+            "--unigram-bias sets first weights and --init-from takes all of them from "
             "another run; leave one of them out.",
         ),
     ],

@@ -1,0 +1,143 @@
+"""Vectors of tokens from how often they stand beside each other.
+
+The singular vectors of pointwise mutual information are what skip-gram with negative
+sampling comes to (Levy and Goldberg 2014): tokens that stand beside the same tokens get
+similar vectors. A model that begins with them need not learn from random ones which
+tokens are alike, which takes a small budget most of its steps.
+
+Axes: V tokens, C contexts, E columns.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.special_tokens import FIRST_ORDINARY_ID
+
+Batch = dict[str, Any]
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+
+# The most frequent tokens, beside which all are counted.
+MAX_CONTEXTS = 2048
+
+# How far apart two tokens may stand; one at a distance of d counts 1 / d.
+WINDOW = 4
+
+# Contexts count with their frequency to this power, so that rare ones say less.
+CONTEXT_POWER = 0.75
+
+# Products with the matrix and columns beyond those asked for, which make a few singular
+# vectors of a large matrix as good as exact (Halko et al., 0909.4061).
+ROUNDS, EXTRA_COLUMNS = 4, 32
+
+
+def whole_texts(batch: Batch) -> Integers:
+    """The tokens of examples with their labels put back, `[B, S]`.
+
+    Args:
+        batch: As `pretrainer.BATCH_FEATURES`, `[..., S]` and `[..., P]`.
+
+    >>> ids = np.array([[2, 4, 9, 3, 0]])
+    >>> labels = {"masked_lm_positions": np.array([[1, 0]])}
+    >>> labels |= {"masked_lm_ids": np.array([[8, 0]])}
+    >>> labels |= {"masked_lm_weights": np.array([[1.0, 0.0]])}
+    >>> whole_texts({"input_ids": ids} | labels).tolist()
+    [[2, 8, 9, 3, 0]]
+    """
+    ids = np.array(batch["input_ids"], np.int64)
+    ids = ids.reshape(-1, ids.shape[-1])
+    width = batch["masked_lm_positions"].shape[-1]
+    positions, labels, weights = (
+        np.reshape(batch[f"masked_lm_{name}"], (-1, width))
+        for name in ("positions", "ids", "weights")
+    )
+    rows, places = np.nonzero(weights > 0)
+    ids[rows, positions[rows, places]] = labels[rows, places]
+    return ids
+
+
+def pmi_vectors(texts: Sequence[Integers], *, vocab_size: int, columns: int) -> Floats:
+    """A vector for each token; zeros for those that stand beside nothing, `[V, E]`.
+
+    Every column has mean 0 and deviation 1 over the tokens that were seen. There are
+    fewer columns than asked for where there are fewer contexts.
+
+    Args:
+        texts: Tokens of examples, `[B, S]` each, special ones included.
+        vocab_size: V.
+        columns: E.
+    """
+    information = positive_information(neighbour_counts(texts, vocab_size=vocab_size))
+    vectors = leading_vectors(information, columns=columns)
+    is_seen = information.any(axis=1)
+    seen = vectors[is_seen] - vectors[is_seen].mean(axis=0)
+    vectors[is_seen] = seen / np.maximum(seen.std(axis=0), np.finfo("f4").tiny)
+    return vectors
+
+
+def neighbour_counts(texts: Sequence[Integers], *, vocab_size: int) -> Floats:
+    """How often each token stands beside each context, `[V, C]`.
+
+    Near ones count more; special tokens and padding stand beside nothing.
+
+    Args:
+        texts: As for `pmi_vectors`.
+        vocab_size: V.
+    """
+    frequencies = sum(
+        (np.bincount(ids.ravel(), minlength=vocab_size) for ids in texts),
+        start=np.zeros(vocab_size, np.int64),
+    )
+    frequencies[:FIRST_ORDINARY_ID] = 0
+    contexts = np.argsort(-frequencies, kind="stable")[:MAX_CONTEXTS]
+    place = np.full(vocab_size, -1)
+    place[contexts] = np.where(frequencies[contexts] > 0, np.arange(len(contexts)), -1)
+    counts = np.zeros(vocab_size * len(contexts), "f4")
+    for ids in texts:
+        for distance in range(1, WINDOW + 1):
+            left, right = ids[:, :-distance].ravel(), ids[:, distance:].ravel()
+            for token, context in ((left, place[right]), (right, place[left])):
+                is_pair = (token >= FIRST_ORDINARY_ID) & (context >= 0)
+                pairs = token[is_pair] * len(contexts) + context[is_pair]
+                which, number = np.unique(pairs, return_counts=True)
+                counts[which] += (number / distance).astype("f4")
+    return counts.reshape(vocab_size, len(contexts))
+
+
+def positive_information(counts: Floats) -> Floats:
+    """Pointwise mutual information where it is positive, else 0, `[V, C]`.
+
+    >>> positive_information(np.float32([[8, 0], [0, 8]])).round(2).tolist()
+    [[0.69, 0.0], [0.0, 0.69]]
+
+    Args:
+        counts: Of pairs, `[V, C]`.
+    """
+    of_contexts = counts.sum(axis=0) ** CONTEXT_POWER
+    share = of_contexts / of_contexts.sum()
+    expected = counts.sum(axis=1, keepdims=True) * share
+    information = np.zeros_like(counts)
+    is_pair = counts > 0
+    information[is_pair] = np.log(counts[is_pair] / expected[is_pair])
+    return np.maximum(information, 0, out=information)
+
+
+def leading_vectors(matrix: Floats, *, columns: int) -> Floats:
+    """The left singular vectors with the largest values, times their roots, `[V, E]`.
+
+    Args:
+        matrix: `[V, C]`.
+        columns: E; C, if that is less.
+    """
+    contexts = matrix.shape[1]
+    number = min(contexts, columns + EXTRA_COLUMNS)
+    random = np.random.default_rng(0)
+    basis = random.standard_normal((contexts, number), dtype="f4")
+    for _ in range(ROUNDS):
+        basis, _ = np.linalg.qr(matrix.T @ (matrix @ basis))
+    left, values, _ = np.linalg.svd(matrix @ basis, full_matrices=False)
+    vectors: Floats = (left * np.sqrt(values))[:, :columns]
+    return vectors
