@@ -26,9 +26,8 @@ QUESTIONS = (
 NEXT = """
 Next, on your own text (a folder of plain text, or a Wikipedia dump):
   albert vocab     --text my-text/ --output vocab
-  albert make-data --text my-text/ --vocab vocab --output data
-  albert pretrain  --data data --output run --model tiny --recipe small-budget \
---steps 6000"""
+  albert make-data --text my-text/ --vocab vocab --output data --examples on-the-fly
+  albert pretrain  --data data --output run --budget 1h"""
 
 
 def run(command: str) -> None:
@@ -50,11 +49,12 @@ def main() -> None:
     run(f"albert vocab {inputs} --vocab-size {VOCAB_SIZE} --output {vocab}")
     run(
         f"albert make-data {inputs} --vocab {vocab} --max-seq-length 64 "
-        f"--eval-fraction 0.2 --output {data}"
+        f"--eval-fraction 0.2 --examples on-the-fly --output {data}"
     )
     run(
         f"albert pretrain --data {data} --output {trained} --model tiny "
-        "--recipe small-budget --batch-size 16 --steps 1300 --eval-every 400"
+        "--set sharing=none --recipe small-budget --batch-size 16 --steps 1300 "
+        "--eval-every 400"
     )
     run(f"albert evaluate {trained} --data {data}")
     questions = " ".join(map(shlex.quote, QUESTIONS))

@@ -32,7 +32,7 @@ PRESETS = {
     "tiny": ModelConfig(
         num_hidden_layers=4,
         hidden_size=256,
-        embedding_size=64,
+        embedding_size=128,
         num_attention_heads=4,
         intermediate_size=1024,
     ),
@@ -54,5 +54,10 @@ RECIPES: dict[str, dict[str, Any]] = {
         "learning_rate": 0.001,
         "initializer": "positional-heads",
         "unigram_bias": True,
+        "pmi_embeddings": True,
+        "masked_lm_prob": "0.30..0.15",
     },
 }
+
+# The one that --budget begins with.
+BUDGET_RECIPE = "small-budget"

@@ -6,6 +6,7 @@ A number that is not zero never reads as zero, a share that is not whole never r
 
 import itertools
 import math
+from collections.abc import Sequence
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -90,3 +91,19 @@ def printable(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows in columns, the labels at the left and the figures at the right.
+
+    >>> aligned([("", "steps"), ("tiny", "7,000")])
+    ['      steps', 'tiny  7,000']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [label.ljust(widths[0])]
+            + [f.rjust(width) for f, width in zip(rest, widths[1:], strict=True)]
+        ).rstrip()
+        for label, *rest in rows
+    ]

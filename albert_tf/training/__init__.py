@@ -44,6 +44,8 @@
                       pays on it.
     measured_step     How long a step takes on this machine: a few real ones, on random
                       examples.
+    budget_choice     The model and the settings for the time one has, from speeds
+                      measured now.
 
 May import: all rooms before it.
 """

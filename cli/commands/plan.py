@@ -3,6 +3,7 @@
 import functools
 import json
 import operator
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.architecture import model_options, resolve_model
-from cli.support.console import silent_stderr
-from cli.support.options import UserPath, config_options
+from cli.support.budget import (
+    Asked,
+    budget_lines,
+    budget_table,
+    choose,
+    record_of,
+)
+from cli.support.console import Console, silent_stderr
+from cli.support.options import UserPath, budget_option, config_options
 from schemas.config import (
     MAX_NUMBER,
     DataConfig,
@@ -24,7 +32,9 @@ from schemas.config import (
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.readable import duration, percent, prefixed, rounded
+from schemas.phases import SETTINGS
+from schemas.presets import BUDGET_RECIPE, RECIPES
+from schemas.readable import aligned, duration, percent, prefixed, rounded
 
 if TYPE_CHECKING:
     from albert_tf.planning.training_plan import Machine
@@ -81,12 +91,14 @@ Show = Callable[[float], str]
     is_flag=True,
     help="Tell the time for this machine: time a few steps of the model now.",
 )
+@budget_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def plan(
     model: str,
     overrides: tuple[str, ...],
     data: Path | None,
+    budget: float | None,
     batch_size: int,
     steps: int,
     precision: Precision,
@@ -101,18 +113,58 @@ def plan(
     from albert_tf.planning.training_plan import plan as make_plan
 
     manifest = read_manifest(data) if data is not None else None
-    config = resolve_model(model, overrides, manifest)
-    shape = _shape(config, data, manifest)
+    if budget is not None:
+        if data is None or manifest is None:
+            raise SettingError("--budget plans for a data set; name it with --data.")
+        recipe = RECIPES[BUDGET_RECIPE]
+        of_flags = {"batch_size": batch_size, "precision": precision}
+        if not manifest.has_documents:
+            recipe = {name: recipe[name] for name in recipe if name not in SETTINGS}
+        config = TrainConfig(**recipe | of_flags)
+        asked = Asked(model, overrides, config, {})
+        plan_budget(asked, budget, data=data, manifest=manifest, as_json=as_json)
+        return
+    architecture = resolve_model(model, overrides, manifest)
+    shape = _shape(architecture, data, manifest)
     train = TrainConfig(batch_size=batch_size, steps=steps, precision=precision)
     length = shape.max_seq_length
     if manifest is not None:
         length = round(manifest.statistics["mean_length"])
-    machines = _machines(config, shape, train, values, length=length)
-    figures = make_plan(config, shape, train, machines, length=length)
+    machines = _machines(architecture, shape, train, values, length=length)
+    figures = make_plan(architecture, shape, train, machines, length=length)
     if manifest is not None:
         examples = manifest.num_examples(TRAIN)
         figures["passes_over_data"] = figures["sequences"] / examples
     click.echo(json.dumps(figures) if as_json else table(figures))
+
+
+def plan_budget(
+    asked: Asked,
+    seconds: float,
+    *,
+    data: Path,
+    manifest: DatasetManifest,
+    as_json: bool,
+) -> None:
+    """Tell what a budget is best spent on, and the command that does it."""
+    choice = choose(
+        seconds,
+        asked.config,
+        data=data,
+        manifest=manifest,
+        model=asked.model,
+        overrides=asked.overrides,
+        console=Console(quiet=as_json),
+    )
+    if as_json:
+        click.echo(json.dumps(record_of(choice, seconds=seconds)))
+        return
+    for line in [*budget_table(choice), "", *budget_lines(choice)]:
+        click.echo(line)
+    click.echo(
+        f"Next:  albert pretrain --budget {seconds:.0f}s --data "
+        f"{shlex.quote(str(data))} --output run"
+    )
 
 
 def _shape(
@@ -223,7 +275,7 @@ def table(figures: dict[str, Any]) -> str:
     rows.append(_row("whole run", costs, "training_flops", show=_flops))
     for machine, days in figures["days"].items():
         rows.append(_row(f"  {machine}", days, show=_days))
-    return "\n".join([_run_line(figures), "", *_aligned(rows), "", *_remarks(figures)])
+    return "\n".join([_run_line(figures), "", *aligned(rows), "", *_remarks(figures)])
 
 
 def _run_line(figures: dict[str, Any]) -> str:
@@ -271,18 +323,6 @@ def _row(label: str, costs: dict[str, Any], *path: str, show: Show) -> tuple[str
     has_share = len(figures) == 2 and figures[1]
     share = percent(figures[0] / figures[1]) if has_share else ""
     return (label, *map(show, figures), share)
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows in columns, the labels at the left and the figures at the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            [label.ljust(widths[0])]
-            + [f.rjust(width) for f, width in zip(rest, widths[1:], strict=True)]
-        ).rstrip()
-        for label, *rest in rows
-    ]
 
 
 def _whole(number: float) -> str:

@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
-from click.core import ParameterSource
 
 from cli import STARTED
 from cli.support import output_folder
 from cli.support.architecture import model_options, resolve_model
+from cli.support.budget import BUDGET_RECORD, Asked, asked_for_budget
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
     Duration,
     UserPath,
+    budget_option,
     common_options,
     config_options,
+    fitting_recipe,
+    is_given,
     recipe_option,
     settings_line,
     take_config,
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 )
 @model_options
 @recipe_option
+@budget_option
 @config_options(TrainConfig)
 @click.option(
     "--init-from",
@@ -86,6 +90,7 @@ def pretrain(
     keep_optimizer: bool,
     init_checkpoint: "Which",
     max_time: float | None,
+    budget: float | None,
     output: Path,
     overwrite: bool,
     quiet: bool,
@@ -101,10 +106,24 @@ def pretrain(
 
     console = Console(quiet=quiet)
     values.pop("debug")
-    config = take_config(TrainConfig, values)
+    manifest = read_manifest(data)
+    config = fitting_recipe(
+        take_config(TrainConfig, values), has_documents=manifest.has_documents
+    )
+    asked = Asked(model, overrides, config, {})
+    if budget is not None:
+        asked = asked_for_budget(
+            budget,
+            asked,
+            data=data,
+            manifest=manifest,
+            output=output,
+            overwrite=overwrite,
+            console=console,
+        )
+    model, overrides, config, record = asked
     if not overwrite:
         config = as_begun(config, output)
-    manifest = read_manifest(data)
     paths = Paths(
         data=data,
         output=output,
@@ -127,7 +146,7 @@ def pretrain(
         "keep_optimizer": keep_optimizer,
         "init_checkpoint": init_checkpoint,
         "max_time": max_time,
-    }
+    } | ({BUDGET_RECORD: record} if record else {})
     with output_folder.claim(
         output,
         output_folder.PRETRAIN,
@@ -242,12 +261,6 @@ def train(
             progress=console,
             words_of=functools.partial(TrainingWords, vocabulary=vocabulary),
         )
-
-
-def is_given(name: str) -> bool:
-    """Whether the command line, or the file of --config, has this flag."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is not ParameterSource.DEFAULT
 
 
 def model_of(run: Path) -> str:

@@ -6,6 +6,7 @@
                    commands have.
     architecture   The architecture a command is given: a preset or a file, and fields
                    changed in it.
+    budget         What --budget chooses, as lines for a person and as flags.
     output_folder  The folder a command writes: recognised, locked, continued or
                    refused.
     remote_output  The output of a job on a cluster's storage: recognised, continued or

@@ -9,14 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 import click
+from click.core import ParameterSource
 
 from cli.support.console import Console
 from pipeline.reading.formats import FORMATS, KINDS
 from pipeline.storage.files import find_files, is_remote, told_of_hashing
-from schemas.config import check_type, flag_name, plain_type
+from schemas.config import (
+    OF_FIRST_WEIGHTS,
+    TrainConfig,
+    check_type,
+    flag_name,
+    plain_type,
+)
 from schemas.errors import SettingError
 from schemas.json_file import read_json
-from schemas.presets import RECIPES
+from schemas.phases import SETTINGS
+from schemas.presets import BUDGET_RECIPE, RECIPES
 
 if TYPE_CHECKING:
     from pipeline.reading.inputs import InputFile
@@ -25,8 +33,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Config = TypeVar("Config")
 
 # Keys of a written config.json that are not settings.
-RECORD_KEYS = ("command", "albert_version", "identity", "environment", "began")
+RECORD_KEYS = (
+    "command",
+    "albert_version",
+    "identity",
+    "environment",
+    "began",
+    "chosen_for_budget",
+)
 
+
+# Where a command keeps what its recipe says.
+RECIPE_KEY = "albert.recipe"
 
 # Files that are passed over and named; the others are only counted.
 SHOWN_NOTES = 5
@@ -239,6 +257,12 @@ def common_options(
     return command
 
 
+def is_given(name: str) -> bool:
+    """Whether the command line, or the file of --config, has this flag."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not ParameterSource.DEFAULT
+
+
 def workers_option(command: Command) -> Command:
     """The number of worker processes, which never changes the result."""
     return click.option(
@@ -296,9 +320,62 @@ def recipe_option(command: Command) -> Command:
     )(command)
 
 
+def budget_option(command: Command) -> Command:
+    """The flag that leaves model and settings to the program, for a time."""
+    return click.option(
+        "--budget",
+        type=Duration(),
+        is_eager=True,
+        callback=_take_budget,
+        help="Choose the model, its number format and its steps for so much time on "
+        f"this machine, such as 1h or 24h, with the recipe {BUDGET_RECIPE}: steps of "
+        "a few shapes are timed first. What other flags say is kept.",
+    )(command)
+
+
+def _take_budget(
+    context: click.Context, _: click.Parameter, seconds: float | None
+) -> float | None:
+    """Let the recipe for budgets stand between the defaults and a file of settings."""
+    if seconds is not None:
+        _take_recipe(context, _, BUDGET_RECIPE)
+    return seconds
+
+
+def fitting_recipe(config: TrainConfig, *, has_documents: bool) -> TrainConfig:
+    """The settings without those of the recipe that have no use here.
+
+    Args:
+        config: As the flags and the recipe say.
+        has_documents: Whether examples are made on the fly.
+    """
+    params = click.get_current_context().params
+    useless = [] if has_documents else list(SETTINGS)
+    if params["init_from"] is not None:
+        useless += OF_FIRST_WEIGHTS
+    left_out = {
+        name: getattr(TrainConfig, name) for name in useless if _is_of_recipe(name)
+    }
+    return dataclasses.replace(config, **left_out)
+
+
+def _is_of_recipe(name: str) -> bool:
+    """Whether a setting is what it is because the recipe says so."""
+    context = click.get_current_context()
+    recipe = context.meta.get(RECIPE_KEY, {})
+    source = context.get_parameter_source(name)
+    return (
+        source is ParameterSource.DEFAULT_MAP
+        and name in recipe
+        and context.params[name] == recipe[name]
+    )
+
+
 def _take_recipe(context: click.Context, _: click.Parameter, name: str) -> None:
     """Let a recipe stand between the defaults and a file of settings."""
-    context.default_map = {**RECIPES[name], **(context.default_map or {})}
+    recipe = RECIPES[name]
+    context.default_map = {**recipe, **(context.default_map or {})}
+    context.meta[RECIPE_KEY] = context.meta.get(RECIPE_KEY, {}) | recipe
 
 
 def _is_repeatable(parameter: click.Parameter) -> bool:

@@ -164,3 +164,22 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
             console=Console(quiet=True),
         )
         assert given["max_seconds"] == left
+
+
+def test_a_recipe_leaves_out_what_has_no_use_here(command, tmp_path):
+    run(*command, "--recipe", "small-budget")
+    config = config_of(tmp_path / "run")
+    # Examples that are stored are masked already.
+    assert config["masked_lm_prob"] is None
+    assert config["pmi_embeddings"] is config["unigram_bias"] is True
+
+    other = tmp_path / "other"
+    start = ("--output", other, "--init-from", tmp_path / "run")
+    run(*command, *start, "--recipe", "small-budget")
+    config = config_of(other)
+    assert config["pmi_embeddings"] is config["unigram_bias"] is False
+    assert config["optimizer"] == "adamw"
+
+    code, said = attempt(*command, *start, "--overwrite", "--pmi-embeddings")
+    assert code == 2
+    assert said.startswith("Error: --pmi-embeddings sets first weights and --init-from")

@@ -1,0 +1,121 @@
+"""The model that makes most of a machine in the time one has."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from albert_tf.planning.ladder import Law, effective_weights
+from albert_tf.planning.speed import Timing, estimated_seconds
+from schemas.config import EVALUATION_SHARE, ModelConfig
+
+# Fewer steps than these leave no model on the plateau of frequencies.
+LEAST_STEPS = 500
+
+
+class Workload(NamedTuple):
+    """What a step consists of.
+
+    Attributes:
+        batch_size: Examples in it.
+        length: Tokens in an average example.
+        predictions: Of them predicted.
+    """
+
+    batch_size: int
+    length: int
+    predictions: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A model that could be trained in a budget.
+
+    Attributes:
+        config: The architecture.
+        step_seconds: What an optimizer step takes.
+        steps: That fit the budget.
+        tokens: Tokens that it would be trained on.
+        loss_share: Expected held-out loss, as a share of the unigram loss.
+        margin: Of the expectation, as a share of it.
+        is_outside: Whether no run like it was measured.
+    """
+
+    config: ModelConfig
+    step_seconds: float
+    steps: int
+    tokens: int
+    loss_share: float
+    margin: float
+    is_outside: bool
+
+
+def candidate(
+    config: ModelConfig,
+    *,
+    step_seconds: float,
+    workload: Workload,
+    seconds: float,
+    law: Law,
+) -> Candidate:
+    """What a model would be after so many seconds of training.
+
+    Args:
+        config: The architecture.
+        step_seconds: What an optimizer step takes.
+        workload: Of a step.
+        seconds: For steps and evaluations.
+        law: Of losses.
+    """
+    steps = max(1, int(seconds / (step_seconds * (1 + EVALUATION_SHARE))))
+    tokens = steps * workload.batch_size * workload.length
+    weights = effective_weights(
+        config.num_hidden_layers, config.hidden_size, sharing=config.sharing
+    )
+    return Candidate(
+        config=config,
+        step_seconds=step_seconds,
+        steps=steps,
+        tokens=tokens,
+        loss_share=law.terms.share(weights=weights, tokens=tokens),
+        margin=law.margin,
+        is_outside=law.is_outside(weights=weights, tokens=tokens),
+    )
+
+
+def candidates(
+    configs: Sequence[ModelConfig],
+    timings: list[Timing],
+    *,
+    workload: Workload,
+    seconds: float,
+    law: Law,
+) -> list[Candidate]:
+    """What each of some models would be, in their order.
+
+    Args:
+        configs: The architectures.
+        timings: Of some shapes on this machine.
+        workload: Of a step.
+        seconds: For steps and evaluations.
+        law: Of losses.
+    """
+    return [
+        candidate(
+            config,
+            step_seconds=estimated_seconds(timings, config, **workload._asdict()),
+            workload=workload,
+            seconds=seconds,
+            law=law,
+        )
+        for config in configs
+    ]
+
+
+def best(found: Sequence[Candidate]) -> int:
+    """The place of the candidate with the least expected loss.
+
+    One that would do fewer than `LEAST_STEPS` counts only if all do.
+    """
+    enough = [c.steps >= LEAST_STEPS for c in found]
+    places = [i for i in range(len(found)) if enough[i]] or list(range(len(found)))
+    return min(places, key=lambda i: found[i].loss_share)

@@ -1,0 +1,247 @@
+"""A ladder of shapes, and what runs of them have reached: which one suits a budget.
+
+The runs are in `ladder.csv`, a line each; `python -m benchmarks.ladder RUN... --data
+DATA` adds those of other machines and texts. Losses are told as a share of what the
+frequencies of tokens alone give on the same held-out text, so that runs on different
+vocabularies and languages lie on one curve.
+"""
+
+import csv
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.config import ModelConfig
+
+TABLE = Path(__file__).parent / "ladder.csv"
+
+# Layers and their width, from the smallest shape to BERT-base's.
+SHAPES = (
+    (2, 128),
+    (4, 128),
+    (4, 192),
+    (4, 256),
+    (6, 256),
+    (6, 384),
+    (8, 384),
+    (8, 512),
+    (12, 512),
+    (12, 768),
+)
+
+# How much L layers are worth in layers of their own: with shared weights L to this
+# power (Prairie et al., 2604.21106, of loops in causal models).
+WORTH_OF_SHARED = 0.46
+
+# Exponents of the law that are tried for the weights and for the tokens.
+EXPONENTS = tuple(round(0.1 + 0.05 * number, 2) for number in range(13))
+
+# The interval around a prediction, in deviations of the left-out runs, and the least.
+DEVIATIONS, LEAST_MARGIN = 2.0, 0.03
+
+# How many times the largest run a run may be and still be expected from the law.
+BEYOND = 2
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True)
+class LadderRun:
+    """A finished run, as a line of the table.
+
+    Attributes:
+        layers: L.
+        hidden: H.
+        sharing: Of the weights.
+        vocabulary: V, pieces.
+        tokens: Tokens that it was trained on, padding left out.
+        unigram: Held-out loss of frequencies alone, in nats.
+        loss: Its own on the same tokens.
+        bits: Its bits per character on words masked alone.
+        corpus: By its public origin.
+        language: Its code.
+    """
+
+    layers: int
+    hidden: int
+    sharing: str
+    vocabulary: int
+    tokens: int
+    unigram: float
+    loss: float
+    bits: float
+    corpus: str
+    language: str
+
+    @property
+    def weights(self) -> float:
+        """As `effective_weights`."""
+        return effective_weights(self.layers, self.hidden, sharing=self.sharing)
+
+    @property
+    def share(self) -> float:
+        """Its loss, as a share of the unigram loss."""
+        return self.loss / self.unigram
+
+
+class Terms(NamedTuple):
+    """Share of the unigram loss: `floor + a * weights^-alpha + b * tokens^-beta`.
+
+    Attributes:
+        floor: What neither weights nor tokens lessen.
+        a: With `alpha`, what too few weights cost.
+        alpha: More than 0.
+        b: With `beta`, what too few tokens cost.
+        beta: More than 0.
+    """
+
+    floor: float
+    a: float
+    alpha: float
+    b: float
+    beta: float
+
+    def share(self, *, weights: float, tokens: float) -> float:
+        """The loss of a run, as a share of the unigram loss."""
+        of_weights, of_tokens = weights**-self.alpha, tokens**-self.beta
+        return float(self.floor + self.a * of_weights + self.b * of_tokens)
+
+
+@dataclasses.dataclass(frozen=True)
+class Law:
+    """What is known of losses.
+
+    Attributes:
+        terms: Fitted to runs.
+        margin: The interval around what they say, as a share of it.
+        most_weights: Of the runs that they were fitted to.
+        most_tokens: Likewise.
+    """
+
+    terms: Terms
+    margin: float
+    most_weights: float
+    most_tokens: float
+
+    def is_outside(self, *, weights: float, tokens: float) -> bool:
+        """Whether a run is so much larger than those fitted that this is a guess."""
+        return (
+            weights > BEYOND * self.most_weights or tokens > BEYOND * self.most_tokens
+        )
+
+
+def ladder_model(layers: int, hidden: int, **fields: Any) -> ModelConfig:
+    """The architecture of a rung: what layers share saves memory, and no time.
+
+    Args:
+        layers: L.
+        hidden: H, a multiple of 64.
+        **fields: Those of `ModelConfig` that the data decides.
+
+    >>> ladder_model(6, 384).num_attention_heads
+    6
+    """
+    return ModelConfig(
+        num_hidden_layers=layers,
+        hidden_size=hidden,
+        num_attention_heads=max(4, hidden // 64),
+        intermediate_size=4 * hidden,
+        sharing="none",
+        **fields,
+    )
+
+
+def effective_weights(layers: int, hidden: int, *, sharing: str) -> float:
+    """The weights of layers, those that are shared counted for what they are worth.
+
+    >>> round(effective_weights(4, 256, sharing="none"))
+    3145728
+    >>> round(effective_weights(4, 256, sharing="all"))
+    1488013
+    """
+    own = layers if sharing == "none" else layers**WORTH_OF_SHARED
+    return float(12 * hidden * hidden * own)
+
+
+def read_table(path: Path = TABLE) -> list[LadderRun]:
+    """The runs of a table."""
+    kinds = {field.name: field.type for field in dataclasses.fields(LadderRun)}
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            LadderRun(**{name: kinds[name](text) for name, text in row.items()})  # type: ignore[operator]
+            for row in csv.DictReader(file)
+        ]
+
+
+@functools.cache
+def law() -> Law:
+    """The law of the table that comes with the program."""
+    return fitted_law(read_table())
+
+
+def fitted_law(runs: Sequence[LadderRun]) -> Law:
+    """The law that fits runs best, with an interval from leaving each of them out.
+
+    Args:
+        runs: Four or more.
+    """
+    squares = [
+        _error(best_terms([*runs[:place], *runs[place + 1 :]]), [run])
+        for place, run in enumerate(runs)
+    ]
+    deviation = math.sqrt(sum(squares) / len(squares))
+    return Law(
+        best_terms(runs),
+        margin=max(LEAST_MARGIN, DEVIATIONS * deviation),
+        most_weights=max(run.weights for run in runs),
+        most_tokens=max(run.tokens for run in runs),
+    )
+
+
+def best_terms(runs: Sequence[LadderRun]) -> Terms:
+    """The terms with the least squared error, relative to the losses."""
+    fits = (
+        _terms_of(runs, alpha=alpha, beta=beta)
+        for alpha, beta in itertools.product(EXPONENTS, EXPONENTS)
+    )
+    return min(fits, key=lambda terms: _error(terms, runs))
+
+
+def _terms_of(runs: Sequence[LadderRun], *, alpha: float, beta: float) -> Terms:
+    columns = np.array(
+        [(1.0, run.weights**-alpha, float(run.tokens) ** -beta) for run in runs]
+    )
+    shares = np.array([run.share for run in runs])
+    floor, a, b = _non_negative(columns / shares[:, None], np.ones_like(shares))
+    return Terms(float(floor), float(a), alpha, float(b), beta)
+
+
+def _error(terms: Terms, runs: Sequence[LadderRun]) -> float:
+    """The sum of the squared errors, each as a share of the loss."""
+    return sum(
+        (terms.share(weights=run.weights, tokens=run.tokens) / run.share - 1) ** 2
+        for run in runs
+    )
+
+
+def _non_negative(columns: Floats, target: Floats) -> Floats:
+    """The least-squares solution without negative parts, of a few columns."""
+    number = columns.shape[1]
+    best, least = np.zeros(number), math.inf
+    for size in range(1, number + 1):
+        for kept in itertools.combinations(range(number), size):
+            part = np.linalg.lstsq(columns[:, kept], target, rcond=None)[0]
+            if (part < 0).any():
+                continue
+            error = float(np.sum((columns[:, kept] @ part - target) ** 2))
+            if error < least:
+                least, best = error, np.zeros(number)
+                best[list(kept)] = part
+    return best

@@ -1,0 +1,191 @@
+"""The model and the settings for the time one has, from speeds measured now."""
+
+import dataclasses
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.unigrams import unigram_entropy
+from albert_tf.planning.budget import Candidate, Workload, best, candidate, candidates
+from albert_tf.planning.ladder import SHAPES, ladder_model, law
+from albert_tf.planning.speed import Timing
+from albert_tf.planning.training_plan import predictions_of
+from albert_tf.training.matrix_rate import matrix_rate
+from albert_tf.training.measured_step import step_seconds
+from schemas.config import ModelConfig, Precision, TrainConfig
+from schemas.errors import SettingError
+from schemas.manifest import DatasetManifest
+from schemas.phases import phases_of
+
+Say = Callable[[str], None]
+
+# The shapes of the ladder that are timed: narrow, middle and wide.
+TIMED = ((2, 128), (4, 256), (8, 512))
+
+# Beginning a run and ending it: reading, compiling, the last evaluation and saving.
+OVERHEAD_SECONDS = 25.0
+
+# The examples in which tokens are counted, to tell losses in nats.
+COUNTED_EXAMPLES, COUNTED_AT_ONCE = 20_000, 1000
+
+# What speaks for bfloat16: a rate of matrix products so many times that of float32.
+SPEED_UP = 1.1
+
+
+@dataclasses.dataclass(frozen=True)
+class BudgetChoice:
+    """What suits a budget best, and what else was considered.
+
+    Attributes:
+        candidates: Every model considered, the smallest first.
+        place: The place of the one chosen among them.
+        train: The settings to train it with.
+        workload: Of a step.
+        unigram: The loss of the frequencies of tokens alone, in nats.
+    """
+
+    candidates: list[Candidate]
+    place: int
+    train: TrainConfig
+    workload: Workload
+    unigram: float
+
+    @property
+    def chosen(self) -> Candidate:
+        """The model chosen."""
+        return self.candidates[self.place]
+
+
+def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
+    seconds: float,
+    train: TrainConfig,
+    *,
+    data: Path,
+    manifest: DatasetManifest,
+    models: Sequence[ModelConfig],
+    precision_is_given: bool,
+    say: Say,
+) -> BudgetChoice:
+    """Measure this machine, and choose a model, its precision and its steps.
+
+    Args:
+        seconds: From now to the end of the run.
+        train: All other settings.
+        data: The data set.
+        manifest: Its manifest.
+        models: To choose from, the smallest first.
+        precision_is_given: Keep that of `train`.
+        say: Told what is being measured.
+
+    Raises:
+        SettingError: No step fits the budget.
+    """
+    until = time.monotonic() + seconds
+    if not precision_is_given:
+        train = dataclasses.replace(train, precision=faster_precision())
+    phase = phases_of(manifest.config, train)[-1].config
+    length = round(manifest.statistics["mean_length"])
+    workload = Workload(train.batch_size, length, predictions_of(phase, length))
+
+    def seconds_of(config: ModelConfig) -> float:
+        shape = f"{config.num_hidden_layers} layers of {config.hidden_size}"
+        say(f"Timing a step of {shape} ...")
+        return step_seconds(config, phase, train, length=length)
+
+    def left() -> float:
+        return until - time.monotonic() - OVERHEAD_SECONDS
+
+    found = _considered(models, seconds_of, workload=workload, left=left)
+    place = best(found)
+    chosen = found[place].config
+    found[place] = candidate(
+        chosen,
+        step_seconds=seconds_of(chosen),
+        workload=workload,
+        seconds=left(),
+        law=law(),
+    )
+    if left() < found[place].step_seconds:
+        raise SettingError(
+            f"--budget is too short: beginning takes about {OVERHEAD_SECONDS:.0f} s "
+            f"and a step {found[place].step_seconds:.1f} s; give more time, or a "
+            "smaller --model."
+        )
+    return BudgetChoice(
+        candidates=found,
+        place=place,
+        train=dataclasses.replace(train, steps=found[place].steps),
+        workload=workload,
+        unigram=unigram_loss(data, manifest, train),
+    )
+
+
+def _considered(
+    models: Sequence[ModelConfig],
+    seconds_of: Callable[[ModelConfig], float],
+    *,
+    workload: Workload,
+    left: Callable[[], float],
+) -> list[Candidate]:
+    """What each model would be, from the times of a few like them."""
+    timings = []
+    if len(models) > 1:
+        like = dataclasses.asdict(models[0])
+        fields = {name: like[name] for name in OF_DATA}
+        for layers, hidden in TIMED:
+            config = ladder_model(layers, hidden, **fields)
+            timings.append(Timing(config, *workload, seconds=seconds_of(config)))
+    else:
+        (config,) = models
+        timings.append(Timing(config, *workload, seconds=1.0))
+    return candidates(models, timings, workload=workload, seconds=left(), law=law())
+
+
+# The fields of an architecture that the data decides.
+OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
+
+
+def models_for(manifest: DatasetManifest, *, longest: int) -> list[ModelConfig]:
+    """The models of the ladder for a data set.
+
+    Args:
+        manifest: Of the data set.
+        longest: Tokens in the longest example, if that is more than 512.
+    """
+    return [
+        ladder_model(
+            layers,
+            hidden,
+            vocab_size=manifest.vocabulary["size"],
+            sentence_task=manifest.config.sentence_task,
+            max_position_embeddings=max(512, longest),
+        )
+        for layers, hidden in SHAPES
+    ]
+
+
+def faster_precision() -> Precision:
+    """The number format in which this machine multiplies matrices faster."""
+    rates = matrix_rate("bfloat16"), matrix_rate("float32")
+    return "bfloat16" if rates[0] > SPEED_UP * rates[1] else "float32"
+
+
+def unigram_loss(data: Path, manifest: DatasetManifest, train: TrainConfig) -> float:
+    """The loss of the frequencies of the tokens to predict, in nats.
+
+    Raises:
+        AlbertError: A record is corrupt.
+    """
+    batches = training_batches(
+        Records(data, manifest, phases=phases_of(manifest.config, train)),
+        seed=train.seed,
+        start=0,
+        micro_batch_size=COUNTED_AT_ONCE,
+        micro_batches=1,
+    )
+    return unigram_entropy(
+        itertools.islice(batches, COUNTED_EXAMPLES // COUNTED_AT_ONCE),
+        vocab_size=manifest.vocabulary["size"],
+    )

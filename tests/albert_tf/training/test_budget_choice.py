@@ -1,0 +1,88 @@
+"""What is chosen for a budget, on a machine whose steps take what they are told."""
+
+import pytest
+
+from albert_tf.planning.compute_cost import training_flops
+from albert_tf.planning.ladder import SHAPES, ladder_model
+from albert_tf.training import budget_choice
+from albert_tf.training.budget_choice import choose_for_budget, models_for
+from schemas.config import TrainConfig
+from schemas.errors import SettingError
+from schemas.manifest import read_manifest
+
+TRAIN = TrainConfig(batch_size=32, learning_rate=0.001)
+
+
+@pytest.fixture
+def choose(small, monkeypatch):
+    """Choose on a machine of 2e11 operations a second, twice that in bfloat16."""
+    data = small / "data"
+    manifest = read_manifest(data)
+    timed = []
+
+    def step_seconds(config, shape, train, *, length):
+        timed.append((config.num_hidden_layers, config.hidden_size))
+        work = training_flops(config, length=length, predictions=round(0.15 * length))
+        return train.batch_size * work / 2e11
+
+    monkeypatch.setattr(budget_choice, "step_seconds", step_seconds)
+    monkeypatch.setattr(
+        budget_choice, "matrix_rate", {"bfloat16": 4e11, "float32": 2e11}.get
+    )
+
+    def choose(seconds, train=TRAIN, models=None, *, precision_is_given=False):
+        choice = choose_for_budget(
+            seconds,
+            train,
+            data=data,
+            manifest=manifest,
+            models=models or models_for(manifest, longest=64),
+            precision_is_given=precision_is_given,
+            say=lambda line: None,
+        )
+        return choice, timed
+
+    return choose
+
+
+def test_three_shapes_are_timed_and_then_the_one_chosen(choose):
+    choice, timed = choose(3600)
+    assert timed[:3] == [(2, 128), (4, 256), (8, 512)]
+    chosen = choice.chosen.config
+    assert timed[3:] == [(chosen.num_hidden_layers, chosen.hidden_size)]
+    assert [
+        (each.config.num_hidden_layers, each.config.hidden_size)
+        for each in choice.candidates
+    ] == list(SHAPES)
+
+
+def test_steps_and_evaluations_fill_the_time_that_is_left(choose):
+    choice, _ = choose(3600)
+    seconds = choice.train.steps * choice.chosen.step_seconds * 1.05
+    assert 3600 - 60 < seconds < 3600 - budget_choice.OVERHEAD_SECONDS
+
+
+def test_the_faster_number_format_is_taken_unless_one_is_given(choose):
+    assert choose(3600)[0].train.precision == "bfloat16"
+    kept, _ = choose(3600, precision_is_given=True)
+    assert kept.train.precision == "float32"
+
+
+def test_a_model_that_is_given_is_the_only_one_timed(choose):
+    model = ladder_model(4, 256, vocab_size=500)
+    choice, timed = choose(3600, models=[model])
+    assert timed == [(4, 256)]
+    assert choice.chosen.config == model
+
+
+def test_the_loss_of_frequencies_is_that_of_the_data(choose):
+    choice, _ = choose(3600)
+    assert 3.0 < choice.unigram < 6.3
+
+
+def test_a_budget_without_time_for_a_step_is_refused(choose):
+    with pytest.raises(SettingError) as error:
+        choose(20)
+    assert str(error.value).startswith(
+        "--budget is too short: beginning takes about 25 s and a step "
+    )

@@ -1,0 +1,82 @@
+"""`--budget`: what is chosen is said, frozen into the run, and gone on with."""
+
+import json
+import time
+
+import pytest
+
+from albert_tf.training import budget_choice
+from cli.support import budget
+from cli.support.budget import overrides_of
+from schemas.presets import PRESETS
+from tests.commands import attempt, run
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch):
+    """A machine on which so many steps fit that a test has time for."""
+    monkeypatch.setattr(budget, "STARTED", time.monotonic())
+    monkeypatch.setattr(budget_choice, "OVERHEAD_SECONDS", 0.0)
+    monkeypatch.setattr(budget_choice, "step_seconds", lambda *_, length: 20.0)
+    monkeypatch.setattr(
+        budget_choice, "matrix_rate", {"bfloat16": 1.0, "float32": 1.0}.get
+    )
+
+
+@pytest.fixture
+def command(small, tmp_path):
+    return (
+        *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
+        *("--eval-examples", 2, "--batch-size", 2),
+    )
+
+
+def config_of(folder):
+    return json.loads((folder / "config.json").read_bytes())
+
+
+def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path):
+    given = (*command, "--model", "tiny", "--budget", "80s")
+    said = run(*given)
+    assert "chosen: 4 layers of 256, sharing all, 3 steps of 2 sequences" in said
+    config = config_of(tmp_path / "run")
+    assert (config["steps"], config["batch_size"]) == (3, 2)
+    assert (config["optimizer"], config["initializer"]) == ("adamw", "positional-heads")
+    assert config["chosen_for_budget"]["seconds"] == 80.0
+    again = run(*given)
+    assert again.splitlines()[-1].endswith("is finished already; nothing to do.")
+    assert "chosen:" not in again
+
+
+def test_a_run_for_another_budget_is_refused(command, tmp_path):
+    run(*command, "--model", "tiny", "--budget", "80s")
+    code, said = attempt(*command, "--model", "tiny", "--budget", "2h")
+    assert code == 2
+    assert said == (
+        f"Error: {tmp_path}/run was begun with --budget 80s; give the same to go on, "
+        "or another --output.\n"
+    )
+
+
+def test_steps_and_a_budget_do_not_go_together(command):
+    code, said = attempt(*command, "--budget", "80s", "--steps", 10)
+    assert code == 2
+    assert said == "Error: --budget chooses the steps; leave it or --steps out.\n"
+
+
+def test_a_plan_tells_the_ladder_and_the_command(small):
+    said = run("plan", "--budget", "1h", "--data", small / "data")
+    assert said.count(" layers of ") == 10 + 1 + 2
+    assert said.count("  chosen\n") == 1
+    assert "Next:  albert pretrain --budget 3600s --data " in said
+
+
+def test_a_plan_for_a_budget_needs_data():
+    code, said = attempt("plan", "--budget", "1h")
+    assert code == 2
+    assert said == "Error: --budget plans for a data set; name it with --data.\n"
+
+
+def test_a_preset_itself_needs_no_overrides():
+    assert overrides_of(PRESETS["tiny"]) == ()
+    assert "hidden_size=768" in overrides_of(PRESETS["base"])
