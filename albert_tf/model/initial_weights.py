@@ -11,9 +11,26 @@ from typing import Any
 import keras
 import numpy as np
 
+from albert_tf.model.positional_heads import begin_with_positional_heads
 from schemas.config import Initializer, ModelConfig
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def draw_first_weights(
+    model: keras.layers.Layer, *, initializer: Initializer, seed: int
+) -> None:
+    """Give a new model the first weights that a training from nothing begins with.
+
+    Args:
+        model: An encoder with any heads.
+        initializer: A setting of the training.
+        seed: Of the run.
+    """
+    deviation = initial_deviation(model.encoder.config, initializer)
+    initialize_weights(model, standard_deviation=deviation, seed=seed)
+    if initializer == "positional-heads":
+        begin_with_positional_heads(model.encoder)
 
 
 def initialize_weights(

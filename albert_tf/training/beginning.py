@@ -11,8 +11,7 @@ import numpy.typing as npt
 from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.unigrams import unigram_log_shares
-from albert_tf.model.initial_weights import initial_deviation, initialize_weights
-from albert_tf.model.positional_heads import begin_with_positional_heads
+from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
 from albert_tf.runs.checkpoints import Checkpoint, Which, assign_arrays
@@ -146,13 +145,7 @@ def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
 def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | None:
     """Give a new model its first weights; the checkpoint that they are of, if any."""
     config = job.config
-    initialize_weights(
-        model,
-        standard_deviation=initial_deviation(job.model_config, config.initializer),
-        seed=config.seed,
-    )
-    if config.initializer == "positional-heads":
-        begin_with_positional_heads(model)
+    draw_first_weights(model, initializer=config.initializer, seed=config.seed)
     if config.unigram_bias:
         model.masked_lm_head.output_bias.assign(unigram_bias(job, say))
     if job.init_from is None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import typing
 
 import numpy as np
 import pytest
@@ -10,8 +11,12 @@ from albert_tf.finetuning import tuning
 from albert_tf.finetuning.finetune import evaluate_tuned, finetune, predicted
 from albert_tf.finetuning.tuned_model import read_tuned
 from albert_tf.finetuning.tuning_job import TuningJob
+from albert_tf.model.initial_weights import draw_first_weights
+from albert_tf.model.parameters import is_of_encoder
+from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.training.progress import QUIET
+from schemas.config import Initializer
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig
 from schemas.task import KINDS
@@ -123,6 +128,22 @@ def test_the_size_of_a_micro_batch_does_not_show(tmp_path):
         found.append(read_tuned(job.run, which="latest").weights)
     for path, weight in found[0].items():
         np.testing.assert_allclose(weight, found[1][path], atol=1e-5)
+
+
+@pytest.mark.parametrize("initializer", typing.get_args(Initializer))
+def test_a_start_from_scratch_is_that_of_pretraining(initializer, tmp_path):
+    job = job_of("classify", tmp_path / "run", seed=7)
+    ours = dataclasses.replace(job, initializer=initializer).new_model()
+    pretrained = AlbertPretrainer(TINY)
+    draw_first_weights(pretrained, initializer=initializer, seed=7)
+    theirs = pretrained.weights_by_path
+    encoder = {p: w for p, w in ours.weights_by_path.items() if is_of_encoder(p)}
+    assert len(encoder) > 20
+    for path, weight in encoder.items():
+        np.testing.assert_array_equal(weight, theirs[path])
+    plain = dataclasses.replace(job, initializer="range").new_model().weights_by_path
+    head = "albert/task_head/classifier/kernel"
+    np.testing.assert_array_equal(ours.weights_by_path[head], plain[head])
 
 
 @pytest.mark.slow
