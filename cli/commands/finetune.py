@@ -15,7 +15,13 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import UserPath, common_options, config_options, take_config
+from cli.support.options import (
+    UserPath,
+    common_options,
+    config_options,
+    recipe_option,
+    take_config,
+)
 from schemas.config import Initializer, ModelConfig
 from schemas.errors import SettingError
 from schemas.finetune_config import FineTuneConfig
@@ -27,6 +33,7 @@ from schemas.layout import (
     TEST_PREDICTIONS,
     vocabulary_file,
 )
+from schemas.presets import TASK_RECIPES
 from schemas.task import Columns, TaskExample
 
 if TYPE_CHECKING:
@@ -120,6 +127,9 @@ class Source(NamedTuple):
     "then with all combinations.",
 )
 @checkpoint_option
+@recipe_option(
+    TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models."
+)
 @config_options(FineTuneConfig)
 @common_options
 def finetune(
@@ -359,8 +369,8 @@ def make_job(
         options=train.options,
     )
     console.say(
-        f"{len(train.rows):,} rows, {config.epochs} epochs of batches of "
-        f"{config.batch_size}, learning rate {config.learning_rate:g}."
+        f"{len(train.rows):,} rows, {config.steps:,} steps of {config.batch_size}, "
+        f"learning rate {config.learning_rate:g}."
     )
     return TuningJob(
         spec=data.spec,
@@ -403,8 +413,13 @@ def identity(job: "TuningJob", *, tests: list[str]) -> dict[str, Any]:
     """What decides the result: a run goes on only with the same."""
     from albert_tf.runs.checkpoints import arrays_sha256
 
+    deciding = {
+        field.name: getattr(job.config, field.name)
+        for field in dataclasses.fields(job.config)
+        if field.metadata["changes_result"]
+    }
     return {
-        **dataclasses.asdict(job.config),
+        **deciding,
         "initializer": job.initializer,
         "labels": list(job.spec.labels),
         "model": arrays_sha256(job.source),

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
@@ -16,7 +16,6 @@ from pipeline.storage.files import find_files, is_remote, told_of_hashing
 from schemas.config import check_type, flag_name, plain_type
 from schemas.errors import SettingError
 from schemas.json_file import read_json
-from schemas.presets import RECIPES
 
 if TYPE_CHECKING:
     from pipeline.reading.inputs import InputFile
@@ -281,24 +280,32 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
     context.default_map = {**(context.default_map or {}), **settings}
 
 
-def recipe_option(command: Command) -> Command:
-    """The flag that names a set of settings."""
+def recipe_option(
+    recipes: Mapping[str, dict[str, Any]], *, help: str, default: str | None = None
+) -> Callable[[Command], Command]:
+    """The flag that names a set of settings.
+
+    Args:
+        recipes: Settings other than the defaults, by name.
+        help: One sentence for `--help`.
+        default: The name where none is given; None for the defaults.
+    """
+
+    def take(context: click.Context, _: click.Parameter, name: str | None) -> None:
+        """Let a recipe stand between the defaults and a file of settings."""
+        if name is not None:
+            context.default_map = {**recipes[name], **(context.default_map or {})}
+
     return click.option(
         "--recipe",
-        type=click.Choice(list(RECIPES)),
-        default="paper",
-        show_default=True,
+        type=click.Choice(list(recipes)),
+        default=default,
+        show_default=default is not None,
         is_eager=True,
         expose_value=False,
-        callback=_take_recipe,
-        help="Settings to begin with: ALBERT's, or those that make most of a few "
-        "hours on a small machine. Other flags and --config win over it.",
-    )(command)
-
-
-def _take_recipe(context: click.Context, _: click.Parameter, name: str) -> None:
-    """Let a recipe stand between the defaults and a file of settings."""
-    context.default_map = {**RECIPES[name], **(context.default_map or {})}
+        callback=take,
+        help=f"Settings to begin with: {help} Other flags and --config win over it.",
+    )
 
 
 def _is_repeatable(parameter: click.Parameter) -> bool:

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import signal
 import typing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,6 +87,37 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     assert weights_of(parts.run) == weights_of(whole.run)
     assert lines_of(parts.run) == lines_of(whole.run)
     assert newest_step(whole.run) == 8
+
+
+def test_a_signal_saves_the_steps_that_are_done(tmp_path, monkeypatch):
+    whole = job_of("tag", tmp_path / "whole", dropout=0.1, eval_every=4)
+    result = trained(whole)
+    parts = dataclasses.replace(whole, run=tmp_path / "parts")
+    parts.run.mkdir()
+    take_step = tuning.Tuning._take_step
+
+    def interrupted(self):
+        take_step(self)
+        if self._step == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(tuning.Tuning, "_take_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trained(parts)
+    assert newest_step(parts.run) == 3
+    assert not (parts.run / "eval.json").exists()
+    monkeypatch.undo()
+    assert trained(parts) == result
+    assert lines_of(parts.run) == lines_of(whole.run)
+    last = Path("checkpoints/step-00000008/model.safetensors")
+    assert weights_of(parts.run)[last] == weights_of(whole.run)[last]
+
+
+def test_a_checkpoint_may_come_between_evaluations(tmp_path):
+    job = job_of("classify", tmp_path / "run", eval_every=4, checkpoint_every=3)
+    trained(job)
+    steps = {int(path.parent.name[5:]) for path in weights_of(job.run)}
+    assert {4, 6, 8} <= steps
 
 
 def test_the_best_checkpoint_is_the_one_that_is_measured(tmp_path):
