@@ -1,43 +1,16 @@
 """Exports of fine-tuned models in transformers' own pipelines, on real text."""
 
-import dataclasses
 import json
 
 import numpy as np
 import pytest
 
-from albert_tf.finetuning.tuned_model import TaskRecord, write_record
-from albert_tf.model.task_model import TaskModel
-from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from schemas.json_file import write_json
-from schemas.task import TaskSpec
 from tests.commands import run
-from tests.exported_runs import SMALL_RUN
-from tests.huggingface_albert import lively_weights
+from tests.exported_runs import TUNED_LABELS, TUNED_LENGTH, write_tuned
 
 pytestmark = pytest.mark.slow
 
-LENGTH, NUMBER = 48, 200
-LABELS = ("dull", "fair", "fine")
-
-
-def write_tuned(folder, kind, small):
-    """A fine-tuned model with random weights."""
-    spec = TaskSpec(name=kind, kind=kind, labels=LABELS, metrics=("accuracy",))
-    folder.mkdir()
-    weights = lively_weights(TaskModel(SMALL_RUN, kind=kind, labels=len(LABELS)))
-    write_json(folder / "model.json", dataclasses.asdict(SMALL_RUN))
-    record = TaskRecord(
-        spec=spec,
-        max_seq_length=LENGTH,
-        doc_stride=16,
-        max_query_tokens=16,
-        max_answer_tokens=8,
-    )
-    write_record(folder, record)
-    model = (small / "vocab" / "spiece.model").read_bytes()
-    (folder / "spiece.model").write_bytes(model)
-    save_checkpoint(folder, Checkpoint(weights, {}, {"step": 1}), is_best=True)
+NUMBER = 200
 
 
 @pytest.fixture
@@ -72,15 +45,15 @@ def test_the_pipeline_of_texts_says_the_same(kind, is_pair, texts, small, tmp_pa
     else:
         given = firsts
     theirs = pipeline(
-        given, top_k=None, truncation=True, max_length=LENGTH, padding=True
+        given, top_k=None, truncation=True, max_length=TUNED_LENGTH, padding=True
     )
     ours = ours_of(tmp_path / "tuned", lines, tmp_path)
     assert len(theirs) == len(ours) == NUMBER
     differing = 0
     for said, expected in zip(ours, theirs, strict=True):
         scores = {row["label"]: row["score"] for row in expected}
-        values = [said["probabilities"][name] for name in LABELS]
-        wanted = [scores[name] for name in LABELS]
+        values = [said["probabilities"][name] for name in TUNED_LABELS]
+        wanted = [scores[name] for name in TUNED_LABELS]
         differing += not np.allclose(values, wanted, atol=1e-4)
     # With 400 pieces a few rows of one character divide in several ways.
     assert differing <= 0.02 * NUMBER
