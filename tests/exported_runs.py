@@ -36,13 +36,13 @@ EVALUATION = {
 TUNED_LENGTH, TUNED_LABELS = 48, ("dull", "fair", "fine")
 
 
-def write_tuned(folder, kind, small, *, config=SMALL_RUN):
+def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN):
     """A fine-tuned model with random weights.
 
     Args:
         folder: Made here.
         kind: Of the task.
-        small: The fixture.
+        vocabulary: The content of `spiece.model`.
         config: The architecture.
     """
     has_labels = kind in ("classify", "multilabel", "tag")
@@ -59,7 +59,7 @@ def write_tuned(folder, kind, small, *, config=SMALL_RUN):
         max_answer_tokens=8,
     )
     write_record(folder, record)
-    shutil.copy(small / "vocab" / "spiece.model", folder)
+    (folder / "spiece.model").write_bytes(vocabulary)
     save_checkpoint(folder, Checkpoint(weights, {}, {"step": 1}), is_best=True)
 
 
