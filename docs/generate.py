@@ -13,14 +13,16 @@ import click
 
 from cli.main import cli
 from schemas.example import DOCUMENT_FEATURES, FEATURES
+from schemas.presets import TASK_RECIPES
 from schemas.special_tokens import SPECIAL_TOKENS, USER_SYMBOLS
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 README = ROOT / "README.md"
+FINETUNING = DOCS / "finetuning.md"
 PACKAGES = ("cli", "pipeline", "albert_tf", "schemas")
 
-# What stands between these two lines of the README is generated.
+# What stands between these two lines of a page is generated.
 _GENERATED = "<!-- {name}: written by docs/generate.py -->\n"
 _GENERATED_END = "<!-- end -->\n"
 
@@ -163,22 +165,41 @@ def first_line(package: Path) -> str:
     return docstring.split("\n", maxsplit=1)[0]
 
 
-def readme_page() -> str:
-    """`README.md` with its tables brought up to date."""
-    text = README.read_text(encoding="utf-8")
-    for name, table in (
-        ("commands", table_of_commands()),
-        ("rooms", table_of_rooms()),
-    ):
+def table_of_recipes() -> str:
+    """The settings that the paper fine-tuned with."""
+    names = ("learning_rate", "batch_size", "dropout", "steps", "warmup_steps")
+    lines = [f"| `--recipe` | {' | '.join(names)} |", "|---|" + "--:|" * len(names)]
+    for name, recipe in TASK_RECIPES.items():
+        values = " | ".join(f"{recipe[key]:g}" for key in names)
+        lines.append(f"| `{name}` | {values} |")
+    return "\n".join(lines) + "\n"
+
+
+def with_tables(page: Path, tables: dict[str, str]) -> str:
+    """A page with its tables brought up to date, by name."""
+    text = page.read_text(encoding="utf-8")
+    for name, table in tables.items():
         before, start, rest = text.partition(_GENERATED.format(name=name))
         _, end, after = rest.partition(_GENERATED_END)
         text = f"{before}{start}{table}{end}{after}"
     return text
 
 
+def readme_page() -> str:
+    """`README.md`."""
+    tables = {"commands": table_of_commands(), "rooms": table_of_rooms()}
+    return with_tables(README, tables)
+
+
+def finetuning_page() -> str:
+    """`docs/finetuning.md`."""
+    return with_tables(FINETUNING, {"recipes": table_of_recipes()})
+
+
 PAGES = {
     DOCS / "cli.md": cli_page,
     DOCS / "data_format.md": format_page,
+    FINETUNING: finetuning_page,
     README: readme_page,
 }
 

@@ -74,8 +74,25 @@ def filled_in(config_class: type, field_name: str) -> Any:
         config_class: Whose field it is.
         field_name: Its name.
     """
+    return dataclasses.field(metadata=_metadata(config_class, field_name))
+
+
+def same_as(config_class: type, field_name: str, *, default: Any) -> Any:
+    """A field that another config has too: its help and bounds, a default of its own.
+
+    Args:
+        config_class: Whose field it is.
+        field_name: Its name, here too.
+        default: The value when neither a file nor a flag says otherwise.
+    """
+    metadata = _metadata(config_class, field_name)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def _metadata(config_class: type, field_name: str) -> Any:
+    """The help and the rules of a field."""
     (field,) = (f for f in dataclasses.fields(config_class) if f.name == field_name)
-    return dataclasses.field(metadata=field.metadata)
+    return field.metadata
 
 
 def flag_name(field_name: str) -> str:

@@ -10,7 +10,9 @@ from schemas.config import (
     check_micro_batch,
     filled_in,
     option,
+    same_as,
 )
+from schemas.errors import SettingError
 
 ClassWeights = Literal["none", "balanced"]
 
@@ -20,12 +22,37 @@ RATES = ((768, 3e-5), (256, 1e-4), (0, 3e-4))
 # Training sets with fewer rows are gone through more often.
 FEW_ROWS, EPOCHS, EPOCHS_OF_FEW = 5000, 3, 10
 
+# The warm-up is the steps divided by this.
+WARMUP_PARTS = 10
+
 # Evaluations in a run, at least one an epoch; none is nearer to the next than so many
 # steps, unless an epoch is shorter.
 EVALUATIONS, LEAST_EVAL_STEPS = 10, 50
 
 # Of a micro-batch.
 MAX_TOKENS = 8192
+
+# Fields that mean something else in pre-training.
+_OTHER_MEANING = ("max_seq_length",)
+
+
+def default_rate(width: int) -> float:
+    """The peak learning rate of models of a width.
+
+    >>> [default_rate(width) for width in (1024, 256, 128)]
+    [3e-05, 0.0001, 0.0003]
+    """
+    return next(rate for least, rate in RATES if width >= least)
+
+
+def _rates_in_words() -> str:
+    (widest, rate), *others = RATES
+    words = [f"{rate:g} for models of width {widest} or more"]
+    words += [
+        f"{rate:g} from {least}" if least else f"{rate:g} below"
+        for least, rate in others
+    ]
+    return ", ".join(words)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,46 +66,42 @@ class FineTuneConfig:
         minimum=8,
         maximum=4096,
     )
-    batch_size: int = option(32, "Examples in an optimizer step.", minimum=1)
+    batch_size: int = same_as(TrainConfig, "batch_size", default=32)
     micro_batch_size: int | None = option(
         None,
         "Examples computed at a time, a divisor of the batch  [default: the whole "
-        "batch, if it is at most 8,192 tokens]",
+        f"batch, if it is at most {MAX_TOKENS:,} tokens]",
         minimum=1,
     )
     epochs: int | None = option(
         None,
-        "How often all examples are trained on  [default: 3, or 10 if there are fewer "
-        "than 5,000]",
+        f"How often all examples are trained on  [default: {EPOCHS}, or "
+        f"{EPOCHS_OF_FEW} if there are fewer than {FEW_ROWS:,}]",
         minimum=1,
         maximum=1000,
     )
+    steps: int | None = option(
+        None,
+        "Optimizer steps, the whole schedule, instead of epochs.",
+        minimum=1,
+    )
     learning_rate: float | None = option(
         None,
-        "Peak learning rate  [default: 3e-5 for models of width 768 or more, 1e-4 from "
-        "256, 3e-4 below]",
+        f"Peak learning rate  [default: {_rates_in_words()}]",
         minimum=0.0,
     )
-    warmup_share: float = option(
-        0.1,
-        "Share of the steps with a linear warm-up; a linear decay to 0 follows.",
-        minimum=0.0,
-        maximum=1.0,
+    warmup_steps: int | None = option(
+        None,
+        "Steps of linear warm-up; a linear decay to 0 follows  "
+        f"[default: steps / {WARMUP_PARTS}]",
+        minimum=0,
     )
-    optimizer: Literal["lamb", "adamw"] = option("adamw", "AdamW, or LAMB.")
-    bias_correction: bool = option(
-        True,
-        "Correct the bias of the moments, without which training on few examples often "
-        "fails.",
+    optimizer: Literal["lamb", "adamw"] = same_as(
+        TrainConfig, "optimizer", default="adamw"
     )
-    weight_decay: float = option(
-        0.01,
-        "Weight decay of everything but biases and layer normalization.",
-        minimum=0.0,
-    )
-    clip_norm: float = option(
-        1.0, "Norm that the gradients are clipped to; 0 for none.", minimum=0.0
-    )
+    bias_correction: bool = same_as(TrainConfig, "bias_correction", default=True)
+    weight_decay: float = same_as(TrainConfig, "weight_decay", default=0.01)
+    clip_norm: float = same_as(TrainConfig, "clip_norm", default=1.0)
     dropout: float = option(
         0.0, "Dropout inside the encoder.", minimum=0.0, maximum=0.9
     )
@@ -105,6 +128,9 @@ class FineTuneConfig:
         "steps, at most an epoch]",
         minimum=1,
     )
+    checkpoint_every: int | None = same_as(
+        TrainConfig, "checkpoint_every", default=None
+    )
     patience: int | None = option(
         None,
         "Stop after so many evaluations in a row that were not the best so far  "
@@ -120,9 +146,7 @@ class FineTuneConfig:
     max_answer_tokens: int = option(
         30, "Maximum number of tokens of an answer.", minimum=1
     )
-    precision: Precision = option(
-        "float32", "Number format of the computation; weights stay float32."
-    )
+    precision: Precision = same_as(TrainConfig, "precision", default="float32")
     seed: int = option(
         12345, "Weights of the head, order of the examples, dropout.", minimum=0
     )
@@ -130,6 +154,11 @@ class FineTuneConfig:
     def __post_init__(self) -> None:
         check_bounds(self)
         check_micro_batch(self.micro_batch_size, batch_size=self.batch_size)
+        if self.epochs is not None and self.steps is not None:
+            raise SettingError(
+                "--epochs and --steps both say how long to train; give one of them "
+                "(a --recipe has steps)."
+            )
 
     def resolved(
         self, *, rows: int, width: int, max_seq_length: int, options: int = 1
@@ -142,63 +171,58 @@ class FineTuneConfig:
             max_seq_length: Of the task and the model.
             options: Sequences in an example, of `choose` its options.
 
+        Raises:
+            SettingError: The warm-up is longer than the training.
+
         >>> config = FineTuneConfig().resolved(rows=640, width=256, max_seq_length=128)
-        >>> config.epochs, config.learning_rate, config.eval_every
-        (10, 0.0001, 20)
+        >>> config.steps, config.warmup_steps, config.learning_rate, config.eval_every
+        (200, 20, 0.0001, 20)
         """
-        epochs = self.epochs or (EPOCHS if rows >= FEW_ROWS else EPOCHS_OF_FEW)
-        rate = next(rate for least, rate in RATES if width >= least)
         steps_of_epoch = -(-rows // self.batch_size)
-        every = max(LEAST_EVAL_STEPS, epochs * steps_of_epoch // EVALUATIONS)
+        epochs = self.epochs or (EPOCHS if rows >= FEW_ROWS else EPOCHS_OF_FEW)
+        steps = self.steps or epochs * steps_of_epoch
         length = self.max_seq_length or max_seq_length
         fitting = max(1, min(self.batch_size, MAX_TOKENS // (length * options)))
-        micro = max(n for n in range(1, fitting + 1) if self.batch_size % n == 0)
+        defaults = {
+            "max_seq_length": max_seq_length,
+            "micro_batch_size": max(
+                n for n in range(1, fitting + 1) if self.batch_size % n == 0
+            ),
+            "learning_rate": default_rate(width),
+            "warmup_steps": steps // WARMUP_PARTS,
+            "eval_every": min(
+                max(LEAST_EVAL_STEPS, steps // EVALUATIONS), steps_of_epoch
+            ),
+        }
+        given = {name: value for name, value in vars(self).items() if value is not None}
         return ResolvedFineTuneConfig(
-            **vars(self)
-            | {
-                "max_seq_length": length,
-                "micro_batch_size": self.micro_batch_size or micro,
-                "epochs": epochs,
-                "learning_rate": rate
-                if self.learning_rate is None
-                else self.learning_rate,
-                "eval_every": self.eval_every or min(every, steps_of_epoch),
-            }
+            **defaults | given | {"steps": steps, "epochs": None}
         )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResolvedFineTuneConfig(FineTuneConfig):
-    """`FineTuneConfig` with every default filled in."""
+    """`FineTuneConfig` with every default filled in, and steps in place of epochs."""
 
     max_seq_length: int = filled_in(FineTuneConfig, "max_seq_length")
     micro_batch_size: int = filled_in(FineTuneConfig, "micro_batch_size")
-    epochs: int = filled_in(FineTuneConfig, "epochs")
+    steps: int = filled_in(FineTuneConfig, "steps")
     learning_rate: float = filled_in(FineTuneConfig, "learning_rate")
+    warmup_steps: int = filled_in(FineTuneConfig, "warmup_steps")
     eval_every: int = filled_in(FineTuneConfig, "eval_every")
 
-    def training(self, *, rows: int) -> TrainConfig:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.training()
+
+    def training(self) -> TrainConfig:
         """The settings of the optimizer and its schedule.
 
         >>> config = FineTuneConfig().resolved(rows=640, width=256, max_seq_length=128)
-        >>> config.training(rows=640).steps, config.training(rows=640).warmup_steps
-        (200, 20)
+        >>> config.training().schedule, config.training().bias_correction
+        ('linear', True)
         """
-        steps = self.epochs * -(-rows // self.batch_size)
-        shared = (
-            "batch_size",
-            "learning_rate",
-            "optimizer",
-            "bias_correction",
-            "weight_decay",
-            "clip_norm",
-            "precision",
-            "seed",
-        )
-        return TrainConfig(
-            **{name: getattr(self, name) for name in shared},
-            steps=steps,
-            schedule="linear",
-            warmup_steps=round(self.warmup_share * steps),
-            scale_lr_to_batch=False,
-        )
+        names = {field.name for field in dataclasses.fields(TrainConfig)}
+        shared = vars(self).keys() & names - {*_OTHER_MEANING}
+        values = {name: getattr(self, name) for name in shared}
+        return TrainConfig(**values, schedule="linear", scale_lr_to_batch=False)

@@ -4,10 +4,13 @@ import dataclasses
 import json
 import shutil
 
+from albert_tf.finetuning.tuned_model import TaskRecord, write_record
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from schemas.config import ModelConfig, TrainConfig
 from schemas.json_file import write_json
+from schemas.task import TaskSpec
 from tests.huggingface_albert import lively_weights
 
 VOCAB_SIZE = 400
@@ -29,6 +32,35 @@ EVALUATION = {
     "sentence_loss": 0.6931,
     "sentence_accuracy": 0.5,
 }
+
+TUNED_LENGTH, TUNED_LABELS = 48, ("dull", "fair", "fine")
+
+
+def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN):
+    """A fine-tuned model with random weights.
+
+    Args:
+        folder: Made here.
+        kind: Of the task.
+        vocabulary: The content of `spiece.model`.
+        config: The architecture.
+    """
+    has_labels = kind in ("classify", "multilabel", "tag")
+    labels = TUNED_LABELS if has_labels else ()
+    spec = TaskSpec(name=kind, kind=kind, labels=labels, metrics=("accuracy",))
+    folder.mkdir()
+    weights = lively_weights(TaskModel(config, kind=kind, labels=len(labels)))
+    write_json(folder / "model.json", dataclasses.asdict(config))
+    record = TaskRecord(
+        spec=spec,
+        max_seq_length=TUNED_LENGTH,
+        doc_stride=16,
+        max_query_tokens=16,
+        max_answer_tokens=8,
+    )
+    write_record(folder, record)
+    (folder / "spiece.model").write_bytes(vocabulary)
+    save_checkpoint(folder, Checkpoint(weights, {}, {"step": 1}), is_best=True)
 
 
 def write_run(run, config, small, *, step=7, **settings):

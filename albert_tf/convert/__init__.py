@@ -6,6 +6,7 @@
                        ways.
     huggingface        An ALBERT as Hugging Face keeps it, both ways: config.json and
                        model.safetensors.
+    huggingface_tasks  Fine-tuned ALBERTs as transformers keeps them, both ways.
     google_checkpoint  An ALBERT as google-research/albert keeps it: albert_config.json
                        and a checkpoint.
     saved_model        A trained model as a SavedModel of TensorFlow, with named

@@ -24,13 +24,13 @@ SENTENCE_TASK = "sentence_task"
 # The weights that have a row for each piece.
 _OF_PIECES = ("/word_embeddings", "/output_bias")
 
-_ABSENT_HEAD = (
+ABSENT_SENTENCE_HEAD = (
     "It has no sentence-order head; that starts at zero, where both orders are "
     "equally likely."
 )
 
 
-_NEW_HEAD = (
+NEW_MASKED_LM_HEAD = (
     "It has no masked-LM head; that is a new one, so that the model is fit to be "
     "fine-tuned, or trained on before it fills masks."
 )
@@ -166,18 +166,18 @@ def take_over(
     masked_lm_head = _names(config, naming, within="/masked_lm_head/")
     if not needs_head and not any(name in tensors.shapes for name in masked_lm_head):
         absent |= set(masked_lm_head)
-        notes.append(_NEW_HEAD)
+        notes.append(NEW_MASKED_LM_HEAD)
     if not any(name in tensors.shapes for name in head):
         absent |= set(head)
         if any(name in tensors.shapes for name in pooler):
-            notes.append(_ABSENT_HEAD)
+            notes.append(ABSENT_SENTENCE_HEAD)
         else:
             config = dataclasses.replace(config, sentence_task="none")
     _check_shapes(tensors, config, naming, absent=absent)
     weights = {
         path: _new(path, shape, config)
         if naming.name(path) in absent
-        else _loaded(tensors, path, naming)
+        else _weight(tensors, path, naming)
         for path, shape in weight_shapes(config).items()
     }
     left_out = sorted(tensors.shapes.keys() - {naming.name(path) for path in weights})
@@ -229,18 +229,24 @@ def _check_shapes(
             )
 
 
-def _loaded(tensors: Tensors, path: str, naming: Naming) -> np.ndarray[Any, Any]:
+def _weight(tensors: Tensors, path: str, naming: Naming) -> np.ndarray[Any, Any]:
     """The tensor at one of our paths, in float32."""
-    name = naming.name(path)
+    array = loaded(tensors, naming.name(path))
+    return np.ascontiguousarray(array.T if naming.is_transposed(path) else array)
+
+
+def loaded(tensors: Tensors, name: str) -> np.ndarray[Any, Any]:
+    """A tensor of another program, in float32.
+
+    Raises:
+        AlbertError: It does not hold numbers.
+    """
     try:
-        array = np.asarray(tensors.load(name), dtype=np.float32)
+        return np.asarray(tensors.load(name), dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise AlbertError(
             f"{tensors.source}: {name} does not hold numbers; copy it again."
         ) from error
-    if naming.is_transposed(path):
-        array = array.T
-    return np.ascontiguousarray(array)
 
 
 def listed(names: Iterable[str], *, most: int = 3) -> str:

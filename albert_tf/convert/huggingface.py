@@ -16,13 +16,7 @@ from albert_tf.convert.external_model import (
     whole_model,
 )
 from albert_tf.convert.name_maps import HUGGINGFACE, renamed
-from albert_tf.model.parameters import (
-    TASK_HEAD,
-    head_name,
-    is_of_encoder,
-    task_weight_shapes,
-)
-from albert_tf.model.sharing import whole_layers, whole_layers_source
+from albert_tf.model.sharing import whole_layers
 from albert_tf.runs.tensor_files import (
     Arrays,
     Shapes,
@@ -35,7 +29,6 @@ from schemas.errors import AlbertError
 from schemas.json_file import read_json
 from schemas.layout import CONFIG, MODEL_WEIGHTS
 from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
-from schemas.task import Kind, TaskSpec
 
 # Fields that AlbertConfig has under the same names.
 _FIELDS = (
@@ -59,21 +52,6 @@ _FIELDS = (
 _TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
 _EXACT_GELU = "gelu"
 _RELU = "relu"
-
-# What transformers calls the models of tasks, and what they are trained on.
-ARCHITECTURES: dict[Kind, str] = {
-    "classify": "AlbertForSequenceClassification",
-    "multilabel": "AlbertForSequenceClassification",
-    "regress": "AlbertForSequenceClassification",
-    "choose": "AlbertForMultipleChoice",
-    "answer": "AlbertForQuestionAnswering",
-    "tag": "AlbertForTokenClassification",
-}
-_PROBLEMS: dict[Kind, str] = {
-    "classify": "single_label_classification",
-    "multilabel": "multi_label_classification",
-    "regress": "regression",
-}
 
 _PREFIX = "albert."
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
@@ -123,13 +101,13 @@ def huggingface_tensors(weights: Mapping[str, Any], config: ModelConfig) -> Arra
     That model always has a projection, here the identity where E = H.
     """
     tensors = renamed(whole_model(weights, config), HUGGINGFACE)
-    tensors |= _identity(config)
+    tensors |= identity_projection(config)
     tensors[_DECODER_BIAS] = tensors[_OUTPUT_BIAS]
     return dict(sorted(tensors.items()))
 
 
-def _identity(config: ModelConfig) -> Arrays:
-    """The projection of a model that has none."""
+def identity_projection(config: ModelConfig) -> Arrays:
+    """The projection of a model that has none, which does nothing."""
     width = config.hidden_size
     if config.embedding_size != width:
         return {}
@@ -137,46 +115,6 @@ def _identity(config: ModelConfig) -> Arrays:
         f"{_PROJECTION}.weight": np.eye(width, dtype=np.float32),
         f"{_PROJECTION}.bias": np.zeros(width, np.float32),
     }
-
-
-def task_config(
-    config: ModelConfig, spec: TaskSpec, *, order: list[int] | None = None
-) -> dict[str, Any]:
-    """`config.json` for the model of a task (`ARCHITECTURES`).
-
-    Args:
-        config: The architecture.
-        spec: The task.
-        order: As for `huggingface_config`.
-    """
-    values = huggingface_config(config, order=order)
-    del values[SENTENCE_TASK]
-    values["architectures"] = [ARCHITECTURES[spec.kind]]
-    names = ("score",) if spec.kind == "regress" else spec.labels
-    if names:
-        values["id2label"] = {str(n): name for n, name in enumerate(names)}
-        values["label2id"] = {name: n for n, name in enumerate(names)}
-    if spec.kind in _PROBLEMS:
-        values["problem_type"] = _PROBLEMS[spec.kind]
-    return values
-
-
-def task_tensors(
-    weights: Mapping[str, Any], config: ModelConfig, spec: TaskSpec
-) -> Arrays:
-    """The tensors of the same model in transformers: its encoder and its head."""
-    shapes = task_weight_shapes(
-        whole_layers(config), kind=spec.kind, labels=len(spec.labels)
-    )
-    arrays = {path: weights[whole_layers_source(path, config)] for path in shapes}
-    encoder = {path: array for path, array in arrays.items() if is_of_encoder(path)}
-    head = head_name(spec.kind)
-    tensors = renamed(encoder, HUGGINGFACE) | _identity(config)
-    tensors[f"{head}.weight"] = np.ascontiguousarray(
-        arrays[f"{TASK_HEAD}{head}/kernel"].T
-    )
-    tensors[f"{head}.bias"] = arrays[f"{TASK_HEAD}{head}/bias"]
-    return dict(sorted(tensors.items()))
 
 
 def write_huggingface(
@@ -208,11 +146,20 @@ def read_huggingface(folder: Path, *, needs_head: bool = True) -> ExternalModel:
     Raises:
         AlbertError: It is of another architecture, pickled, or not whole.
     """
+    return taken_over(folder, find_tensors(folder), needs_head=needs_head)
+
+
+def taken_over(folder: Path, tensors: Tensors, *, needs_head: bool) -> ExternalModel:
+    """The model of a folder, once its tensors are found.
+
+    Raises:
+        AlbertError: It is of another architecture, or not whole.
+    """
     source = folder / CONFIG
     values = read_json(source)
     _check_kind(values, source=source)
     activation, notes = _activation(values, source=source)
-    tensors = _without_tied(_find_tensors(folder))
+    tensors = _without_tied(tensors)
     embedding = values.get("embedding_size", ModelConfig().embedding_size)
     if embedding == values.get("hidden_size"):
         tensors = _without_identity(tensors)
@@ -263,7 +210,7 @@ def _activation(
     )
 
 
-def _find_tensors(folder: Path) -> Tensors:
+def find_tensors(folder: Path) -> Tensors:
     """All tensors, under the names they have in AlbertForPreTraining.
 
     Raises:

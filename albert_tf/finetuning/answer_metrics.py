@@ -2,8 +2,8 @@
 
 SQuAD: lower-case, without ASCII punctuation and the articles a, an, the, words divided
 at spaces. CMRC: lower-case, without its punctuation, Chinese by character and all else
-by word, F1 by the longest common part; its script divides words by NLTK, here a number
-or a run of letters is one.
+by word, F1 by the longest common part. Its script divides words by NLTK, of which the
+rules for marks are here, but not those for English contractions.
 """
 
 import collections
@@ -16,8 +16,11 @@ _PUNCTUATION = frozenset(string.punctuation)
 
 # What CMRC's script leaves out (cmrc2018_evaluate.py), and what is one part each.
 _CMRC_PUNCTUATION = frozenset("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
+_HAN = r"\u4e00-\u9fa5"
+_ALONE = r";@#$%&?!()\[\]{}<>\"—–"
 _PARTS = re.compile(
-    r"[\u4e00-\u9fa5]|[0-9]+(?:[.,][0-9]+)*|[^\W\u4e00-\u9fa5]+|[^\w\s]"
+    # A comma goes on before a digit, and a full stop unless the words end there.
+    rf"[{_HAN}]|(?:[^\s{_HAN}{_ALONE},.]|,(?=\d)|\.(?!\s*(?:[{_HAN}]|$)))+|\S"
 )
 
 
@@ -95,7 +98,8 @@ def best_of(
 ) -> float:
     """The best over all right answers; a question without any has the answer "".
 
-    As in SQuAD 2.0 an answer of nothing but punctuation and articles is none.
+    As in SQuAD 2.0 an answer of nothing but punctuation and articles is none; 1.1 has
+    three of them in its dev set.
 
     >>> best_of(exact_match, "", ["."]), best_of(exact_match, "", [".", "Rhine"])
     (1.0, 0.0)

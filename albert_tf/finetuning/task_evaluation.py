@@ -17,7 +17,6 @@ from albert_tf.finetuning.task_measures import (
 from albert_tf.finetuning.task_outputs import outputs_of, said
 from albert_tf.finetuning.tuning_job import TaskRows
 from albert_tf.model.task_model import TaskModel
-from albert_tf.training.progress import Progress
 from schemas.finetune_config import ResolvedFineTuneConfig
 from schemas.task import TaskExample, TaskSpec
 
@@ -35,7 +34,6 @@ class Evaluator:
         spec: The task.
         held_out: Encoded examples whose labels are known.
         config: The settings.
-        progress: Not told of anything yet.
     """
 
     def __init__(
@@ -45,25 +43,24 @@ class Evaluator:
         held_out: TaskRows,
         *,
         config: ResolvedFineTuneConfig,
-        progress: Progress,
     ) -> None:
         self._spec, self._held_out, self._config = spec, held_out, config
         self._logits = TaskLogits(model, spec, longest=config.max_seq_length)
         self._targets = targets_of(spec, held_out.examples)
 
-    def outputs(self) -> list[Any]:
-        """What the model says of each example."""
-        return outputs_of(
+    def measures(self, *, on_rows: Callable[[int], None]) -> dict[str, float]:
+        """The measures of the task.
+
+        Args:
+            on_rows: See `TaskLogits.of_rows`.
+        """
+        outputs = outputs_of(
             self._spec,
             self._held_out.examples,
             self._held_out.rows,
-            self._logits.of_rows(self._held_out.rows),
+            self._logits.of_rows(self._held_out.rows, on_rows=on_rows),
             max_answer_tokens=self._config.max_answer_tokens,
         )
-
-    def measures(self) -> dict[str, float]:
-        """The measures of the task."""
-        outputs = self.outputs()
         threshold = chosen_threshold(
             self._spec, self._held_out.examples, outputs, self._targets
         )

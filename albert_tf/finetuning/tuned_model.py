@@ -77,7 +77,7 @@ def read_tuned(
     if not is_tuned(folder):
         raise AlbertError(
             f"{folder} has no {TASK}, so it is not a fine-tuned model; give a folder "
-            "that albert finetune has written."
+            "that albert finetune, or albert import of such a model, has written."
         )
     record, config = read_record(folder), run_config(folder)
     checkpoint = run_checkpoint(folder, which=which, say=say)

@@ -4,8 +4,10 @@ All that a step depends on is its number, so that a run that was killed goes on 
 newest checkpoint with the same bytes.
 """
 
+import contextlib
 import functools
 import math
+import signal
 import time
 from collections.abc import Iterator
 
@@ -25,12 +27,23 @@ from albert_tf.runs.checkpoints import (
 )
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import training_steps
+from albert_tf.training.interruption import Reason, StopRequest, stop_requests
 from albert_tf.training.metrics_log import MetricsLog
 from albert_tf.training.progress import Progress
+from albert_tf.training.saver import CHECKPOINT_SECONDS
 from albert_tf.training.schedule import learning_rate_of
 from albert_tf.training.steps import shape_of
 from schemas.errors import AlbertError
 from schemas.layout import EVAL, TRAIN
+
+_SIGNALS: dict[Reason, signal.Signals] = {
+    "interrupted": signal.SIGINT,
+    "terminated": signal.SIGTERM,
+}
+
+
+class _Stopped(Exception):
+    """A step or an evaluation was left, with nothing changed."""
 
 
 class Tuning:
@@ -43,44 +56,75 @@ class Tuning:
 
     def __init__(self, job: TuningJob, progress: Progress) -> None:
         self._job, self._progress = job, progress
-        self._config = job.config.training(rows=len(job.train.rows)).resolved()
+        self._config = job.config.training().resolved()
         model = job.new_model()
         loss = task_loss(label_smoothing=job.config.label_smoothing)
         self._steps = training_steps(model, self._config, loss=loss)
         self._label_weights = job.label_weights()
-        self._step = 0
+        self._step = self._saved_step = 0
+        self._losses, self._seconds = np.zeros(2), 0.0
+        self._saved_at = time.monotonic()
+        self._stop = StopRequest()
         checkpoint = load_newest(job.run, progress.say)
         if checkpoint is not None:
             self._resume(checkpoint)
         self._log = MetricsLog(job.run, step=self._step)
-        self._evaluator = Evaluator(
-            model, job.spec, job.held_out, config=job.config, progress=progress
-        )
+        self._evaluator = Evaluator(model, job.spec, job.held_out, config=job.config)
         self._metric = job.spec.metrics[0]
-        self._losses, self._seconds = np.zeros(2), 0.0
         self._compiled: set[tuple[int, ...]] = set()
 
     def _resume(self, checkpoint: Checkpoint) -> None:
         assign_arrays(self._steps.model.weights_by_path, checkpoint.weights)
         assign_arrays(self._steps.optimizer_state, checkpoint.optimizer_state)
-        self._step = checkpoint.state["step"]
+        self._step = self._saved_step = checkpoint.state["step"]
+        self._losses = np.array(checkpoint.state["losses"])
+        self._seconds = checkpoint.state["window_seconds"]
         self._progress.say(f"Continuing {self._job.run} after step {self._step}.")
 
-    def train(self) -> int:
-        """Go on to the last step, or to where it is no use any more; the best step."""
+    def train(self) -> None:
+        """Go on to the last step, or to where it is no use any more.
+
+        A signal to end is followed once what is done is saved.
+
+        Raises:
+            AlbertError: The loss overflowed, or the folder cannot be written.
+        """
+        self._progress.start("", total=self._config.steps, done=self._step)
+        with stop_requests() as self._stop:
+            with contextlib.suppress(_Stopped):
+                self._go_on()
+            if self._stop.reason and self._step > self._saved_step:
+                self._save(is_best=False)
+        self._log.close()
+        if self._stop.reason:
+            signal.raise_signal(_SIGNALS[self._stop.reason])
+
+    def _go_on(self) -> None:
+        """Evaluations and steps to the last one."""
         steps, every = self._config.steps, self._job.config.eval_every
-        self._progress.start("", total=steps, done=self._step)
         while True:
             is_due = self._step % every == 0 or self._step == steps
             if is_due and not self._is_evaluated():
                 self._evaluate()
+            self._save_when_due()
             if self._step == steps or self._has_lost_patience():
-                break
+                return
             self._take_step()
-        self._log.close()
-        best = self._best()
-        assert best is not None
-        return int(best["step"])
+
+    def _check_stop(self) -> None:
+        """Leave what is being done if the run is to end."""
+        if self._stop.reason:
+            raise _Stopped
+
+    def _save_when_due(self) -> None:
+        """Save between evaluations, every so many steps or minutes."""
+        every = self._job.config.checkpoint_every
+        if every is None:
+            is_due = time.monotonic() - self._saved_at >= CHECKPOINT_SECONDS
+        else:
+            is_due = self._step % every == 0
+        if is_due and self._step > self._saved_step:
+            self._save(is_best=False)
 
     def _is_evaluated(self) -> bool:
         return any(line["step"] == self._step for line in self._log.evaluations())
@@ -102,7 +146,7 @@ class Tuning:
 
         A line of training of this step may be there already.
         """
-        measures = self._evaluator.measures()
+        measures = self._evaluator.measures(on_rows=lambda rows: self._check_stop())
         best = self._best()
         is_best = best is None or measures[self._metric] > best[self._metric]
         if self._losses[1]:
@@ -134,9 +178,12 @@ class Tuning:
             {
                 "step": self._step,
                 "micro_batch_size": self._job.config.micro_batch_size,
+                "losses": self._losses.tolist(),
+                "window_seconds": self._seconds,
             },
         )
         save_checkpoint(self._job.run, checkpoint, is_best=is_best)
+        self._saved_step, self._saved_at = self._step, time.monotonic()
 
     def _take_step(self) -> None:
         start = time.perf_counter()
@@ -144,18 +191,21 @@ class Tuning:
         counts = self._steps.loss.counts(batch)
         parts = list(self._parts(batch))
         self._prepare([part for _, part in parts])
+        sums = np.zeros(2)
         for micro, part in parts:
-            self._losses = self._losses + self._steps.accumulate(
+            self._check_stop()
+            sums = sums + self._steps.accumulate(
                 part, counts=counts, step=self._step, micro=micro
             )
         rate = learning_rate_of(self._config, self._step)
         norm = self._steps.apply(rate, step=self._step)
-        if not (math.isfinite(norm) and math.isfinite(self._losses[0])):
+        if not (math.isfinite(norm) and math.isfinite(sums[0])):
             raise AlbertError(
                 f"The loss or gradient overflowed in step {self._step + 1}; start "
                 "again with --overwrite and a lower --learning-rate."
             )
         self._step += 1
+        self._losses = self._losses + sums
         self._seconds += time.perf_counter() - start
         self._progress.advance(1)
         mean = self._losses[0] / max(self._losses[1], 1e-9)

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from albert_tf.finetuning.task_measures import targets_of
-from albert_tf.model.initial_weights import initialize_weights
+from albert_tf.model.initial_weights import draw_first_weights, initialize_weights
 from albert_tf.model.parameters import TASK_HEAD
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import check_shapes, shapes_of
 from albert_tf.runs.tensor_files import Arrays
-from schemas.config import ModelConfig
+from schemas.config import Initializer, ModelConfig
 from schemas.errors import AlbertError
 from schemas.finetune_config import ResolvedFineTuneConfig
 from schemas.task import EncodedExample, TaskExample, TaskSpec
@@ -45,10 +45,11 @@ class TuningJob:
         config: The resolved settings.
         model_config: The architecture of the encoder.
         source: The weights to start from, by path: of the encoder, and of the head
-            where that is taken along; none at all for a random start.
+            where that is taken along; none at all for a start from scratch.
         train: To train on.
         held_out: To evaluate on.
         run: The folder to write.
+        initializer: What a start from scratch begins with.
     """
 
     spec: TaskSpec
@@ -58,6 +59,7 @@ class TuningJob:
     train: TaskRows
     held_out: TaskRows
     run: Path
+    initializer: Initializer = "range"
 
     def new_model(self) -> TaskModel:
         """The model as it is before the first step."""
@@ -74,11 +76,11 @@ class TuningJob:
             head_dropout=self.config.head_dropout,
             precision=self.config.precision,
         )
-        initialize_weights(
-            model,
-            standard_deviation=self.model_config.initializer_range,
-            seed=self.config.seed,
-        )
+        seed, head = self.config.seed, model.task_head
+        draw_first_weights(model, initializer=self.initializer, seed=seed)
+        # As published, whatever the encoder begins with.
+        deviation = self.model_config.initializer_range
+        initialize_weights(head, standard_deviation=deviation, seed=seed)
         start_from(model, self.source)
         return model
 

@@ -11,9 +11,42 @@ from typing import Any
 import keras
 import numpy as np
 
+from albert_tf.model.positional_heads import begin_with_positional_heads
 from schemas.config import Initializer, ModelConfig
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def draw_first_weights(
+    model: keras.layers.Layer,
+    *,
+    initializer: Initializer,
+    seed: int,
+    token_vectors: Array | None = None,
+) -> None:
+    """Give a new model the first weights that a training from nothing begins with.
+
+    Args:
+        model: An encoder with any heads.
+        initializer: A setting of the training.
+        seed: Of the run.
+        token_vectors: What token embeddings begin with instead of what is drawn, of
+            deviation 1, `[V, E]` or narrower; zeros for tokens that keep what is drawn.
+    """
+    deviation = initial_deviation(model.encoder.config, initializer)
+    initialize_weights(model, standard_deviation=deviation, seed=seed)
+    if token_vectors is not None:
+        set_token_vectors(model.encoder.embeddings.word_embeddings, token_vectors)
+    if initializer == "positional-heads":
+        begin_with_positional_heads(model.encoder)
+
+
+def set_token_vectors(table: keras.Variable, vectors: Array) -> None:
+    """Let a table `[V, E]` begin with vectors, which vary as what was drawn."""
+    values = table.numpy()
+    has_one = vectors.any(axis=1)
+    values[has_one, : vectors.shape[1]] = vectors[has_one] * values.std()
+    table.assign(values)
 
 
 def initialize_weights(

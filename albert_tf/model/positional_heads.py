@@ -22,8 +22,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from albert_tf.model.encoder import Encoder
 from albert_tf.model.layers import Embeddings, SelfAttention
-from albert_tf.model.pretrainer import AlbertPretrainer
 from schemas.config import ModelConfig
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
@@ -45,8 +45,8 @@ AMPLITUDE = 2.0
 SCORE = 5.0
 
 
-def begin_with_positional_heads(model: AlbertPretrainer) -> None:
-    """Change the first weights of a model so that some heads look at neighbours.
+def begin_with_positional_heads(encoder: Encoder) -> None:
+    """Change the first weights of an encoder so that some heads look at neighbours.
 
     The projection keeps the variance of the embedding, as the layer normalisation after
     each layer does: so every layer reads positions on the same scale. What attention
@@ -54,18 +54,19 @@ def begin_with_positional_heads(model: AlbertPretrainer) -> None:
     itself, little would be left of it after four layers.
 
     Args:
-        model: Its weights are drawn already; one too narrow for a wave stays as it is.
+        encoder: Its weights are drawn already; one too narrow for a wave stays as it
+            is.
     """
-    embeddings, turns = model.encoder.embeddings, frequencies(model.config)
+    embeddings, turns = encoder.embeddings, frequencies(encoder.config)
     if not turns.size:
         return
     amplitude = set_positions(embeddings, turns)
-    to_embedding: Array = np.eye(model.config.hidden_size, dtype="float32")
+    to_embedding: Array = np.eye(encoder.config.hidden_size, dtype="float32")
     if embeddings.projection is not None:
         keep_variance(embeddings.projection.kernel)
         to_embedding = np.linalg.pinv(embeddings.projection.kernel.numpy())
     readers = to_embedding[:, -2 * len(turns) :] / amplitude
-    for sublayer in model.encoder.sublayers.values():
+    for sublayer in encoder.sublayers.values():
         if isinstance(sublayer, SelfAttention):
             set_heads(sublayer, readers, turns)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from albert_tf.runs.last_evaluation import read_evaluation
 from albert_tf.runs.metrics import Metrics, read_metrics
 from schemas.config import (
+    Initializer,
     ModelConfig,
     ResolvedTrainConfig,
     TrainConfig,
@@ -134,6 +135,20 @@ def recorded_training(run: Path, settings: dict[str, Any]) -> TrainConfig:
     given = {**settings, **{k: v for k, v in identity.items() if v is not None}}
     values = {name: value for name, value in given.items() if name in names}
     return _parsed(TrainConfig, values, path=run / CONFIG)
+
+
+def recorded_initializer(run: Path) -> Initializer:
+    """The first weights that a run, or a fine-tuning from scratch, began with.
+
+    "range" where nothing says it, as of models from elsewhere.
+
+    Raises:
+        AlbertError: What says it cannot be read.
+    """
+    settings = recorded_settings(run)
+    given = {**settings, **(settings.get("identity") or {})}
+    values = {name: given[name] for name in ("initializer",) if name in given}
+    return _parsed(TrainConfig, values, path=run / CONFIG).initializer
 
 
 def recorded_manifest(run: Path) -> DatasetManifest | None:

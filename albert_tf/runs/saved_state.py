@@ -9,6 +9,8 @@ from albert_tf.runs.metrics import Sums
 _COUNTS = {"step": 0, "examples": 0, "micro_batch_size": 1, "window_steps": 0}
 # Times in seconds.
 _TIMES = ("seconds", "window_seconds")
+# How many sums there are: of pre-training, and the losses and weights of a task.
+_SUMS = {"window": len(Sums._fields), "losses": 2}
 # What TensorFlow and NumPy count with.
 _MAX_COUNT = 2**63 - 1
 
@@ -33,7 +35,7 @@ def check_state(state: dict[str, Any], *, step: int) -> None:
         elif name == "landmark":
             is_valid = _is_landmark(value, examples=state.get("examples", 0))
         else:
-            is_valid = name == "window" and _is_sums(value)
+            is_valid = name in _SUMS and _is_sums(value, number=_SUMS[name])
         if not is_valid:
             raise ValueError(f"{name} is {_shortened(value)}")
     if state.get("step") != step:
@@ -60,9 +62,9 @@ def _is_number(value: Any) -> bool:
     return _is_count(value, least=-_MAX_COUNT)
 
 
-def _is_sums(value: Any) -> bool:
-    """Whether a value can be the `Sums` of the steps since the last line of metrics."""
-    is_list = isinstance(value, list) and len(value) == len(Sums._fields)
+def _is_sums(value: Any, *, number: int) -> bool:
+    """Whether a value can be so many sums over the steps since a line of metrics."""
+    is_list = isinstance(value, list) and len(value) == number
     return is_list and all(map(_is_number, value))
 
 

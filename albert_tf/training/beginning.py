@@ -12,8 +12,7 @@ from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.token_vectors import pmi_vectors, whole_texts
 from albert_tf.data.unigrams import unigram_log_shares
-from albert_tf.model.initial_weights import initial_deviation, initialize_weights
-from albert_tf.model.positional_heads import begin_with_positional_heads
+from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
 from albert_tf.runs.checkpoints import Checkpoint, Which, assign_arrays
@@ -147,15 +146,12 @@ def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
 def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | None:
     """Give a new model its first weights; the checkpoint that they are of, if any."""
     config = job.config
-    initialize_weights(
+    draw_first_weights(
         model,
-        standard_deviation=initial_deviation(job.model_config, config.initializer),
+        initializer=config.initializer,
         seed=config.seed,
+        token_vectors=token_vectors(job, say) if config.pmi_embeddings else None,
     )
-    if config.pmi_embeddings:
-        set_token_vectors(model, job, say)
-    if config.initializer == "positional-heads":
-        begin_with_positional_heads(model)
     if config.unigram_bias:
         model.masked_lm_head.output_bias.assign(unigram_bias(job, say))
     if job.init_from is None:
@@ -184,26 +180,18 @@ def unigram_bias(job: Job, say: Say) -> npt.NDArray[np.float32]:
     )
 
 
-def set_token_vectors(model: AlbertPretrainer, job: Job, say: Say) -> None:
-    """Let the token embeddings begin as vectors of what stands beside what.
-
-    They vary as those that were drawn, which tokens that were not seen keep.
+def token_vectors(job: Job, say: Say) -> npt.NDArray[np.float32]:
+    """Vectors of tokens from what stands beside what, `[V, E]`.
 
     Raises:
         AlbertError: A record is corrupt.
     """
     say("Counting which tokens stand beside which.")
-    table = model.encoder.embeddings.word_embeddings
-    drawn = table.numpy()
-    vectors = pmi_vectors(
+    return pmi_vectors(
         [whole_texts(batch) for batch in first_batches(job, say)],
-        vocab_size=drawn.shape[0],
-        columns=drawn.shape[1],
+        vocab_size=job.model_config.vocab_size,
+        columns=job.model_config.embedding_size,
     )
-    is_seen = vectors.any(axis=1)
-    width = vectors.shape[1]
-    drawn[is_seen, :width] = vectors[is_seen] * drawn.std()
-    table.assign(drawn)
 
 
 def first_batches(job: Job, say: Say) -> Iterator[Batch]:

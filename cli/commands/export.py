@@ -69,10 +69,9 @@ def to_huggingface(exported: Exported, folder: Path) -> None:
     from albert_tf.convert.huggingface import (
         huggingface_config,
         huggingface_tensors,
-        task_config,
-        task_tensors,
         write_tensors,
     )
+    from albert_tf.convert.huggingface_tasks import task_config, task_tensors
 
     config, weights, task = exported.config, exported.weights, exported.task
     if task is None:
@@ -254,7 +253,7 @@ def card(exported: Exported, target: str) -> str:
 
 def task_card(folder: Path, task: TaskSpec, *, target: str) -> str:
     """The card of a fine-tuned model, with how what it was written for loads it."""
-    from albert_tf.convert.huggingface import ARCHITECTURES
+    from albert_tf.convert.huggingface_tasks import ARCHITECTURES
 
     own = folder / MODEL_CARD
     name = ARCHITECTURES[task.kind]

@@ -15,8 +15,14 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import UserPath, common_options, config_options, take_config
-from schemas.config import ModelConfig
+from cli.support.options import (
+    UserPath,
+    common_options,
+    config_options,
+    recipe_option,
+    take_config,
+)
+from schemas.config import Initializer, ModelConfig
 from schemas.errors import SettingError
 from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import read_json, write_json, write_text
@@ -27,6 +33,7 @@ from schemas.layout import (
     TEST_PREDICTIONS,
     vocabulary_file,
 )
+from schemas.presets import TASK_RECIPES
 from schemas.task import Columns, TaskExample
 
 if TYPE_CHECKING:
@@ -50,13 +57,15 @@ class Source(NamedTuple):
 
     Attributes:
         config: The architecture of its encoder.
-        weights: By path; none for a random start.
+        weights: By path; none for a start from scratch.
         max_seq_length: Tokens in the longest sequences it was trained on.
+        initializer: The first weights that it began with.
     """
 
     config: ModelConfig
     weights: "Arrays"
     max_seq_length: int
+    initializer: Initializer
 
 
 @click.command(
@@ -93,8 +102,8 @@ class Source(NamedTuple):
 @click.option(
     "--from-scratch",
     is_flag=True,
-    help="Take architecture and vocabulary of MODEL, but not its weights: what "
-    "pretraining is worth.",
+    help="Take architecture and vocabulary of MODEL, but not its weights; begin with "
+    "first weights as it began with: what pretraining is worth.",
 )
 @click.option(
     "--keep-head",
@@ -118,6 +127,9 @@ class Source(NamedTuple):
     "then with all combinations.",
 )
 @checkpoint_option
+@recipe_option(
+    TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models."
+)
 @config_options(FineTuneConfig)
 @common_options
 def finetune(
@@ -270,35 +282,52 @@ def read_source(
         SettingError: Its head is to be kept, and it has none for this task.
     """
     with silent_stderr():
-        from albert_tf.finetuning.tuned_model import read_tuned
-        from albert_tf.inference.trained_model import read_external
         from albert_tf.model.parameters import is_of_encoder
-        from albert_tf.model.run_weights import read_run_weights
-        from albert_tf.runs.run_record import is_tuned, trained_length
+        from albert_tf.runs.run_record import is_tuned
     if is_tuned(path):
-        tuned = read_tuned(path)
-        spec, ours = tuned.record.spec, data.spec
-        if keep_head and (spec.kind, spec.labels) != (ours.kind, ours.labels):
-            raise SettingError(
-                f"--keep-head: {path} is for {spec.kind} with other labels than "
-                f"{ours.name}; leave it out."
-            )
-        config, weights = tuned.config, tuned.weights
-        length = tuned.record.max_seq_length
+        source = tuned_source(path, data, keep_head=keep_head)
     elif keep_head:
         raise SettingError(
             f"--keep-head: {path} is not a fine-tuned model; leave it out."
         )
     else:
-        external = read_external(path, needs_head=False)
-        if external is not None:
-            config, weights, _ = external
-        else:
-            config, weights, _ = read_run_weights(path, which=checkpoint)
-        length = trained_length(path, config)
-    if not keep_head:
-        weights = {name: w for name, w in weights.items() if is_of_encoder(name)}
-    return Source(config, weights, length)
+        source = encoder_source(path, checkpoint=checkpoint)
+    if keep_head:
+        return source
+    weights = {name: w for name, w in source.weights.items() if is_of_encoder(name)}
+    return source._replace(weights=weights)
+
+
+def tuned_source(path: Path, data: "TaskData", *, keep_head: bool) -> Source:
+    """A fine-tuned model to start from, with its head."""
+    from albert_tf.finetuning.tuned_model import read_tuned
+    from albert_tf.runs.run_record import recorded_initializer
+
+    tuned = read_tuned(path)
+    record, ours = tuned.record, data.spec
+    if keep_head and (record.spec.kind, record.spec.labels) != (ours.kind, ours.labels):
+        raise SettingError(
+            f"--keep-head: {path} is for {record.spec.kind} with other labels than "
+            f"{ours.name}; leave it out."
+        )
+    return Source(
+        tuned.config, tuned.weights, record.max_seq_length, recorded_initializer(path)
+    )
+
+
+def encoder_source(path: Path, *, checkpoint: "Which") -> Source:
+    """A run, an import or an export to start from, with its heads."""
+    from albert_tf.inference.trained_model import read_external
+    from albert_tf.model.run_weights import read_run_weights
+    from albert_tf.runs.run_record import recorded_initializer, trained_length
+
+    external = read_external(path, needs_head=False)
+    if external is not None:
+        config, weights, _ = external
+        return Source(config, weights, trained_length(path, config), "range")
+    config, weights, _ = read_run_weights(path, which=checkpoint)
+    length = trained_length(path, config)
+    return Source(config, weights, length, recorded_initializer(path))
 
 
 def make_job(
@@ -340,8 +369,8 @@ def make_job(
         options=train.options,
     )
     console.say(
-        f"{len(train.rows):,} rows, {config.epochs} epochs of batches of "
-        f"{config.batch_size}, learning rate {config.learning_rate:g}."
+        f"{len(train.rows):,} rows, {config.steps:,} steps of {config.batch_size}, "
+        f"learning rate {config.learning_rate:g}."
     )
     return TuningJob(
         spec=data.spec,
@@ -351,6 +380,7 @@ def make_job(
         train=train,
         held_out=held_out,
         run=run,
+        initializer=source.initializer,
     )
 
 
@@ -383,8 +413,14 @@ def identity(job: "TuningJob", *, tests: list[str]) -> dict[str, Any]:
     """What decides the result: a run goes on only with the same."""
     from albert_tf.runs.checkpoints import arrays_sha256
 
+    deciding = {
+        field.name: getattr(job.config, field.name)
+        for field in dataclasses.fields(job.config)
+        if field.metadata["changes_result"]
+    }
     return {
-        **dataclasses.asdict(job.config),
+        **deciding,
+        "initializer": job.initializer,
         "labels": list(job.spec.labels),
         "model": arrays_sha256(job.source),
         "train": rows_sha256(job.train),

@@ -11,11 +11,15 @@ from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
 from cli.support.options import UserPath, common_options
 from schemas.errors import AlbertError, SettingError
+from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import write_json
 from schemas.layout import MODEL_CONFIG, SPM_MODEL, WORDPIECE
+from schemas.task import TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.convert.external_model import ExternalModel
+    from albert_tf.convert.huggingface_tasks import ExternalTask
+    from albert_tf.finetuning.tuned_model import TaskRecord
     from pipeline.vocabulary.external import Normalization
     from pipeline.vocabulary.tokenizer import Tokenizer
 
@@ -60,14 +64,17 @@ def import_model(
     It is for pretrain --init-from. SOURCE is a folder of Hugging Face's with
     model.safetensors, a checkpoint of google-research/albert with its configuration, or
     a SentencePiece model alone, which becomes a vocabulary. What is done to a text
-    around that model goes into it.
+    around that model goes into it. A fine-tuned ALBERT of Hugging Face becomes a
+    fine-tuned model, for predict.
     """
     console = Console(quiet=quiet)
     taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
-    external = read_weights(source)
+    task = read_task(source)
+    external = task.model if task else read_weights(source)
     if external is not None:
         check_fits(external, taken)
         external = in_order(external, taken)
+    spec = task.spec if task else None
     settings = {
         "source": os.path.abspath(source),
         "vocab": os.path.abspath(vocab) if vocab else None,
@@ -78,14 +85,14 @@ def import_model(
         output,
         output_folder.IMPORT,
         settings=settings,
-        identity=identity(taken, external),
+        identity=identity(taken, external, spec),
         overwrite=overwrite,
     ) as finished:
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        write(output, taken, external, source=source)
-    for line in summary(output, external, taken):
+        write(output, taken, external, spec, source=source)
+    for line in summary(output, external, taken, spec):
         console.say(line)
 
 
@@ -182,6 +189,27 @@ def take_wordpiece(
     return TakenVocabulary(path, data, data, asked, tokenizer)
 
 
+def read_task(source: Path) -> "ExternalTask | None":
+    """The fine-tuned model of a folder, with measures; None where there is none.
+
+    Raises:
+        AlbertError: It cannot be read.
+    """
+    with silent_stderr():
+        from albert_tf.convert.huggingface_tasks import read_huggingface_task
+        from albert_tf.runs.run_record import trained_length
+    from pipeline.tasks.task_labels import default_metrics
+
+    found = read_huggingface_task(source) if source.is_dir() else None
+    if found is None:
+        return None
+    spec = found.spec
+    metrics = default_metrics(spec.kind, spec.labels)
+    length = trained_length(source, found.model.config)
+    spec = dataclasses.replace(spec, metrics=metrics, max_seq_length=length)
+    return found._replace(spec=spec)
+
+
 def read_weights(source: Path) -> "ExternalModel | None":
     """The weights of a folder; None where it holds a vocabulary alone.
 
@@ -229,7 +257,7 @@ def in_order(external: "ExternalModel", taken: TakenVocabulary) -> "ExternalMode
 
 
 def identity(
-    taken: TakenVocabulary, external: "ExternalModel | None"
+    taken: TakenVocabulary, external: "ExternalModel | None", spec: TaskSpec | None
 ) -> dict[str, Any]:
     """What decides the files."""
     if external is None:
@@ -240,6 +268,7 @@ def identity(
         "vocabulary": taken.tokenizer.sha256,
         "model": dataclasses.asdict(external.config),
         "weights": arrays_sha256(external.weights),
+        **({"task": dataclasses.asdict(spec)} if spec else {}),
     }
 
 
@@ -247,10 +276,11 @@ def write(
     output: Path,
     taken: TakenVocabulary,
     external: "ExternalModel | None",
+    spec: TaskSpec | None,
     *,
     source: Path,
 ) -> None:
-    """Write the weights, if there are any, and the vocabulary, its manifest last."""
+    """Write weights and task, if there are any, and the vocabulary; manifest last."""
     from pipeline.vocabulary.tokenizer_json import MAX_LENGTH
     from pipeline.vocabulary.writing import (
         imported_manifest,
@@ -266,7 +296,11 @@ def write(
         length = trained_length(source, external.config)
         write_json(output / MODEL_CONFIG, dataclasses.asdict(external.config))
         checkpoint = Checkpoint(external.weights, {}, {"step": 0})
-        save_checkpoint(output, checkpoint, is_best=False)
+        save_checkpoint(output, checkpoint, is_best=spec is not None)
+    if spec is not None:
+        from albert_tf.finetuning.tuned_model import write_record
+
+        write_record(output, record_of(spec))
     is_wordpiece = taken.tokenizer.order is not None
     manifest = imported_manifest(
         taken.tokenizer,
@@ -278,8 +312,25 @@ def write(
     write_files(taken.data, manifest, output=output, max_length=length)
 
 
+def record_of(spec: TaskSpec) -> "TaskRecord":
+    """What `task.json` says of a task, with passages divided as by default."""
+    from albert_tf.finetuning.tuned_model import TaskRecord
+
+    defaults = FineTuneConfig()
+    return TaskRecord(
+        spec=spec,
+        max_seq_length=spec.max_seq_length,
+        doc_stride=defaults.doc_stride,
+        max_query_tokens=defaults.max_query_tokens,
+        max_answer_tokens=defaults.max_answer_tokens,
+    )
+
+
 def summary(
-    output: Path, external: "ExternalModel | None", taken: TakenVocabulary
+    output: Path,
+    external: "ExternalModel | None",
+    taken: TakenVocabulary,
+    spec: TaskSpec | None,
 ) -> list[str]:
     """What was made, and what to type next."""
     size = taken.tokenizer.vocab_size
@@ -305,7 +356,10 @@ def summary(
         f"{output}: {config.num_hidden_layers} layers of width {config.hidden_size}, "
         f"{size:,} pieces"
     )
-    if taken.tokenizer.order is None:
+    if spec is not None:
+        labels = f" ({', '.join(spec.labels):.200})" if spec.labels else ""
+        made += f"; a model of {spec.kind}{labels} for albert predict"
+    elif taken.tokenizer.order is None:
         made += (
             f"; make data with --vocab {output}, then train on it with "
             f"--init-from {output}"

@@ -31,7 +31,7 @@ from cli.support.options import (
 from schemas.config import ModelConfig, TrainConfig
 from schemas.layout import MODEL_CONFIG, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.presets import PRESETS
+from schemas.presets import PRESETS, RECIPES
 
 if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
@@ -50,7 +50,11 @@ if TYPE_CHECKING:
     help="Data set made by albert make-data.",
 )
 @model_options
-@recipe_option
+@recipe_option(
+    RECIPES,
+    default="paper",
+    help="ALBERT's, or those that make most of a few hours on a small machine.",
+)
 @budget_option
 @config_options(TrainConfig)
 @click.option(

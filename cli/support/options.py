@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
@@ -305,19 +305,32 @@ def _load_config(context: click.Context, _: click.Parameter, path: str | None) -
     context.default_map = {**(context.default_map or {}), **settings}
 
 
-def recipe_option(command: Command) -> Command:
-    """The flag that names a set of settings."""
+def recipe_option(
+    recipes: Mapping[str, dict[str, Any]], *, help: str, default: str | None = None
+) -> Callable[[Command], Command]:
+    """The flag that names a set of settings.
+
+    Args:
+        recipes: Settings other than the defaults, by name.
+        help: One sentence for `--help`.
+        default: The name where none is given; None for the defaults.
+    """
+
+    def take(context: click.Context, _: click.Parameter, name: str | None) -> None:
+        """Begin with a recipe, if one is named."""
+        if name is not None:
+            _begin_with(recipes[name], context)
+
     return click.option(
         "--recipe",
-        type=click.Choice(list(RECIPES)),
-        default="paper",
-        show_default=True,
+        type=click.Choice(list(recipes)),
+        default=default,
+        show_default=default is not None,
         is_eager=True,
         expose_value=False,
-        callback=_take_recipe,
-        help="Settings to begin with: ALBERT's, or those that make most of a few "
-        "hours on a small machine. Other flags and --config win over it.",
-    )(command)
+        callback=take,
+        help=f"Settings to begin with: {help} Other flags and --config win over it.",
+    )
 
 
 def budget_option(command: Command) -> Command:
@@ -336,10 +349,16 @@ def budget_option(command: Command) -> Command:
 def _take_budget(
     context: click.Context, _: click.Parameter, seconds: float | None
 ) -> float | None:
-    """Let the recipe for budgets stand between the defaults and a file of settings."""
+    """Begin with the recipe for budgets, if there is one."""
     if seconds is not None:
-        _take_recipe(context, _, BUDGET_RECIPE)
+        _begin_with(RECIPES[BUDGET_RECIPE], context)
     return seconds
+
+
+def _begin_with(recipe: dict[str, Any], context: click.Context) -> None:
+    """Let a recipe stand between the defaults and a file of settings."""
+    context.default_map = {**recipe, **(context.default_map or {})}
+    context.meta[RECIPE_KEY] = context.meta.get(RECIPE_KEY, {}) | recipe
 
 
 def fitting_recipe(config: TrainConfig, *, has_documents: bool) -> TrainConfig:
@@ -369,13 +388,6 @@ def _is_of_recipe(name: str) -> bool:
         and name in recipe
         and context.params[name] == recipe[name]
     )
-
-
-def _take_recipe(context: click.Context, _: click.Parameter, name: str) -> None:
-    """Let a recipe stand between the defaults and a file of settings."""
-    recipe = RECIPES[name]
-    context.default_map = {**recipe, **(context.default_map or {})}
-    context.meta[RECIPE_KEY] = context.meta.get(RECIPE_KEY, {}) | recipe
 
 
 def _is_repeatable(parameter: click.Parameter) -> bool:

@@ -168,6 +168,7 @@ IMPORT = Footprint(
         *VOCAB.writes,
         layout.WORDPIECE,
         layout.MODEL_CONFIG,
+        layout.TASK,
         layout.CHECKPOINTS,
         layout.EVALUATION,
     ),

@@ -43,9 +43,7 @@ def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
                     f"{task.name}: {', '.join(task.labels):.200}."
                 )
     labels = task.labels or _in_order(found, task.kind)
-    metrics = task.metrics or _METRICS[task.kind]
-    if not task.metrics and task.kind == "tag" and are_entities(labels):
-        metrics = ("entity_f1",)
+    metrics = task.metrics or default_metrics(task.kind, labels)
     learned = found if task.kind != "regress" else {each.score for each in train}
     if task.kind in ("classify", "regress", "tag") and len(learned) < 2:
         what = "score" if task.kind == "regress" else "label"
@@ -60,6 +58,17 @@ def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
         has_unanswerable=task.has_unanswerable
         or any(example.is_impossible for example in train),
     )
+
+
+def default_metrics(kind: Kind, labels: Sequence[str]) -> tuple[Metric, ...]:
+    """The metrics of a task that has no name.
+
+    >>> default_metrics("tag", ("O", "B-PER", "I-PER"))
+    ('entity_f1',)
+    """
+    if kind == "tag" and are_entities(set(labels)):
+        return ("entity_f1",)
+    return _METRICS[kind]
 
 
 def labels_of(example: TaskExample) -> tuple[str, ...]:

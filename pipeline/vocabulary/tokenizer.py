@@ -13,7 +13,7 @@ import sentencepiece
 from pipeline.core.arrays import Bool
 from pipeline.core.sentencepiece_proto import NO_SPACE_BEFORE, compiled_normalization
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import SPM_MODEL
+from schemas.layout import vocabulary_file
 from schemas.special_tokens import SPACE, SPECIAL_TOKENS
 
 # Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Myanmar.
@@ -174,7 +174,7 @@ def read_model(vocab: str | Path) -> bytes:
     """
     path = Path(vocab)
     if path.is_dir():
-        path /= SPM_MODEL
+        path = vocabulary_file(path)
     try:
         model = first_bytes(path)
     except FileNotFoundError:

@@ -11,6 +11,8 @@ from schemas.config import (
     flag_name,
 )
 from schemas.errors import SettingError
+from schemas.finetune_config import FineTuneConfig
+from schemas.presets import TASK_RECIPES
 
 CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
 
@@ -346,3 +348,32 @@ def test_evaluations_take_five_percent_of_the_time_but_200_examples(settings, ex
 def test_the_longest_text_leaves_room_for_the_special_pieces():
     assert DataConfig(max_seq_length=512).max_tokens == 509
     assert DataConfig(max_seq_length=512, sentence_task="none").max_tokens == 510
+
+
+def test_the_settings_of_table_14_are_settings_of_fine_tuning():
+    assert list(TASK_RECIPES) == [
+        *("cola", "sts-b", "sst-2", "mnli", "qnli", "qqp", "rte", "mrpc", "wnli"),
+        *("squad", "squad2", "race"),
+    ]
+    config = FineTuneConfig(**TASK_RECIPES["qqp"])
+    resolved = config.resolved(rows=363_846, width=768, max_seq_length=128)
+    training = resolved.training()
+    assert (training.steps, training.warmup_steps) == (14_000, 1000)
+    assert (training.learning_rate, training.batch_size) == (5e-5, 128)
+    assert (training.optimizer, training.bias_correction) == ("adamw", False)
+    assert (resolved.dropout, resolved.head_dropout) == (0.1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"epochs": 1, "steps": 5}, "--epochs and --steps both say how long to train"),
+        ({"steps": 5, "warmup_steps": 6}, "--warmup-steps must not be more than"),
+        ({"batch_size": 8, "micro_batch_size": 3}, "--micro-batch-size must divide"),
+    ],
+)
+def test_settings_of_fine_tuning_that_contradict_each_other_are_refused(
+    values, sentence
+):
+    with pytest.raises(SettingError, match=sentence):
+        FineTuneConfig(**values).resolved(rows=64, width=32, max_seq_length=32)

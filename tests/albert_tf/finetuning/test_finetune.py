@@ -2,6 +2,12 @@
 
 import dataclasses
 import json
+import signal
+import subprocess
+import sys
+import time
+import typing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +16,12 @@ from albert_tf.finetuning import tuning
 from albert_tf.finetuning.finetune import evaluate_tuned, finetune, predicted
 from albert_tf.finetuning.tuned_model import read_tuned
 from albert_tf.finetuning.tuning_job import TuningJob
+from albert_tf.model.initial_weights import draw_first_weights
+from albert_tf.model.parameters import is_of_encoder
+from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.training.progress import QUIET
+from schemas.config import Initializer
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig
 from schemas.task import KINDS
@@ -82,6 +92,37 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     assert newest_step(whole.run) == 8
 
 
+def test_a_signal_saves_the_steps_that_are_done(tmp_path, monkeypatch):
+    whole = job_of("tag", tmp_path / "whole", dropout=0.1, eval_every=4)
+    result = trained(whole)
+    parts = dataclasses.replace(whole, run=tmp_path / "parts")
+    parts.run.mkdir()
+    take_step = tuning.Tuning._take_step
+
+    def interrupted(self):
+        take_step(self)
+        if self._step == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(tuning.Tuning, "_take_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trained(parts)
+    assert newest_step(parts.run) == 3
+    assert not (parts.run / "eval.json").exists()
+    monkeypatch.undo()
+    assert trained(parts) == result
+    assert lines_of(parts.run) == lines_of(whole.run)
+    last = Path("checkpoints/step-00000008/model.safetensors")
+    assert weights_of(parts.run)[last] == weights_of(whole.run)[last]
+
+
+def test_a_checkpoint_may_come_between_evaluations(tmp_path):
+    job = job_of("classify", tmp_path / "run", eval_every=4, checkpoint_every=3)
+    trained(job)
+    steps = {int(path.parent.name[5:]) for path in weights_of(job.run)}
+    assert {4, 6, 8} <= steps
+
+
 def test_the_best_checkpoint_is_the_one_that_is_measured(tmp_path):
     job = job_of("regress", tmp_path / "run", epochs=4, eval_every=3)
     result = trained(job)
@@ -111,18 +152,75 @@ def test_a_loss_that_overflows_is_said_and_nothing_counts_as_finished(tmp_path):
 
 def test_the_size_of_a_micro_batch_does_not_show(tmp_path):
     found = []
-    for size in (4, 16):
+    for size in (4, 32):
         job = job_of(
             "tag",
             tmp_path / str(size),
+            batch_size=32,
             micro_batch_size=size,
             head_dropout=0.0,
-            epochs=1,
+            epochs=2,
         )
         trained(job)
         found.append(read_tuned(job.run, which="latest").weights)
     for path, weight in found[0].items():
         np.testing.assert_allclose(weight, found[1][path], atol=1e-5)
+
+
+@pytest.mark.parametrize("initializer", typing.get_args(Initializer))
+def test_a_start_from_scratch_is_that_of_pretraining(initializer, tmp_path):
+    job = job_of("classify", tmp_path / "run", seed=7)
+    ours = dataclasses.replace(job, initializer=initializer).new_model()
+    pretrained = AlbertPretrainer(TINY)
+    draw_first_weights(pretrained, initializer=initializer, seed=7)
+    theirs = pretrained.weights_by_path
+    encoder = {p: w for p, w in ours.weights_by_path.items() if is_of_encoder(p)}
+    assert len(encoder) > 20
+    for path, weight in encoder.items():
+        np.testing.assert_array_equal(weight, theirs[path])
+    plain = dataclasses.replace(job, initializer="range").new_model().weights_by_path
+    head = "albert/task_head/classifier/kernel"
+    np.testing.assert_array_equal(ours.weights_by_path[head], plain[head])
+
+
+def long_job(run):
+    """Of 800 steps, with evaluations and checkpoints at different ones."""
+    settings = {"dropout": 0.1, "eval_every": 50, "checkpoint_every": 15}
+    return job_of("classify", run, steps=800, epochs=None, **settings)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.albert_tf.finetuning import test_finetune
+test_finetune.trained(test_finetune.long_job(Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.slow
+def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path):
+    """Killed at ten random moments of one run."""
+    whole, run = long_job(tmp_path / "whole"), tmp_path / "parts" / "run"
+    result, rng, kills = trained(whole), np.random.default_rng(0), 0
+    run.parent.mkdir()
+    while kills < 10:
+        before = newest_step(run)
+        process = subprocess.Popen([sys.executable, "-c", KILLED, str(run)])
+        while process.poll() is None and newest_step(run) == before:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.2))
+        assert process.poll() is None, "it ended before it was killed ten times"
+        process.kill()
+        process.wait()
+        kills += 1
+    assert trained(dataclasses.replace(whole, run=run)) == result
+    assert lines_of(run) == lines_of(whole.run)
+    for name in ("predictions-eval.jsonl", "task.json", "eval.json"):
+        assert (run / name).read_bytes() == (whole.run / name).read_bytes()
+    theirs = weights_of(whole.run)
+    for path in {whole.run / "checkpoints" / name for name in ("latest", "best")}:
+        step = Path("checkpoints", path.read_text().strip(), "model.safetensors")
+        assert weights_of(run)[step] == theirs[step]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Measures of tasks, by hand, and against scipy and published scores of predictions."""
+"""Measures of tasks by hand; `test_published_measures` has what other programs say."""
 
 import numpy as np
 import pytest
@@ -32,15 +32,9 @@ def test_matthews_of_two_labels_is_the_correlation_of_their_numbers():
     assert label_metrics.matthews(np.array([[3, 0], [5, 0]])) == 0.0
 
 
-@pytest.mark.slow
-def test_correlations_are_scipys_also_with_ties():
-    stats = pytest.importorskip("scipy.stats")
-    rng = np.random.default_rng(2)
-    for _ in range(50):
-        x, y = rng.integers(0, 6, (2, 40)).astype(float)
-        assert label_metrics.pearson(x, y) == pytest.approx(stats.pearsonr(x, y)[0])
-        assert label_metrics.spearman(x, y) == pytest.approx(stats.spearmanr(x, y)[0])
+def test_what_is_constant_correlates_with_nothing():
     assert label_metrics.pearson(np.ones(3), np.arange(3)) == 0.0
+    assert label_metrics.spearman(np.arange(3), np.ones(3)) == 0.0
 
 
 def test_the_area_under_the_curve_counts_pairs_and_half_of_the_ties():

@@ -5,7 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.convert.huggingface import ARCHITECTURES, task_config, task_tensors
+from albert_tf.convert.huggingface_tasks import (
+    ARCHITECTURES,
+    task_config,
+    task_tensors,
+)
 from albert_tf.finetuning.task_batches import batch_of
 from albert_tf.finetuning.task_loss import losses_of
 from albert_tf.model.parameters import task_weight_shapes

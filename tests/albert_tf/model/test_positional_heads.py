@@ -25,7 +25,7 @@ LENGTH = 40
 def model_with_positional_heads(config, *, standard_deviation=0.02):
     model = AlbertPretrainer(config)
     initialize_weights(model, standard_deviation=standard_deviation, seed=1)
-    begin_with_positional_heads(model)
+    begin_with_positional_heads(model.encoder)
     return model
 
 

@@ -214,7 +214,7 @@ def test_a_run_begins_with_the_positional_heads_asked_for(data, tmp_path):
     initialize_weights(
         model, standard_deviation=np.sqrt(2 / (5 * 16)), seed=config.seed
     )
-    begin_with_positional_heads(model)
+    begin_with_positional_heads(model.encoder)
     for path, values in safetensors.numpy.load_file(file).items():
         expected = model.weights_by_path[path].numpy()
         np.testing.assert_allclose(values, expected, rtol=1e-6, err_msg=path)

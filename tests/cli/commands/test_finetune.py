@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from albert_tf.runs.checkpoints import load_newest
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.json_file import read_json
 from tests.commands import attempt, contents, run
@@ -167,6 +168,21 @@ def test_several_runs_tell_median_least_and_most(encoder, table, tmp_path):
         ]
         assert row["values"] == [metrics["accuracy"] for metrics in ours]
         assert row["median"] == sum(row["values"]) / 2
+
+
+def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
+    write_run(tmp_path / "run", SMALL_RUN, small, initializer="positional-heads")
+    files = ("--train", table, "--eval", table, *FAST, "--from-scratch")
+    for model, output in (("run", "first"), ("first", "second")):
+        folder = tmp_path / output
+        command = ("finetune", tmp_path / model, "--task", "classify", *files)
+        run(*command, "--output", folder)
+        assert read_json(folder / "config.json")["identity"]["initializer"] == (
+            "positional-heads"
+        )
+    ours = [load_newest(tmp_path / name, print).weights for name in ("first", "second")]
+    for path, weight in ours[0].items():
+        np.testing.assert_array_equal(weight, ours[1][path])
 
 
 @pytest.mark.parametrize(

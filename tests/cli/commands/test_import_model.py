@@ -9,13 +9,15 @@ import pytest
 import safetensors.numpy
 
 from albert_tf.evaluation.run_evaluation import evaluate
+from albert_tf.finetuning.tuned_model import read_record
 from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.runs.run_record import trained_length
 from pipeline.core.sentencepiece_proto import model_of_pieces
 from pipeline.vocabulary.tokenizer import load_tokenizer
+from schemas.task import KINDS
 from tests.commands import attempt, contents, run
-from tests.exported_runs import SMALL_RUN, write_run
+from tests.exported_runs import SMALL_RUN, TUNED_LENGTH, write_run, write_tuned
 from tests.pipeline.vocabulary.test_importing import nmt_nfkc
 
 VOCABULARY = [
@@ -37,6 +39,11 @@ def exports(small, tmp_path_factory):
     for target in ("hf", "google"):
         run("export", folder / "run", "--to", target, "--output", folder / target)
     return folder
+
+
+@pytest.fixture
+def vocabulary(small):
+    return (small / "vocab" / "spiece.model").read_bytes()
 
 
 def refusal(*arguments, code=1):
@@ -215,6 +222,49 @@ def test_missing_tensors_are_refused_by_name(exports, tmp_path):
         "ALBERT with its masked-LM head, or make a run of one that has no head at all "
         "with albert import."
     )
+
+
+@pytest.mark.parametrize("changes", [{}, {"embedding_size": 16}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fine_tuned_model_comes_back_with_its_head(
+    kind, changes, vocabulary, tmp_path
+):
+    config = dataclasses.replace(SMALL_RUN, **changes)
+    write_tuned(tmp_path / "tuned", kind, vocabulary, config=config)
+    before = exported(tmp_path / "tuned", tmp_path / "hf")
+    run("import", tmp_path / "hf", "--output", tmp_path / "imported")
+    assert exported(tmp_path / "imported", tmp_path / "again") == before
+    assert {"config.json", "model.safetensors", "tokenizer.json"} < set(before)
+    record = read_record(tmp_path / "imported")
+    assert record.spec.kind == kind
+    assert record.spec.labels == read_record(tmp_path / "tuned").spec.labels
+    assert record.max_seq_length == TUNED_LENGTH
+
+
+def exported(run_folder, output):
+    """The files of an export, but for its card and its record of where it is from."""
+    run("export", run_folder, "--to", "hf", "--output", output)
+    own = ("README.md", "export.json")
+    return {
+        path.name: path.read_bytes()
+        for path in output.iterdir()
+        if path.name not in own
+    }
+
+
+def test_an_imported_classifier_is_asked_as_it_was_before(vocabulary, tmp_path):
+    write_tuned(tmp_path / "tuned", "classify", vocabulary)
+    run("export", tmp_path / "tuned", "--to", "hf", "--output", tmp_path / "hf")
+    said = run("import", tmp_path / "hf", "--output", tmp_path / "imported")
+    assert said.splitlines()[-1] == (
+        f"{tmp_path}/imported: 4 layers of width 16, 400 pieces; a model of classify "
+        "(dull, fair, fine) for albert predict."
+    )
+    ours, theirs = (
+        run("predict", tmp_path / name, "an object is mutable", "--json")
+        for name in ("imported", "tuned")
+    )
+    assert ours == theirs
 
 
 # BERT's order: unused pieces between the padding and the other special ones.

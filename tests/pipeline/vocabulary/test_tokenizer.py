@@ -201,6 +201,16 @@ def train_elsewhere(sentences, **settings):
     return model.getvalue()
 
 
+def test_the_wordpiece_vocabulary_of_an_import_is_named(tmp_path):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n")
+    with pytest.raises(AlbertError) as error:
+        read_model(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path}/vocab.txt is not a SentencePiece model (a WordPiece vocabulary or "
+        "a text file cannot be used); make one with albert vocab."
+    )
+
+
 def test_a_model_with_other_special_pieces_is_one_sentence(tmp_path, sentences):
     path = tmp_path / "spiece.model"
     path.write_bytes(train_elsewhere(sentences))

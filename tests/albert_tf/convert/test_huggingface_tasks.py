@@ -1,0 +1,136 @@
+"""Fine-tuned models of Hugging Face, read; the live comparison is slow."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from albert_tf.convert.huggingface_tasks import (
+    ARCHITECTURES,
+    read_huggingface_task,
+    task_config,
+    task_tensors,
+)
+from albert_tf.model.task_model import TaskModel
+from albert_tf.runs.checkpoints import assign_arrays
+from schemas.errors import AlbertError
+from schemas.task import TaskSpec
+from tests.batches import random_batch
+from tests.huggingface_albert import SMALL, lively_weights
+
+LABELS = ("no", "yes", "perhaps")
+SEQUENCES = ARCHITECTURES["classify"]
+
+
+def save(folder, *, kind="classify", drop=(), **values):
+    """An export with random weights, changed in its configuration."""
+    spec = TaskSpec(name=kind, kind=kind, labels=LABELS)
+    tensors = task_tensors(
+        lively_weights(TaskModel(SMALL, kind=kind, labels=3)), SMALL, spec
+    )
+    kept = {name: array for name, array in tensors.items() if name not in drop}
+    safetensors.numpy.save_file(kept, folder / "model.safetensors")
+    record = task_config(SMALL, spec) | values
+    record = {name: value for name, value in record.items() if value is not None}
+    (folder / "config.json").write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "labels"),
+    [
+        ({}, "classify", LABELS),
+        ({"problem_type": None}, "classify", LABELS),
+        ({"problem_type": "multi_label_classification"}, "multilabel", LABELS),
+        ({"id2label": None}, "classify", ("LABEL_0", "LABEL_1", "LABEL_2")),
+        ({"architectures": [ARCHITECTURES["tag"]]}, "tag", LABELS),
+    ],
+)
+def test_the_task_is_what_transformers_takes_it_for(values, kind, labels, tmp_path):
+    save(tmp_path, **values)
+    spec = read_huggingface_task(tmp_path).spec
+    assert (spec.kind, spec.labels) == (kind, labels)
+
+
+def test_a_head_of_one_number_is_for_scores(tmp_path):
+    save(tmp_path, kind="regress", problem_type=None)
+    spec = read_huggingface_task(tmp_path).spec
+    assert (spec.kind, spec.labels) == ("regress", ())
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"problem_type": "regression"}, "for regress cannot have a head with 3 out"),
+        ({"problem_type": "ranking"}, "problem_type is 'ranking', and only single_l"),
+        ({"id2label": {"0": "a", "1": "b"}}, "id2label has to name each of the 3 lab"),
+        ({"id2label": {"0": "a", "1": "b", "2": "b"}}, "each of the 3 labels of the "),
+        ({"id2label": ["a", "b", "c"]}, "id2label has to name each of the 3 labels"),
+        (
+            {"architectures": [ARCHITECTURES["choose"]]},
+            "a model of AlbertForMultipleChoice for choose cannot have a head with 3",
+        ),
+        (
+            {"architectures": [ARCHITECTURES["answer"]]},
+            "has no qa_outputs with weights and a bias for each label",
+        ),
+        (
+            {"drop": ["albert.pooler.weight", "albert.pooler.bias"]},
+            "lacks albert.pooler.weight; give the whole folder of a model",
+        ),
+    ],
+)
+def test_what_cannot_be_a_model_of_a_task_is_refused(values, sentence, tmp_path):
+    save(tmp_path, **values)
+    with pytest.raises(AlbertError, match=sentence):
+        read_huggingface_task(tmp_path)
+
+
+def test_other_models_are_of_no_task(tmp_path):
+    assert read_huggingface_task(tmp_path) is None
+    save(tmp_path, architectures=["AlbertForPreTraining"])
+    assert read_huggingface_task(tmp_path) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_what_transformers_saves_computes_the_same_here(kind, tmp_path):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    problem = task_config(SMALL, TaskSpec(name=kind, kind=kind)).get("problem_type")
+    config = transformers.AlbertConfig(
+        vocab_size=SMALL.vocab_size,
+        embedding_size=8,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=16,
+        num_labels={"regress": 1, "choose": 1, "answer": 2}.get(kind, 3),
+        problem_type=problem,
+        initializer_range=0.3,
+    )
+    theirs = getattr(transformers, ARCHITECTURES[kind])(config).eval()
+    theirs.save_pretrained(tmp_path)
+    spec, found = read_huggingface_task(tmp_path)
+    assert spec.kind == kind
+    ours = TaskModel(found.config, kind=kind, labels=len(spec.labels))
+    assign_arrays(ours.weights_by_path, found.weights)
+    batch = random_batch(found.config)
+    names = ("input_ids", "input_mask", "segment_ids")
+    given = {name: np.asarray(batch[name]) for name in names}
+    if kind == "choose":
+        given = {name: values[:, None] for name, values in given.items()}
+    ids, mask, segments = (torch.tensor(given[name]).long() for name in names)
+    with torch.no_grad():
+        said = theirs(input_ids=ids, attention_mask=mask, token_type_ids=segments)
+    if kind == "answer":
+        expected = np.stack([said.start_logits, said.end_logits], axis=-1)
+    else:
+        expected = said.logits.numpy()
+    is_token = given["input_mask"].astype(bool)
+    logits = np.asarray(ours(given))
+    if kind in ("answer", "tag"):
+        logits, expected = logits[is_token], expected[is_token]
+    np.testing.assert_allclose(logits, expected, atol=1e-4)
