@@ -42,8 +42,8 @@ class FineTuneConfig:
     batch_size: int = option(32, "Examples in an optimizer step.", minimum=1)
     micro_batch_size: int | None = option(
         None,
-        "Examples computed at a time, a divisor of the batch  [default: the whole "
-        "batch, if it is at most 8,192 tokens]",
+        "Examples computed at a time; the last of a step may be fewer  [default: the "
+        "whole batch, if it is at most 8,192 tokens]",
         minimum=1,
     )
     epochs: int | None = option(
@@ -152,7 +152,7 @@ class FineTuneConfig:
         every = max(LEAST_EVAL_STEPS, epochs * steps_of_epoch // EVALUATIONS)
         length = self.max_seq_length or max_seq_length
         fitting = max(1, min(self.batch_size, MAX_TOKENS // (length * options)))
-        micro = max(n for n in range(1, fitting + 1) if self.batch_size % n == 0)
+        micro = -(-self.batch_size // -(-self.batch_size // fitting))
         return ResolvedFineTuneConfig(
             **vars(self)
             | {

@@ -145,9 +145,8 @@ class Tuning:
         parts = list(self._parts(batch))
         self._prepare([part for _, part in parts])
         for micro, part in parts:
-            self._losses = self._losses + self._steps.accumulate(
-                part, counts=counts, step=self._step, micro=micro
-            )
+            self._steps.accumulate(part, counts=counts, step=self._step, micro=micro)
+        self._losses = self._losses + self._steps.sums()
         rate = learning_rate_of(self._config, self._step)
         norm = self._steps.apply(rate, step=self._step)
         if not (math.isfinite(norm) and math.isfinite(self._losses[0])):

@@ -191,8 +191,8 @@ def test_several_runs_tell_median_least_and_most(encoder, table, tmp_path):
             "is not a fine-tuned model",
         ),
         (
-            ("--task", "classify", "--train", "TABLE", "--micro-batch-size", 5),
-            "--micro-batch-size must divide --batch-size 32",
+            ("--task", "classify", "--train", "TABLE", "--micro-batch-size", 33),
+            "--micro-batch-size must be at most --batch-size 32",
         ),
     ],
 )
