@@ -90,7 +90,7 @@ def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> str:
     training = (
         {name: values[0] for name, values in batch.items()}
         for batch in training_batches(
-            records, seed=1, start=0, micro_batch_size=size, micro_batches=1
+            records, seed=1, start=0, batch_size=size, micro_batch_size=size
         )
     )
     states, labels = class_states(model, training, pairs=FITTED_PAIRS)
@@ -143,7 +143,7 @@ def step_seconds(runs: list[Path], data: Path) -> Floats:
                 seed=1,
                 start=0,
                 micro_batch_size=run.config.batch_size,
-                micro_batches=1,
+                batch_size=run.config.batch_size,
             )
         )
         rounds.append(functools.partial(seconds_of_a_step, steps, batch))
@@ -154,6 +154,7 @@ def seconds_of_a_step(steps: TrainingSteps, batch: Batch) -> float:
     """Loss and gradients of one batch, and the optimizer."""
     start = time.perf_counter()
     steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
+    steps.sums()
     steps.apply(0.0, step=0)
     return time.perf_counter() - start
 

@@ -25,7 +25,11 @@ def rows_per_second(data: Path, *, seconds: float) -> tuple[float, float]:
 
     records = Records(data, read_manifest(data))
     batches = training_batches(
-        records, seed=1, start=0, micro_batch_size=MICRO_BATCH, micro_batches=1
+        records,
+        seed=1,
+        start=0,
+        batch_size=MICRO_BATCH,
+        micro_batch_size=MICRO_BATCH,
     )
     begin = time.perf_counter()
     while time.perf_counter() < begin + WARM_UP_SECONDS:

@@ -72,6 +72,7 @@ class Ours:
     def accumulate(self) -> None:
         """Forward and backward."""
         self.steps.accumulate(self.batch, counts=self.counts, step=0, micro=0)
+        self.steps.sums()
 
     def apply(self) -> None:
         """The optimizer."""

@@ -53,7 +53,7 @@ def main() -> None:
             seed=1,
             start=0,
             micro_batch_size=size,
-            micro_batches=1,
+            batch_size=size,
         )
         batches = list(itertools.islice(stream, arguments.rounds))
         for precision in arguments.precisions:

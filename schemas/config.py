@@ -145,15 +145,15 @@ def check_bounds(config: Any, *, named: Callable[[str], str] = flag_name) -> Non
 
 
 def check_micro_batch(micro_batch_size: int | None, *, batch_size: int) -> None:
-    """Refuse micro-batches that do not make up a batch.
+    """Refuse micro-batches that are larger than a batch.
 
     Raises:
         SettingError: Names both sizes.
     """
-    if micro_batch_size is not None and batch_size % micro_batch_size:
+    if micro_batch_size is not None and micro_batch_size > batch_size:
         raise SettingError(
-            f"--micro-batch-size must divide --batch-size {batch_size}, "
-            f"and {micro_batch_size} does not."
+            f"--micro-batch-size must be at most --batch-size {batch_size}, not "
+            f"{micro_batch_size}."
         )
 
 
@@ -358,8 +358,8 @@ class TrainConfig:
     batch_size: int = option(4096, "Examples in an optimizer step.", minimum=1)
     micro_batch_size: int | None = option(
         None,
-        "Examples computed at a time, a divisor of the batch  [default: from the free "
-        "memory of the machine, not of a GPU]",
+        "Examples computed at a time; the last of a step may be fewer  [default: from "
+        "the free memory of the GPU, or of the machine where there is none]",
         minimum=1,
     )
     steps: int = option(125_000, "Optimizer steps, the whole schedule.", minimum=1)

@@ -69,8 +69,8 @@ class FineTuneConfig:
     batch_size: int = same_as(TrainConfig, "batch_size", default=32)
     micro_batch_size: int | None = option(
         None,
-        "Examples computed at a time, a divisor of the batch  [default: the whole "
-        f"batch, if it is at most {MAX_TOKENS:,} tokens]",
+        "Examples computed at a time; the last of a step may be fewer  [default: the "
+        f"whole batch, if it is at most {MAX_TOKENS:,} tokens]",
         minimum=1,
     )
     epochs: int | None = option(
@@ -185,9 +185,7 @@ class FineTuneConfig:
         fitting = max(1, min(self.batch_size, MAX_TOKENS // (length * options)))
         defaults = {
             "max_seq_length": max_seq_length,
-            "micro_batch_size": max(
-                n for n in range(1, fitting + 1) if self.batch_size % n == 0
-            ),
+            "micro_batch_size": -(-self.batch_size // -(-self.batch_size // fitting)),
             "learning_rate": default_rate(width),
             "warmup_steps": steps // WARMUP_PARTS,
             "eval_every": min(

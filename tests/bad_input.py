@@ -597,8 +597,8 @@ TRAINING_CASES = [
         exit_code=2,
     ),
     Case(
-        "a micro-batch that does not divide the batch",
-        "pretrain --data data --output out --batch-size 10 --micro-batch-size 4",
+        "a micro-batch larger than the batch",
+        "pretrain --data data --output out --batch-size 10 --micro-batch-size 12",
         exit_code=2,
     ),
     Case(

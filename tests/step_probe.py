@@ -59,12 +59,12 @@ def three_steps(*, dropout, without_padding=False):
         batch = filled_up(
             random_batch(config, rows=2 * MICRO_BATCHES, seed=step), devices
         )
-        losses = np.zeros(6)
         for micro in range(0, MICRO_BATCHES, devices):
             part = {n: v[micro : micro + devices] for n, v in batch.items()}
             counts = step_counts(batch)
             part = unpadded(part) if without_padding else part
-            losses += steps.accumulate(part, counts=counts, step=step, micro=micro)
+            steps.accumulate(part, counts=counts, step=step, micro=micro)
+        losses = steps.sums()
         results[f"losses {step}"] = losses
         results[f"norm {step}"] = steps.apply(0.01, step=step)
         for name, variable in {

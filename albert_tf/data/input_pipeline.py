@@ -137,8 +137,8 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
     *,
     seed: int,
     start: int,
+    batch_size: int,
     micro_batch_size: int,
-    micro_batches: int,
     devices: int = 1,
     landmark: Landmark = BEGINNING,
 ) -> Iterator[Batch]:
@@ -148,32 +148,47 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
         records: The data set.
         seed: Draws the order of the examples.
         start: Examples already consumed.
+        batch_size: B, examples in a step.
         micro_batch_size: M.
-        micro_batches: K, micro-batches in a step.
-        devices: K is filled up to a multiple of it, with rows that count nowhere.
+        devices: N, how many micro-batches are computed at the same time.
         landmark: A place at or before the start that is found at once, where examples
             are made of documents.
 
     Yields:
-        Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`.
+        Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`; K is
+        the least multiple of N with room for B rows, and the last rows count nowhere
+        where there are more.
 
     Raises:
         AlbertError: A record is corrupt; names file and place.
     """
-    size = micro_batch_size * micro_batches
+    number = micro_batches_of(batch_size, micro_batch_size, devices=devices)
     for stream, config, examples in _streams(
-        records, seed=seed, start=start, batch_size=size, landmark=landmark
+        records, seed=seed, start=start, batch_size=batch_size, landmark=landmark
     ):
-        batches = records.parse(
-            stream.batch(micro_batch_size, drop_remainder=True), config
-        )
-        batches = batches.batch(micro_batches, drop_remainder=True)
-        if micro_batches % devices:
-            full = -(-micro_batches // devices) * devices
-            batches = batches.map(functools.partial(fill_up, batch_size=full))
+        batches = stream.batch(batch_size, drop_remainder=True)
+        divide = functools.partial(divided, number=number, size=micro_batch_size)
+        batches = records.parse(batches.map(divide).unbatch(), config)
+        batches = batches.batch(number, drop_remainder=True)
         if examples is not None:
-            batches = batches.take(-(-examples // size))
+            batches = batches.take(-(-examples // batch_size))
         yield from _checked(batches.prefetch(2).with_options(_options()), records)
+
+
+def micro_batches_of(batch_size: int, micro_batch_size: int, *, devices: int) -> int:
+    """K, the micro-batches of a step, as many for each device.
+
+    >>> micro_batches_of(257, 29, devices=1), micro_batches_of(257, 29, devices=2)
+    (9, 10)
+    """
+    return -(-batch_size // (micro_batch_size * devices)) * devices
+
+
+@as_written
+def divided(records: tf.Tensor, number: int, size: int) -> tf.Tensor:
+    """Records `[B]` as micro-batches `[K, M]`, filled up with rows without weight."""
+    missing = tf.fill([number * size - tf.shape(records)[0]], b"")
+    return tf.reshape(tf.concat([records, missing], axis=0), [number, size])
 
 
 def _streams(

@@ -191,12 +191,10 @@ class Tuning:
         counts = self._steps.loss.counts(batch)
         parts = list(self._parts(batch))
         self._prepare([part for _, part in parts])
-        sums = np.zeros(2)
         for micro, part in parts:
             self._check_stop()
-            sums = sums + self._steps.accumulate(
-                part, counts=counts, step=self._step, micro=micro
-            )
+            self._steps.accumulate(part, counts=counts, step=self._step, micro=micro)
+        sums = self._steps.sums()
         rate = learning_rate_of(self._config, self._step)
         norm = self._steps.apply(rate, step=self._step)
         if not (math.isfinite(norm) and math.isfinite(sums[0])):

@@ -2,6 +2,8 @@
 
     compute_cost   What an architecture costs to train: operations and memory, by
                    arithmetic alone.
+    device_memory  The memory that activations may be put into: of the devices, or of
+                   the machine.
     micro_batch    How many sequences to compute at a time, when nobody says.
     speed          How long a step of any shape takes on a machine that was measured at
                    a few.

@@ -23,11 +23,12 @@ def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
     length: int,
     predictions: int,
     free_bytes: int,
+    max_tokens: int = MAX_PIECES,
     precision: Precision = "float32",
     recompute: bool = False,
     devices: int = 1,
 ) -> int:
-    """The largest divisor of the batch, or of a device's share, whose activations fit.
+    """The fewest micro-batches whose activations fit, of equal size up to the last.
 
     Args:
         batch_size: Sequences in a step.
@@ -35,6 +36,7 @@ def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
         length: S.
         predictions: P.
         free_bytes: Memory that is free now, for all devices.
+        max_tokens: More at a time make nothing faster.
         precision: Of the computation.
         recompute: Whether the layers are computed again for their gradients.
         devices: How many micro-batches are computed at the same time.
@@ -52,9 +54,9 @@ def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
         recompute=recompute,
     )
     fitting = int(free_bytes * MEMORY_SHARE) // (per_sequence * devices)
-    most = max(1, min(fitting, MAX_PIECES // length, batch_size // devices))
-    share = batch_size if batch_size % devices else batch_size // devices
-    return max(size for size in range(1, most + 1) if share % size == 0)
+    most = max(1, min(fitting, max_tokens // length))
+    rounds = -(-batch_size // (most * devices))
+    return -(-batch_size // (rounds * devices))
 
 
 def free_memory_bytes(cgroup: Path = CGROUP) -> int:

@@ -9,16 +9,21 @@ from schemas.config import TrainConfig
 from schemas.readable import duration, prefixed
 
 
-def step_text(batch: Batch, seconds: float) -> str:
+def step_text(batch: Batch, seconds: float, *, rows: int) -> str:
     """What a step consists of and how long it takes.
 
+    Args:
+        batch: Of the step, arrays `[K, M, ...]`.
+        seconds: What it takes.
+        rows: The sequences in it; the last micro-batch may have room for more.
+
     >>> import numpy as np
-    >>> step_text({"input_ids": np.zeros((2, 4, 128))}, 1.5)
-    'A step of 8 sequences (2 x 4) takes about 1.5 s'
+    >>> step_text({"input_ids": np.zeros((2, 4, 128))}, 1.5, rows=7)
+    'A step of 7 sequences (2 x 4) takes about 1.5 s'
     """
     number, size, _ = batch["input_ids"].shape
     return (
-        f"A step of {number * size} sequences ({number} x {size}) takes about "
+        f"A step of {rows} sequences ({number} x {size}) takes about "
         f"{duration(seconds)}"
     )
 

@@ -14,7 +14,8 @@ from albert_tf.data.token_vectors import pmi_vectors, whole_texts
 from albert_tf.data.unigrams import unigram_log_shares
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
+from albert_tf.planning.device_memory import room_of
+from albert_tf.planning.micro_batch import derive_micro_batch_size
 from albert_tf.runs.checkpoints import Checkpoint, Which, assign_arrays
 from albert_tf.training.backends import training_steps
 from albert_tf.training.evaluation import HeldOutWords
@@ -97,11 +98,11 @@ def resume(
     """
     state = RunState(**checkpoint.state)
     size = job.config.micro_batch_size or state.micro_batch_size
-    if job.config.batch_size % size:
+    if size > job.config.batch_size:
         raise AlbertError(
             f"{job.run}: the newest checkpoint was saved with micro-batches of {size}, "
-            f"which do not divide the batch of {job.config.batch_size}; start the run "
-            "again with --overwrite."
+            f"more than the batch of {job.config.batch_size}; start the run again with "
+            "--overwrite."
         )
     model = new_model(job)
     assign_arrays(model.weights_by_path, checkpoint.weights)
@@ -131,7 +132,7 @@ def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
     for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
         copy_whole(job.data / name, job.run / target)
     steps = training_steps(model, job.config)
-    size = micro_batch_size(job, devices=steps.num_devices)
+    size = micro_batch_size(job, steps)
     state = RunState(size, unpadded=True)
     if job.keep_optimizer:
         assert source is not None, "a run to start from is named, as was checked"
@@ -203,22 +204,24 @@ def first_batches(job: Job, say: Say) -> Iterator[Batch]:
         seed=job.config.seed,
         start=0,
         micro_batch_size=size,
-        micro_batches=1,
+        batch_size=size,
     )
     return itertools.islice(batches, -(-examples // size))
 
 
-def micro_batch_size(job: Job, *, devices: int) -> int:
-    """The micro-batch asked for, or what the memory of the machine allows."""
+def micro_batch_size(job: Job, steps: TrainingSteps) -> int:
+    """The micro-batch asked for, or what the memory of the devices allows."""
+    room = room_of(steps.memory())
     return job.config.micro_batch_size or derive_micro_batch_size(
         job.config.batch_size,
         job.model_config,
         length=max(phase.config.max_seq_length for phase in job.phases),
         predictions=max(phase.config.max_predictions_per_seq for phase in job.phases),
-        free_bytes=free_memory_bytes(),
+        free_bytes=room.free_bytes,
+        max_tokens=room.max_tokens,
         precision=job.config.precision,
         recompute=job.config.recompute,
-        devices=devices,
+        devices=steps.num_devices,
     )
 
 

@@ -183,7 +183,7 @@ def unigram_loss(data: Path, manifest: DatasetManifest, train: TrainConfig) -> f
         seed=train.seed,
         start=0,
         micro_batch_size=COUNTED_AT_ONCE,
-        micro_batches=1,
+        batch_size=COUNTED_AT_ONCE,
     )
     return unigram_entropy(
         itertools.islice(batches, COUNTED_EXAMPLES // COUNTED_AT_ONCE),

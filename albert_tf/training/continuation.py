@@ -34,7 +34,7 @@ def continued(given: TrainConfig, begun: TrainConfig) -> TrainConfig:
     """
     kept: dict[str, int] = {}
     micro, warmup = begun.micro_batch_size, begun.resolved().warmup_steps
-    if given.micro_batch_size is None and micro and given.batch_size % micro == 0:
+    if given.micro_batch_size is None and micro and micro <= given.batch_size:
         kept["micro_batch_size"] = micro
     is_derived = given.resolved().warmup_steps == warmup
     examples = begun.resolved().eval_examples

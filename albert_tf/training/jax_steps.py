@@ -20,10 +20,12 @@ from albert_tf.training.steps import (
     PRETRAINING,
     Array,
     Counts,
+    Memory,
     OfModel,
     TrainedModel,
     TrainingLoss,
     accumulation_seconds,
+    added_up,
     dropout_keys,
     loss_of_values,
     with_weights,
@@ -34,6 +36,10 @@ Tensor = Any
 # The same on all devices; the first axis divided among them.
 EVERYWHERE = PartitionSpec()
 DIVIDED = PartitionSpec("devices")
+
+# Rounds of micro-batches that are handed to the devices before the first is done: none
+# is idle, and a signal is still noticed between two of them.
+AHEAD = 2
 
 
 class JaxSteps:
@@ -71,6 +77,7 @@ class JaxSteps:
         for path, value in self._placed(model.weights_by_path).items():
             model.weights_by_path[path].assign(value)
         self._totals: dict[str, Tensor] = {}
+        self._sums: list[Tensor] = []
         self.discard()
         self._accumulate = jax.jit(
             jax.shard_map(
@@ -96,10 +103,12 @@ class JaxSteps:
         counts: Counts,
         step: int,
         micro: int,
-    ) -> Array:
+    ) -> None:
         """See `TrainingSteps.accumulate`."""
         keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
         batch, keys = jax.device_put((batch, keys.astype(np.uint32)), self._divided)
+        if len(self._sums) >= AHEAD:
+            jax.block_until_ready(self._sums[-AHEAD])
         self._totals, sums = self._accumulate(
             self._totals,
             self._placed(self.model.weights_by_path),
@@ -107,8 +116,11 @@ class JaxSteps:
             keys,
             {name: np.float32(count) for name, count in counts.items()},
         )
-        total: Array = np.asarray(sums, np.float64).sum(axis=0)
-        return total
+        self._sums.append(sums)
+
+    def sums(self) -> Array:
+        """See `TrainingSteps.sums`."""
+        return added_up(jax.device_get(self._sums))
 
     def compile(self, parts: Sequence[Batch]) -> float:
         """See `TrainingSteps.compile`."""
@@ -128,10 +140,15 @@ class JaxSteps:
 
     def discard(self) -> None:
         """See `TrainingSteps.discard`."""
+        self._sums = []
         self._totals = {
             path: jnp.zeros((self.num_devices, *weight.shape), device=self._divided)
             for path, weight in self.model.weights_by_path.items()
         }
+
+    def memory(self) -> list[Memory]:
+        """See `TrainingSteps.memory`."""
+        return [device.memory_stats() for device in jax.local_devices()]
 
     def _scales(self, learning_rate: float, *, step: int) -> Scales:
         """The scales of a step as numbers that are not compiled in."""

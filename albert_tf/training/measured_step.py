@@ -9,7 +9,8 @@ import numpy as np
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
+from albert_tf.planning.device_memory import room_of
+from albert_tf.planning.micro_batch import derive_micro_batch_size
 from albert_tf.planning.training_plan import predictions_of
 from albert_tf.training.backends import training_steps
 from albert_tf.training.steps import TrainingSteps, step_counts
@@ -37,12 +38,14 @@ def step_seconds(
     model = AlbertPretrainer(config, precision=train.precision)
     initialize_weights(model, standard_deviation=config.initializer_range, seed=0)
     steps = training_steps(model, train)
+    room = room_of(steps.memory())
     size = train.micro_batch_size or derive_micro_batch_size(
         train.batch_size,
         config,
         length=data.max_seq_length,
         predictions=data.max_predictions_per_seq,
-        free_bytes=free_memory_bytes(),
+        free_bytes=room.free_bytes,
+        max_tokens=room.max_tokens,
         precision=train.precision,
         devices=steps.num_devices,
     )
@@ -68,6 +71,7 @@ def _timed(steps: TrainingSteps, batch: Batch) -> tuple[float, float]:
     ):
         before = time.perf_counter()
         steps.accumulate(batch, counts=counts, step=0, micro=0)
+        steps.sums()
         between = time.perf_counter()
         steps.apply(0.0, step=0)
         accumulating.append(between - before)

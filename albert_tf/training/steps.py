@@ -7,6 +7,7 @@ computes whole micro-batches, and dropout depends on the place of a micro-batch 
 step, not on the device.
 """
 
+import functools
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from albert_tf.model.pretrainer import Batch, micro_batch_loss
 Tensor = Any
 Array = np.ndarray[Any, Any]
 Counts = dict[str, float]
+Memory = Mapping[str, int] | None
 
 
 class TrainedModel(Protocol):
@@ -70,18 +72,22 @@ class TrainingSteps(Protocol):
         counts: Counts,
         step: int,
         micro: int,
-    ) -> Array:
-        """Add up the gradients of N micro-batches.
+    ) -> None:
+        """Add up the gradients of N micro-batches, and what the loss adds up.
 
         Args:
             batch: N micro-batches, arrays `[N, M, ...]`.
             counts: Of the whole step, from `TrainingLoss.counts`.
             step: With `micro` and the seed the key of dropout.
             micro: Which micro-batch of the step the first one is.
+        """
+
+    def sums(self) -> Array:
+        """What the loss adds up, over all that was accumulated, which is waited for.
 
         Returns:
-            What the loss adds up, over all N: in pre-training the `Sums`, and that of
-            the layer-consistency loss where it is trained.
+            In pre-training the `Sums` as `[6]`, or `[7]` with that of the
+            layer-consistency loss where it is trained.
         """
 
     def compile(self, parts: Sequence[Batch]) -> float:
@@ -104,6 +110,9 @@ class TrainingSteps(Protocol):
 
     def discard(self) -> None:
         """Forget what was accumulated."""
+
+    def memory(self) -> list[Memory]:
+        """What each of the N devices says of its memory, as `room_of` takes it."""
 
 
 def step_counts(batch: Batch) -> Counts:
@@ -134,9 +143,20 @@ def accumulation_seconds(steps: TrainingSteps, parts: Sequence[Batch]) -> float:
             for _ in range(2):
                 start = time.perf_counter()
                 steps.accumulate(part, counts=counts, step=0, micro=0)
+                steps.sums()
             seconds[shape_of(part)] = time.perf_counter() - start
-    steps.discard()
+            steps.discard()
     return sum(seconds[shape_of(part)] for part in parts)
+
+
+def added_up(sums: Sequence[Array] | Array) -> Array:
+    """What each device found of each round, `[rounds, N, C]`, added up in that order.
+
+    In float64, so that a long step loses nothing.
+    """
+    rounds = [np.asarray(of_round, np.float64).sum(axis=0) for of_round in sums]
+    total: Array = functools.reduce(np.add, rounds, np.zeros(()))
+    return total
 
 
 def shape_of(batch: Batch) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.client import device_lib
 
 from albert_tf.data.unpadding import OF_SIZE
 from albert_tf.model.pretrainer import Batch
@@ -18,10 +19,12 @@ from albert_tf.training.steps import (
     PRETRAINING,
     Array,
     Counts,
+    Memory,
     OfModel,
     TrainedModel,
     TrainingLoss,
     accumulation_seconds,
+    added_up,
     dropout_keys,
     loss_of_values,
 )
@@ -72,6 +75,7 @@ class TensorFlowSteps:
         )
         self._accumulate = tf.function(self._add_gradients, autograph=False)
         self._apply = tf.function(self._update_weights, autograph=False)
+        self._sums: list[tf.Tensor] = []
         # Shapes of the tokens of batches for which there is a graph.
         self._traced: set[tuple[int, ...]] = set()
 
@@ -82,7 +86,7 @@ class TensorFlowSteps:
         counts: Counts,
         step: int,
         micro: int,
-    ) -> Array:
+    ) -> None:
         """See `TrainingSteps.accumulate`."""
         # Sequences may become longer while a run trains.
         if batch["input_ids"].shape not in self._traced:
@@ -93,8 +97,11 @@ class TensorFlowSteps:
             tf.constant(keys, tf.int64),
             {name: tf.constant(count, tf.float32) for name, count in counts.items()},
         )
-        total: Array = np.asarray(sums, np.float64).sum(axis=0)
-        return total
+        self._sums.append(sums)
+
+    def sums(self) -> Array:
+        """See `TrainingSteps.sums`."""
+        return added_up(tf.stack(self._sums).numpy())
 
     def compile(self, parts: Sequence[Batch]) -> float:
         """See `TrainingSteps.compile`."""
@@ -116,13 +123,34 @@ class TensorFlowSteps:
         """See `TrainingSteps.apply`."""
         scales = self._optimizer.settings.scales(learning_rate, step=step)
         tensors = Scales(*(tf.constant(value, tf.float32) for value in scales))
-        return float(self._apply(tensors))
+        norm = float(self._apply(tensors))
+        self._sums = []
+        return norm
 
     def discard(self) -> None:
         """See `TrainingSteps.discard`."""
+        self._sums = []
+        self._forget_gradients()
+
+    def _forget_gradients(self) -> None:
         for replica in self._replicas:
             for total in replica.totals.values():
                 total.assign(tf.zeros_like(total))
+
+    def memory(self) -> list[Memory]:
+        """See `TrainingSteps.memory`."""
+        if not tf.config.list_logical_devices("GPU"):
+            return [None] * self.num_devices
+        return [
+            {
+                "bytes_limit": device.memory_limit,
+                "bytes_in_use": tf.config.experimental.get_memory_info(
+                    device.name.removeprefix("/device:")
+                )["current"],
+            }
+            for device in device_lib.list_local_devices()
+            if device.device_type == "GPU"
+        ]
 
     def _add_gradients(self, batch: Batch, keys: Any, counts: Any) -> tf.Tensor:
         """What `accumulate` compiles: one graph, whose devices run side by side."""
@@ -173,7 +201,7 @@ class TensorFlowSteps:
             with tf.device(replica.device):
                 for path, weight in replica.weights.items():
                     weight.assign(weights[path])
-        self.discard()
+        self._forget_gradients()
         return norm
 
 

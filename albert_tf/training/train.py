@@ -253,8 +253,8 @@ def make_loop(
         records,
         seed=job.config.seed,
         start=state.examples,
+        batch_size=job.config.batch_size,
         micro_batch_size=state.micro_batch_size,
-        micro_batches=job.config.batch_size // state.micro_batch_size,
         devices=steps.num_devices,
         landmark=Landmark(*state.landmark),
     )

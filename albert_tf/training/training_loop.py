@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.announcement import step_text, utilization_text
@@ -17,7 +15,7 @@ from albert_tf.training.health import diverged
 from albert_tf.training.interruption import Reason, StopRequest
 from albert_tf.training.pace import Pace
 from albert_tf.training.progress import Progress
-from albert_tf.training.run_state import Array, RunState
+from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
 from albert_tf.training.schedule import learning_rate_of
 from albert_tf.training.step_record import StepRecord
@@ -103,10 +101,11 @@ class TrainingLoop:
             config=self.config,
             progress=self.progress,
         )
+        text = step_text(batch, seconds, rows=self.config.batch_size)
         steps_left = self.config.steps - self.state.step
         self.progress.say(
-            f"{step_text(batch, seconds)}{utilization}; the {steps_left} steps left "
-            f"will take about {duration(self._seconds_left())}."
+            f"{text}{utilization}; the {steps_left} steps left will take about "
+            f"{duration(self._seconds_left())}."
         )
 
     def _begin_bar(self) -> None:
@@ -128,10 +127,10 @@ class TrainingLoop:
         start = time.perf_counter()
         batch = self._next_batch()
         waited = time.perf_counter() - start
-        sums = self._accumulate(batch)
-        if sums is None:
+        if not self._accumulate(batch):
             self.steps.discard()
             return False
+        sums = self.steps.sums()
         self._check_is_finite(sums[0] + sums[3], "loss")
         rate = learning_rate_of(self.config, self.state.step)
         norm = self.steps.apply(rate, step=self.state.step)
@@ -175,21 +174,20 @@ class TrainingLoop:
             part = {name: v[micro : micro + devices] for name, v in batch.items()}
             yield unpadded(part) if self.state.unpadded else part
 
-    def _accumulate(self, batch: Batch) -> Array | None:
-        """Add up the gradients of a step; its sums, None when asked to stop."""
-        sums, left = np.zeros(()), self.config.batch_size
-        counts = step_counts(batch)
+    def _accumulate(self, batch: Batch) -> bool:
+        """Add up the gradients of a step; False when asked to stop."""
+        left, counts = self.config.batch_size, step_counts(batch)
         for number, part in enumerate(self._parts(batch)):
             if self.stop.reason:
-                return None
+                return False
             micro = number * self.steps.num_devices
-            sums = sums + self.steps.accumulate(
+            self.steps.accumulate(
                 part, counts=counts, step=self.state.step, micro=micro
             )
             rows = min(left, self.steps.num_devices * self.state.micro_batch_size)
             self.progress.advance(rows)
             left -= rows
-        return sums
+        return True
 
     def _evaluate_when_due(self, *, has_bar: bool) -> None:
         """Evaluate if there is time for it, save if that is the best, and log it.

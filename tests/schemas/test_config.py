@@ -151,8 +151,8 @@ def test_the_defaults_of_vocab_are_those_of_the_release():
         ),
         (
             TrainConfig,
-            {"batch_size": 10, "micro_batch_size": 3},
-            "--micro-batch-size must divide --batch-size 10, and 3 does not.",
+            {"batch_size": 10, "micro_batch_size": 12},
+            "--micro-batch-size must be at most --batch-size 10, not 12.",
         ),
         (
             TrainConfig,

@@ -37,9 +37,7 @@ def dataset(tmp_path, request):
 
 def batches(dataset, manifest, on_corrupt=None):
     records = Records(dataset, manifest, on_corrupt=on_corrupt)
-    return training_batches(
-        records, seed=1, start=0, micro_batch_size=5, micro_batches=1
-    )
+    return training_batches(records, seed=1, start=0, batch_size=5, micro_batch_size=5)
 
 
 def rows(dataset, manifest, on_corrupt=None):

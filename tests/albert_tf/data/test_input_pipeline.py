@@ -89,7 +89,7 @@ def training_rows(root, manifest, count, *, start=0, seed=1):
         seed=seed,
         start=start,
         micro_batch_size=2,
-        micro_batches=3,
+        batch_size=6,
     )
     return rows_of(batches, count)
 
@@ -102,7 +102,7 @@ def test_batches_have_static_shapes_of_micro_batches(tmp_path):
             seed=1,
             start=0,
             micro_batch_size=2,
-            micro_batches=3,
+            batch_size=6,
         )
     )
     assert {name: tuple(values.shape) for name, values in batch.items()} == {
@@ -114,6 +114,33 @@ def test_batches_have_static_shapes_of_micro_batches(tmp_path):
         "masked_lm_weights": (3, 2, 4),
         "sentence_order_labels": (3, 2),
     }
+
+
+@pytest.mark.parametrize(
+    ("devices", "shape"), [(1, (3, 3, 24)), (2, (4, 3, 24)), (4, (4, 3, 24))]
+)
+def test_a_batch_is_filled_up_with_rows_without_weight(tmp_path, devices, shape):
+    manifest = write_dataset(tmp_path)
+    stream = training_batches(
+        Records(tmp_path, manifest),
+        seed=1,
+        start=0,
+        batch_size=7,
+        micro_batch_size=3,
+        devices=devices,
+    )
+    batches = list(itertools.islice(stream, 2))
+    rows = []
+    for batch in batches:
+        assert batch["input_ids"].shape == shape
+        flat = {n: v.reshape(-1, *v.shape[2:]) for n, v in batch.items()}
+        assert (flat["sentence_order_labels"] >= 0).tolist() == [
+            place < 7 for place in range(shape[0] * shape[1])
+        ]
+        assert not flat["masked_lm_weights"][7:].any()
+        assert not flat["input_mask"][7:].any()
+        rows += flat["input_ids"][:7].tolist()
+    assert rows == training_rows(tmp_path, manifest, 3)[:14]
 
 
 def test_a_pass_reads_every_example_of_a_copy_once(tmp_path):
@@ -193,7 +220,7 @@ def test_corrupt_record_left_out_keeps_the_place_of_all_others(tmp_path):
         seed=1,
         start=0,
         micro_batch_size=2,
-        micro_batches=3,
+        batch_size=6,
     )
     rows = rows_of(batches, 10)
     different = [i for i in range(60) if rows[i] != whole[i]]

@@ -47,7 +47,7 @@ def batches(records, count, *, start=0, landmark=BEGINNING, seed=1):
         seed=seed,
         start=start,
         micro_batch_size=BATCH // 2,
-        micro_batches=2,
+        batch_size=BATCH,
         landmark=landmark,
     )
     found = list(itertools.islice(stream, count))
@@ -168,7 +168,7 @@ def test_a_schedule_changes_the_examples_between_two_steps(documents):
             seed=1,
             start=start * BATCH,
             micro_batch_size=BATCH,
-            micro_batches=1,
+            batch_size=BATCH,
             landmark=landmark,
         )
         ids = [batch["input_ids"][0] for batch in itertools.islice(stream, count)]
@@ -190,7 +190,7 @@ def test_a_share_to_predict_that_falls_does_so_step_by_step(documents):
     train = TrainConfig(steps=40, batch_size=64, masked_lm_prob="0.6..0.1")
     records = Records(documents, manifest, phases=phases_of(manifest.config, train))
     stream = training_batches(
-        records, seed=1, start=0, micro_batch_size=64, micro_batches=1
+        records, seed=1, start=0, batch_size=64, micro_batch_size=64
     )
     means = []
     for step, batch in enumerate(itertools.islice(stream, 40)):
@@ -211,7 +211,7 @@ def open_shards():
 def test_what_has_been_read_is_let_go_of(documents):
     before = open_shards()
     stream = training_batches(
-        records_of(documents), seed=1, start=0, micro_batch_size=BATCH, micro_batches=1
+        records_of(documents), seed=1, start=0, batch_size=BATCH, micro_batch_size=BATCH
     )
     for _ in range(4 * size_of(documents) // BATCH):
         next(stream)

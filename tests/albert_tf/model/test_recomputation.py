@@ -35,7 +35,8 @@ def first_moments(config, *, precision="float32", **changes):
         model.weights_by_path[path].assign(values)
     steps = training_steps(model, settings)
     batch = {name: v[None] for name, v in random_batch(config).items()}
-    sums = steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
+    steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
+    sums = steps.sums()
     steps.apply(0.01, step=0)
     state = steps.optimizer_state.items()
     return {"sums": sums} | {n: np.asarray(v) for n, v in state if n.endswith("/m")}

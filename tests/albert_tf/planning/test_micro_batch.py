@@ -1,4 +1,4 @@
-"""The micro-batch divides the batch and fits into memory."""
+"""The micro-batch fits into memory, and as few as can be make up the batch."""
 
 import os
 
@@ -17,11 +17,12 @@ GIB = 1 << 30
     [
         ("base", 4096, 512, 64, 8),  # 8 x 512 pieces are enough for a CPU
         ("base", 4096, 128, 64, 32),
-        ("base", 4096, 512, 4, 4),  # memory decides
+        ("base", 4096, 512, 4, 7),  # memory decides
         ("xxlarge", 4096, 512, 1, 1),  # nothing fits: try one
         ("base", 6, 512, 64, 6),
         ("base", 7, 128, 64, 7),
-        ("base", 11, 512, 64, 1),
+        ("base", 11, 512, 64, 6),  # 6 + 5
+        ("base", 257, 128, 64, 29),  # eight times 29, and 25
     ],
 )
 def test_derived_size(preset, batch_size, length, free_gib, expected):
@@ -59,15 +60,32 @@ def test_layers_computed_again_take_less_memory():
 def test_bfloat16_takes_less_memory():
     settings = [{"precision": "float32"}, {"precision": "bfloat16"}]
     sizes = sizes_at_512("base", free_gib=3, settings=settings)
-    assert sizes == [4, 8]
+    assert sizes == [5, 8]
 
 
-@given(batch_size=st.integers(1, 5000), free_bytes=st.integers(0, 100 * GIB))
-def test_size_divides_the_batch(batch_size, free_bytes):
-    size = derive_micro_batch_size(
-        batch_size, PRESETS["tiny"], length=64, predictions=9, free_bytes=free_bytes
+@given(
+    batch_size=st.integers(1, 5000),
+    free_bytes=st.integers(0, 100 * GIB),
+    devices=st.integers(1, 8),
+)
+def test_rounds_are_as_few_as_fit_and_no_row_more_is_computed_than_they_need(
+    batch_size, free_bytes, devices
+):
+    size, largest = (
+        derive_micro_batch_size(
+            rows,
+            PRESETS["tiny"],
+            length=64,
+            predictions=9,
+            free_bytes=free_bytes,
+            devices=devices,
+        )
+        for rows in (batch_size, 10**6 * devices)
     )
-    assert batch_size % size == 0
+    rounds = -(-batch_size // (largest * devices))
+    assert rounds * devices * size >= batch_size
+    assert rounds * devices * (size - 1) < batch_size
+    assert size <= largest
 
 
 def test_machine_has_free_memory():

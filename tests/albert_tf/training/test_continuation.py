@@ -389,7 +389,7 @@ def test_other_steps_are_refused_where_a_rate_so_far_depends_on_them(
     [
         ({}, {"micro_batch_size": 4, "warmup_steps": None}),
         ({"micro_batch_size": 2}, {"micro_batch_size": 2}),
-        ({"batch_size": 6}, {"micro_batch_size": None}),
+        ({"batch_size": 3}, {"micro_batch_size": None}),
         ({"steps": 800}, {"warmup_steps": 10}),
         ({"steps": 800, "warmup_steps": 20}, {"warmup_steps": 20}),
         ({"steps": 8}, {"warmup_steps": None}),

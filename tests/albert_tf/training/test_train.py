@@ -167,6 +167,19 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(
     assert final(tmp_path) == final(undisturbed)
 
 
+def test_a_batch_that_its_micro_batches_do_not_divide_is_stopped_and_goes_on(
+    data, tmp_path, monkeypatch
+):
+    config = dataclasses.replace(CONFIG, batch_size=7, micro_batch_size=3)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert train(data, whole, model=DROPOUT, config=config).finished
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, 8)
+        assert train(data, parts, model=DROPOUT, config=config).step == 2
+    assert train(data, parts, model=DROPOUT, config=config).finished
+    assert final(parts) == final(whole)
+
+
 def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(
     data, tmp_path
 ):
@@ -260,7 +273,7 @@ def test_a_derived_micro_batch_is_kept_when_memory_changes(data, tmp_path, monke
     config = dataclasses.replace(CONFIG, micro_batch_size=None)
     signal_at_micro_batch(monkeypatch, 2)
     train(data, tmp_path, config=config)
-    monkeypatch.setattr("albert_tf.training.beginning.free_memory_bytes", lambda: 0)
+    monkeypatch.setattr("albert_tf.planning.device_memory.free_memory_bytes", lambda: 0)
     train(data, tmp_path, config=config)
     state = json.loads((tmp_path / "checkpoints/step-00000012/state.json").read_text())
     assert state["micro_batch_size"] == 8

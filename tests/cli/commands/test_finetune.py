@@ -207,8 +207,8 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
             "is not a fine-tuned model",
         ),
         (
-            ("--task", "classify", "--train", "TABLE", "--micro-batch-size", 5),
-            "--micro-batch-size must divide --batch-size 32",
+            ("--task", "classify", "--train", "TABLE", "--micro-batch-size", 33),
+            "--micro-batch-size must be at most --batch-size 32",
         ),
     ],
 )
