@@ -10,7 +10,6 @@ import io
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import (
     DirectOptions,
     PipelineOptions,
@@ -91,8 +90,6 @@ def choose_runner(name: str, flags: Iterable[str]) -> Runner:
         )
     if name == DATAFLOW:
         _check_dataflow(options)
-    # Storage may need options too, such as the keys of S3.
-    FileSystems.set_options(options)
     return runner
 
 
