@@ -6,8 +6,6 @@ documents through the engine's own shuffle.
 
 import contextlib
 import os
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,45 +14,20 @@ from pathlib import Path
 import pytest
 
 from tests.commands import contents, make_data
+from tests.servers import HERE, free_port, serving
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(__file__).parent.parent
 ALBERT = "from cli.main import cli; cli()"
 
 
-def free_port():
-    with socket.socket() as server:
-        server.bind(("localhost", 0))
-        return server.getsockname()[1]
-
-
 @contextlib.contextmanager
-def serving(*arguments, port):
-    """A server that answers on a port; with what it starts, it ends after the test."""
+def serving_python(*arguments, port):
     # The pool starts its workers by the name `python`.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    server = subprocess.Popen(
-        [sys.executable, "-W", "ignore", *map(str, arguments)],
-        cwd=HERE,
-        env=os.environ | {"PATH": path},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        end = time.monotonic() + 60
-        while server.poll() is None and time.monotonic() < end:
-            with (
-                contextlib.suppress(OSError),
-                socket.create_connection(("localhost", port)),
-            ):
-                break
-            time.sleep(0.1)
+    command = (sys.executable, "-W", "ignore", *arguments)
+    with serving(*command, port=port, environment={"PATH": path}) as server:
         yield server
-    finally:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
 
 
 @pytest.fixture
@@ -63,8 +36,8 @@ def cluster():
     jobs, workers = free_port(), free_port()
     pool = ("-m", "apache_beam.runners.worker.worker_pool_main")
     with (
-        serving("-m", "tests.job_server", jobs, 2, port=jobs),
-        serving(*pool, f"--service_port={workers}", port=workers) as process,
+        serving_python("-m", "tests.job_server", jobs, 2, port=jobs),
+        serving_python(*pool, f"--service_port={workers}", port=workers) as process,
     ):
         options = (
             f"--job_endpoint=localhost:{jobs}",

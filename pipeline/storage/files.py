@@ -92,7 +92,8 @@ def _find_remote(pattern: str) -> list[str]:
         found = {pattern: entry}
     else:
         found = _list_matching(*_split_glob(pattern))
-    _entries.update(found)
+    # The list of a web server has no sizes.
+    _entries.update({path: entry for path, entry in found.items() if entry.bytes >= 0})
     return sorted(found)
 
 

@@ -7,6 +7,7 @@ is kept by a client, because other machines write to the same storage.
 
 import functools
 import io
+import logging
 import os
 import tempfile
 import uuid
@@ -338,6 +339,8 @@ def _client(path: str) -> Any:
             f"{path}: {name}:// needs a package that is not installed; run "
             f'pip install "albert-pretraining[{scheme.extra}]".'
         ) from error
+    # What matters comes as an exception.
+    logging.getLogger(kind.__module__.partition(".")[0]).setLevel(logging.CRITICAL)
     options = {key: options[key] for key in sorted(options) if key != "path"}
     with explained(path):
         return _connected(os.getpid(), kind, tuple(options.items()))
@@ -373,15 +376,16 @@ def explained(path: str, verb: str = "read") -> Iterator[None]:
         raise
     # The clients raise what some ten libraries under them do.
     except Exception as error:
-        raise AlbertError(
-            f"{path} cannot be {verb}: {_reason(error, path)}."
-        ) from error
+        reason = _reason(error)
+        if isinstance(error, FileNotFoundError):
+            # Clients name it by their own path, or by the address that they asked.
+            is_read = verb == "read"
+            reason = "it does not exist" if is_read else "its bucket does not exist"
+        raise AlbertError(f"{path} cannot be {verb}: {reason}.") from error
 
 
-def _reason(error: Exception, path: str) -> str:
+def _reason(error: Exception) -> str:
     """The first line of what an error says, or else its name."""
     said = str(getattr(error, "strerror", None) or error).strip()
-    line = " ".join(said.partition("\n")[0].split()).rstrip(".")
-    if isinstance(error, FileNotFoundError) and path.endswith(line):
-        return "it does not exist"
-    return line or type(error).__name__
+    line = " ".join(said.partition("\n")[0].split())
+    return line.rstrip(".") or type(error).__name__
