@@ -16,6 +16,7 @@ from cli import STARTED
 from cli.support import output_folder
 from cli.support.architecture import model_options, resolve_model
 from cli.support.console import Console, silent_stderr
+from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import (
     Duration,
     UserPath,
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 @click.option(
     "--data",
     required=True,
-    type=UserPath(file_okay=False, path_type=Path),
-    help="Data set made by albert make-data.",
+    type=DataFolder(file_okay=False),
+    help="Data set made by albert make-data, here or on storage such as "
+    "s3://bucket/data, from where it is copied first.",
 )
 @model_options
 @recipe_option
@@ -79,7 +81,7 @@ if TYPE_CHECKING:
 )
 @common_options
 def pretrain(
-    data: Path,
+    data: Path | str,
     model: str,
     overrides: tuple[str, ...],
     init_from: Path | None,
@@ -104,9 +106,10 @@ def pretrain(
     config = take_config(TrainConfig, values)
     if not overwrite:
         config = as_begun(config, output)
-    manifest = read_manifest(data)
+    folder = data_here(data, console)
+    manifest = read_manifest(folder)
     paths = Paths(
-        data=data,
+        data=folder,
         output=output,
         init_from=init_from,
         keep_optimizer=keep_optimizer,
@@ -119,7 +122,7 @@ def pretrain(
         console.say(line)
     source = os.path.abspath(init_from) if init_from else None
     settings = {
-        "data": os.path.abspath(data),
+        "data": data if isinstance(data, str) else os.path.abspath(data),
         "model": model if model in PRESETS else os.path.abspath(model),
         "overrides": list(overrides),
         **dataclasses.asdict(config),
@@ -147,7 +150,7 @@ def pretrain(
             architecture,
             config,
             paths=paths,
-            vocabulary=load_vocabulary(data, manifest),
+            vocabulary=load_vocabulary(folder, manifest),
             max_time=max_time,
             console=console,
         )

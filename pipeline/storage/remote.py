@@ -33,7 +33,10 @@ _KEPT = 64
 _MAX_BYTES = 8 << 20
 
 # Where storages say what a file's content is; the first one that is there counts.
-_CHECKSUMS = ("md5Hash", "crc32c", "ETag", "etag", "blob_id", "Last-Modified", "mtime")
+_CHECKSUMS = (
+    *("md5Hash", "crc32c", "ETag", "etag", "blob_id"),
+    *("Last-Modified", "mtime", "created"),
+)
 
 
 class Scheme(NamedTuple):
