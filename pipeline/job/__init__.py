@@ -10,6 +10,10 @@
                   watched.
     local_worker  A worker of a job on this machine: Beam's, silent, and ending with
                   its parent.
+    worker_pool   A pool of workers for a cluster without Beam's image, each a process
+                  of ours.
+    worker_boot   The start of one worker of a cluster: it asks the engine what it is to
+                  know.
     failures      The failure of a step keeps its type on the way through Beam.
     resuming      What an earlier attempt at a data set has left, and whether it is
                   whole.
