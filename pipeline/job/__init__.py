@@ -6,6 +6,10 @@
                   is made.
     runners       Where a job runs, on this machine or on a cluster, and Beam's options
                   for it.
+    java_options  Options of Flink and Spark that only Beam's Java knows, of version
+                  2.77.
+    places        Where the workers and the engine of a job are, as Beam's options say
+                  it.
     local_runner  Beam's runner on this machine, with worker processes of ours that are
                   watched.
     local_worker  A worker of a job on this machine: Beam's, silent, and ending with
