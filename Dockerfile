@@ -16,6 +16,6 @@ FROM apache/beam_python${PYTHON}_sdk:${BEAM}
 COPY --from=build /wheels /wheels
 COPY constraints.txt /wheels/
 RUN pip install --no-cache-dir --constraint /wheels/constraints.txt \
-        google-crc32c numpy pyarrow sentencepiece sentencex zstandard \
+        adlfs fsspec gcsfs google-crc32c numpy pyarrow s3fs sentencepiece sentencex zstandard \
     && pip install --no-cache-dir --no-deps /wheels/*.whl \
     && python -c "import pipeline.job.transforms"

@@ -21,6 +21,7 @@ from cli.commands.predict import predict
 from cli.commands.pretrain import pretrain
 from cli.commands.report import report
 from cli.commands.vocab import vocab
+from cli.commands.worker import worker
 from schemas import __version__
 from schemas.errors import AlbertError
 from schemas.readable import printable
@@ -112,3 +113,4 @@ cli.add_command(fill_mask)
 cli.add_command(order)
 cli.add_command(analyze)
 cli.add_command(report)
+cli.add_command(worker)

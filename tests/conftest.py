@@ -8,11 +8,13 @@ from hypothesis import settings
 
 from pipeline.core.documents import Document
 from pipeline.reading.readers import shard_documents
+from pipeline.storage import files
 from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import Tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from schemas.config import VocabConfig
 from tests.commands import make_small
+from tests.memory_files import CONTENTS, STORAGE
 
 # A shell lets its jobs in the background ignore Ctrl-C, and what they start as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -32,6 +34,15 @@ settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, max_examples=50
 )
 settings.load_profile("ci")
+
+
+@pytest.fixture
+def memory():
+    """What memory:// holds by path, nothing at first."""
+    STORAGE.store.clear()
+    files._entries.clear()
+    yield CONTENTS
+    STORAGE.store.clear()
 
 
 @pytest.fixture(scope="session")

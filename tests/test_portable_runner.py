@@ -5,9 +5,6 @@ documents through the engine's own shuffle.
 """
 
 import contextlib
-import os
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,56 +12,27 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.storage import files, remote
 from tests.commands import contents, make_data
+from tests.servers import HERE, free_port, serving
+from tests.storage_emulators import emulated
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(__file__).parent.parent
 ALBERT = "from cli.main import cli; cli()"
 
 
-def free_port():
-    with socket.socket() as server:
-        server.bind(("localhost", 0))
-        return server.getsockname()[1]
+PYTHON = (sys.executable, "-W", "ignore")
 
 
 @contextlib.contextmanager
-def serving(*arguments, port):
-    """A server that answers on a port; with what it starts, it ends after the test."""
-    # The pool starts its workers by the name `python`.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    server = subprocess.Popen(
-        [sys.executable, "-W", "ignore", *map(str, arguments)],
-        cwd=HERE,
-        env=os.environ | {"PATH": path},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        end = time.monotonic() + 60
-        while server.poll() is None and time.monotonic() < end:
-            with (
-                contextlib.suppress(OSError),
-                socket.create_connection(("localhost", port)),
-            ):
-                break
-            time.sleep(0.1)
-        yield server
-    finally:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
-
-
-@pytest.fixture
-def cluster():
+def clustered():
     """The options that lead to a job server and a pool, and the pool's process."""
     jobs, workers = free_port(), free_port()
-    pool = ("-m", "apache_beam.runners.worker.worker_pool_main")
+    pool = ("-c", ALBERT, "worker", "--address", f"localhost:{workers}")
     with (
-        serving("-m", "tests.job_server", jobs, 2, port=jobs),
-        serving(*pool, f"--service_port={workers}", port=workers) as process,
+        serving(*PYTHON, "-m", "tests.job_server", jobs, 2, port=jobs),
+        serving(*PYTHON, *pool, port=workers) as process,
     ):
         options = (
             f"--job_endpoint=localhost:{jobs}",
@@ -72,6 +40,12 @@ def cluster():
             f"--environment_config=localhost:{workers}",
         )
         yield options, process
+
+
+@pytest.fixture
+def cluster():
+    with clustered() as options_and_pool:
+        yield options_and_pool
 
 
 def test_a_cluster_writes_the_bytes_of_one_process(small, tmp_path, cluster):
@@ -84,6 +58,32 @@ def test_a_cluster_writes_the_bytes_of_one_process(small, tmp_path, cluster):
     assert [name for name in contents(there) if name != "config.json"] == names
     for name in names:
         assert (there / name).read_bytes() == (here / name).read_bytes(), name
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_cluster_writes_the_same_records_from_and_to_storage(small, tmp_path):
+    here, there = tmp_path / "here", "s3://bucket/data"
+    assert make_data(small, output=here)[0] == 0
+    with emulated("s3"), clustered() as (options, _):
+        remote._connected.cache_clear()
+        remote._client(there).mkdir("bucket")
+        for path in (small / "text").iterdir():
+            with files.new_file(f"s3://bucket/text/{path.name}") as file:
+                file.write(path.read_bytes())
+        code, said = run_there(small, there, options, text="s3://bucket/text/")
+        assert code == 0, said
+        records = contents_of_records(here)
+        for name in records:
+            there_data = files.read_whole(f"{there}/{name}")
+            assert there_data == (here / name).read_bytes(), name
+        found = files.find_below(there, "**/*.tfrecord")
+        assert [path.removeprefix(f"{there}/") for path in found] == records
+        assert ".work" not in str(files.sizes_below(there))
+    remote._connected.cache_clear()
+
+
+def contents_of_records(folder):
+    return [name for name in contents(folder) if name.endswith(".tfrecord")]
 
 
 def test_a_failure_in_a_worker_arrives_as_one_sentence(small, tmp_path, cluster):
@@ -127,9 +127,8 @@ def arguments(small, output, options, *, text=None):
 
 
 def start_there(*given, **changed):
-    command = (sys.executable, "-W", "ignore", "-c", ALBERT)
     return subprocess.Popen(
-        [*command, *map(str, arguments(*given, **changed))],
+        [*PYTHON, "-c", ALBERT, *map(str, arguments(*given, **changed))],
         cwd=HERE,
         stderr=subprocess.PIPE,
         text=True,

@@ -15,6 +15,8 @@
     export        `albert export`: a run becomes files that other programs read.
     import_model  `albert import`: an ALBERT from elsewhere becomes a run to go on from.
     report        `albert report`: data sets and runs on one page for people.
+    worker        `albert worker`: workers of make-data for a cluster, without Beam's
+                  image.
 
 May import: all of `cli`.
 """

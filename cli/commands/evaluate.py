@@ -14,6 +14,7 @@ from cli.support.asked_model import (
     untrained_positions,
 )
 from cli.support.console import Console, silent_stderr
+from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import UserPath
 from pipeline.reading.inputs import expand
 from schemas.config import EVALUATED_WORDS, Precision
@@ -34,9 +35,10 @@ _PAIRS_FLAG = "--minimal-pairs"
 @click.option(
     "--data",
     required=True,
-    type=UserPath(path_type=Path),
-    help="Data set made with the same vocabulary; its held-out split is used, and its "
-    "training split is counted. Of a fine-tuned model a file of examples.",
+    type=DataFolder(),
+    help="Data set made with the same vocabulary, here or on storage such as "
+    "s3://bucket/data; its held-out split is used, and its training split is counted. "
+    "Of a fine-tuned model a file of examples.",
 )
 @click.option(
     "--eval-examples",
@@ -76,7 +78,7 @@ _PAIRS_FLAG = "--minimal-pairs"
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def evaluate(
     run: Path,
-    data: Path,
+    data: Path | str,
     eval_examples: int | None,
     words: int,
     minimal_pairs: tuple[str, ...],
@@ -105,6 +107,7 @@ def evaluate(
     from albert_tf.runs.last_evaluation import write_evaluation
     from albert_tf.runs.run_record import run_config
 
+    data = data_here(data, Console(quiet=quiet))
     config, manifest = run_config(run), read_manifest(data)
     for notes in (untrained_positions, other_sentence_task):
         for line in notes(run, config, manifest, data=data):
@@ -136,7 +139,7 @@ def evaluate(
 
 
 def evaluate_task(
-    model: Path, data: Path, *, checkpoint: "Which | None", quiet: bool
+    model: Path, data: Path | str, *, checkpoint: "Which | None", quiet: bool
 ) -> "Metrics":
     """What a fine-tuned model is worth on a file of examples.
 

@@ -6,15 +6,15 @@ from pathlib import Path
 import click
 
 from cli.support.console import Console
-from cli.support.options import UserPath
+from cli.support.data_folder import DataFolder, data_here
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
-from schemas.manifest import DatasetManifest, read_manifest
+from schemas.manifest import DatasetManifest, ShardFile, read_manifest
 from schemas.readable import counted
 
 
 @click.command(epilog="Example:  albert inspect data --examples 2 --verify")
-@click.argument("data", type=UserPath(path_type=Path))
+@click.argument("data", type=DataFolder())
 @click.option(
     "--examples",
     default=3,
@@ -44,7 +44,7 @@ from schemas.readable import counted
 )
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def inspect(
-    data: Path, examples: int, split: str, epoch: int, verify: bool, debug: bool
+    data: Path | str, examples: int, split: str, epoch: int, verify: bool, debug: bool
 ) -> None:
     """Show what a data set is, with examples.
 
@@ -53,8 +53,15 @@ def inspect(
     """
     from pipeline.dataset.data_card import data_card
     from pipeline.dataset.example_view import show_example
+    from pipeline.dataset.local_copy import all_files, first_files
     from pipeline.dataset.verification import load_vocabulary, read_examples
 
+    def choose(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
+        copy = copy_of_epoch(epoch, split, manifest)
+        return first_files(split, copy=copy, examples=examples)(manifest)
+
+    console = Console(quiet=False)
+    data = data_here(data, console, choose=all_files if verify else choose)
     manifest = read_manifest(data)
     copy = copy_of_epoch(epoch, split, manifest)
     if verify:

@@ -16,6 +16,7 @@ from cli.support import output_folder
 from cli.support.architecture import model_options, resolve_model
 from cli.support.budget import BUDGET_RECORD, Asked, asked_for_budget
 from cli.support.console import Console, silent_stderr
+from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import (
     Duration,
     UserPath,
@@ -46,8 +47,9 @@ if TYPE_CHECKING:
 @click.option(
     "--data",
     required=True,
-    type=UserPath(file_okay=False, path_type=Path),
-    help="Data set made by albert make-data.",
+    type=DataFolder(file_okay=False),
+    help="Data set made by albert make-data, here or on storage such as "
+    "s3://bucket/data, from where it is copied first.",
 )
 @model_options
 @recipe_option(
@@ -87,7 +89,7 @@ if TYPE_CHECKING:
 )
 @common_options
 def pretrain(
-    data: Path,
+    data: Path | str,
     model: str,
     overrides: tuple[str, ...],
     init_from: Path | None,
@@ -110,7 +112,8 @@ def pretrain(
 
     console = Console(quiet=quiet)
     values.pop("debug")
-    manifest = read_manifest(data)
+    folder = data_here(data, console)
+    manifest = read_manifest(folder)
     config = fitting_recipe(
         take_config(TrainConfig, values), has_documents=manifest.has_documents
     )
@@ -119,7 +122,7 @@ def pretrain(
         asked = asked_for_budget(
             budget,
             asked,
-            data=data,
+            data=folder,
             manifest=manifest,
             output=output,
             overwrite=overwrite,
@@ -129,7 +132,7 @@ def pretrain(
     if not overwrite:
         config = as_begun(config, output)
     paths = Paths(
-        data=data,
+        data=folder,
         output=output,
         init_from=init_from,
         keep_optimizer=keep_optimizer,
@@ -142,7 +145,7 @@ def pretrain(
         console.say(line)
     source = os.path.abspath(init_from) if init_from else None
     settings = {
-        "data": os.path.abspath(data),
+        "data": data if isinstance(data, str) else os.path.abspath(data),
         "model": model if model in PRESETS else os.path.abspath(model),
         "overrides": list(overrides),
         **dataclasses.asdict(config),
@@ -170,7 +173,7 @@ def pretrain(
             architecture,
             config,
             paths=paths,
-            vocabulary=load_vocabulary(data, manifest),
+            vocabulary=load_vocabulary(folder, manifest),
             max_time=max_time,
             console=console,
         )

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import click
 
+from cli.support.console import Console
+from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import UserPath
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK
+from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK, TRAIN
 from schemas.readable import prefixed
 from schemas.report import Section
 
@@ -18,7 +20,7 @@ from schemas.report import Section
     metavar="PATH...",
     nargs=-1,
     required=True,
-    type=UserPath(path_type=Path),
+    type=DataFolder(),
 )
 @click.option(
     "--output",
@@ -35,15 +37,22 @@ from schemas.report import Section
     help="Examples to show of each data set.",
 )
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
-def report(paths: tuple[Path, ...], output: Path, examples: int, debug: bool) -> None:
+def report(
+    paths: tuple[Path | str, ...], output: Path, examples: int, debug: bool
+) -> None:
     """Write one HTML page about data and runs.
 
     PATH is the folder of a data set, of a fine-tuned model or of a run, which may still
     be training; several runs are drawn into the same plots. The page needs no network
     and no other file.
     """
+    from pipeline.dataset.local_copy import first_files
+    from pipeline.dataset.report import SAMPLE
+
     check_output(output)
-    sections = find_sections(paths, examples=examples)
+    wanted = first_files(TRAIN, copy=0, examples=max(SAMPLE, examples))
+    folders = [data_here(path, Console(quiet=False), choose=wanted) for path in paths]
+    sections = find_sections(tuple(folders), examples=examples)
 
     from cli.report.page import page
     from schemas.json_file import write_text

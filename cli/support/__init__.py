@@ -11,6 +11,8 @@
                    refused.
     remote_output  The output of a job on a cluster's storage: recognised, continued or
                    refused.
+    data_folder    The data set that a command reads: a folder here, or on storage and
+                   copied first.
     task_data      The examples of a task, from files to rows of tokens, with what a
                    person should know.
     asked_model    The model that a command asks: its vocabulary, its weights, how much

@@ -12,6 +12,8 @@
     data_card     A data set described for a person, its `README.md`.
     dataset       A data set from its finished shards: the manifest and the data card.
     verification  Whether the files of a data set are those of its manifest.
+    local_copy    A data set on storage, copied to a folder of this machine where it is
+                  read.
     example_view  An example as a person reads it: its segments, and the tokens before
                   masking.
     report        A data set as a section of a report: histograms, sources, drops and

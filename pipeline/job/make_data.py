@@ -14,6 +14,7 @@ from pipeline.dataset.fingerprint import plan_dataset, tool_versions
 from pipeline.dataset.shard_plan import plan_shards
 from pipeline.job.failures import explain
 from pipeline.job.local_runner import WorkerPool, local_runner
+from pipeline.job.places import ends_with_command
 from pipeline.job.resuming import forget_incomplete
 from pipeline.job.runners import LOCAL_RUNNER, Runner, choose_runner
 from pipeline.job.transforms import (
@@ -193,6 +194,16 @@ def submit(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResu
         return pipeline.run()
 
 
+def after_interrupt(runner: Runner) -> str:
+    """What becomes of a job at Ctrl-C, which ends the waiting for it."""
+    if ends_with_command(runner.name, runner.options):
+        return "Interrupted, and the job with it; run the same command again."
+    return (
+        f"The job goes on at {runner.name}; to end it, stop it there. Run the same "
+        "command again when it has ended."
+    )
+
+
 def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
     """Run a job on a cluster and wait for its end.
 
@@ -205,10 +216,7 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
         with explained_errors(job):
             result.wait_until_finish()
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"The job goes on at {runner.name}; to end it, stop it there. Run the same "
-            "command again when it has ended."
-        ) from None
+        raise KeyboardInterrupt(after_interrupt(runner)) from None
     if result.state != PipelineState.DONE:
         raise AlbertError(f"The job ended as {result.state} at {runner.name}.")
     return result

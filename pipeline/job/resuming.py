@@ -11,7 +11,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.storage.files import exists, join, read_whole, remove, sizes_below
+from pipeline.storage.files import (
+    each_of,
+    exists,
+    join,
+    read_whole,
+    remove,
+    sizes_below,
+)
 from schemas.errors import AlbertError
 from schemas.json_file import json_text, parse_json
 from schemas.layout import DATA_CARD, MANIFEST, SIDECARS, SPM_MODEL
@@ -65,11 +72,11 @@ def forget_incomplete(output: str | Path) -> None:
     """
     remove(join(output, MANIFEST))
     sizes = sizes_below(output)
-    for name in sizes:
-        if name.startswith(f"{SIDECARS}/") and not _is_whole_shard(
-            join(output, name), sizes
-        ):
-            remove(join(output, name))
+    sidecars = [join(output, name) for name in sizes if name.startswith(f"{SIDECARS}/")]
+    are_whole = each_of(lambda sidecar: _is_whole_shard(sidecar, sizes), sidecars)
+    for sidecar, is_whole in zip(sidecars, are_whole, strict=True):
+        if not is_whole:
+            remove(sidecar)
 
 
 def _is_whole_shard(sidecar: str, sizes: Mapping[str, int]) -> bool:

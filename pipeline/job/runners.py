@@ -10,7 +10,6 @@ import io
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import (
     DirectOptions,
     PipelineOptions,
@@ -21,6 +20,8 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
+from pipeline.job.java_options import check_unknown
+from pipeline.job.places import has_workers_here
 from pipeline.storage.files import is_remote
 from schemas.errors import SettingError
 
@@ -36,8 +37,6 @@ WORKERS_OPTION = {
     "PrismRunner": "--sdk_worker_parallelism",
 }
 RUNNERS = (LOCAL_RUNNER, *WORKERS_OPTION)
-
-_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Runner(NamedTuple):
@@ -80,7 +79,7 @@ def choose_runner(name: str, flags: Iterable[str]) -> Runner:
         )
     if name not in RUNNERS:
         raise SettingError(f"--runner must be one of {', '.join(RUNNERS)}, not {name}.")
-    options = parse_options(list(flags))
+    options = parse_options(name, list(flags))
     options.view_as(StandardOptions).runner = name
     # The steps need only this package, nothing of __main__.
     options.view_as(SetupOptions).save_main_session = False
@@ -91,13 +90,16 @@ def choose_runner(name: str, flags: Iterable[str]) -> Runner:
         )
     if name == DATAFLOW:
         _check_dataflow(options)
-    # Storage may need options too, such as the keys of S3.
-    FileSystems.set_options(options)
+    if name == "PortableRunner" and not options.view_as(PortableOptions).job_endpoint:
+        raise SettingError(
+            "--runner: PortableRunner needs a job server; give "
+            "--job_endpoint=HOST:PORT after --."
+        )
     return runner
 
 
-def parse_options(flags: list[str]) -> PipelineOptions:
-    """Options of Beam's, each of which Beam knows.
+def parse_options(name: str, flags: list[str]) -> PipelineOptions:
+    """Options of Beam's, each of which Beam knows for a runner.
 
     Raises:
         SettingError: Beam does not know an option, or its value has the wrong type.
@@ -111,11 +113,7 @@ def parse_options(flags: list[str]) -> PipelineOptions:
     except SystemExit:
         reason = said.getvalue().strip().rpartition("error: ")[2]
         raise SettingError(f"Beam's options after --: {reason}.") from None
-    if unknown := sorted(set(given) - set(known)):
-        raise SettingError(
-            f"--{unknown[0]} is not an option that Beam knows; albert's own flags come "
-            "before the --, Beam's after it."
-        )
+    check_unknown(name, flags, unknown=set(given) - set(known))
     if any(flag.split("=")[0] == "--runner" for flag in flags):
         raise SettingError("--runner belongs before the --, not after it.")
     return options
@@ -165,7 +163,7 @@ def check_places(
             f"--workers counts processes on this machine; {runner.name} takes "
             f"{WORKERS_OPTION[runner.name]} after --."
         )
-    if runner.is_dry or has_workers_here(runner):
+    if runner.is_dry or has_workers_here(runner.name, runner.options):
         return
     for flag, path in [("--output", output), *(("inputs", path) for path in inputs)]:
         if not is_remote(path):
@@ -173,19 +171,3 @@ def check_places(
                 f"{flag}: {path} is on this machine, where the workers of "
                 f"{runner.name} cannot see it; give one such as gs://bucket/folder/."
             )
-
-
-def has_workers_here(runner: Runner) -> bool:
-    """Whether the workers of a portable runner share this machine's files.
-
-    >>> flags = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
-    >>> has_workers_here(choose_runner("PortableRunner", flags))
-    True
-    """
-    if runner.name == DATAFLOW:
-        return False
-    options = runner.options.view_as(PortableOptions)
-    kind, place = options.environment_type, options.environment_config or ""
-    if kind == "EXTERNAL":
-        return place.rpartition(":")[0] in _THIS_MACHINE
-    return bool(kind == "LOOPBACK")

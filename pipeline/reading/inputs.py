@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from typing import BinaryIO, Literal, NamedTuple, cast
 
@@ -206,22 +207,48 @@ def _inspect_all(
     paths = expand(pattern, flag=f"--{kind}")
     is_folder = files.is_folder(pattern)
     notes: list[str] = []
-    for path in paths:
-        try:
-            if is_folder and _is_beside_text(path, input_format):
-                raise UnusableFile(
-                    f"{path} is not named like a text; give the file itself to read it."
-                )
-            yield inspect(kind, path, input_format=input_format, text_key=text_key)
-        except UnusableFile as error:
-            is_index = isinstance(error, DumpIndex) and len(paths) > 1
-            if not is_folder and not is_index:
-                raise
-            notes.append(str(error))
+    look = partial(
+        _inspect_or_refuse,
+        kind=kind,
+        is_in_folder=is_folder,
+        input_format=input_format,
+        text_key=text_key,
+    )
+    for found in files.each_of(look, paths):
+        if isinstance(found, InputFile):
+            yield found
+            continue
+        is_index = isinstance(found, DumpIndex) and len(paths) > 1
+        if not is_folder and not is_index:
+            raise found
+        notes.append(str(found))
     if len(notes) == len(paths):
         raise SettingError(f"--{kind}: nothing in {pattern} can be read: {notes[0]}")
     for note in notes:
         on_passed_over(note)
+
+
+def _inspect_or_refuse(
+    path: str,
+    *,
+    kind: Kind,
+    is_in_folder: bool,
+    input_format: Format | None,
+    text_key: str | None,
+) -> InputFile | UnusableFile:
+    """A file as recognised, or why it cannot be read.
+
+    Raises:
+        AlbertError: See `inspect`.
+    """
+    try:
+        if is_in_folder and _is_beside_text(path, input_format):
+            raise UnusableFile(
+                f"{path} is not named like a text; give the file itself to read it."
+            )
+        return inspect(kind, path, input_format=input_format, text_key=text_key)
+    except UnusableFile as error:
+        return error
 
 
 def _is_beside_text(path: str, input_format: Format | None) -> bool:
@@ -301,7 +328,8 @@ def read_head(path: str) -> bytes:
         UnusableFile: There are none.
     """
     damage = Counter[str]()
-    with closing(read_blocks(ByteRange(path), counts=damage)) as blocks:
+    blocks = read_blocks(ByteRange(path), counts=damage, block_bytes=HEAD_BYTES)
+    with closing(blocks):
         reader = BlockReader(blocks)
         head = b""
         while len(head) < HEAD_BYTES and (data := reader.read(HEAD_BYTES - len(head))):

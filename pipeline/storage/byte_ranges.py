@@ -47,13 +47,14 @@ _NOTHING = ByteRange("", 0, 0)
 
 
 def read_blocks(
-    part: ByteRange, *, counts: Counter[str]
+    part: ByteRange, *, counts: Counter[str], block_bytes: int = BLOCK_BYTES
 ) -> Generator[bytes, None, None]:
     """The bytes of a range, decompressed.
 
     Args:
         part: The whole of a file unless it is uncompressed or bz2.
         counts: Receives what is damaged.
+        block_bytes: Of the file, read at a time.
 
     Raises:
         AlbertError: The file cannot be read.
@@ -67,12 +68,14 @@ def read_blocks(
             return
         file.seek(part.start)
         left = float("inf") if part.end is None else part.end - part.start
-        blocks = _read_up_to(file.read, left)
+        blocks = _read_up_to(file.read, left, block_bytes)
         yield from decompress(blocks, compression, counts=counts)
 
 
-def _read_up_to(read: Callable[[int], bytes], left: float) -> Iterator[bytes]:
-    while left > 0 and (block := read(int(min(BLOCK_BYTES, left)))):
+def _read_up_to(
+    read: Callable[[int], bytes], left: float, block_bytes: int
+) -> Iterator[bytes]:
+    while left > 0 and (block := read(int(min(block_bytes, left)))):
         left -= len(block)
         yield block
 

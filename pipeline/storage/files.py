@@ -1,25 +1,27 @@
-"""Files, wherever they are: on this machine, or anywhere that Beam can reach.
+"""Files, wherever they are: on this machine, or on storage that its program reaches.
 
-A path with a scheme (``gs://bucket/dump.xml.bz2``) goes through Beam's file systems,
-which are imported only then; any other is a local file and needs the standard library
-alone. Nothing else in the product opens an input or writes to a cluster's storage.
+A path with a scheme (``gs://bucket/dump.xml``) goes through `remote`; any other is a
+local file and needs the standard library alone. Nothing else in the product opens an
+input or writes to a cluster's storage.
 """
 
 import glob
 import hashlib
-import io
 import os
 import re
 import shutil
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, TypeVar
 
+from pipeline.storage import remote
+from pipeline.storage.remote import Entry
 from schemas.errors import AlbertError
-from schemas.whole_file import TEMPORARY, whole_file
+from schemas.whole_file import whole_file
+
+Result = TypeVar("Result")
 
 _HASH_BLOCK_BYTES = 1 << 20
 # For whoever shows a person how far the hashing of large files is.
@@ -27,6 +29,10 @@ _on_hashed: ContextVar[Callable[[int], None]] = ContextVar(
     "on_hashed", default=lambda _: None
 )
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_MAGIC = re.compile(r"[*?[]")
+
+# What was told of the files that a person gave, which nobody writes meanwhile.
+_entries: dict[str, Entry] = {}
 
 
 def is_remote(path: str) -> bool:
@@ -39,34 +45,94 @@ def is_remote(path: str) -> bool:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path stands for all files below it."""
-    return path.endswith("/") if is_remote(path) else os.path.isdir(path)
+    """Whether a path stands for all files below it.
+
+    Raises:
+        AlbertError: A remote storage cannot be reached.
+    """
+    if not is_remote(path):
+        return os.path.isdir(path)
+    if path.endswith("/"):
+        return True
+    entry = _known(path)
+    return entry is not None and entry.is_folder
 
 
 def find_files(pattern: str) -> list[str]:
     """The files at a path, in a folder or of a glob, in order; hidden ones left out.
 
     Raises:
-        AlbertError: A remote file system cannot be reached.
+        AlbertError: A remote storage cannot be reached.
     """
     if is_remote(pattern):
         return _find_remote(pattern)
     path = Path(pattern)
     if is_folder(pattern):
-        return sorted(str(p) for p in path.rglob("*") if _is_shown_file(p, path))
+        names = (p.relative_to(path) for p in path.rglob("*") if p.is_file())
+        return sorted(str(path / name) for name in names if _is_shown(name.parts))
     if os.path.exists(pattern):
         return [pattern]
     return sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+
+
+def _is_shown(parts: tuple[str, ...]) -> bool:
+    return not any(part.startswith(".") for part in parts)
+
+
+def _find_remote(pattern: str) -> list[str]:
+    """What `find_files` finds elsewhere; what is told of it is kept."""
+    if is_folder(pattern):
+        found = _list_matching(pattern, "**")
+        found = {
+            path: entry
+            for path, entry in found.items()
+            if _is_shown(PurePosixPath(path.removeprefix(pattern)).parts)
+        }
+    elif (entry := _known(pattern)) is not None:
+        found = {pattern: entry}
+    else:
+        found = _list_matching(*_split_glob(pattern))
+    # The list of a web server has no sizes.
+    _entries.update({path: entry for path, entry in found.items() if entry.bytes >= 0})
+    return sorted(found)
+
+
+def _split_glob(pattern: str) -> tuple[str, str]:
+    """The folder that a glob begins with, and what is to match below it.
+
+    >>> _split_glob("gs://bucket/wiki/*/part-?.bz2")
+    ('gs://bucket/wiki', '*/part-?.bz2')
+    >>> _split_glob("gs://bucket/dump.xml")
+    ('gs://bucket', 'dump.xml')
+    """
+    start, _, rest = pattern.partition("://")
+    parts = rest.split("/")
+    fixed = next((i for i, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
+    fixed = max(1, min(fixed, len(parts) - 1))
+    return f"{start}://{'/'.join(parts[:fixed])}", "/".join(parts[fixed:])
+
+
+def _list_matching(folder: str, pattern: str) -> dict[str, Entry]:
+    """The files below a remote folder whose names there match, by path."""
+    from fsspec.utils import glob_translate
+
+    matches = re.compile(glob_translate(pattern)).match
+    is_deep = "/" in pattern or "**" in pattern
+    found = remote.list_entries(folder, is_deep=is_deep)
+    return {join(folder, name): e for name, e in found.items() if matches(name)}
 
 
 def find_below(folder: str | Path, pattern: str) -> list[str]:
     """The files below a folder that match, whatever characters its own name has.
 
     Raises:
-        AlbertError: A remote file system cannot be reached.
+        AlbertError: A remote storage cannot be reached.
     """
     if is_remote(str(folder)):
-        return _find_remote(join(folder, pattern))
+        start, _, name = pattern.rpartition("/")
+        if _MAGIC.search(start):
+            start, name = "", pattern
+        return sorted(_list_matching(join(folder, start).rstrip("/"), name))
     return sorted(map(str, Path(folder).glob(pattern)))
 
 
@@ -77,20 +143,13 @@ def sizes_below(folder: str | Path) -> dict[str, int]:
         By name relative to the folder.
 
     Raises:
-        AlbertError: A remote file system cannot be reached.
+        AlbertError: A remote storage cannot be reached.
     """
-    start = join(folder, "")
-    if is_remote(start):
-        with _explained(start):
-            found = _file_systems().match([f"{start}**"])[0].metadata_list
-        return {each.path.removeprefix(start): each.size_in_bytes for each in found}
+    if is_remote(str(folder)):
+        found = remote.list_entries(str(folder))
+        return {name: entry.bytes for name, entry in found.items()}
     paths = (path for path in Path(folder).rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.stat().st_size for path in paths}
-
-
-def _is_shown_file(path: Path, folder: Path) -> bool:
-    parts = path.relative_to(folder).parts
-    return not any(part.startswith(".") for part in parts) and path.is_file()
 
 
 def file_name(path: str) -> str:
@@ -116,12 +175,11 @@ def exists(path: str) -> bool:
     """Whether there is such a file.
 
     Raises:
-        AlbertError: A remote file system cannot be reached.
+        AlbertError: A remote storage cannot be reached.
     """
-    if not is_remote(path):
-        return os.path.exists(path)
-    with _explained(path):
-        return bool(_file_systems().exists(path))
+    if is_remote(path):
+        return remote.find_entry(path) is not None
+    return os.path.exists(path)
 
 
 def file_size(path: str) -> int:
@@ -130,9 +188,9 @@ def file_size(path: str) -> int:
     Raises:
         AlbertError: It cannot be read.
     """
+    if is_remote(path):
+        return _file_entry(path).bytes
     with _explained(path):
-        if is_remote(path):
-            return int(_file_systems().match([path])[0].metadata_list[0].size_in_bytes)
         return Path(path).stat().st_size
 
 
@@ -140,15 +198,11 @@ def open_binary(path: str) -> BinaryIO:
     """Open a file for reading and seeking.
 
     Raises:
-        AlbertError: It cannot be read.
+        AlbertError: It cannot be read; also while it is read, if it is remote.
     """
+    if is_remote(path):
+        return remote.open_file(path, _file_entry(path))
     with _explained(path):
-        if is_remote(path):
-            # What Beam decompresses by itself it may decompress wrongly.
-            types = _compression_types()
-            return _seekable(
-                _file_systems().open(path, compression_type=types.UNCOMPRESSED)
-            )
         return Path(path).open("rb")
 
 
@@ -158,9 +212,9 @@ def file_hash(path: str) -> str:
     Raises:
         AlbertError: It cannot be read.
     """
+    if is_remote(path):
+        return f"checksum:{_file_entry(path).checksum}"
     with _explained(path):
-        if is_remote(path):
-            return f"checksum:{_file_systems().checksum(path)}"
         digest, on_bytes = hashlib.sha256(), _on_hashed.get()
         with Path(path).open("rb") as file:
             while block := file.read(_HASH_BLOCK_BYTES):
@@ -185,6 +239,8 @@ def read_whole(path: str) -> bytes:
     Raises:
         AlbertError: The file is absent or cannot be read.
     """
+    if is_remote(path):
+        return remote.read_file(path)
     if not exists(path):
         raise AlbertError(f"{path} does not exist.")
     with open_binary(path) as file, _explained(path):
@@ -198,42 +254,13 @@ def new_file(path: str) -> Iterator[BinaryIO]:
     Raises:
         AlbertError: The file cannot be written.
     """
-    if not is_remote(path):
-        with whole_file(Path(path)) as file:
+    if is_remote(path):
+        _entries.pop(path, None)
+        with remote.new_file(path) as file:
             yield file
         return
-    # No two attempts at one file, on whatever machines, may share a name.
-    temporary = f"{path}{TEMPORARY}{uuid.uuid4().hex}"
-    systems = _file_systems()
-    with _explained(path, "written"):
-        with suppress(OSError):  # the folder exists, or the storage has no folders
-            systems.mkdirs(path.rpartition("/")[0])
-        uncompressed = _compression_types().UNCOMPRESSED
-        stream = systems.create(temporary, compression_type=uncompressed)
-    try:
-        with stream:
-            yield stream
-        _rename(temporary, path)
-    except BaseException as error:
-        with suppress(OSError):
-            systems.delete([temporary])
-        if isinstance(error, OSError):
-            with _explained(path, "written"):
-                raise
-        raise
-
-
-def _rename(temporary: str, path: str) -> None:
-    """Put a whole file in its place, where an earlier attempt at it may lie."""
-    systems = _file_systems()
-    try:
-        systems.rename([temporary], [path])
-    except OSError:
-        if not systems.exists(path):
-            raise
-        # Some systems never rename onto a file.
-        systems.delete([path])
-        systems.rename([temporary], [path])
+    with whole_file(Path(path)) as file:
+        yield file
 
 
 def write_whole(path: str, text: str) -> None:
@@ -258,50 +285,47 @@ def remove(path: str) -> None:
         else:
             Path(path).unlink(missing_ok=True)
         return
-    found = find_files(f"{path}/") + find_files(path)
-    if found:
-        with _explained(path, "removed"):
-            _file_systems().delete(found)
+    names = [join(path, name) for name in remote.list_entries(path)]
+    for _ in remote.at_once(remote.remove_file, names or [path]):
+        pass
+
+
+def each_of(
+    function: Callable[[str], Result], paths: Iterable[str]
+) -> Iterator[Result]:
+    """What a function that reads files gives for each, in order.
+
+    Remote ones are read many at once, because each is waited for.
+
+    Raises:
+        Exception: The first one that the function raises.
+    """
+    paths = list(paths)
+    if any(map(is_remote, paths)):
+        return remote.at_once(function, paths)
+    return map(function, paths)
+
+
+def _known(path: str) -> Entry | None:
+    """What is at a remote path, by the listing that found it or else asked for."""
+    return _entries.get(path) or remote.find_entry(path)
+
+
+def _file_entry(path: str) -> Entry:
+    entry = _known(path)
+    if entry is None:
+        raise AlbertError(f"{path} cannot be read: it does not exist.")
+    if entry.bytes < 0:
+        raise AlbertError(
+            f"{path} cannot be read: its server does not say how large it is; download "
+            "it."
+        )
+    return entry
 
 
 @contextmanager
-def _explained(path: str, verb: str = "read") -> Iterator[None]:
+def _explained(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        details = getattr(error, "exception_details", None)
-        reason = error.strerror or str(
-            next(iter(details.values()), error) if details else error
-        )
-        raise AlbertError(f"{path} cannot be {verb}: {reason}.") from error
-    except ValueError as error:
-        # Beam has no better way to say that it knows no such file system.
-        raise AlbertError(
-            f"{path} cannot be {verb}: {error}; for gs:// install "
-            f"albert-pretraining[gcp]."
-        ) from error
-
-
-def _find_remote(pattern: str) -> list[str]:
-    if is_folder(pattern):
-        pattern += "**"
-    with _explained(pattern):
-        found = _file_systems().match([pattern])[0].metadata_list
-        return sorted(metadata.path for metadata in found)
-
-
-def _file_systems() -> Any:
-    from apache_beam.io.filesystems import FileSystems
-
-    return FileSystems
-
-
-def _compression_types() -> Any:
-    from apache_beam.io.filesystem import CompressionTypes
-
-    return CompressionTypes
-
-
-def _seekable(stream: Any) -> BinaryIO:
-    is_raw = isinstance(stream, io.RawIOBase)
-    return cast(BinaryIO, io.BufferedReader(stream) if is_raw else stream)
+        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error

@@ -151,14 +151,12 @@ def test_the_engines_own_shuffle_gives_the_same_bytes(files, texts, model, tmp_p
     assert run(texts, model, tmp_path / "d", shuffle="engine") == files
 
 
-def test_a_remote_data_set_has_the_bytes_of_a_local_one(files, texts, model):
-    contents = pytest.importorskip("tests.memory_files").CONTENTS
+def test_a_remote_data_set_has_the_bytes_of_a_local_one(files, texts, model, memory):
     inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
     place = "memory://bucket/data"
     make_data(inputs, CONFIG, model=model, output=place, shuffle="engine")
-    written = {path for path in contents if path.startswith(place)}
     assert {
-        path.removeprefix(f"{place}/"): contents.pop(path) for path in written
+        path.removeprefix(f"{place}/"): data for path, data in memory.items()
     } == files
 
 
@@ -223,10 +221,8 @@ def test_a_shard_that_lacks_a_file_is_made_again_and_it_alone(
 
 
 def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
-    files, texts, model, monkeypatch
+    files, texts, model, monkeypatch, memory
 ):
-    memory = pytest.importorskip("tests.memory_files")
-    monkeypatch.setattr(memory, "CONTENTS", {})
     inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
     place = "memory://bucket/data"
 
@@ -234,7 +230,7 @@ def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
         make_data(inputs, CONFIG, model=model, output=place, shuffle="engine")
 
     make()
-    del memory.CONTENTS[f"{place}/train/copy-01/part-00001-of-00003.tfrecord"]
+    del memory[f"{place}/train/copy-01/part-00001-of-00003.tfrecord"]
     made = []
     write_shard = transforms.write_shard
 
@@ -246,7 +242,7 @@ def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
     make()
     assert made == [("train", 1)]
     assert {
-        path.removeprefix(f"{place}/"): data for path, data in memory.CONTENTS.items()
+        path.removeprefix(f"{place}/"): data for path, data in memory.items()
     } == files
 
 

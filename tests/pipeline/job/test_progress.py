@@ -10,8 +10,9 @@ FILES = [{"examples": 7, "bytes": 700}, {"examples": 8, "bytes": 800}]
 
 
 @pytest.mark.parametrize("place", ["here [1]", "memory://bucket/data"])
-def test_finished_splits_and_shards_are_counted_once_wherever_they_are(place, tmp_path):
-    pytest.importorskip("tests.memory_files")
+def test_finished_splits_and_shards_are_counted_once_wherever_they_are(
+    place, tmp_path, memory
+):
     output = str(tmp_path / place) if "://" not in place else place
     reader = ProgressReader(output)
     assert reader.poll() == Progress()

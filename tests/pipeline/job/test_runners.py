@@ -10,6 +10,7 @@ from tests.commands import attempt
 
 PAGE = Path(__file__).parents[3] / "docs/dataflow.md"
 EXTERNAL = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
+SERVER = "--job_endpoint=localhost:8099"
 
 
 @pytest.mark.parametrize(
@@ -34,8 +35,36 @@ EXTERNAL = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000
         (
             "FlinkRunner",
             ["--paralellism=4"],
-            "--paralellism is not an option that Beam knows; albert's own flags come "
-            "before the --, Beam's after it.",
+            "--paralellism is not an option that Beam knows for FlinkRunner; albert's "
+            "own flags come before the --, Beam's after it.",
+        ),
+        (
+            "FlinkRunner",
+            ["--bundle_size=7"],
+            "--bundle_size is not an option that Beam knows for FlinkRunner; albert's "
+            "own flags come before the --, Beam's after it.",
+        ),
+        (
+            "SparkRunner",
+            ["--bundel_size=7"],
+            "--bundel_size is not an option that Beam knows for SparkRunner; albert's "
+            "own flags come before the --, Beam's after it.",
+        ),
+        (
+            "PortableRunner",
+            EXTERNAL,
+            "--runner: PortableRunner needs a job server; give "
+            "--job_endpoint=HOST:PORT after --.",
+        ),
+        (
+            "FlinkRunner",
+            ["--object_reuse=true"],
+            "--object_reuse is a switch; give it without a value.",
+        ),
+        (
+            "FlinkRunner",
+            ["--state_backend"],
+            "--state_backend takes a value; write --state_backend=VALUE.",
         ),
         (
             "FlinkRunner",
@@ -80,14 +109,18 @@ def places(name, flags=(), **changed):
         ),
         (
             "SparkRunner",
-            [],
+            ["--spark_master_url=spark://node7:7077"],
             {"output": "data"},
             "--output: data is on this machine, where the workers of SparkRunner "
             "cannot see it; give one such as gs://bucket/folder/.",
         ),
         (
             "PortableRunner",
-            ["--environment_type=EXTERNAL", "--environment_config=node7:50000"],
+            [
+                SERVER,
+                "--environment_type=EXTERNAL",
+                "--environment_config=node7:50000",
+            ],
             {"inputs": ["gs://b/dump.xml", "novels/"]},
             "inputs: novels/ is on this machine, where the workers of PortableRunner "
             "cannot see it; give one such as gs://bucket/folder/.",
@@ -107,13 +140,39 @@ def test_a_place_that_the_workers_cannot_reach_is_refused(
     [
         ("FnApiRunner", [], "data"),
         ("FlinkRunner", ["--flink_master=node7:8081"], "gs://b/data"),
-        ("PortableRunner", EXTERNAL, "data"),
-        ("PortableRunner", ["--environment_type=LOOPBACK"], "data"),
+        ("PortableRunner", [SERVER, *EXTERNAL], "data"),
+        ("PortableRunner", [SERVER, "--environment_type=LOOPBACK"], "data"),
     ],
 )
 def test_what_the_workers_can_reach_is_let_through(name, flags, output):
     inputs = ["novels/"] if output == "data" else ["gs://b/novels/"]
     places(name, flags, output=output, inputs=inputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        (
+            "FlinkRunner",
+            [
+                "--execution_mode_for_batch=BATCH_FORCED",
+                "--checkpointing_interval=60000",
+                "--state_backend=rocksdb",
+                "--use_data_stream_for_batch",
+                "--flink_conf_dir=/etc/flink",
+                "--max_bundle_size=100",
+            ],
+        ),
+        ("SparkRunner", ["--bundle_size=1000", "--cache_disabled"]),
+        ("PortableRunner", [SERVER, "--bundle_size=1000", "--state_backend=rocksdb"]),
+    ],
+)
+def test_options_of_the_engines_java_are_accepted_and_kept(name, flags):
+    options = choose_runner(name, flags).options
+    given = options.get_all_options(retain_unknown_options=True)
+    for flag in flags:
+        option, _, value = flag.removeprefix("--").partition("=")
+        assert str(given[option]) == (value or "True")
 
 
 def test_options_reach_beam():

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -7,39 +8,164 @@ from pipeline.reading.inputs import find_inputs
 from pipeline.reading.readers import read_file
 from pipeline.storage import files
 from schemas.errors import AlbertError
+from tests.memory_files import STORAGE
 
 
-@pytest.fixture(scope="module")
-def remote():
-    """Beam is imported, and knows what begins with memory://."""
-    return pytest.importorskip("tests.memory_files")
+@pytest.fixture
+def shelf(memory):
+    memory["memory://shelf/a.txt"] = b"It was late when the miller\ncame home.\n"
+    memory["memory://shelf/low/b.txt"] = b"No one knew.\n"
+    memory["memory://shelf/.hidden/c.txt"] = b"Nothing.\n"
+    return memory
 
 
-def test_a_remote_folder_is_found_and_read(remote):
-    found = find_inputs({"books": ("memory://shelf/",)})
-    assert [(file.path, file.bytes, file.sha256) for file in found] == [
-        ("memory://shelf/low/b.txt", 13, "checksum:crc-13"),
-        ("memory://shelf/a.txt", 39, "checksum:crc-39"),
+@pytest.mark.parametrize("folder", ["memory://shelf/", "memory://shelf"])
+def test_a_remote_folder_is_found_and_read_without_what_is_hidden(shelf, folder):
+    found = find_inputs({"books": (folder,)})
+    assert sorted((file.path, file.bytes) for file in found) == [
+        ("memory://shelf/a.txt", 39),
+        ("memory://shelf/low/b.txt", 13),
     ]
-    assert found[0].describe()["name"] == "b.txt"
-    (document,) = read_file(found[1])
+    (file,) = (file for file in found if file.bytes == 39)
+    assert file.describe()["name"] == "a.txt"
+    (document,) = read_file(file)
     assert document.paragraphs == ("It was late when the miller came home.",)
 
 
-def test_a_remote_glob_is_found(remote):
-    assert files.find_files("memory://shelf/*.txt") == ["memory://shelf/a.txt"]
-    assert files.find_files("memory://shelf/low/b.txt") == ["memory://shelf/low/b.txt"]
-    assert files.find_files("memory://shelf/none") == []
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*.txt", ["a.txt"]),
+        ("**/*.txt", [".hidden/c.txt", "a.txt", "low/b.txt"]),
+        ("l?w/*", ["low/b.txt"]),
+        ("low/b.txt", ["low/b.txt"]),
+        ("[ab].txt", ["a.txt"]),
+        ("none", []),
+        ("none/*", []),
+        ("none/", []),
+    ],
+)
+def test_a_remote_glob_finds(shelf, pattern, found):
+    paths = files.find_files(f"memory://shelf/{pattern}")
+    assert [path.removeprefix("memory://shelf/") for path in paths] == found
 
 
-def test_a_remote_file_that_is_gone_is_said_in_one_sentence(remote):
-    with pytest.raises(AlbertError, match=r"^memory://x cannot be read: .* is gone\.$"):
-        files.open_binary("memory://x")
+def test_a_remote_file_may_be_called_like_a_glob(memory):
+    for name in ("what?[1].txt", "what?1.txt"):
+        memory[f"memory://shelf/{name}"] = b"x"
+    path = "memory://shelf/what?[1].txt"
+    assert files.find_files(path) == [path]
 
 
-def test_an_unknown_file_system_is_named():
-    with pytest.raises(AlbertError, match=r"^nowhere://x cannot be read: .*\[gcp\]\.$"):
+def test_a_folder_may_be_called_like_a_glob(memory):
+    memory["memory://data[1]/shards/a.json"] = b"x"
+    memory["memory://data1/shards/b.json"] = b"x"
+    assert files.find_below("memory://data[1]", "shards/*.json") == [
+        "memory://data[1]/shards/a.json"
+    ]
+    files.remove("memory://data[1]/shards")
+    assert list(memory) == ["memory://data1/shards/b.json"]
+
+
+def test_a_remote_file_is_read_from_any_place(memory):
+    data = bytes(range(256)) * 4000
+    memory["memory://shelf/large"] = data
+    with files.open_binary("memory://shelf/large") as file:
+        assert file.read(3) == data[:3]
+        assert file.seek(700_000) == 700_000
+        assert file.read(10) == data[700_000:700_010]
+        assert file.seek(-5, 2) == 1_023_995
+        assert file.read() == data[-5:]
+        file.seek(100)
+        assert file.read() == data[100:]
+        file.seek(2_000_000)
+        assert file.read(1) == b""
+
+
+def test_what_a_remote_file_is_takes_one_look_at_it(memory, monkeypatch):
+    for number in range(20):
+        text = f"It was late, and {number} men knew.\n\nNo one spoke.\n"
+        memory[f"memory://shelf/{number}.txt"] = text.encode()
+    asked = Counter()
+    for name in ("info", "cat_file", "ls", "open"):
+        ask = getattr(STORAGE.__class__, name)
+
+        def counted(self, path, *given, _name=name, _ask=ask, **settings):
+            asked[_name, path] += 1
+            return _ask(self, path, *given, **settings)
+
+        monkeypatch.setattr(STORAGE.__class__, name, counted)
+    assert len(find_inputs({"text": ("memory://shelf/",)})) == 20
+    reads = [asked["cat_file", f"/shelf/{number}.txt"] for number in range(20)]
+    assert reads == [1] * 20
+    assert not [path for name, path in asked if name == "info" and ".txt" in path]
+
+
+def test_a_remote_file_that_is_gone_is_said_in_one_sentence(memory):
+    with pytest.raises(
+        AlbertError, match=r"^memory://x/y cannot be read: it does not exist\.$"
+    ):
+        files.open_binary("memory://x/y")
+    with pytest.raises(AlbertError, match=r"^memory://x/y does not exist\.$"):
+        files.read_whole("memory://x/y")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ConnectionResetError(104, "Connection reset by peer"), "Connection reset by"),
+        (RuntimeError("No such container.\nRequestId: 7\n"), r"No such container\."),
+        (TimeoutError(), r"TimeoutError\."),
+        (PermissionError("Access Denied"), r"Access Denied\."),
+    ],
+)
+def test_whatever_a_client_raises_is_one_sentence(memory, monkeypatch, error, said):
+    def fail(*_, **__):
+        raise error
+
+    memory["memory://x/y.txt"] = b"Some text.\n"
+    monkeypatch.setattr(STORAGE.__class__, "cat_file", fail)
+    with pytest.raises(AlbertError, match=f"^memory://x/y.txt cannot be read: {said}"):
+        find_inputs({"text": ("memory://x/y.txt",)})
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_refused(memory):
+    memory["memory://x/y.txt"] = bytes(1000)
+    with files.open_binary("memory://x/y.txt") as file:
+        memory["memory://x/y.txt"] = bytes(10)
+        with pytest.raises(AlbertError, match="10 bytes came where 1000 were asked"):
+            file.read()
+
+
+def test_an_unknown_storage_is_named():
+    with pytest.raises(AlbertError) as error:
         files.find_files("nowhere://x")
+    assert str(error.value) == (
+        "nowhere://x: nowhere:// is no storage that this program knows; give a path "
+        "on this machine, or one that begins with s3://, gs://, abfs://, abfss://, "
+        "az://, hdfs://, https://, http://, hf://."
+    )
+
+
+def test_a_package_that_is_not_installed_is_named(monkeypatch):
+    def absent(_):
+        raise ImportError("Install s3fs")
+
+    monkeypatch.setattr("fsspec.get_filesystem_class", absent)
+    with pytest.raises(AlbertError) as error:
+        files.find_files("s3://bucket/")
+    assert str(error.value) == (
+        "s3://bucket/: s3:// needs a package that is not installed; run "
+        'pip install "albert-pretraining[s3]".'
+    )
+
+
+def test_what_can_only_be_read_is_not_written():
+    with pytest.raises(
+        AlbertError,
+        match=r"^https://host/a cannot be written: https:// can only be read\.$",
+    ):
+        files.write_whole("https://host/a", "text")
 
 
 def test_a_local_glob_may_go_into_folders(tmp_path):
@@ -67,11 +193,11 @@ def test_a_very_long_name_is_no_file():
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("pipeline.reading.readers", {"apache_beam", "pyarrow"}),
-        ("pipeline.reading.formats", {"apache_beam", "pyarrow", "numpy", "zstandard"}),
+        ("pipeline.reading.readers", {"apache_beam", "fsspec", "pyarrow"}),
+        ("pipeline.reading.formats", {"fsspec", "pyarrow", "numpy", "zstandard"}),
     ],
 )
-def test_local_text_is_read_without_beam(module, unwanted):
+def test_local_text_is_read_without_beam_and_fsspec(module, unwanted):
     program = f"import sys, {module}; print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

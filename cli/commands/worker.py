@@ -1,0 +1,40 @@
+"""`albert worker`: workers of make-data for a cluster, without Beam's image."""
+
+import click
+
+from cli.support.console import Console
+
+
+@click.command(
+    epilog="Example:  albert worker --address localhost:50000",
+    context_settings={"ignore_unknown_options": True},
+)
+@click.option(
+    "--address",
+    default="localhost:50000",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where engines ask; whoever reaches it can have programs run here.",
+)
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@click.argument("boot_options", nargs=-1, metavar="[BOOT OPTIONS]")
+def worker(
+    address: str, quiet: bool, debug: bool, boot_options: tuple[str, ...]
+) -> None:
+    """Start workers of make-data when an engine asks for them.
+
+    Run one on every machine of a cluster that is to work, and give make-data
+    --environment_type=EXTERNAL --environment_config=HOST:PORT after --. With --id and
+    --provision_endpoint, as an engine adds them that starts its workers itself
+    (--environment_type=PROCESS), this is such a worker.
+    """
+    if boot_options:
+        from pipeline.job.worker_boot import boot
+
+        boot(boot_options)
+        return
+    from pipeline.job.worker_pool import serve
+
+    Console(quiet=quiet).say(f"Workers are started at {address}; Ctrl-C ends them.")
+    serve(address)

@@ -1,0 +1,151 @@
+"""A data set on storage, copied to a folder of this machine where it is read.
+
+The copy is named by the manifest, which holds the hash of every file: a data set that
+was made again gets another one, and a file that is there is the right one.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.storage import files
+from schemas.errors import AlbertError
+from schemas.json_file import parse_json
+from schemas.layout import MANIFEST, SPM_MODEL
+from schemas.manifest import DatasetManifest, ShardFile, parse_manifest
+from schemas.readable import prefixed
+from schemas.whole_file import whole_file
+
+_BLOCK_BYTES = 1 << 20
+
+# Which of its files are read.
+Choice = Callable[[DatasetManifest], tuple[ShardFile, ...]]
+
+
+class LocalCopy(NamedTuple):
+    """A data set of which some files are to be on this machine.
+
+    Attributes:
+        place: Where it is.
+        folder: The copy.
+        missing: The files that are not in it yet.
+    """
+
+    place: str
+    folder: Path
+    missing: tuple[ShardFile, ...]
+
+    @property
+    def missing_bytes(self) -> int:
+        """The size of what is not there yet."""
+        return sum(shard.bytes for shard in self.missing)
+
+
+def find_copy(place: str, *, cache: Path, choose: Choice) -> LocalCopy:
+    """What is here of a data set, with its manifest and vocabulary.
+
+    Args:
+        place: The data set.
+        cache: The folder of all copies.
+        choose: Which files are to be read.
+
+    Raises:
+        AlbertError: It is no finished data set, cannot be read, or does not fit on the
+            disk.
+    """
+    path = files.join(place, MANIFEST)
+    if not files.exists(path):
+        raise AlbertError(
+            f"{place} has no {MANIFEST}, so it is not a finished data set; run albert "
+            "make-data again to finish it."
+        )
+    data = files.read_whole(path)
+    manifest = parse_manifest(parse_json(data, path), path)
+    name = f"{files.file_name(place.rstrip('/'))}-{hashlib.sha256(data).hexdigest()}"
+    folder = cache / name[:-48]
+    missing = tuple(s for s in choose(manifest) if not _is_here(folder / s.name, s))
+    copy = LocalCopy(place, folder, missing)
+    with whole_file(folder / SPM_MODEL) as file:
+        file.write(files.read_whole(files.join(place, SPM_MODEL)))
+    with whole_file(folder / MANIFEST) as file:
+        file.write(data)
+    _check_room(copy)
+    return copy
+
+
+def _is_here(path: Path, shard: ShardFile) -> bool:
+    return path.is_file() and path.stat().st_size == shard.bytes
+
+
+def _check_room(copy: LocalCopy) -> None:
+    free = shutil.disk_usage(copy.folder).free
+    if copy.missing_bytes > free:
+        raise AlbertError(
+            f"{copy.place}: {prefixed(copy.missing_bytes, 'B')} of it is to be copied "
+            f"to {copy.folder}, where {prefixed(free, 'B')} of disk is free; set "
+            "XDG_CACHE_HOME to a folder with more."
+        )
+
+
+def fetch(copy: LocalCopy) -> Iterator[int]:
+    """Copy what is missing, several files at once.
+
+    Yields:
+        The bytes of each file, when it is there.
+
+    Raises:
+        AlbertError: A file cannot be read or written, or is not that of the manifest.
+    """
+    shards = {files.join(copy.place, shard.name): shard for shard in copy.missing}
+
+    def fetch_one(path: str) -> int:
+        shard = shards[path]
+        digest = hashlib.sha256()
+        (copy.folder / shard.name).parent.mkdir(parents=True, exist_ok=True)
+        with (
+            files.open_binary(path) as source,
+            whole_file(copy.folder / shard.name) as target,
+        ):
+            while block := source.read(_BLOCK_BYTES):
+                digest.update(block)
+                target.write(block)
+            if digest.hexdigest() != shard.sha256:
+                raise AlbertError(
+                    f"{path} is not the file that the manifest describes; make the "
+                    "data again."
+                )
+        return shard.bytes
+
+    yield from files.each_of(fetch_one, shards)
+
+
+def cache_folder() -> Path:
+    """Where copies are, after the XDG base directory specification."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "albert"
+
+
+def all_files(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
+    """Every file, for training."""
+    return manifest.shards
+
+
+def first_files(split: str, *, copy: int, examples: int) -> Choice:
+    """The files that have the first examples of a copy.
+
+    Of documents, each epoch has another number of examples, so that twice as many are
+    fetched as the first one would need.
+    """
+
+    def choose(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
+        chosen: list[ShardFile] = []
+        for shard in manifest.shard_files(split, copy):
+            if sum(each.examples for each in chosen) >= 2 * examples:
+                break
+            chosen.append(shard)
+        return tuple(chosen)
+
+    return choose

@@ -1,0 +1,394 @@
+"""Storage that is no folder of this machine, through fsspec.
+
+A scheme has one client in a process, which finds its keys and addresses where its own
+program does: in the environment and in the files of the person. Nothing that is listed
+is kept by a client, because other machines write to the same storage.
+"""
+
+import functools
+import io
+import logging
+import os
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+
+from schemas.errors import AlbertError
+from schemas.whole_file import TEMPORARY
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
+# An answer takes long and little work, so that many are waited for at once.
+_REQUESTS = 16
+# What is asked for first, so that what a file is can be told from one answer,
+_FIRST_BYTES = 256 << 10
+# and of so many files these are kept.
+_KEPT = 64
+# Twice as much is asked for each time that a file is read on, up to this.
+_MAX_BYTES = 8 << 20
+
+# Where storages say what a file's content is; the first one that is there counts.
+_CHECKSUMS = (
+    *("md5Hash", "crc32c", "ETag", "etag", "blob_id"),
+    *("Last-Modified", "mtime", "created"),
+)
+
+
+class Scheme(NamedTuple):
+    """A kind of storage.
+
+    Attributes:
+        extra: Of this package, with what its client needs; empty if nothing more is.
+        can_write: Whether an output can be there.
+        has_folders: Whether it has folders as a disk has, where a file is seen while it
+            is written; elsewhere a name appears when all of a file has arrived.
+    """
+
+    extra: str = ""
+    can_write: bool = True
+    has_folders: bool = False
+
+
+SCHEMES = {
+    "s3": Scheme("s3"),
+    "gs": Scheme("gs"),
+    "abfs": Scheme("azure"),
+    "abfss": Scheme("azure"),
+    "az": Scheme("azure"),
+    "hdfs": Scheme(has_folders=True),
+    "https": Scheme("https", can_write=False, has_folders=True),
+    "http": Scheme("https", can_write=False, has_folders=True),
+    "hf": Scheme("hub", can_write=False),
+    # Of the process, for tests.
+    "memory": Scheme(),
+}
+
+
+class Entry(NamedTuple):
+    """What a storage tells of a file.
+
+    Attributes:
+        bytes: Its size.
+        checksum: Something that changes with its content.
+        is_folder: Whether there is no file, but files below it.
+    """
+
+    bytes: int
+    checksum: str
+    is_folder: bool = False
+
+
+def scheme_of(path: str) -> Scheme:
+    """The kind of storage that a path names.
+
+    Raises:
+        AlbertError: There is no such kind.
+    """
+    name = path.partition("://")[0].lower()
+    if name not in SCHEMES:
+        known = ", ".join(f"{each}://" for each in SCHEMES if each != "memory")
+        raise AlbertError(
+            f"{path}: {name}:// is no storage that this program knows; give a path on "
+            f"this machine, or one that begins with {known}."
+        )
+    return SCHEMES[name]
+
+
+def find_entry(path: str) -> Entry | None:
+    """What is at a path; None if nothing is there.
+
+    Raises:
+        AlbertError: The storage cannot be reached.
+    """
+    client = _client(path)
+    with explained(path):
+        try:
+            return _entry(client.info(_inside(client, path)))
+        except FileNotFoundError:
+            return None
+
+
+def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
+    """The files in a folder, which need not exist.
+
+    Args:
+        folder: With a slash at the end or without.
+        is_deep: Whether to look into the folders in it too.
+
+    Returns:
+        By name relative to the folder.
+
+    Raises:
+        AlbertError: The storage cannot be reached.
+    """
+    client = _client(folder)
+    start = _inside(client, folder.rstrip("/")).rstrip("/") + "/"
+    with explained(folder), suppress(FileNotFoundError):
+        scheme = scheme_of(folder)
+        return {
+            info["name"].removeprefix(start): _entry(info)
+            for info in (
+                _list_deep(client, start, scheme)
+                if is_deep
+                else client.ls(start, detail=True)
+            )
+            if info["name"].startswith(start)
+            and info["name"] != start
+            and info["type"] == "file"
+        }
+    return {}
+
+
+def _list_deep(client: Any, start: str, scheme: Scheme) -> Iterable[dict[str, Any]]:
+    # What walks from folder to folder would pass over one that cannot be read.
+    strictly = {"on_error": "raise"} if scheme.has_folders else {}
+    found = client.find(start, detail=True, **strictly)
+    if not found:
+        # A client may take a storage that does not answer for an empty one.
+        client.info(start.rstrip("/"))
+    return found.values() if isinstance(found, dict) else ()
+
+
+def read_file(path: str) -> bytes:
+    """All bytes of a file.
+
+    Raises:
+        AlbertError: It is not there or cannot be read.
+    """
+    client = _client(path)
+    with explained(path):
+        try:
+            return bytes(client.cat_file(_inside(client, path)))
+        except FileNotFoundError:
+            raise AlbertError(f"{path} does not exist.") from None
+
+
+def open_file(path: str, entry: Entry) -> BinaryIO:
+    """Open a file for reading and seeking."""
+    return io.BufferedReader(_Ranges(path, entry))
+
+
+class _Ranges(io.RawIOBase):
+    """A file that is asked for in ranges."""
+
+    def __init__(self, path: str, entry: Entry) -> None:
+        super().__init__()
+        self._path, self._entry = path, entry
+        self._position = self._start = 0
+        self._held, self._ahead = b"", _FIRST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        before = {os.SEEK_CUR: self._position, os.SEEK_END: self._entry.bytes}
+        self._position = max(0, before.get(whence, 0) + offset)
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        if not 0 <= self._position - self._start < len(self._held):
+            self._fetch(len(buffer))
+        start = self._position - self._start
+        data = self._held[start : start + len(buffer)]
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def _fetch(self, wanted: int) -> None:
+        """Ask for what comes next, more of it the longer the file is read on."""
+        is_read_on = self._position == self._start + len(self._held)
+        self._ahead = min(self._ahead * 2, _MAX_BYTES) if is_read_on else _FIRST_BYTES
+        self._start = self._position
+        if self._start == 0:
+            self._held = _first_bytes(self._path, self._entry)
+            return
+        end = min(self._entry.bytes, self._start + max(wanted, self._ahead))
+        self._held = _read_range(self._path, self._entry, start=self._start, end=end)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _first_bytes(path: str, entry: Entry) -> bytes:
+    """The first bytes of a file, which are read several times to recognise it."""
+    return _read_range(path, entry, start=0, end=min(entry.bytes, _FIRST_BYTES))
+
+
+def _read_range(path: str, entry: Entry, *, start: int, end: int) -> bytes:
+    """A range of a file, empty at its end.
+
+    Raises:
+        AlbertError: It cannot be read, or has another size now.
+    """
+    if start >= end:
+        return b""
+    client = _client(path)
+    with explained(path):
+        data = bytes(client.cat_file(_inside(client, path), start=start, end=end))
+    if len(data) == entry.bytes:
+        # A web server may give the whole where a part was asked for.
+        data = data[start:end]
+    if len(data) != end - start:
+        raise AlbertError(
+            f"{path} cannot be read: {len(data)} bytes came where {end - start} were "
+            "asked for; it was changed, or its server does not give parts of files."
+        )
+    return data
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[BinaryIO]:
+    """Open a file for writing that is sent when it is whole.
+
+    Until then it lies in the folder of this machine for temporary files.
+
+    Raises:
+        AlbertError: It cannot be written, here or there.
+    """
+    scheme = scheme_of(path)
+    if not scheme.can_write:
+        name = path.partition("://")[0]
+        raise AlbertError(f"{path} cannot be written: {name}:// can only be read.")
+    with tempfile.TemporaryDirectory(prefix="albert-") as folder:
+        whole = Path(folder) / "whole"
+        try:
+            with whole.open("wb") as file:
+                yield file
+        except OSError as error:
+            raise AlbertError(
+                f"{path} cannot be written: {whole}: {error.strerror or error}."
+            ) from error
+        _send(whole, path, scheme)
+
+
+def _send(whole: Path, path: str, scheme: Scheme) -> None:
+    client = _client(path)
+    there = _inside(client, path)
+    with explained(path, "written"):
+        if not scheme.has_folders:
+            client.put_file(str(whole), there)
+            return
+        # No two attempts at one file, on whatever machines, may share a name.
+        temporary = f"{there}{TEMPORARY}{uuid.uuid4().hex}"
+        client.makedirs(there.rpartition("/")[0], exist_ok=True)
+        try:
+            client.put_file(str(whole), temporary)
+            _rename(client, temporary, there)
+        except BaseException:
+            with suppress(Exception):
+                client.rm_file(temporary)
+            raise
+
+
+def _rename(client: Any, temporary: str, there: str) -> None:
+    """Put a whole file in its place, where an earlier attempt at it may lie."""
+    try:
+        client.mv(temporary, there)
+    except OSError:
+        if not client.exists(there):
+            raise
+        # Some storages never rename onto a file.
+        client.rm_file(there)
+        client.mv(temporary, there)
+
+
+def remove_file(path: str) -> None:
+    """Remove a file, which may be gone already.
+
+    Raises:
+        AlbertError: It cannot be removed.
+    """
+    client = _client(path)
+    with explained(path, "removed"), suppress(FileNotFoundError):
+        client.rm_file(_inside(client, path))
+
+
+def at_once(
+    function: Callable[[Given], Result], given: Iterable[Given]
+) -> Iterator[Result]:
+    """What a function that waits for storage gives for each, in order.
+
+    Raises:
+        Exception: The first one that the function raises; the rest is not begun.
+    """
+    pool = ThreadPoolExecutor(_REQUESTS, thread_name_prefix="storage")
+    try:
+        yield from pool.map(function, given)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _client(path: str) -> Any:
+    """The client of this process for the storage of a path.
+
+    Raises:
+        AlbertError: There is no such storage, or its package is not installed.
+    """
+    scheme = scheme_of(path)
+    import fsspec
+
+    name = path.partition("://")[0].lower()
+    try:
+        kind = fsspec.get_filesystem_class(name)
+        options = kind._get_kwargs_from_urls(path)
+    except ImportError as error:
+        raise AlbertError(
+            f"{path}: {name}:// needs a package that is not installed; run "
+            f'pip install "albert-pretraining[{scheme.extra}]".'
+        ) from error
+    # What matters comes as an exception.
+    logging.getLogger(kind.__module__.partition(".")[0]).setLevel(logging.CRITICAL)
+    options = {key: options[key] for key in sorted(options) if key != "path"}
+    with explained(path):
+        return _connected(os.getpid(), kind, tuple(options.items()))
+
+
+@functools.lru_cache
+def _connected(_process: int, kind: Any, options: tuple[tuple[str, Any], ...]) -> Any:
+    return kind(**dict(options), use_listings_cache=False, skip_instance_cache=True)
+
+
+def _inside(client: Any, path: str) -> str:
+    """A path as its client knows it, without the scheme."""
+    return str(client._strip_protocol(path))
+
+
+def _entry(info: Mapping[str, Any]) -> Entry:
+    checksum = next((info[name] for name in _CHECKSUMS if info.get(name)), "unknown")
+    size = info["size"]
+    is_folder = info["type"] == "directory"
+    return Entry(-1 if size is None else size, str(checksum).strip('"'), is_folder)
+
+
+@contextmanager
+def explained(path: str, verb: str = "read") -> Iterator[None]:
+    """Within a block, have whatever a client raises as one sentence.
+
+    Raises:
+        AlbertError: Names the path.
+    """
+    try:
+        yield
+    except AlbertError:
+        raise
+    # The clients raise what some ten libraries under them do.
+    except Exception as error:
+        reason = _reason(error)
+        if isinstance(error, FileNotFoundError):
+            # Clients name it by their own path, or by the address that they asked.
+            is_read = verb == "read"
+            reason = "it does not exist" if is_read else "its bucket does not exist"
+        raise AlbertError(f"{path} cannot be {verb}: {reason}.") from error
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what an error says, or else its name."""
+    said = str(getattr(error, "strerror", None) or error).strip()
+    line = " ".join(said.partition("\n")[0].split())
+    return line.rstrip(".") or type(error).__name__

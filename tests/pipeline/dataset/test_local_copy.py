@@ -1,0 +1,95 @@
+"""A data set on storage, copied to this machine where it is read."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.dataset.local_copy import all_files, fetch, find_copy, first_files
+from schemas.errors import AlbertError
+from schemas.layout import TRAIN
+from schemas.manifest import read_manifest
+from tests.commands import attempt, contents, run
+
+PLACE = "memory://bucket/data"
+
+
+@pytest.fixture
+def stored(small, memory, tmp_path, monkeypatch):
+    """The small data set as it lies on storage; copies are made below a new folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in contents(small / "data"):
+        memory[f"{PLACE}/{name}"] = (small / "data" / name).read_bytes()
+    return memory
+
+
+def test_a_copy_has_the_files_of_the_manifest_and_is_made_once(stored, small, tmp_path):
+    copy = find_copy(PLACE, cache=tmp_path, choose=all_files)
+    assert copy.missing == read_manifest(small / "data").shards
+    assert sum(fetch(copy)) == copy.missing_bytes
+    assert read_manifest(copy.folder) == read_manifest(small / "data")
+    for name in contents(copy.folder):
+        assert (copy.folder / name).read_bytes() == (small / "data" / name).read_bytes()
+    again = find_copy(PLACE, cache=tmp_path, choose=all_files)
+    assert again == copy._replace(missing=())
+
+
+def test_a_data_set_that_was_made_again_is_copied_again(stored, tmp_path):
+    first = find_copy(PLACE, cache=tmp_path, choose=all_files)
+    stored[f"{PLACE}/manifest.json"] += b"\n"
+    assert find_copy(PLACE, cache=tmp_path, choose=all_files).folder != first.folder
+
+
+def test_the_first_examples_take_the_first_files(stored, small, tmp_path):
+    files = read_manifest(small / "data").shard_files(TRAIN, 1)
+    one = first_files(TRAIN, copy=1, examples=1)
+    assert find_copy(PLACE, cache=tmp_path, choose=one).missing == files[:1]
+    many = first_files(TRAIN, copy=1, examples=10**6)
+    assert find_copy(PLACE, cache=tmp_path, choose=many).missing == files
+
+
+def test_a_file_that_was_changed_is_refused_and_not_kept(stored, small, tmp_path):
+    name = read_manifest(small / "data").shard_files(TRAIN, 0)[0].name
+    stored[f"{PLACE}/{name}"] = bytes(len(stored[f"{PLACE}/{name}"]))
+    copy = find_copy(PLACE, cache=tmp_path, choose=all_files)
+    with pytest.raises(
+        AlbertError,
+        match=f"^{PLACE}/{name} is not the file that the manifest describes; make the "
+        r"data again\.$",
+    ):
+        list(fetch(copy))
+    assert not (copy.folder / name).exists()
+
+
+def test_a_copy_that_does_not_fit_is_refused(stored, tmp_path, monkeypatch):
+    class Usage:
+        free = 1000
+
+    monkeypatch.setattr("shutil.disk_usage", lambda _: Usage)
+    with pytest.raises(
+        AlbertError, match=r"where 1 kB of disk is free; set XDG_CACHE_HOME to a folder"
+    ):
+        find_copy(PLACE, cache=tmp_path, choose=all_files)
+
+
+def test_a_folder_without_a_manifest_is_refused(memory, tmp_path):
+    with pytest.raises(
+        AlbertError, match=r"^memory://bucket/data has no manifest\.json"
+    ):
+        find_copy(PLACE, cache=tmp_path, choose=all_files)
+
+
+def test_inspect_shows_a_data_set_on_storage_from_a_part_of_it(stored, small, tmp_path):
+    code, said = attempt("inspect", PLACE, "--examples", 1)
+    assert code == 0
+    line, _, rest = said.partition("\n")
+    (folder,) = (tmp_path / "cache/albert").iterdir()
+    assert line.startswith(f"{PLACE}: ")
+    assert line.endswith(f" is copied to {folder}, to be kept there.")
+    assert rest == run("inspect", small / "data", "--examples", 1)
+    assert len(list(folder.rglob("*.tfrecord"))) == 1
+
+
+def test_a_report_takes_a_data_set_on_storage(stored, tmp_path):
+    output = tmp_path / "report.html"
+    run("report", PLACE, "--output", output)
+    assert "data-" in Path(output).read_text(encoding="utf-8")

@@ -1,0 +1,84 @@
+"""What a worker of a cluster is told, and how it is started."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from apache_beam.portability.api import beam_provision_api_pb2, endpoints_pb2
+from google.protobuf import text_format
+
+from pipeline.job.worker_boot import environment_of, start_of
+from pipeline.job.worker_pool import serve
+from schemas.errors import AlbertError, SettingError
+from tests.commands import attempt
+from tests.servers import HERE, free_port
+
+ARGUMENTS = (
+    "--id=3-1",
+    "--logging_endpoint=localhost:4",
+    "--artifact_endpoint=localhost:5",
+    "--provision_endpoint=localhost:6",
+    "--control_endpoint=localhost:7",
+)
+
+
+def endpoint_of(text):
+    found = endpoints_pb2.ApiServiceDescriptor()
+    text_format.Merge(text, found)
+    return found.url
+
+
+def test_a_worker_is_told_its_id_its_options_and_who_talks_to_it():
+    info = beam_provision_api_pb2.ProvisionInfo(runner_capabilities=["a:1", "b:2"])
+    info.pipeline_options.update({"beam:option:runner:v1": "PortableRunner"})
+    info.control_endpoint.url = "elsewhere:9"
+    told = environment_of(start_of(ARGUMENTS), info)
+    assert told.pop("WORKER_ID") == "3-1"
+    assert json.loads(told.pop("PIPELINE_OPTIONS")) == {
+        "beam:option:runner:v1": "PortableRunner"
+    }
+    assert told.pop("RUNNER_CAPABILITIES") == "a:1 b:2"
+    assert {name: endpoint_of(text) for name, text in told.items()} == {
+        "CONTROL_API_SERVICE_DESCRIPTOR": "elsewhere:9",
+        "LOGGING_API_SERVICE_DESCRIPTOR": "localhost:4",
+    }
+
+
+@pytest.mark.parametrize("missing", ["id", "provision_endpoint"])
+def test_a_start_without_what_it_needs_is_refused(missing):
+    given = [each for each in ARGUMENTS if not each.startswith(f"--{missing}=")]
+    with pytest.raises(SettingError, match=f"^--{missing} is missing: an engine that"):
+        start_of(given)
+
+
+def test_a_misspelled_option_is_refused():
+    code, said = attempt("worker", "--adress=localhost:50000")
+    assert (code, said) == (
+        2,
+        "Error: --adress=localhost:50000 is neither an option of albert worker nor one "
+        "that engines add; albert worker --help lists its own.\n",
+    )
+
+
+def test_an_address_that_is_not_of_this_machine_is_refused():
+    with pytest.raises(
+        AlbertError, match=r"^--address: nothing can listen at 192\.0\.2\.1:50000, for"
+    ):
+        serve("192.0.2.1:50000")
+
+
+def test_a_pool_says_where_it_is_and_ends_at_an_interrupt():
+    address = f"localhost:{free_port()}"
+    program = "from cli.main import cli; cli()"
+    pool = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", program, "worker", "--address", address],
+        cwd=HERE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    said = pool.stderr.readline()
+    assert said == f"Workers are started at {address}; Ctrl-C ends them.\n"
+    pool.send_signal(2)
+    assert pool.wait(timeout=30) == 130
+    pool.stderr.close()
