@@ -8,6 +8,12 @@ from albert_tf.planning.ladder import Law, effective_weights
 from albert_tf.planning.speed import Timing, estimated_seconds
 from schemas.config import EVALUATION_SHARE, ModelConfig
 
+# Pieces in a vocabulary, by the greatest number of tokens of text that they suit: small
+# encoders on little text did worse with more (BabyBERTa, Huebner et al. 2021, and
+# GPT-BERT, 2410.24159, have 8,192 for 5 and 10 million words).
+VOCABULARIES = ((65_000_000, 8000), (650_000_000, 16_000))
+LARGEST_VOCABULARY = 30_000
+
 # Fewer steps than these leave no model on the plateau of frequencies.
 LEAST_STEPS = 500
 
@@ -24,6 +30,18 @@ class Workload(NamedTuple):
     batch_size: int
     length: int
     predictions: int
+
+
+def suited_vocabulary(tokens: int) -> int:
+    """About how many pieces suit a text.
+
+    >>> suited_vocabulary(40_000_000), suited_vocabulary(4_000_000_000)
+    (8000, 30000)
+
+    Args:
+        tokens: In the text, once.
+    """
+    return next((v for most, v in VOCABULARIES if tokens <= most), LARGEST_VOCABULARY)
 
 
 @dataclasses.dataclass(frozen=True)

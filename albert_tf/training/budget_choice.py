@@ -16,6 +16,7 @@ from albert_tf.training.matrix_rate import matrix_rate
 from albert_tf.training.measured_step import step_seconds
 from schemas.config import ModelConfig, Precision, TrainConfig
 from schemas.errors import SettingError
+from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.phases import phases_of
 
@@ -44,6 +45,7 @@ class BudgetChoice:
         train: The settings to train it with.
         workload: Of a step.
         unigram: The loss of the frequencies of tokens alone, in nats.
+        text_tokens: Tokens of the training text, once.
     """
 
     candidates: list[Candidate]
@@ -51,6 +53,7 @@ class BudgetChoice:
     train: TrainConfig
     workload: Workload
     unigram: float
+    text_tokens: int
 
     @property
     def chosen(self) -> Candidate:
@@ -119,6 +122,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         train=dataclasses.replace(train, steps=found[place].steps),
         workload=workload,
         unigram=unigram_loss(data, manifest, train),
+        text_tokens=manifest.splits[TRAIN]["copies"][0]["tokens"],
     )
 
 

@@ -30,6 +30,9 @@ BUDGET_RECORD = "chosen_for_budget"
 # What the data decides, so that no flag has to.
 OF_DATA = ("vocab_size", "sentence_task")
 
+# A vocabulary so many times as large as suits the text is worth a word.
+MUCH_LARGER = 1.5
+
 # Tokens that the published English ALBERTs were trained on: 125,000 steps of 4,096
 # sequences of up to 512.
 PUBLISHED_TOKENS = 125_000 * 4096 * 512
@@ -181,6 +184,8 @@ def overrides_of(config: ModelConfig) -> tuple[str, ...]:
 
 def budget_lines(choice: "BudgetChoice") -> Iterator[str]:
     """What was chosen, what to expect of it, and its neighbours."""
+    from albert_tf.planning.budget import suited_vocabulary
+
     chosen = choice.chosen
     yield (
         f"chosen: {_shape(chosen)}, {chosen.steps:,} steps of "
@@ -200,6 +205,12 @@ def budget_lines(choice: "BudgetChoice") -> Iterator[str]:
         yield (
             "No run of this size was measured, so the expectation is a guess; so is "
             "that another shape would be worse."
+        )
+    suited, pieces = suited_vocabulary(choice.text_tokens), chosen.config.vocab_size
+    if pieces > MUCH_LARGER * suited:
+        yield (
+            f"The vocabulary has {pieces:,} pieces; about {suited:,} suit a text of "
+            f"{choice.text_tokens:,} tokens better (albert vocab --vocab-size)."
         )
     times = PUBLISHED_TOKENS / chosen.tokens
     if times > 2:

@@ -369,7 +369,7 @@ def fitting_recipe(config: TrainConfig, *, has_documents: bool) -> TrainConfig:
         has_documents: Whether examples are made on the fly.
     """
     params = click.get_current_context().params
-    useless = [] if has_documents else list(SETTINGS)
+    useless: list[str] = [] if has_documents else list(SETTINGS)
     if params["init_from"] is not None:
         useless += OF_FIRST_WEIGHTS
     left_out = {
