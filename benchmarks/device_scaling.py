@@ -1,21 +1,30 @@
-"""What a step costs on one device and on several, the CPU divided into logical ones.
+"""What a step costs on one device and on several, and on several hosts.
 
     python -m benchmarks.device_scaling --devices 1 2
     KERAS_BACKEND=jax python -m benchmarks.device_scaling
+    KERAS_BACKEND=jax python -m benchmarks.device_scaling --devices 1 --hosts 1 2
 
 The same step each time: four micro-batches, and one update. Logical devices of a CPU
 share its cores, so that no speed-up is expected where one device already uses all of
-them; what shows is the cost of dividing a step and of the one reduction. Devices take
-turns, each in a process of its own; the median of the rounds counts.
+them; what shows is the cost of dividing a step and of the one reduction. Hosts are
+processes with a core each, which exchange gradients as those of a network. All take
+turns, each in processes of its own; the median of the rounds counts.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from albert_tf.training.hosts import Hosts
 
 MICRO_BATCHES = 4
 STEPS = 5  # that are timed in a process
@@ -35,9 +44,26 @@ def split_cpu(devices: int) -> None:
         os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
 
 
-def step_seconds(devices: int) -> list[float]:
-    """Seconds of steps of `tiny`, 4 x 8 x 128, in this process."""
+def step_seconds(devices: int, place: list[Any]) -> list[float]:
+    """Seconds of steps of `tiny`, 4 x 8 x 128, in this process.
+
+    Args:
+        devices: Of this process.
+        place: Coordinator, number and index among several hosts; empty if there is one.
+    """
     split_cpu(devices)
+    from albert_tf.training.backends import joined_hosts
+    from albert_tf.training.host_setting import HostSetting
+    from albert_tf.training.hosts import ONE_HOST
+
+    if not place:
+        return seconds_of_steps(devices, ONE_HOST)
+    with joined_hosts(HostSetting(*place), say_last=sys.exit) as hosts:
+        return seconds_of_steps(devices, hosts)
+
+
+def seconds_of_steps(devices: int, hosts: "Hosts") -> list[float]:
+    """The same, once the hosts are joined."""
     import numpy as np
 
     from albert_tf.model.initial_weights import initialize_weights
@@ -61,9 +87,11 @@ def step_seconds(devices: int) -> list[float]:
     seconds = []
     for _ in range(STEPS + 2):  # the first two compile
         start = time.perf_counter()
-        for micro in range(0, MICRO_BATCHES, devices):
+        first, every = hosts.index * devices, hosts.number * devices
+        for micro in range(first, MICRO_BATCHES, every):
             part = {name: v[micro : micro + devices] for name, v in batch.items()}
             steps.accumulate(part, counts=counts, step=0, micro=micro)
+        steps.sums()
         steps.apply(0.001, step=0)
         seconds.append(time.perf_counter() - start)
     return seconds[2:]
@@ -73,27 +101,65 @@ def main() -> None:
     """Print a line for each number of devices."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--devices", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--hosts", type=int, nargs="*", default=[])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--worker", type=json.loads, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
-        return print(json.dumps(step_seconds(arguments.worker)))
-    found: dict[int, list[float]] = {devices: [] for devices in arguments.devices}
-    command = [sys.executable, "-m", "benchmarks.device_scaling", "--worker"]
+        return print(json.dumps(step_seconds(*arguments.worker)))
+    found: dict[tuple[int, str], list[float]] = {
+        (number, what): []
+        for what in ("devices", "hosts")
+        for number in getattr(arguments, what)
+    }
     for _ in range(arguments.rounds):
-        for devices, seconds in found.items():
-            done = subprocess.run(
-                [*command, str(devices)],
-                stdout=subprocess.PIPE,
-                env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-                check=True,
-                text=True,
-            )
-            seconds += json.loads(done.stdout.splitlines()[-1])
-    first = statistics.median(found[arguments.devices[0]])
-    for devices, seconds in found.items():
+        for (number, what), seconds in found.items():
+            ask = of_devices if what == "devices" else of_hosts
+            seconds += ask(number)
+    first = statistics.median(next(iter(found.values())))
+    for (number, what), seconds in found.items():
         median = statistics.median(seconds)
-        print(f"{devices} device(s): {median:.3f} s a step, {first / median:.2f} x")
+        print(f"{number} {what}: {median:.3f} s a step, {first / median:.2f} x")
+
+
+def of_devices(devices: int) -> list[float]:
+    """Seconds of steps on devices of one process, which has all cores."""
+    with worker([devices, []]) as process:
+        return answer_of(process)
+
+
+def of_hosts(number: int) -> list[float]:
+    """Seconds of steps of several processes, each with a core of its own."""
+    with socket.socket() as listening:
+        listening.bind(("localhost", 0))
+        coordinator = f"localhost:{listening.getsockname()[1]}"
+    cores = sorted(os.sched_getaffinity(0))[:number]
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for index, core in enumerate(cores):
+            place = [coordinator, number, index] if number > 1 else []
+            pinned = ["taskset", "--cpu-list", str(core)]
+            processes.append(stack.enter_context(worker([1, place], pinned)))
+        first, *_ = [answer_of(process) for process in processes]
+    return first
+
+
+def worker(question: list[Any], before: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    """A process that takes steps."""
+    command = [sys.executable, "-m", "benchmarks.device_scaling", "--worker"]
+    return subprocess.Popen(
+        [*before, *command, json.dumps(question)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        text=True,
+    )
+
+
+def answer_of(process: "subprocess.Popen[str]") -> list[float]:
+    """What it prints last."""
+    said, _ = process.communicate()
+    answer: list[float] = json.loads(said.splitlines()[-1])
+    return answer
 
 
 if __name__ == "__main__":

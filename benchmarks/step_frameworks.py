@@ -1,4 +1,4 @@
-"""One training step of ALBERT-base in three frameworks, for `step_speed`.
+"""One training step of an ALBERT in three frameworks, for `step_speed`, `gpu_step`.
 
 Each class holds a model on one batch: `accumulate` computes loss and gradients and
 waits for them, `apply` the optimizer. All have the same shapes, no dropout, and compute
@@ -12,19 +12,25 @@ from typing import Any
 import numpy as np
 
 from schemas.config import ModelConfig, Precision
+from schemas.presets import PRESETS
 
-CONFIG = ModelConfig()
 Arrays = dict[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What is trained on: a batch of equally long sequences, in a precision."""
+    """A model, and the batch of equally long sequences that it is trained on."""
 
     precision: Precision
     rows: int
     length: int
     predictions: int
+    model: str = "base"
+
+    @property
+    def config(self) -> ModelConfig:
+        """The architecture."""
+        return PRESETS[self.model]
 
 
 def random_arrays(cell: Cell) -> Arrays:
@@ -33,7 +39,7 @@ def random_arrays(cell: Cell) -> Arrays:
     shape, chosen = (cell.rows, cell.length), (cell.rows, cell.predictions)
     positions = [rng.permutation(cell.length) for _ in range(cell.rows)]
     return {
-        "input_ids": rng.integers(5, CONFIG.vocab_size, shape, "int32"),
+        "input_ids": rng.integers(5, cell.config.vocab_size, shape, "int32"),
         "input_mask": np.ones(shape, "int32"),
         "segment_ids": np.tile(
             np.arange(cell.length) >= cell.length // 2, (cell.rows, 1)
@@ -41,7 +47,7 @@ def random_arrays(cell: Cell) -> Arrays:
         "masked_lm_positions": np.sort(
             np.stack(positions)[:, : cell.predictions]
         ).astype("int32"),
-        "masked_lm_ids": rng.integers(5, CONFIG.vocab_size, chosen, "int32"),
+        "masked_lm_ids": rng.integers(5, cell.config.vocab_size, chosen, "int32"),
         "masked_lm_weights": np.ones(chosen, "float32"),
         "sentence_order_labels": rng.integers(0, 2, cell.rows, "int32"),
     }
@@ -51,9 +57,8 @@ class Ours:
     """This package: LAMB, both tasks."""
 
     def __init__(self) -> None:
-        import tensorflow  # noqa: F401  # before the baseline of memory is taken
-
-        from albert_tf.training import tensorflow_steps  # noqa: F401
+        # Before the baseline of memory is taken.
+        from albert_tf.training import measured_step  # noqa: F401
 
     def prepare(self, cell: Cell, arrays: Arrays) -> None:
         """Build the model."""
@@ -63,7 +68,7 @@ class Ours:
         from albert_tf.training.steps import step_counts
         from schemas.config import TrainConfig
 
-        model = AlbertPretrainer(CONFIG, precision=cell.precision)
+        model = AlbertPretrainer(cell.config, precision=cell.precision)
         initialize_weights(model, standard_deviation=0.02, seed=1)
         self.steps = training_steps(model, TrainConfig())
         self.batch = {name: values[None] for name, values in arrays.items()}  # 1 device
@@ -92,16 +97,17 @@ class KerasHub:
         import keras_hub
         import tensorflow as tf
 
+        config = cell.config
         if cell.precision == "bfloat16":
             keras.config.set_dtype_policy("mixed_bfloat16")
         backbone = keras_hub.models.AlbertBackbone(
-            vocabulary_size=CONFIG.vocab_size,
-            num_layers=CONFIG.num_hidden_layers,
-            num_heads=CONFIG.num_attention_heads,
-            embedding_dim=CONFIG.embedding_size,
-            hidden_dim=CONFIG.hidden_size,
-            intermediate_dim=CONFIG.intermediate_size,
-            max_sequence_length=CONFIG.max_position_embeddings,
+            vocabulary_size=config.vocab_size,
+            num_layers=config.num_hidden_layers,
+            num_heads=config.num_attention_heads,
+            embedding_dim=config.embedding_size,
+            hidden_dim=config.hidden_size,
+            intermediate_dim=config.intermediate_size,
+            max_sequence_length=config.max_position_embeddings,
             dropout=0.0,
         )
         model = keras_hub.models.AlbertMaskedLM(backbone)
@@ -152,28 +158,33 @@ class HuggingFace:
         import transformers  # noqa: F401
 
         torch.set_num_threads(len(os.sched_getaffinity(0)))
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
 
     def prepare(self, cell: Cell, arrays: Arrays) -> None:
         """Build the model."""
         import torch
         from transformers import AlbertConfig, AlbertForPreTraining
 
+        config = cell.config
         model = AlbertForPreTraining(
             AlbertConfig(
-                vocab_size=CONFIG.vocab_size,
-                embedding_size=CONFIG.embedding_size,
-                hidden_size=CONFIG.hidden_size,
-                num_hidden_layers=CONFIG.num_hidden_layers,
-                num_attention_heads=CONFIG.num_attention_heads,
-                intermediate_size=CONFIG.intermediate_size,
+                vocab_size=config.vocab_size,
+                embedding_size=config.embedding_size,
+                hidden_size=config.hidden_size,
+                num_hidden_layers=config.num_hidden_layers,
+                num_attention_heads=config.num_attention_heads,
+                intermediate_size=config.intermediate_size,
                 hidden_dropout_prob=0.0,
                 attention_probs_dropout_prob=0.0,
                 classifier_dropout_prob=0.0,
                 attn_implementation="sdpa",
             )
-        ).train()
-        batch = {n: torch.tensor(v).long() for n, v in arrays.items()}
-        starts = torch.arange(cell.rows)[:, None] * cell.length
+        ).to(self.device)
+        model.train()
+        batch = {
+            n: torch.tensor(v, device=self.device).long() for n, v in arrays.items()
+        }
+        starts = torch.arange(cell.rows, device=self.device)[:, None] * cell.length
         places = (batch["masked_lm_positions"] + starts).reshape(-1)
         cross_entropy = torch.nn.functional.cross_entropy
 
@@ -183,7 +194,7 @@ class HuggingFace:
                 attention_mask=batch["input_mask"],
                 token_type_ids=batch["segment_ids"],
             )
-            rows = output.last_hidden_state.reshape(-1, CONFIG.hidden_size)
+            rows = output.last_hidden_state.reshape(-1, config.hidden_size)
             logits = model.predictions(rows.index_select(0, places))
             pairs = model.sop_classifier(output.pooler_output)
             return cross_entropy(
@@ -192,7 +203,9 @@ class HuggingFace:
 
         self.loss = torch.compile(loss)
         self.cast = torch.autocast(
-            "cpu", dtype=torch.bfloat16, enabled=cell.precision == "bfloat16"
+            self.device,
+            dtype=torch.bfloat16,
+            enabled=cell.precision == "bfloat16",
         )
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
@@ -202,7 +215,15 @@ class HuggingFace:
         with self.cast:
             loss = self.loss()
         loss.backward()
+        self._wait()
 
     def apply(self) -> None:
         """The optimizer."""
         self.optimizer.step()
+        self._wait()
+
+    def _wait(self) -> None:
+        if self.device == "cuda":
+            import torch
+
+            torch.cuda.synchronize()

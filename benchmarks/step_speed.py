@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.step_frameworks import (
-    CONFIG,
     Cell,
     HuggingFace,
     KerasHub,
@@ -84,7 +83,7 @@ def measure_speed(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any]:
     for worker in workers.values():
         worker.communicate()
     flops = cell.rows * training_flops(
-        CONFIG, length=cell.length, predictions=cell.predictions
+        cell.config, length=cell.length, predictions=cell.predictions
     )
     result: dict[str, Any] = {"skipped": skipped, "matrix_rate": rate}
     print(

@@ -22,6 +22,7 @@ from cli.commands.pretrain import pretrain
 from cli.commands.report import report
 from cli.commands.vocab import vocab
 from cli.commands.worker import worker
+from cli.support.several_hosts import leave
 from schemas import __version__
 from schemas.errors import AlbertError
 from schemas.readable import printable
@@ -62,7 +63,7 @@ class AlbertGroup(click.Group):
             code = 0
         except Exception as error:
             code = _fail(_unforeseen(error))
-        sys.exit(code)
+        leave(code)
 
 
 def _raise_terminated(number: int, frame: object) -> NoReturn:

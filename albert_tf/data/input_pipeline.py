@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from albert_tf.data.on_the_fly import (
@@ -140,6 +141,8 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
     batch_size: int,
     micro_batch_size: int,
     devices: int = 1,
+    host: int = 0,
+    num_hosts: int = 1,
     landmark: Landmark = BEGINNING,
 ) -> Iterator[Batch]:
     """The batches of training steps, without end.
@@ -150,29 +153,34 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
         start: Examples already consumed.
         batch_size: B, examples in a step.
         micro_batch_size: M.
-        devices: N, how many micro-batches are computed at the same time.
+        devices: N, how many micro-batches are computed at the same time on a host.
+        host: Which of several hosts this is; it gets its micro-batches alone.
+        num_hosts: H, how many there are.
         landmark: A place at or before the start that is found at once, where examples
             are made of documents.
 
     Yields:
-        Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`; K is
-        the least multiple of N with room for B rows, and the last rows count nowhere
-        where there are more.
+        Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`; the
+        K of all hosts are the least multiple of H*N with room for B rows, and the last
+        rows count nowhere where there are more.
 
     Raises:
         AlbertError: A record is corrupt; names file and place.
     """
-    number = micro_batches_of(batch_size, micro_batch_size, devices=devices)
+    every = micro_batches_of(batch_size, micro_batch_size, devices=devices * num_hosts)
+    own = own_micro_batches(every, host, num_hosts=num_hosts, devices=devices)
+    divide = functools.partial(divided, number=every, size=micro_batch_size, own=own)
+    rows = rows_in(own, batch_size, micro_batch_size)
     for stream, config, examples in _streams(
         records, seed=seed, start=start, batch_size=batch_size, landmark=landmark
     ):
         batches = stream.batch(batch_size, drop_remainder=True)
-        divide = functools.partial(divided, number=number, size=micro_batch_size)
         batches = records.parse(batches.map(divide).unbatch(), config)
-        batches = batches.batch(number, drop_remainder=True)
+        batches = batches.batch(len(own), drop_remainder=True)
         if examples is not None:
             batches = batches.take(-(-examples // batch_size))
-        yield from _checked(batches.prefetch(2).with_options(_options()), records)
+        batches = batches.prefetch(2).with_options(_options())
+        yield from _checked(batches, records, rows=rows)
 
 
 def micro_batches_of(batch_size: int, micro_batch_size: int, *, devices: int) -> int:
@@ -184,11 +192,41 @@ def micro_batches_of(batch_size: int, micro_batch_size: int, *, devices: int) ->
     return -(-batch_size // (micro_batch_size * devices)) * devices
 
 
+def own_micro_batches(
+    number: int, host: int, *, num_hosts: int, devices: int
+) -> list[int]:
+    """Which of all micro-batches of a step a host computes, in their order.
+
+    Those that are computed at the same time stand together, so that two hosts with a
+    device each do what one does with two.
+
+    >>> own_micro_batches(8, 1, num_hosts=2, devices=2)
+    [2, 3, 6, 7]
+    """
+    places = np.arange(number).reshape(-1, num_hosts, devices)
+    own: list[int] = places[:, host].ravel().tolist()
+    return own
+
+
+def rows_in(own: list[int], batch_size: int, micro_batch_size: int) -> int:
+    """How many of the B rows are in some micro-batches.
+
+    >>> rows_in([1, 3], 7, 2)
+    3
+    """
+    left = (batch_size - micro * micro_batch_size for micro in own)
+    return sum(max(0, min(micro_batch_size, rows)) for rows in left)
+
+
 @as_written
-def divided(records: tf.Tensor, number: int, size: int) -> tf.Tensor:
-    """Records `[B]` as micro-batches `[K, M]`, filled up with rows without weight."""
+def divided(records: tf.Tensor, number: int, size: int, own: list[int]) -> tf.Tensor:
+    """Some of the K micro-batches `[..., M]` of records `[B]`.
+
+    The last ones are filled up with rows without weight.
+    """
     missing = tf.fill([number * size - tf.shape(records)[0]], b"")
-    return tf.reshape(tf.concat([records, missing], axis=0), [number, size])
+    every = tf.reshape(tf.concat([records, missing], axis=0), [number, size])
+    return every if len(own) == number else tf.gather(every, own)
 
 
 def _streams(
@@ -213,15 +251,20 @@ def _streams(
             start = end or start
 
 
-def _checked(batches: tf.data.Dataset, records: Records) -> Iterator[Batch]:
-    """The batches up to a corrupt record, or until no record can be used any longer."""
+def _checked(
+    batches: tf.data.Dataset, records: Records, *, rows: int
+) -> Iterator[Batch]:
+    """The batches up to a corrupt record, or until no record can be used any longer.
+
+    Each has so many rows that are made of records.
+    """
     enough = min(SHUFFLE_WINDOW, records.manifest.num_examples(TRAIN))
     unusable = 0
     for batch in batches.as_numpy_iterator():
         records.check()
         is_usable = batch["sentence_order_labels"] != NO_LABEL
-        unusable = 0 if is_usable.any() else unusable + is_usable.size
-        if unusable >= enough:
+        unusable = 0 if is_usable.any() else unusable + rows
+        if rows and unusable >= enough:
             raise AlbertError(
                 f"Of {unusable:,} records of {records.dataset} that were read one "
                 "after the other none can be used; make the data again."

@@ -6,7 +6,7 @@ few sizes, because each size is compiled.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,28 @@ OF_PREDICTIONS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 OF_SIZE = (*OF_PREDICTIONS, "row_places")
 
 
-def unpadded(batch: Batch) -> Batch:
+class Fill(NamedTuple):
+    """How much there is in the fullest of some batches.
+
+    Attributes:
+        tokens: Places that hold one.
+        predictions: Those with a weight.
+    """
+
+    tokens: int
+    predictions: int
+
+
+def fill_of(batch: Batch) -> Fill:
+    """That of N batches `[N, B, ...]`."""
+    counts = (
+        np.count_nonzero(values.reshape(len(values), -1), axis=1)
+        for values in (batch["input_mask"], batch["masked_lm_weights"])
+    )
+    return Fill(*(int(count.max()) for count in counts))
+
+
+def unpadded(batch: Batch, fill: Fill | None = None) -> Batch:
     """N batches of the same size, all without padding.
 
     What a model computes of them is the same but for rounding, and for which elements
@@ -31,21 +52,28 @@ def unpadded(batch: Batch) -> Batch:
 
     Args:
         batch: Arrays `[N, B, ...]` as `pretrainer.BATCH_FEATURES`.
+        fill: Of more batches, which are to have the same size; of these if there are
+            none.
 
     Returns:
         The same with predictions `[N, 1, Q]`, whose positions are places in `[B*S]`,
         and with `row_places` `[N, T]` and `place_rows` `[N, B*S]`, which
         `model.unpadding` explains.
     """
+    fill = fill or fill_of(batch)
     masks = batch["input_mask"].reshape(len(batch["input_mask"]), -1)
     places = masks.shape[1]
-    size = size_of(int(np.count_nonzero(masks, axis=1).max()), places=places)
+    size = size_of(fill.tokens, places=places)
     pairs = [rows_of(mask, size=size) for mask in masks]
     row_places, place_rows = map(np.stack, zip(*pairs, strict=True))
     return {
         **batch,
         # One size more, as not every row has the same share of predictions.
-        **flat_predictions(batch, share=min(1.0, size / places + 1 / MAX_SIZES)),
+        **flat_predictions(
+            batch,
+            share=min(1.0, size / places + 1 / MAX_SIZES),
+            predictions=fill.predictions,
+        ),
         "row_places": row_places,
         "place_rows": place_rows,
     }
@@ -80,12 +108,13 @@ def rows_of(mask: Integers, *, size: int) -> tuple[Integers, Integers]:
     return row_places, place_rows
 
 
-def flat_predictions(batch: Batch, *, share: float) -> Batch:
+def flat_predictions(batch: Batch, *, share: float, predictions: int) -> Batch:
     """The predictions of each of N batches as those of one row.
 
     Args:
         batch: Arrays `[N, B, P]`, weights zero where there is no prediction.
         share: How many of all B*P are to be kept; all are if some batch has more.
+        predictions: Those of the fullest batch.
 
     Returns:
         Arrays `[N, 1, Q]`.
@@ -97,7 +126,7 @@ def flat_predictions(batch: Batch, *, share: float) -> Batch:
     flat["masked_lm_positions"] = flat["masked_lm_positions"] + np.repeat(starts, most)
     is_empty = flat["masked_lm_weights"] == 0
     kept = math.ceil(share * places)
-    if np.count_nonzero(~is_empty, axis=1).max() > kept:
+    if predictions > kept:
         kept = places
     order = np.argsort(is_empty, axis=1, kind="stable")[:, :kept]
     return {

@@ -53,7 +53,7 @@ class TrainingWords:
         questions = questions_about(rows, spans)
         losses = np.zeros(len(questions.row))
         for some, of_batch in self._scorer.answers(questions):
-            if stop.reason:
+            if stop.agree():
                 return None
             losses[some] = of_batch
         characters = np.array([word.characters for word in words], np.float64)

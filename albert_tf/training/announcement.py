@@ -1,6 +1,5 @@
 """What is said before the first step: what it takes, and its share of the machine."""
 
-from albert_tf.model.pretrainer import Batch
 from albert_tf.planning.compute_cost import training_flops
 from albert_tf.training.matrix_rate import rate_for_training
 from albert_tf.training.progress import Progress
@@ -9,19 +8,18 @@ from schemas.config import TrainConfig
 from schemas.readable import duration, prefixed
 
 
-def step_text(batch: Batch, seconds: float, *, rows: int) -> str:
+def step_text(rows: int, seconds: float, *, number: int, size: int) -> str:
     """What a step consists of and how long it takes.
 
     Args:
-        batch: Of the step, arrays `[K, M, ...]`.
+        rows: Sequences.
         seconds: What it takes.
-        rows: The sequences in it; the last micro-batch may have room for more.
+        number: Micro-batches; the last ones may have room for more.
+        size: Sequences in one.
 
-    >>> import numpy as np
-    >>> step_text({"input_ids": np.zeros((2, 4, 128))}, 1.5, rows=7)
+    >>> step_text(7, 1.5, number=2, size=4)
     'A step of 7 sequences (2 x 4) takes about 1.5 s'
     """
-    number, size, _ = batch["input_ids"].shape
     return (
         f"A step of {rows} sequences ({number} x {size}) takes about "
         f"{duration(seconds)}"
@@ -33,6 +31,7 @@ def utilization_text(
     counts: Counts,
     seconds: float,
     *,
+    devices: int,
     config: TrainConfig,
     progress: Progress,
 ) -> str:
@@ -44,12 +43,13 @@ def utilization_text(
         steps: Compiled.
         counts: Of the step.
         seconds: What it takes.
+        devices: That compute it.
         config: The settings.
         progress: Asked whether anything is shown.
     """
     if progress.is_quiet:
         return ""
-    rate = rate_for_training(config.precision, progress.say) * steps.num_devices
+    rate = rate_for_training(config.precision, progress.say) * devices
     flops = config.batch_size * training_flops(
         steps.model.config,
         length=round(counts["piece_count"] / config.batch_size),

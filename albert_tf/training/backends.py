@@ -1,11 +1,14 @@
 """The backends that compute the steps, each imported only when it is used."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
 
 from albert_tf.model.pretrainer import Batch
+from albert_tf.training.host_setting import HostSetting
+from albert_tf.training.hosts import Hosts
 from albert_tf.training.optimizers import optimizer_of
 from albert_tf.training.steps import (
     PRETRAINING,
@@ -62,6 +65,28 @@ def compiled(function: OfModel, model: TrainedModel) -> Callable[[Batch], Array]
     from albert_tf.training import tensorflow_steps
 
     return tensorflow_steps.compiled(function, model)
+
+
+def joined_hosts(
+    setting: HostSetting, *, say_last: Callable[[str], None]
+) -> AbstractContextManager[Hosts]:
+    """Training together with other hosts, which are joined while a block runs.
+
+    Args:
+        setting: Which host this is.
+        say_last: Shows a sentence of a process that is being aborted.
+
+    Raises:
+        SettingError: The backend that Keras runs on cannot do it.
+    """
+    if backend() != "jax":
+        raise SettingError(
+            f"Several hosts train together on JAX only: set KERAS_BACKEND=jax on each "
+            f"of the {setting.num_hosts}, or give --num-hosts 1 to train alone."
+        )
+    from albert_tf.training import jax_hosts
+
+    return jax_hosts.joined(setting, say_last=say_last)
 
 
 def backend() -> str:

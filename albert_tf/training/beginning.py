@@ -16,11 +16,23 @@ from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.planning.device_memory import room_of
 from albert_tf.planning.micro_batch import derive_micro_batch_size
-from albert_tf.runs.checkpoints import Checkpoint, Which, assign_arrays
+from albert_tf.runs.checkpoints import (
+    Checkpoint,
+    Which,
+    arrays_of,
+    assign_arrays,
+    load_newest,
+)
 from albert_tf.training.backends import training_steps
 from albert_tf.training.evaluation import HeldOutWords
+from albert_tf.training.hosts import ONE_HOST, Hosts
 from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
+from albert_tf.training.shared_state import (
+    shared_arrays,
+    shared_checkpoint,
+    shared_value,
+)
 from albert_tf.training.steps import TrainingSteps
 from albert_tf.training.warm_start import has_same_data, start_from, take_over
 from schemas.config import ModelConfig, ResolvedTrainConfig
@@ -61,6 +73,12 @@ class Job:
     keep_optimizer: bool
     init_checkpoint: Which
     words_of: WordsOf | None = None
+    hosts: Hosts = ONE_HOST
+
+    @property
+    def is_writer(self) -> bool:
+        """Whether this host is the first, which reads and writes the run."""
+        return self.hosts.index == 0
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -86,6 +104,19 @@ def new_model(job: Job) -> AlbertPretrainer:
         precision=job.config.precision,
         recompute=job.config.recompute,
     )
+
+
+def begin(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
+    """A run at its newest checkpoint, or before its first step.
+
+    Raises:
+        AlbertError: It cannot be continued, or not be begun.
+    """
+    newest = load_newest(job.run, say) if job.is_writer else None
+    checkpoint = shared_checkpoint(newest, job.hosts)
+    if checkpoint is None:
+        return start(job, say)
+    return resume(job, checkpoint, say)
 
 
 def resume(
@@ -125,23 +156,37 @@ def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
         AlbertError: Another run cannot be started from, the data cannot be read, or
             the folder cannot be written.
     """
-    model = new_model(job)
-    source = first_weights(model, job, say)
+    model, source, is_same_data = new_model(job), None, False
+    if job.is_writer:
+        source = first_weights(model, job, say)
+        write_beginning(job)
+        if job.init_from is not None:
+            is_same_data = has_same_data(job.init_from, job.manifest)
+    if job.hosts.number > 1:
+        weights = shared_arrays(arrays_of(model.weights_by_path), job.hosts)
+        assign_arrays(model.weights_by_path, weights)
+    steps = training_steps(model, job.config)
+    state = RunState(micro_batch_size(job, steps), unpadded=True)
+    if job.keep_optimizer:
+        source = shared_checkpoint(source, job.hosts)
+        assert source is not None, "a run to start from is named, as was checked"
+        is_same_data = shared_value(is_same_data, job.hosts)
+        take_over(steps, state, source, is_same_data=is_same_data)
+        # Saved at once: from here on the other run is not needed.
+        Saver(job.run, steps, state, every=None, is_writer=job.is_writer).save()
+    return steps, state
+
+
+def write_beginning(job: Job) -> None:
+    """Write the files of a run that never change.
+
+    Raises:
+        AlbertError: The folder cannot be written.
+    """
     remove_leftovers(job.run)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
         copy_whole(job.data / name, job.run / target)
-    steps = training_steps(model, job.config)
-    size = micro_batch_size(job, steps)
-    state = RunState(size, unpadded=True)
-    if job.keep_optimizer:
-        assert source is not None, "a run to start from is named, as was checked"
-        assert job.init_from is not None
-        is_same_data = has_same_data(job.init_from, job.manifest)
-        take_over(steps, state, source, is_same_data=is_same_data)
-        # Saved at once: from here on the other run is not needed.
-        Saver(job.run, steps, state, every=None).save()
-    return steps, state
 
 
 def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | None:
@@ -210,18 +255,21 @@ def first_batches(job: Job, say: Say) -> Iterator[Batch]:
 
 
 def micro_batch_size(job: Job, steps: TrainingSteps) -> int:
-    """The micro-batch asked for, or what the memory of the devices allows."""
-    room = room_of(steps.memory())
-    return job.config.micro_batch_size or derive_micro_batch_size(
+    """The micro-batch asked for, or what the memory of all devices allows."""
+    if job.config.micro_batch_size:
+        return job.config.micro_batch_size
+    room, hosts = room_of(steps.memory()), job.hosts
+    free_bytes = hosts.gather(np.array([room.free_bytes])).min() * hosts.number
+    return derive_micro_batch_size(
         job.config.batch_size,
         job.model_config,
         length=max(phase.config.max_seq_length for phase in job.phases),
         predictions=max(phase.config.max_predictions_per_seq for phase in job.phases),
-        free_bytes=room.free_bytes,
+        free_bytes=int(free_bytes),
         max_tokens=room.max_tokens,
         precision=job.config.precision,
         recompute=job.config.recompute,
-        devices=steps.num_devices,
+        devices=steps.num_devices * hosts.number,
     )
 
 

@@ -105,7 +105,7 @@ class HeldOut:
         total = np.zeros(len(Sums._fields))
         size, left = self._batch_size, examples or self.examples
         for batch in evaluation_batches(self._records, batch_size=size, examples=left):
-            if stop is not None and stop.reason:
+            if stop is not None and stop.agree():
                 return None
             alone = unpadded({name: values[None] for name, values in batch.items()})
             total += self._measure({name: values[0] for name, values in alone.items()})

@@ -7,7 +7,7 @@ from albert_tf.runs.metrics import Metrics, means, metrics_text
 from albert_tf.training.evaluation import HeldOut, HeldOutWords
 from albert_tf.training.health import collapse_warning
 from albert_tf.training.interruption import StopRequest
-from albert_tf.training.metrics_log import MetricsLog
+from albert_tf.training.metrics_log import RememberedMetrics
 from albert_tf.training.progress import Progress
 from albert_tf.training.run_state import RunState
 from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
@@ -31,7 +31,7 @@ class Evaluations:
     def __init__(
         self,
         held_out: HeldOut | None,
-        log: MetricsLog,
+        log: RememberedMetrics,
         config: ResolvedTrainConfig,
         *,
         progress: Progress,

@@ -1,7 +1,7 @@
 """What ends a run before its last step: Ctrl-C, SIGTERM or the time allowed.
 
 Nothing is interrupted here. The request is noted, and the loop looks for one between
-micro-batches.
+micro-batches; on several hosts between steps, since all have to stop after the same.
 """
 
 import contextlib
@@ -12,7 +12,14 @@ import time
 from collections.abc import Iterator
 from typing import Any, Literal
 
+import numpy as np
+
+from albert_tf.training.hosts import ONE_HOST, Hosts
+
 Reason = Literal["interrupted", "terminated", "max-time"]
+
+# In the order in which they win where hosts have different ones.
+REASONS: tuple[Reason | None, ...] = (None, "max-time", "interrupted", "terminated")
 
 _REASONS: dict[int, Reason] = {
     signal.SIGINT: "interrupted",
@@ -21,19 +28,24 @@ _REASONS: dict[int, Reason] = {
 
 
 class StopRequest:
-    """Why to stop, once there is a reason.
+    """Why to stop, once there is a reason; on several hosts, once all know it.
 
     Args:
         max_seconds: How long the run may take from now on; None for no limit.
+        hosts: Those that stop together.
 
     Attributes:
         has_progress: Set once a step is done. Before that the time allowed ends
             nothing, so that a run which is continued again and again gets on.
     """
 
-    def __init__(self, max_seconds: float | None = None) -> None:
+    def __init__(
+        self, max_seconds: float | None = None, hosts: Hosts = ONE_HOST
+    ) -> None:
         self.has_progress = False
+        self._hosts = hosts
         self._reason: Reason | None = None
+        self._agreed: Reason | None = None
         self._deadline = math.inf
         if max_seconds is not None:
             self._deadline = time.monotonic() + max_seconds
@@ -42,7 +54,15 @@ class StopRequest:
     def reason(self) -> Reason | None:
         """Why to stop, None to go on."""
         self.need(0.0)
-        return self._reason
+        return self._reason if self._hosts.number == 1 else self._agreed
+
+    def agree(self) -> Reason | None:
+        """The `reason` after all hosts have told theirs; all have to ask together."""
+        if self._hosts.number > 1:
+            self.need(0.0)
+            told = self._hosts.gather(np.array([REASONS.index(self._reason)]))
+            self._agreed = REASONS[int(told.max())]
+        return self.reason
 
     def need(self, seconds: float) -> None:
         """Make it a reason to stop if less than so many seconds are left."""
@@ -57,12 +77,14 @@ class StopRequest:
 
 
 @contextlib.contextmanager
-def stop_requests(max_seconds: float | None = None) -> Iterator[StopRequest]:
+def stop_requests(
+    max_seconds: float | None = None, hosts: Hosts = ONE_HOST
+) -> Iterator[StopRequest]:
     """Turn signals into a request while the block runs.
 
     Python delivers signals to the main thread only; in any other, only the time counts.
     """
-    request = StopRequest(max_seconds)
+    request = StopRequest(max_seconds, hosts)
     if threading.current_thread() is not threading.main_thread():
         yield request
         return

@@ -1,10 +1,11 @@
 """An optimizer step on JAX, in two compiled pieces: accumulate, then apply.
 
-Each local device computes its own micro-batches and adds up their gradients in its row
-of an array that is divided among the devices. `apply` adds up the rows: the only time
-in a step that devices exchange anything.
+Each device, of all hosts, computes its own micro-batches and adds up their gradients in
+its row of an array that is divided among the devices. `apply` adds up the rows: the
+only time in a step that devices exchange anything but what the loss adds up.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ AHEAD = 2
 
 
 class JaxSteps:
-    """`TrainingSteps` over all local devices of JAX.
+    """`TrainingSteps` over all devices of JAX, those of other hosts too.
 
     Args:
         model: With the weights that training starts from.
@@ -63,8 +64,8 @@ class JaxSteps:
         self.model, self.loss = model, loss
         self._optimizer = optimizer
         self._seed = seed
-        devices = jax.local_devices()
-        self.num_devices = len(devices)
+        devices = sorted(jax.devices(), key=lambda one: (one.process_index, one.id))
+        self.num_devices = jax.local_device_count()
         mesh = Mesh(np.array(devices), ("devices",))
         self._everywhere = everywhere = NamedSharding(mesh, EVERYWHERE)
         self._divided = NamedSharding(mesh, DIVIDED)
@@ -76,6 +77,7 @@ class JaxSteps:
         )
         for path, value in self._placed(model.weights_by_path).items():
             model.weights_by_path[path].assign(value)
+        self._together = jax.jit(jnp.stack, out_shardings=everywhere)
         self._totals: dict[str, Tensor] = {}
         self._sums: list[Tensor] = []
         self.discard()
@@ -106,7 +108,7 @@ class JaxSteps:
     ) -> None:
         """See `TrainingSteps.accumulate`."""
         keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
-        batch, keys = jax.device_put((batch, keys.astype(np.uint32)), self._divided)
+        batch, keys = self._own_rows((batch, keys.astype(np.uint32)))
         if len(self._sums) >= AHEAD:
             jax.block_until_ready(self._sums[-AHEAD])
         self._totals, sums = self._accumulate(
@@ -120,6 +122,8 @@ class JaxSteps:
 
     def sums(self) -> Array:
         """See `TrainingSteps.sums`."""
+        if self._sums and not self._divided.is_fully_addressable:
+            return added_up(np.asarray(self._together(self._sums)))
         return added_up(jax.device_get(self._sums))
 
     def compile(self, parts: Sequence[Batch]) -> float:
@@ -142,7 +146,9 @@ class JaxSteps:
         """See `TrainingSteps.discard`."""
         self._sums = []
         self._totals = {
-            path: jnp.zeros((self.num_devices, *weight.shape), device=self._divided)
+            path: jnp.zeros(
+                (self._divided.num_devices, *weight.shape), device=self._divided
+            )
             for path, weight in self.model.weights_by_path.items()
         }
 
@@ -159,6 +165,15 @@ class JaxSteps:
         """What `apply` changes: weights, optimizer state, added-up gradients."""
         weights = self._placed(self.model.weights_by_path)
         return weights, self._placed(self.optimizer_state), self._totals
+
+    def _own_rows(self, values: Any) -> Any:
+        """Arrays `[N, ...]`, a row for each device here, as parts of those of all."""
+        if self._divided.is_fully_addressable:
+            return jax.device_put(values, self._divided)
+        of_host = functools.partial(
+            jax.make_array_from_process_local_data, self._divided
+        )
+        return jax.tree.map(of_host, values)
 
     def _placed(self, variables: dict[str, keras.Variable]) -> dict[str, Tensor]:
         """Values on all devices; a checkpoint's are not, and would compile again."""

@@ -11,7 +11,29 @@ from schemas.json_file import write_text
 from schemas.layout import EVAL, METRICS, TENSORBOARD
 
 
-class MetricsLog:
+class RememberedMetrics:
+    """The metrics of a run on a host that writes none of them.
+
+    Attributes:
+        lines: Oldest first.
+    """
+
+    def __init__(self, lines: list[Metrics]) -> None:
+        self.lines = lines
+
+    def write(self, line: Metrics) -> None:
+        """Add one line: `step`, `split` and what was measured."""
+        self.lines.append(line)
+
+    def evaluations(self) -> list[Metrics]:
+        """The lines of the eval split, oldest first."""
+        return [line for line in self.lines if line["split"] == EVAL]
+
+    def close(self) -> None:
+        """There is nothing to finish."""
+
+
+class MetricsLog(RememberedMetrics):
     """`metrics.jsonl` and TensorBoard of a run, cut back to the step it resumes from.
 
     TensorBoard's event files cannot be cut, so they are written again from the lines.
@@ -19,7 +41,7 @@ class MetricsLog:
 
     def __init__(self, run: Path, *, step: int) -> None:
         self._path = run / METRICS
-        self.lines = [line for line in read_metrics(run) if line["step"] <= step]
+        super().__init__([line for line in read_metrics(run) if line["step"] <= step])
         text = "".join(json.dumps(line) + "\n" for line in self.lines)
         write_text(self._path, text)
         directory = run / TENSORBOARD
@@ -30,12 +52,12 @@ class MetricsLog:
             self._show(line)
 
     def write(self, line: Metrics) -> None:
-        """Append one line: `step`, `split` and what was measured.
+        """Append one line to the files as well.
 
         Raises:
             AlbertError: It cannot be written, as when the disk is full.
         """
-        self.lines.append(line)
+        super().write(line)
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
@@ -46,10 +68,6 @@ class MetricsLog:
                 f"{self._path.parent} cannot be written to: {error}; free some space "
                 "and run the same command again, it continues from its last checkpoint."
             ) from error
-
-    def evaluations(self) -> list[Metrics]:
-        """The lines of the eval split, oldest first."""
-        return [line for line in self.lines if line["split"] == EVAL]
 
     def close(self) -> None:
         """Finish the event file."""

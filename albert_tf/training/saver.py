@@ -22,6 +22,7 @@ class Saver:
         steps: With model and optimizer state.
         state: Where the run stands; at this step it is saved already.
         every: Steps between checkpoints; None for every half hour.
+        is_writer: Whether this host writes them; the others only know of them.
         landmark: The last place to begin reading at, when so many examples are
             consumed; None to keep that of the state.
 
@@ -37,10 +38,12 @@ class Saver:
         state: RunState,
         *,
         every: int | None,
+        is_writer: bool = True,
         landmark: Callable[[int], Landmark] | None = None,
     ) -> None:
         self._run, self._steps, self._state = run, steps, state
         self._every, self._landmark = every, landmark
+        self._is_writer = is_writer
         self._saved_at = time.monotonic()
         self.saved_step = state.step
         self.seconds = 0.0
@@ -52,6 +55,12 @@ class Saver:
             AlbertError: It cannot be written.
         """
         start = time.monotonic()
+        if self._is_writer:
+            self._write(is_best=is_best)
+        self._saved_at = time.monotonic()
+        self.saved_step, self.seconds = self._state.step, self._saved_at - start
+
+    def _write(self, *, is_best: bool) -> None:
         if self._landmark is not None:
             self._state.landmark = self._landmark(self._state.examples)
         checkpoint = Checkpoint(
@@ -60,8 +69,6 @@ class Saver:
             dataclasses.asdict(self._state),
         )
         save_checkpoint(self._run, checkpoint, is_best=is_best)
-        self._saved_at = time.monotonic()
-        self.saved_step, self.seconds = self._state.step, self._saved_at - start
 
     def save_what_is_new(self) -> None:
         """Save unless the newest checkpoint is of this step."""

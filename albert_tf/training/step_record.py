@@ -3,7 +3,7 @@
 import numpy as np
 
 from albert_tf.runs.metrics import Sums, means
-from albert_tf.training.metrics_log import MetricsLog
+from albert_tf.training.metrics_log import RememberedMetrics
 from albert_tf.training.run_state import Array, RunState
 from schemas.config import ModelConfig, TrainConfig
 from schemas.layout import TRAIN
@@ -27,7 +27,7 @@ class StepRecord:
         config: TrainConfig,
         model: ModelConfig,
         state: RunState,
-        log: MetricsLog,
+        log: RememberedMetrics,
     ) -> None:
         self._config, self._model = config, model
         self._state, self._log = state, log

@@ -141,6 +141,7 @@ def accumulation_seconds(steps: TrainingSteps, parts: Sequence[Batch]) -> float:
         if shape_of(part) not in seconds:
             counts = steps.loss.counts(part)
             for _ in range(2):
+                steps.discard()
                 start = time.perf_counter()
                 steps.accumulate(part, counts=counts, step=0, micro=0)
                 steps.sums()

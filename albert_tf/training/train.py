@@ -16,21 +16,23 @@ from albert_tf.data.data_check import (
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.on_the_fly import Landmark
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.checkpoints import Which, has_checkpoint, load_newest
+from albert_tf.runs.checkpoints import Which, has_checkpoint
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import backend
-from albert_tf.training.beginning import Job, WordsOf, resume, start
+from albert_tf.training.beginning import Job, WordsOf, begin
 from albert_tf.training.evaluation import (
     HeldOut,
     HeldOutWords,
     num_evaluation_examples,
 )
 from albert_tf.training.evaluations import Evaluations
+from albert_tf.training.hosts import ONE_HOST, Hosts
 from albert_tf.training.interruption import Reason, StopRequest, stop_requests
-from albert_tf.training.metrics_log import MetricsLog
+from albert_tf.training.metrics_log import MetricsLog, RememberedMetrics
 from albert_tf.training.progress import QUIET, Progress
 from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
+from albert_tf.training.shared_state import shared_value
 from albert_tf.training.step_record import StepRecord
 from albert_tf.training.steps import TrainingSteps
 from albert_tf.training.training_loop import TrainingLoop
@@ -54,6 +56,7 @@ class TrainResult:
 
     Attributes:
         step: Steps done in all.
+        steps: Those that the run is to have.
         finished: Whether that is all of them.
         reason: Why it ended.
         first_evaluation: The metrics before the first step, None without eval split.
@@ -61,6 +64,7 @@ class TrainResult:
     """
 
     step: int
+    steps: int
     finished: bool
     reason: Literal["finished"] | Reason
     first_evaluation: Metrics | None
@@ -79,6 +83,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     max_seconds: float | None = None,
     progress: Progress = QUIET,
     words_of: WordsOf | None = None,
+    hosts: Hosts = ONE_HOST,
 ) -> TrainResult:
     """Train in a run directory, from the start or from its newest checkpoint.
 
@@ -94,11 +99,15 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
             step is done in any case.
         progress: Shows how the run goes.
         words_of: Makes the held-out words that evaluations ask about; None for none.
+        hosts: Those that train together, with the same settings; the first alone reads
+            and writes `output` and reads `init_from`.
 
     Raises:
         AlbertError: Something does not fit or failed; one sentence with the remedy.
     """
-    if has_checkpoint(output):
+    if hosts.index:
+        init_from, keep_optimizer = None, False
+    elif has_checkpoint(output):
         check_same_data(output, data=data)
         # The run has what it started from; its source may be gone.
         init_from, keep_optimizer = None, False
@@ -118,23 +127,36 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         data,
         output,
         init_from,
-        keep_optimizer,
+        shared_value(keep_optimizer, hosts),
         init_checkpoint,
         words_of,
+        hosts,
     )
-    with stop_requests(max_seconds) as stop:
-        checkpoint = load_newest(output, progress.say)
-        if checkpoint is None:
-            steps, state = start(job, progress.say)
-        else:
-            steps, state = resume(job, checkpoint, progress.say)
-        log = MetricsLog(output, step=state.step)
+    with stop_requests(max_seconds, hosts) as stop:
+        steps, state = begin(job, progress.say)
+        log = metrics_log(job, step=state.step)
         loop = make_loop(job, steps, state, log=log, progress=progress, stop=stop)
         reason = loop.train()
         log.close()
     lines = log.evaluations()
     first, last = (lines[0], lines[-1]) if lines else (None, None)
-    return TrainResult(state.step, reason is None, reason or "finished", first, last)
+    return TrainResult(
+        step=state.step,
+        steps=train_config.steps,
+        finished=reason is None,
+        reason=reason or "finished",
+        first_evaluation=first,
+        last_evaluation=last,
+    )
+
+
+def metrics_log(job: Job, *, step: int) -> RememberedMetrics:
+    """The metrics up to a step, written on by the first host alone."""
+    if job.is_writer:
+        log: RememberedMetrics = MetricsLog(job.run, step=step)
+        shared_value(log.lines, job.hosts)
+        return log
+    return RememberedMetrics(shared_value(None, job.hosts))
 
 
 def check_run(  # noqa: PLR0913 - the arguments of the command
@@ -242,7 +264,7 @@ def make_loop(
     steps: TrainingSteps,
     state: RunState,
     *,
-    log: MetricsLog,
+    log: RememberedMetrics,
     progress: Progress,
     stop: StopRequest,
 ) -> TrainingLoop:
@@ -256,6 +278,8 @@ def make_loop(
         batch_size=job.config.batch_size,
         micro_batch_size=state.micro_batch_size,
         devices=steps.num_devices,
+        host=job.hosts.index,
+        num_hosts=job.hosts.number,
         landmark=Landmark(*state.landmark),
     )
     return TrainingLoop(
@@ -276,11 +300,13 @@ def make_loop(
             steps,
             state,
             every=job.config.checkpoint_every,
+            is_writer=job.is_writer,
             landmark=records.landmarks.before,
         ),
         record=StepRecord(job.config, job.model_config, state, log),
         progress=progress,
         stop=stop,
+        hosts=job.hosts,
     )
 
 

@@ -7,11 +7,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from albert_tf.data.unpadding import unpadded
+import numpy as np
+
+from albert_tf.data.unpadding import Fill, fill_of, unpadded
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.announcement import step_text, utilization_text
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.health import diverged
+from albert_tf.training.hosts import ONE_HOST, Hosts
 from albert_tf.training.interruption import Reason, StopRequest
 from albert_tf.training.pace import Pace
 from albert_tf.training.progress import Progress
@@ -19,7 +22,7 @@ from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
 from albert_tf.training.schedule import learning_rate_of
 from albert_tf.training.step_record import StepRecord
-from albert_tf.training.steps import TrainingSteps, step_counts
+from albert_tf.training.steps import Counts, TrainingSteps, step_counts
 from schemas.config import ResolvedTrainConfig
 from schemas.errors import AlbertError
 from schemas.readable import duration
@@ -40,6 +43,7 @@ class TrainingLoop:
         record: Told of every step.
         progress: Shows how the run goes.
         stop: Asked between micro-batches.
+        hosts: Those that train together.
     """
 
     run: Path
@@ -52,6 +56,7 @@ class TrainingLoop:
     record: StepRecord
     progress: Progress
     stop: StopRequest
+    hosts: Hosts = ONE_HOST
 
     def __post_init__(self) -> None:
         self._pace = Pace(self.config.batch_size)
@@ -76,13 +81,18 @@ class TrainingLoop:
         return None if is_complete else self.stop.reason
 
     @property
+    def _devices(self) -> int:
+        """Of all hosts."""
+        return self.steps.num_devices * self.hosts.number
+
+    @property
     def _is_finished(self) -> bool:
         return self.state.step >= self.config.steps
 
     def _may_go_on(self) -> bool:
         """Whether there is a step left to do, and time for it."""
         self.stop.need(self._pace.step_seconds + self.saver.seconds)
-        return not (self._is_finished or self.stop.reason)
+        return not (self._is_finished or self.stop.agree())
 
     def _prepare(self) -> None:
         """Compile and time the step, and say how long the run will take.
@@ -92,16 +102,20 @@ class TrainingLoop:
         self.progress.say("Compiling the step ...")
         batch = self._next_batch()
         self.batches = itertools.chain([batch], self.batches)
-        seconds = self.steps.compile(list(self._parts(batch)))
+        counts, fills = self._agreed(batch)
+        seconds = self.steps.compile(list(self._parts(batch, fills)))
         self._pace.estimate = seconds
         utilization = utilization_text(
             self.steps,
-            step_counts(batch),
+            counts,
             seconds,
+            devices=self._devices,
             config=self.config,
             progress=self.progress,
         )
-        text = step_text(batch, seconds, rows=self.config.batch_size)
+        number = len(batch["input_ids"]) * self.hosts.number
+        rows, size = self.config.batch_size, self.state.micro_batch_size
+        text = step_text(rows, seconds, number=number, size=size)
         steps_left = self.config.steps - self.state.step
         self.progress.say(
             f"{text}{utilization}; the {steps_left} steps left will take about "
@@ -167,24 +181,42 @@ class TrainingLoop:
             self.saver.save_what_is_new()
             raise
 
-    def _parts(self, batch: Batch) -> Iterator[Batch]:
-        """What of a step is computed at a time: N micro-batches `[N, M, ...]`."""
+    def _agreed(self, batch: Batch) -> tuple[Counts, list[Fill]]:
+        """The counts of the whole step, and the fill of each part, of all hosts.
+
+        Hosts compute a part with the same shapes, as devices do.
+        """
+        own = step_counts(batch)
+        fills = [fill_of(part) for part in self._rows(batch)]
+        told = self.hosts.gather(np.array([*own.values(), *np.ravel(fills)]))
+        counts, largest = np.split(told, [len(own)], axis=1)
+        return (
+            dict(zip(own, counts.sum(axis=0).tolist(), strict=True)),
+            [Fill(*map(int, fill)) for fill in largest.max(axis=0).reshape(-1, 2)],
+        )
+
+    def _rows(self, batch: Batch) -> Iterator[Batch]:
+        """What this host computes of a step at a time: micro-batches `[N, M, ...]`."""
         devices = self.steps.num_devices
         for micro in range(0, len(batch["input_ids"]), devices):
-            part = {name: v[micro : micro + devices] for name, v in batch.items()}
-            yield unpadded(part) if self.state.unpadded else part
+            yield {name: v[micro : micro + devices] for name, v in batch.items()}
+
+    def _parts(self, batch: Batch, fills: list[Fill]) -> Iterator[Batch]:
+        """The same without padding, unless the run was begun with it."""
+        for part, fill in zip(self._rows(batch), fills, strict=True):
+            yield unpadded(part, fill) if self.state.unpadded else part
 
     def _accumulate(self, batch: Batch) -> bool:
         """Add up the gradients of a step; False when asked to stop."""
-        left, counts = self.config.batch_size, step_counts(batch)
-        for number, part in enumerate(self._parts(batch)):
+        left, (counts, fills) = self.config.batch_size, self._agreed(batch)
+        for number, part in enumerate(self._parts(batch, fills)):
             if self.stop.reason:
                 return False
-            micro = number * self.steps.num_devices
+            micro = number * self._devices + self.hosts.index * self.steps.num_devices
             self.steps.accumulate(
                 part, counts=counts, step=self.state.step, micro=micro
             )
-            rows = min(left, self.steps.num_devices * self.state.micro_batch_size)
+            rows = min(left, self._devices * self.state.micro_batch_size)
             self.progress.advance(rows)
             left -= rows
         return True

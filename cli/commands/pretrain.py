@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from cli import STARTED
-from cli.support import output_folder
+from cli.support import output_folder, several_hosts
 from cli.support.architecture import model_options, resolve_model
 from cli.support.budget import BUDGET_RECORD, Asked, asked_for_budget
 from cli.support.console import Console, silent_stderr
@@ -29,15 +29,18 @@ from cli.support.options import (
     settings_line,
     take_config,
 )
-from schemas.config import ModelConfig, TrainConfig
+from cli.support.several_hosts import host_options
+from pipeline.storage.files import is_remote
+from schemas.config import ModelConfig, TrainConfig, config_from_dict
+from schemas.errors import AlbertError, SettingError
 from schemas.layout import MODEL_CONFIG, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import PRESETS, RECIPES
 
 if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
+    from albert_tf.training.hosts import Hosts
     from albert_tf.training.train import TrainResult
-    from pipeline.vocabulary.tokenizer import Tokenizer
 
 
 @click.command(
@@ -87,19 +90,19 @@ if TYPE_CHECKING:
     help="Stop and save so long after the command was entered, such as 90s, 30m or "
     "1h30m; the first step is done in any case.",
 )
+@host_options
 @common_options
 def pretrain(
     data: Path | str,
-    model: str,
-    overrides: tuple[str, ...],
     init_from: Path | None,
     keep_optimizer: bool,
     init_checkpoint: "Which",
-    max_time: float | None,
-    budget: float | None,
+    coordinator: str | None,
+    num_hosts: int | None,
+    host_index: int | None,
     output: Path,
-    overwrite: bool,
     quiet: bool,
+    debug: bool,
     **values: Any,
 ) -> None:
     """Train an ALBERT on a data set, or continue a run.
@@ -108,76 +111,39 @@ def pretrain(
     where it stopped. It may then have another --micro-batch-size, which changes only
     rounding and what dropout leaves out.
     """
-    from pipeline.dataset.verification import load_vocabulary
+    from albert_tf.training.host_setting import host_setting
 
-    console = Console(quiet=quiet)
-    values.pop("debug")
-    folder = data_here(data, console)
-    manifest = read_manifest(folder)
-    config = fitting_recipe(
-        take_config(TrainConfig, values), has_documents=manifest.has_documents
+    place = host_setting(
+        os.environ,
+        coordinator=coordinator,
+        num_hosts=num_hosts,
+        host_index=host_index,
     )
-    asked = Asked(model, overrides, config, {})
-    if budget is not None:
-        asked = asked_for_budget(
-            budget,
-            asked,
-            data=folder,
-            manifest=manifest,
-            output=output,
-            overwrite=overwrite,
-            console=console,
+    if place is not None and values["budget"] is not None:
+        raise SettingError(
+            "--budget measures one machine and cannot choose for several hosts; leave "
+            "it out, or give --num-hosts 1."
         )
-    model, overrides, config, record = asked
-    if not overwrite:
-        config = as_begun(config, output)
     paths = Paths(
-        data=folder,
+        data=data_here(data, Console(quiet=quiet)),
         output=output,
         init_from=init_from,
         keep_optimizer=keep_optimizer,
         init_checkpoint=init_checkpoint,
     )
-    model, architecture = checked_model(
-        model, overrides, config, manifest=manifest, paths=paths, overwrite=overwrite
-    )
-    for line in [*notes(config), *epochs_note(config, manifest)]:
-        console.say(line)
-    source = os.path.abspath(init_from) if init_from else None
-    settings = {
-        "data": data if isinstance(data, str) else os.path.abspath(data),
-        "model": model if model in PRESETS else os.path.abspath(model),
-        "overrides": list(overrides),
-        **dataclasses.asdict(config),
-        "init_from": source,
-        "keep_optimizer": keep_optimizer,
-        "init_checkpoint": init_checkpoint,
-        "max_time": max_time,
-    } | ({BUDGET_RECORD: record} if record else {})
-    with output_folder.claim(
-        output,
-        output_folder.PRETRAIN,
-        settings=settings,
-        identity=identity(architecture, config.resolved(), manifest)
-        | {
-            "init_from": source,
-            "keep_optimizer": keep_optimizer,
-            "init_checkpoint": init_checkpoint,
-        },
-        overwrite=overwrite,
-    ) as finished:
-        if finished:
-            console.say(f"{output} is finished already; nothing to do.")
-            return
-        result = train(
-            architecture,
-            config,
-            paths=paths,
-            vocabulary=load_vocabulary(folder, manifest),
-            max_time=max_time,
-            console=console,
-        )
-    say_end(result, paths, console, steps=config.steps)
+    config = take_config(TrainConfig, values)
+    with several_hosts.joined(place, debug=debug) as hosts:
+        console = Console(quiet=quiet or hosts.index > 0)
+        if hosts.index:
+            result = follow(
+                paths, max_time=values["max_time"], hosts=hosts, console=console
+            )
+        else:
+            result = lead(
+                config, paths, named=str(data), hosts=hosts, console=console, **values
+            )
+    if result is not None:
+        say_end(result, paths, console)
 
 
 class Paths(TypedDict):
@@ -188,6 +154,144 @@ class Paths(TypedDict):
     init_from: Path | None
     keep_optimizer: bool
     init_checkpoint: "Which"
+
+
+def lead(
+    config: TrainConfig,
+    paths: Paths,
+    *,
+    named: str,
+    model: str,
+    overrides: tuple[str, ...],
+    budget: float | None,
+    max_time: float | None,
+    overwrite: bool,
+    hosts: "Hosts",
+    console: Console,
+) -> "TrainResult | None":
+    """Train as the only host, or as the first, which alone has the output.
+
+    Args:
+        config: As it was given, as are `model`, `overrides`, `budget`, `max_time` and
+            `overwrite`.
+        paths: Where to read and write.
+        named: The data set, as it was given.
+        model: Value of --model.
+        overrides: Values of --set.
+        budget: In seconds, if the model is to be chosen for it.
+        max_time: In seconds.
+        overwrite: Whether to begin again.
+        hosts: Those that train together.
+        console: Told everything.
+
+    Returns:
+        How it ended; None if there was nothing to do.
+    """
+    manifest, output = read_manifest(paths["data"]), paths["output"]
+    config = fitting_recipe(config, has_documents=manifest.has_documents)
+    asked = Asked(model, overrides, config, {})
+    if budget is not None:
+        asked = asked_for_budget(
+            budget,
+            asked,
+            data=paths["data"],
+            manifest=manifest,
+            output=output,
+            overwrite=overwrite,
+            console=console,
+        )
+    model, overrides, config, record = asked
+    if not overwrite:
+        config = as_begun(config, output)
+    model, architecture = checked_model(
+        model, overrides, config, manifest=manifest, paths=paths, overwrite=overwrite
+    )
+    for line in [*notes(config), *epochs_note(config, manifest)]:
+        console.say(line)
+    init_from = paths["init_from"]
+    begun_from = {
+        "init_from": os.path.abspath(init_from) if init_from else None,
+        "keep_optimizer": paths["keep_optimizer"],
+        "init_checkpoint": paths["init_checkpoint"],
+    }
+    settings = {
+        "data": named if is_remote(named) else os.path.abspath(named),
+        "model": model if model in PRESETS else os.path.abspath(model),
+        "overrides": list(overrides),
+        **dataclasses.asdict(config),
+        **begun_from,
+        "max_time": max_time,
+    } | ({BUDGET_RECORD: record} if record else {})
+    with output_folder.claim(
+        output,
+        output_folder.PRETRAIN,
+        settings=settings,
+        identity=identity(architecture, config.resolved(), manifest) | begun_from,
+        overwrite=overwrite,
+    ) as finished:
+        tell(architecture, config, manifest, is_finished=finished, hosts=hosts)
+        if finished:
+            console.say(f"{output} is finished already; nothing to do.")
+            return None
+        return train(
+            architecture,
+            config,
+            paths=paths,
+            manifest=manifest,
+            max_time=max_time,
+            hosts=hosts,
+            console=console,
+        )
+
+
+def tell(
+    architecture: ModelConfig,
+    config: TrainConfig,
+    manifest: DatasetManifest,
+    *,
+    is_finished: bool,
+    hosts: "Hosts",
+) -> None:
+    """Tell other hosts what is trained; `follow` hears it."""
+    from albert_tf.training.shared_state import shared_value
+
+    said = {
+        "model": dataclasses.asdict(architecture),
+        "training": dataclasses.asdict(config),
+        "data": manifest.fingerprint,
+        "is_finished": is_finished,
+    }
+    shared_value(said, hosts)
+
+
+def follow(
+    paths: Paths, *, max_time: float | None, hosts: "Hosts", console: Console
+) -> "TrainResult | None":
+    """Train as another host than the first, with the first one's settings.
+
+    Raises:
+        AlbertError: The data set is another one than that of the first host.
+    """
+    from albert_tf.training.shared_state import shared_value
+
+    told = shared_value(None, hosts)
+    manifest = read_manifest(paths["data"])
+    if manifest.fingerprint != told["data"]:
+        raise AlbertError(
+            f"{paths['data']} of host {hosts.index} is another data set than that of "
+            "host 0; give all hosts the same."
+        )
+    if told["is_finished"]:
+        return None
+    return train(
+        config_from_dict(ModelConfig, told["model"]),
+        config_from_dict(TrainConfig, told["training"]),
+        paths=paths,
+        manifest=manifest,
+        max_time=max_time,
+        hosts=hosts,
+        console=console,
+    )
 
 
 def as_begun(config: TrainConfig, run: Path) -> TrainConfig:
@@ -247,13 +351,16 @@ def train(
     config: TrainConfig,
     *,
     paths: Paths,
-    vocabulary: "Tokenizer",
+    manifest: DatasetManifest,
     max_time: float | None,
+    hosts: "Hosts",
     console: Console,
 ) -> "TrainResult":
     """Train in a folder that is claimed, as long as the command may take."""
-    from albert_tf.evaluation.training_words import TrainingWords
-    from albert_tf.training.train import pretrain
+    with silent_stderr():
+        from albert_tf.evaluation.training_words import TrainingWords
+        from albert_tf.training.train import pretrain
+    from pipeline.dataset.verification import load_vocabulary
 
     max_seconds = None
     if max_time is not None:
@@ -266,7 +373,10 @@ def train(
             **paths,
             max_seconds=max_seconds,
             progress=console,
-            words_of=functools.partial(TrainingWords, vocabulary=vocabulary),
+            words_of=functools.partial(
+                TrainingWords, vocabulary=load_vocabulary(paths["data"], manifest)
+            ),
+            hosts=hosts,
         )
 
 
@@ -352,9 +462,7 @@ def identity(
     }
 
 
-def say_end(
-    result: "TrainResult", paths: Paths, console: Console, *, steps: int
-) -> None:
+def say_end(result: "TrainResult", paths: Paths, console: Console) -> None:
     """The lines at the end, and the exit code of a signal."""
     output = paths["output"]
     if result.finished:
@@ -363,8 +471,8 @@ def say_end(
             console.say(line)
     else:
         console.say(
-            f"{output}: stopped ({result.reason}) after {result.step:,} of {steps:,} "
-            "steps; the same command continues."
+            f"{output}: stopped ({result.reason}) after {result.step:,} of "
+            f"{result.steps:,} steps; the same command continues."
         )
     codes = {"interrupted": 130, "terminated": 143}
     if result.reason in codes:

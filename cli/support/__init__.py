@@ -9,6 +9,7 @@
     budget         What --budget chooses, as lines for a person and as flags.
     output_folder  The folder a command writes: recognised, locked, continued or
                    refused.
+    several_hosts  Several hosts that train together, as a command meets them.
     remote_output  The output of a job on a cluster's storage: recognised, continued or
                    refused.
     data_folder    The data set that a command reads: a folder here, or on storage and

@@ -143,6 +143,37 @@ def test_a_batch_is_filled_up_with_rows_without_weight(tmp_path, devices, shape)
     assert rows == training_rows(tmp_path, manifest, 3)[:14]
 
 
+@pytest.mark.parametrize(("num_hosts", "devices"), [(2, 1), (3, 1), (2, 2), (5, 1)])
+def test_hosts_read_the_stream_between_them(tmp_path, num_hosts, devices):
+    manifest = write_dataset(tmp_path)
+    steps = []
+    for host in range(num_hosts):
+        stream = training_batches(
+            Records(tmp_path, manifest),
+            seed=1,
+            start=0,
+            batch_size=7,
+            micro_batch_size=2,
+            devices=devices,
+            host=host,
+            num_hosts=num_hosts,
+        )
+        steps.append(list(itertools.islice(stream, 2)))
+    (shape,) = {batch["input_ids"].shape for own in steps for batch in own}
+    rounds = -(-4 // (num_hosts * devices))
+    assert shape == (rounds * devices, 2, 24)
+    rows = []
+    for of_step in zip(*steps, strict=True):
+        # Rounds, hosts, devices, rows: the order in which one process would have them.
+        ids = np.stack(
+            [batch["input_ids"].reshape(rounds, devices, 2, 24) for batch in of_step],
+            axis=1,
+        ).reshape(-1, 24)
+        assert not ids[7:].any()
+        rows += ids[:7].tolist()
+    assert rows == training_rows(tmp_path, manifest, 3)[:14]
+
+
 def test_a_pass_reads_every_example_of_a_copy_once(tmp_path):
     manifest = write_dataset(tmp_path, copies=2, shards=3, examples=10)
     rows = training_rows(tmp_path, manifest, 15)

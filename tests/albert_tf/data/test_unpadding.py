@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.data.unpadding import MAX_SIZES, size_of, unpadded
+from albert_tf.data.unpadding import MAX_SIZES, fill_of, size_of, unpadded
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
 
@@ -52,6 +52,19 @@ def test_predictions_become_fewer_with_the_tokens_unless_one_would_be_lost():
     assert unpadded(batch)["masked_lm_ids"].shape == (1, 1, 68)
     batch["masked_lm_weights"][:] = 1
     assert unpadded(batch)["masked_lm_ids"].shape == (1, 1, 120)
+
+
+def test_two_hosts_give_their_micro_batches_the_size_that_they_have_together():
+    batch = micro_batches(0, 1, rows=30)
+    batch["input_mask"][1, :, 4:] = 0
+    batch["masked_lm_weights"][1, :, 1:] = 0
+    together = unpadded(batch)
+    own = [{n: v[host : host + 1] for n, v in batch.items()} for host in (0, 1)]
+    assert fill_of(own[0]) == fill_of(batch) > fill_of(own[1])
+    apart = [unpadded(part, fill_of(batch)) for part in own]
+    for name, values in together.items():
+        theirs = np.concatenate([part[name] for part in apart])
+        np.testing.assert_array_equal(theirs, values, err_msg=name)
 
 
 def test_what_belongs_to_whole_sequences_stays():

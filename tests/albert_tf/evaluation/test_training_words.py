@@ -1,18 +1,17 @@
 """Bits per character of a few held-out words while a model trains."""
 
-import types
-
 import pytest
 
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.run_evaluation import Scope, evaluate
 from albert_tf.evaluation.training_words import EXAMPLES_PER_WORD, TrainingWords
 from albert_tf.inference.trained_model import load_trained_model
+from albert_tf.training.interruption import StopRequest
 from schemas.manifest import read_manifest
 from tests.albert_tf.evaluation.words_vocabulary import WORDS
 from tests.training_data import TINY, save_run, write_dataset
 
-GOES_ON = types.SimpleNamespace(reason=None)
+GOES_ON = StopRequest()
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +48,8 @@ def test_few_examples_have_no_words(run, data):
 
 
 def test_a_stop_is_heard_between_batches(run, data):
-    stop = types.SimpleNamespace(reason="interrupted")
+    stop = StopRequest(0.0)
+    stop.has_progress = True
     assert words_of(run, data, examples=80).bits_per_character(stop) is None
 
 

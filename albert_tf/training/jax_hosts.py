@@ -1,0 +1,150 @@
+"""Several hosts joined by JAX, and what becomes of them when one is lost.
+
+JAX' own service, on the first host, hears a heartbeat of every process. Whoever waits
+for a process that has died finds the connection broken, or is ended by JAX once the
+heartbeat has been missed: with a dump of C++, for which a sentence is put here.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+
+from albert_tf.training.host_setting import HostSetting
+from albert_tf.training.hosts import Array, Hosts
+from schemas.errors import AlbertError, SettingError
+
+# How long the first host waits for the others, and they for it.
+JOIN_SECONDS = 300
+# A process that was not heard of for so long is lost; all are ended soon after.
+HEARTBEAT_SECONDS = 15
+# Bytes that are shared at a time.
+PORTION = 1 << 26
+
+LOST = (
+    "Another host was lost, or has failed and says why itself; run the same command on "
+    "all hosts again, the run goes on from its newest checkpoint."
+)
+
+# What errors of JAX say when a peer is gone.
+_OF_A_LOST_HOST = ("Gloo", "NCCL", "UNAVAILABLE", "coordination", "heartbeat", "Socket")
+
+_HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_int)
+# Kept for as long as the process may be aborted.
+_handlers: list[Any] = []
+
+
+class JaxHosts:
+    """The `Hosts` that `jax.distributed` has joined."""
+
+    def __init__(self) -> None:
+        self.number, self.index = jax.process_count(), jax.process_index()
+
+    def gather(self, values: Array) -> Array:
+        """See `Hosts.gather`; the bits of float64 travel as integers."""
+        bits = np.asarray(values, np.float64).view(np.uint32)
+        gathered: Array = np.asarray(multihost_utils.process_allgather(bits))
+        return np.ascontiguousarray(gathered).view(np.float64)
+
+    def share(self, content: bytes | None) -> bytes:
+        """See `Hosts.share`."""
+        given = content if content is not None and self.index == 0 else b""
+        size = int(self.gather(np.array([len(given)]))[0, 0])
+        return b"".join(
+            self._share_some(given[first : first + PORTION], min(PORTION, size - first))
+            for first in range(0, size, PORTION)
+        )
+
+    def _share_some(self, content: bytes, size: int) -> bytes:
+        values = np.frombuffer(content or bytes(size), np.uint8)
+        shared = multihost_utils.broadcast_one_to_all(values, is_source=not self.index)
+        return np.asarray(shared, np.uint8).tobytes()
+
+
+@contextlib.contextmanager
+def joined(setting: HostSetting, *, say_last: Callable[[str], None]) -> Iterator[Hosts]:
+    """Train together with other hosts while the block runs.
+
+    Nothing may have been computed with JAX before. After an error the process has to
+    be ended without `sys.exit`, which would wait for the others.
+
+    Args:
+        setting: Which host this is.
+        say_last: Shows a sentence of a process that is being aborted.
+
+    Raises:
+        SettingError: The hosts have different numbers of devices.
+        AlbertError: They do not find each other, or one was lost.
+    """
+    end_in_words_when_aborted(lambda: say_last(LOST))
+    _connect(setting)
+    try:
+        hosts = JaxHosts()
+        devices = hosts.gather(np.array([jax.local_device_count()]))[:, 0]
+        if len(set(devices)) > 1:
+            raise SettingError(
+                f"The hosts have {', '.join(f'{n:.0f}' for n in devices)} devices; "
+                "give each the same number (CUDA_VISIBLE_DEVICES hides some)."
+            )
+        yield hosts
+        # The first may still be saving.
+        hosts.gather(np.zeros(1))
+    except (ValueError, RuntimeError) as error:
+        if any(word in str(error) for word in _OF_A_LOST_HOST):
+            raise AlbertError(LOST) from error
+        raise
+    jax.distributed.shutdown()
+
+
+def _connect(setting: HostSetting) -> None:
+    """Find the other hosts.
+
+    Raises:
+        AlbertError: They are not there in time.
+    """
+    # It would take SIGTERM for itself.
+    jax.config.update("jax_enable_preemption_service", False)
+    local = setting.local_index
+    try:
+        jax.distributed.initialize(
+            setting.coordinator,
+            setting.num_hosts,
+            setting.host_index,
+            local_device_ids=None if local is None else [local],
+            cluster_detection_method="deactivate",
+            initialization_timeout=JOIN_SECONDS,
+            heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+        )
+    except RuntimeError as error:
+        raise AlbertError(
+            f"Host {setting.host_index} of {setting.num_hosts} did not find the others "
+            f"at {setting.coordinator} within {JOIN_SECONDS} s: "
+            f"{str(error).splitlines()[0]:.200}; start the command on all of them, "
+            "--host-index 0 where --coordinator says."
+        ) from error
+
+
+def end_in_words_when_aborted(say: Callable[[], None]) -> None:
+    """Have a process that native code aborts say something and exit with 1.
+
+    Python's own handlers run between two of its operations, and so never after abort().
+    """
+
+    @_HANDLER
+    def ended(number: int) -> None:
+        say()
+        os._exit(1)
+
+    _handlers.append(ended)
+    set_handler = ctypes.CDLL(None).signal
+    set_handler.argtypes, set_handler.restype = (
+        [ctypes.c_int, _HANDLER],
+        ctypes.c_void_p,
+    )
+    set_handler(signal.SIGABRT, ended)

@@ -1,0 +1,114 @@
+"""Several hosts that train together, as a command meets them."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.support.console import silent_stderr
+from cli.support.options import Command
+
+if TYPE_CHECKING:
+    from albert_tf.training.host_setting import HostSetting
+    from albert_tf.training.hosts import Hosts
+
+# Filled when an error has ended this host while the others may wait for it.
+_left_alone: "list[HostSetting]" = []
+
+
+def host_options(command: Command) -> Command:
+    """The flags that say which of several hosts this is."""
+    for option in (
+        click.option(
+            "--host-index",
+            type=int,
+            metavar="I",
+            help="Which of several hosts this is, from 0, which alone writes --output.",
+        ),
+        click.option(
+            "--num-hosts",
+            type=int,
+            metavar="N",
+            help="Train on so many hosts together; 1 for this one alone.  [default: "
+            "what Slurm, Open MPI, torchrun or a TPU pod says]",
+        ),
+        click.option(
+            "--coordinator",
+            metavar="HOST:PORT",
+            help="Where the first of several hosts listens, any free port; all are "
+            "given the same.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@contextlib.contextmanager
+def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
+    """Train together with other hosts while the block runs, or alone.
+
+    Args:
+        place: Which host this is; None if there is one only.
+        debug: Show what native code writes about connections.
+
+    Raises:
+        SettingError: Keras' backend has no such training.
+        AlbertError: A host was lost, or they do not find each other.
+    """
+    if place is None:
+        from albert_tf.training.hosts import ONE_HOST
+
+        yield ONE_HOST
+        return
+    with silent_stderr():
+        from albert_tf.training.backends import joined_hosts
+    joining = joined_hosts(place, say_last=_say_last)
+    try:
+        with _native_silence(debug=debug), joining as hosts:
+            yield hosts
+    except BaseException:
+        _left_alone.append(place)
+        raise
+
+
+def leave(code: int) -> None:
+    """End the process, at once if `sys.exit` would wait for the other hosts."""
+    if _left_alone:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+@contextlib.contextmanager
+def _native_silence(*, debug: bool) -> Iterator[None]:
+    """Keep what native code writes about connections, made and broken, from people.
+
+    Python's stderr goes on; nothing here writes to stdout.
+    """
+    if debug:
+        yield
+        return
+    before, kept = sys.stderr, [os.dup(1), os.dup(2)]
+    with (
+        open(kept[1], "w", buffering=1, errors="backslashreplace") as ours,
+        open(os.devnull, "w") as nowhere,
+    ):
+        before.flush()
+        sys.stderr = ours
+        for descriptor in (1, 2):
+            os.dup2(nowhere.fileno(), descriptor)
+        try:
+            yield
+        finally:
+            sys.stderr = before
+            for descriptor, original in zip((1, 2), kept, strict=True):
+                os.dup2(original, descriptor)
+            os.close(kept[0])
+
+
+def _say_last(sentence: str) -> None:
+    click.echo(f"Error: {sentence}", err=True)

@@ -1,0 +1,196 @@
+"""Several hosts train as one, and none is left waiting when one of them ends.
+
+The hosts are processes of this machine, with a device each.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from albert_tf.runs.metrics import read_metrics
+from tests.commands import attempt
+
+MODEL = {
+    "vocab_size": 400,
+    "embedding_size": 8,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 32,
+}
+SETTINGS = (
+    *("--batch-size", 11, "--micro-batch-size", 2, "--warmup-steps", 5),
+    *("--learning-rate", 0.01, "--eval-every", 10, "--checkpoint-every", 5),
+)
+LOST = (
+    "Error: Another host was lost, or has failed and says why itself; run the same "
+    "command on all hosts again, the run goes on from its newest checkpoint."
+)
+# More than any step of such a model, and what is waited for a host that starts.
+LONG = 300
+
+
+def free_port():
+    with socket.socket() as listening:
+        listening.bind(("localhost", 0))
+        return listening.getsockname()[1]
+
+
+@contextlib.contextmanager
+def started(small, run, *, hosts, steps, devices=1, dropout=0.0):
+    """The processes of a training; none is left when the block ends.
+
+    Args:
+        small: A folder with a data set, where the architecture is put.
+        run: The run directory.
+        hosts: How many.
+        steps: How many.
+        devices: On each host.
+        dropout: Of the model.
+    """
+    model = small / f"model-{dropout}.json"
+    model.write_text(json.dumps(MODEL | {"hidden_dropout_prob": dropout}))
+    program = [sys.executable, "-c", "from cli.main import cli; cli()", "pretrain"]
+    command = ["--data", small / "data", "--output", run, "--model", model]
+    command += ["--steps", steps, *SETTINGS]
+    coordinator = f"localhost:{free_port()}"
+    environment = os.environ | {
+        "KERAS_BACKEND": "jax",
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+    }
+    processes = []
+    try:
+        for index in range(hosts):
+            place = ["--coordinator", coordinator, "--num-hosts", hosts]
+            place += ["--host-index", index]
+            arguments = map(str, [*program, *command, *place])
+            processes.append(
+                subprocess.Popen(
+                    list(arguments), env=environment, stderr=subprocess.PIPE, text=True
+                )
+            )
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def trained(*arguments, **settings):
+    """Train to the end on some hosts."""
+    with started(*arguments, **settings) as processes:
+        said = [process.communicate(timeout=LONG)[1] for process in processes]
+        assert [process.returncode for process in processes] == [0] * len(said), said
+
+
+def wait_for_step(run, step):
+    """Until a checkpoint of a step, or of a later one, is there."""
+    end = time.monotonic() + LONG
+    while time.monotonic() < end:
+        if newest(run) >= step:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{run} has no checkpoint of step {step} in time")
+
+
+def newest(run):
+    path = run / "checkpoints/latest"
+    found = re.findall(r"\d+", path.read_text()) if path.exists() else []
+    return int(found[0]) if found else -1
+
+
+def final(run, step):
+    """The tensors of a checkpoint as bytes, and the metrics but for times."""
+    folder = run / f"checkpoints/step-{step:08}"
+    files = [(folder / f"{part}.safetensors").read_bytes() for part in PARTS]
+    times = ("sequences_per_second", "seconds")
+    lines = [
+        {name: value for name, value in line.items() if name not in times}
+        for line in read_metrics(run)
+    ]
+    return files, lines
+
+
+PARTS = ("model", "optimizer")
+
+
+@pytest.mark.slow
+def test_two_hosts_write_the_bytes_of_one_with_two_devices(small, tmp_path):
+    """With dropout, a last micro-batch that is not full, and evaluations."""
+    pytest.importorskip("jax")
+    trained(small, tmp_path / "one", hosts=1, devices=2, steps=20, dropout=0.1)
+    trained(small, tmp_path / "two", hosts=2, steps=20, dropout=0.1)
+    assert final(tmp_path / "two", 20) == final(tmp_path / "one", 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_host_that_is_killed_ends_the_others_with_a_sentence(small, tmp_path, victim):
+    pytest.importorskip("jax")
+    run = tmp_path / "run"
+    with started(small, run, hosts=2, steps=4000) as processes:
+        wait_for_step(run, 5)
+        processes[victim].kill()
+        killed, other = time.monotonic(), processes[1 - victim]
+        said = other.communicate(timeout=30)[1]
+        assert time.monotonic() - killed < 30
+    assert other.returncode == 1
+    assert [line for line in said.splitlines() if "Error" in line] == [LOST]
+    assert "Traceback" not in said
+    with started(small, run, hosts=2, steps=4000) as processes:
+        wait_for_step(run, newest(run) + 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hosts", [1, 2, 3])
+def test_a_signal_to_one_stops_all_and_any_number_goes_on(small, tmp_path, hosts):
+    pytest.importorskip("jax")
+    run, whole, steps = tmp_path / "run", tmp_path / "whole", 300
+    with started(small, run, hosts=2, steps=steps) as processes:
+        wait_for_step(run, 5)
+        processes[1].send_signal(signal.SIGTERM)
+        sent = time.monotonic()
+        said = [process.communicate(timeout=30)[1] for process in processes]
+        assert time.monotonic() - sent < 30
+    assert [process.returncode for process in processes] == [143, 143], said
+    stopped = newest(run)
+    assert f"stopped (terminated) after {stopped} of {steps} steps" in said[0]
+    trained(small, run, hosts=hosts, steps=steps)
+    trained(small, whole, hosts=2, steps=steps)
+    if hosts == 2:
+        assert final(run, steps) == final(whole, steps)
+        return
+    ours, theirs = (
+        safetensors.numpy.load_file(
+            path / f"checkpoints/step-{steps:08}/model.safetensors"
+        )
+        for path in (run, whole)
+    )
+    for name, values in theirs.items():
+        if not name.endswith("key/bias"):  # its gradient is rounding alone
+            norm = np.linalg.norm(values)
+            assert np.linalg.norm(ours[name] - values) <= 1e-6 * steps * norm, name
+
+
+def test_tensorflow_is_refused_with_the_backend_that_can(small, tmp_path):
+    place = ("--coordinator", "localhost:1", "--num-hosts", 2, "--host-index", 1)
+    arguments = ("--data", small / "data", "--output", tmp_path / "run", "--steps", 1)
+    code, said = attempt("pretrain", *arguments, *place)
+    assert code == 2
+    assert said == (
+        "Error: Several hosts train together on JAX only: set KERAS_BACKEND=jax on "
+        "each of the 2, or give --num-hosts 1 to train alone.\n"
+    )
+    assert not (tmp_path / "run").exists()
