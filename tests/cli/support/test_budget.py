@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from albert_tf.planning.ladder import SHAPES
 from albert_tf.training import budget_choice
 from cli.support import budget
 from cli.support.budget import overrides_of
@@ -66,7 +67,10 @@ def test_steps_and_a_budget_do_not_go_together(command):
 
 def test_a_plan_tells_the_ladder_and_the_command(small):
     said = run("plan", "--budget", "1h", "--data", small / "data")
-    assert said.count(" layers of ") == 10 + 1 + 2
+    rungs = [line for line in said.splitlines() if line[:1].isdigit()]
+    assert [line.split(",")[0] for line in rungs] == [
+        f"{layers} layers of {hidden}" for layers, hidden in SHAPES
+    ]
     assert said.count("  chosen\n") == 1
     assert "Next:  albert pretrain --budget 3600s --data " in said
 
