@@ -22,6 +22,7 @@ from cli.support.options import (
     common_options,
     config_options,
     find_given_inputs,
+    from_anywhere,
     input_options,
     input_settings,
     refuse_stray,
@@ -179,7 +180,7 @@ def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task
     derived = {n: v for n, v in settings.items() if getattr(config, n) is None}
     if derived:
         console.say(f"derived: {settings_line(derived)}")
-    vocab = os.path.abspath(values["vocab"])
+    vocab = from_anywhere(values["vocab"])
     given = {**input_settings(values), "vocab": vocab, **settings}
     workers = values["workers"] or min(
         os.cpu_count() or 1, busy_workers(text_bytes, copies=resolved.stored_copies)
@@ -206,6 +207,7 @@ def claim(
     task: Task, output: Path | str, *, runner: "Runner", overwrite: bool
 ) -> Iterator[bool]:
     """Take the output, wherever it is; gives whether it is finished already."""
+    from pipeline.job.spill import splits_folder
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
     if runner.is_dry:
@@ -221,7 +223,10 @@ def claim(
         "overwrite": overwrite,
     }
     if isinstance(output, str):
-        yield remote_output.claim(output, output_folder.MAKE_DATA, **record)
+        with contextlib.ExitStack() as held:
+            if runner.is_local:
+                held.enter_context(output_folder.lock(splits_folder(output)))
+            yield remote_output.claim(output, output_folder.MAKE_DATA, **record)
         return
     with output_folder.claim(output, output_folder.MAKE_DATA, **record) as finished:
         yield finished
@@ -351,8 +356,7 @@ def closing_lines(
     yield from describe_counts(manifest.dropped, manifest.changed)
     if advice := eval_advice(manifest):
         yield advice
-    if step := next_step(output):
-        yield step
+    yield next_step(output)
 
 
 def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> str:
@@ -374,9 +378,7 @@ def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> st
 
 
 def next_step(output: Path | str) -> str:
-    """The command to type next, quoted for the shell; empty for a remote data set."""
-    if isinstance(output, str):
-        return ""
+    """The command to type next, quoted for the shell."""
     return f"next: albert pretrain --data {shlex.quote(str(output))} --output run"
 
 

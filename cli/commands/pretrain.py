@@ -24,13 +24,13 @@ from cli.support.options import (
     common_options,
     config_options,
     fitting_recipe,
+    from_anywhere,
     is_given,
     recipe_option,
     settings_line,
     take_config,
 )
 from cli.support.several_hosts import host_options
-from pipeline.storage.files import is_remote
 from schemas.config import ModelConfig, TrainConfig, config_from_dict
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import MODEL_CONFIG, TRAIN
@@ -215,7 +215,7 @@ def lead(
         "init_checkpoint": paths["init_checkpoint"],
     }
     settings = {
-        "data": named if is_remote(named) else os.path.abspath(named),
+        "data": from_anywhere(named),
         "model": model if model in PRESETS else os.path.abspath(model),
         "overrides": list(overrides),
         **dataclasses.asdict(config),

@@ -427,9 +427,18 @@ def _json_type(parameter: click.Parameter) -> Any:
     return float if isinstance(parameter.type, kinds) else str
 
 
+def from_anywhere(path: Path | str) -> str:
+    """A path as config.json records it, good from any folder.
+
+    >>> from_anywhere("s3://bucket/text/")
+    's3://bucket/text/'
+    """
+    return str(path) if is_remote(str(path)) else os.path.abspath(path)
+
+
 def input_settings(values: dict[str, Any]) -> dict[str, Any]:
     """The flags for raw text as config.json records them, good from any folder."""
-    paths = {kind: [os.path.abspath(path) for path in values[kind]] for kind in KINDS}
+    paths = {kind: list(map(from_anywhere, values[kind])) for kind in KINDS}
     return paths | {name: values[name] for name in INPUT_OPTIONS}
 
 

@@ -203,9 +203,8 @@ def claim(
     """
     check_recognised(folder, footprint)
     is_new = not folder.exists()
-    _make(folder)
     try:
-        with _lock(folder):
+        with lock(folder):
             if overwrite:
                 remove(folder, footprint)
             finished = compare(folder, footprint, identity=identity)
@@ -383,8 +382,16 @@ def _make(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Hold the folder; the system releases the lock of a process that has died."""
+def lock(folder: Path) -> Iterator[None]:
+    """Hold a folder, made if need be, until the end of a block.
+
+    The system releases the lock of a process that has died.
+
+    Raises:
+        SettingError: The folder cannot be made or written.
+        AlbertError: Another process holds it.
+    """
+    _make(folder)
     path = folder / layout.LOCK
     with _open_lock(path) as file:
         file.truncate(0)

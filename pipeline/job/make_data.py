@@ -12,6 +12,7 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 from pipeline.dataset.dataset import NothingToTrainOn
 from pipeline.dataset.fingerprint import plan_dataset, tool_versions
 from pipeline.dataset.shard_plan import plan_shards
+from pipeline.job import spill
 from pipeline.job.failures import explain
 from pipeline.job.local_runner import WorkerPool, local_runner
 from pipeline.job.places import ends_with_command
@@ -33,7 +34,7 @@ from pipeline.storage import files as storage
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
-from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN, WORK
+from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
 from schemas.whole_file import TEMPORARY
 
 
@@ -55,7 +56,8 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
         files: See `pipeline.reading.inputs.find_inputs`.
         config: Settings as resolved.
         model: The SentencePiece model, checked.
-        output: A folder that the workers reach; finished parts there are kept.
+        output: A folder that the workers reach, here or on storage; what is finished
+            there is kept.
         workers: Processes, where they run on this machine.
         runner: Where the work is done, by default on this machine.
         split_bytes: Text that one worker reads at a time.
@@ -78,16 +80,16 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
         return submit(transform, job, runner)
     forget_incomplete(output)
     if shuffle == "engine":
-        storage.remove(storage.join(output, WORK))
+        spill.forget_splits(output)
     with storage.new_file(storage.join(output, SPM_MODEL)) as file:
         file.write(model)
     if runner.is_local:
         result = run_here(transform, job, workers=workers, runner=runner)
     else:
         result = run_there(transform, job, runner)
-    # The documents of the splits, and what killed workers were writing.
-    unfinished = storage.find_below(output, f"**/*{TEMPORARY}*")
-    for path in (storage.join(output, WORK), *unfinished):
+    spill.forget_splits(output)
+    # What killed workers were writing.
+    for path in storage.find_below(output, f"**/*{TEMPORARY}*"):
         storage.remove(path)
     return result
 
@@ -173,7 +175,8 @@ def explained_errors(job: Job) -> Iterator[None]:
     except Exception as error:
         explained = explain(error)
         if isinstance(explained, NothingToTrainOn):
-            for name in (TRAIN, EVAL, SIDECARS, WORK):
+            spill.forget_splits(job.output)
+            for name in (TRAIN, EVAL, SIDECARS):
                 storage.remove(storage.join(job.output, name))
         raise explained from error
 

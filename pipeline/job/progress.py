@@ -5,10 +5,12 @@ every finished split and shard they write a small file into the data set.
 """
 
 import contextlib
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.storage.files import file_size, find_below, is_remote, read_whole
+from pipeline.job.spill import splits_folder
+from pipeline.storage.files import file_size, find_below, read_whole
 from schemas.errors import AlbertError
 from schemas.json_file import parse_json
 from schemas.json_shape import COUNT, Shape, problem
@@ -34,7 +36,9 @@ class ProgressReader:
     """Reads the marks of a running job, each once."""
 
     def __init__(self, output: str | Path) -> None:
-        self._output = output
+        self._splits = splits_folder(output)
+        # The marks of splits are there or, of a cluster, in the data set.
+        self._places = dict.fromkeys((str(output), str(self._splits)))
         self._seen: dict[str, Progress] = {}
         self._last = Progress()
 
@@ -43,7 +47,7 @@ class ProgressReader:
         # The storage may be out of reach for a moment.
         with contextlib.suppress(AlbertError):
             for pattern in (SPLIT_MARKS, SIDECAR_FILES):
-                for path in find_below(self._output, pattern):
+                for path in chain(*(find_below(p, pattern) for p in self._places)):
                     if path not in self._seen:
                         mark = parse_json(read_whole(path), path)
                         self._seen[path] = _read_mark(mark)
@@ -54,10 +58,7 @@ class ProgressReader:
 
     def _unfinished_bytes(self) -> int:
         """Text of the splits that are being read, some of which may be large."""
-        if is_remote(str(self._output)):
-            return 0
-        paths = find_below(self._output, f"{WORK}/*{TEMPORARY}*")
-        return sum(map(file_size, paths))
+        return sum(map(file_size, find_below(self._splits, f"{WORK}/*{TEMPORARY}*")))
 
 
 def _read_mark(mark: dict[str, Any]) -> Progress:

@@ -23,6 +23,7 @@ from apache_beam.options.pipeline_options import (
 from pipeline.job.java_options import check_unknown
 from pipeline.job.places import has_workers_here
 from pipeline.storage.files import is_remote
+from pipeline.storage.remote import scheme_of
 from schemas.errors import SettingError
 
 LOCAL_RUNNER = "FnApiRunner"
@@ -148,15 +149,15 @@ def check_places(
         workers: As given by --workers; None if it was not given.
 
     Raises:
-        SettingError: The workers are elsewhere and a path is on this machine, or the
-            other way round, or --workers was given for a cluster.
+        SettingError: The workers are elsewhere and a path is on this machine, the
+            output can only be read, or --workers was given for a cluster.
     """
+    if is_remote(output) and not scheme_of(output).can_write:
+        raise SettingError(
+            f"--output: {output} can only be read; give a folder here or one such as "
+            "s3://bucket/folder."
+        )
     if runner.is_local:
-        if is_remote(output):
-            raise SettingError(
-                f"--output: {output} is not on this machine, where {LOCAL_RUNNER} "
-                "works; give a folder here and copy it, or another --runner."
-            )
         return
     if workers is not None:
         raise SettingError(

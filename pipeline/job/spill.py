@@ -4,9 +4,11 @@ Reading a split leaves one file: blocks, each of which has its documents sorted 
 after a table of where each shard's are. Building a shard reads its stretch of every
 block. So memory grows neither with the corpus nor with a file that cannot be divided,
 only numbers of splits go through the runner, and a split whose mark is there need not
-be read again.
+be read again. The files lie in the data set, or for one on storage in a folder of this
+machine.
 """
 
+import hashlib
 import os
 import struct
 from collections.abc import Iterable, Iterator
@@ -14,12 +16,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pipeline.core.documents import ShardDocument
+from pipeline.dataset.local_copy import cache_folder
 from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.job.resuming import is_sealed, sealed
 from pipeline.reading.counts import ReadingCounts
+from pipeline.storage.files import is_remote, join, remove
 from schemas.errors import AlbertError
 from schemas.json_file import read_json, write_json
-from schemas.layout import split_documents, split_mark
+from schemas.layout import WORK, split_documents, split_mark
 from schemas.whole_file import whole_file
 
 # Text that is held in memory before it is written as a block.
@@ -32,6 +36,27 @@ _STRETCH = struct.Struct("<QQ")
 # A document: its id, the length of its text in bytes, whether it is the whole or the
 # first part of one, its text.
 _HEAD = struct.Struct("<16sI?")
+
+
+def splits_folder(output: str | Path) -> Path:
+    """Where the splits of a data set wait.
+
+    >>> splits_folder("data")
+    PosixPath('data')
+    >>> splits_folder("s3://bucket/data").name
+    'make-data-397b84d867d3f09b'
+    """
+    if not is_remote(str(output)):
+        return Path(output)
+    name = hashlib.sha256(str(output).encode()).hexdigest()[:16]
+    return cache_folder() / f"make-data-{name}"
+
+
+def forget_splits(output: str | Path) -> None:
+    """Remove all splits of a data set, wherever they are."""
+    remove(join(output, WORK))
+    if is_remote(str(output)):
+        remove(str(splits_folder(output)))
 
 
 def write_spill(
@@ -139,7 +164,7 @@ def write_mark(
 
     Args:
         split: Its number.
-        output: The data set.
+        output: See `splits_folder`.
         fingerprint: Of the job and of what was read.
         counts: What reading it counted.
         text_bytes: Size of the text that was read, estimated.

@@ -8,7 +8,6 @@ elsewhere (`ReadSplit`, `BuildGroup`). The bytes are the same either way.
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import apache_beam as beam
@@ -151,7 +150,7 @@ class SpillSplit(JobStep):
 
     def results(self, split: Split) -> Iterator[tuple[None, int]]:
         """Yield the number of the split."""
-        job, output = self.job, Path(self.job.output)
+        job, output = self.job, spill.splits_folder(self.job.output)
         fingerprint = f"{job.fingerprint} {split.fingerprint()}"
         if not spill.is_finished(split.number, output=output, fingerprint=fingerprint):
             counts = ReadingCounts()
@@ -186,7 +185,8 @@ class BuildShard(ShardStep):
 
     def results(self, number: int) -> Iterator[Result]:
         """Yield the sidecar, or the sums of what reading counted."""
-        splits, output = self.job.num_splits, Path(self.job.output)
+        output = spill.splits_folder(self.job.output)
+        splits = self.job.num_splits
         if number == COUNTS:
             counts = spill.sum_counts(splits, output=output)
             yield None, {"read": counts.to_dict()}

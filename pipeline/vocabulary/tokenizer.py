@@ -12,8 +12,9 @@ import sentencepiece
 
 from pipeline.core.arrays import Bool
 from pipeline.core.sentencepiece_proto import NO_SPACE_BEFORE, compiled_normalization
+from pipeline.storage.files import is_remote, join, read_whole
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import vocabulary_file
+from schemas.layout import SPM_MODEL, vocabulary_file
 from schemas.special_tokens import SPACE, SPECIAL_TOKENS
 
 # Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Myanmar.
@@ -168,10 +169,20 @@ def load_tokenizer(model: bytes) -> Tokenizer:
 def read_model(vocab: str | Path) -> bytes:
     """The checked model file of a vocabulary given as directory or file.
 
+    Args:
+        vocab: Here or on storage.
+
     Raises:
         SettingError: The file does not exist or cannot be read.
-        AlbertError: Not a SentencePiece model, or its special ids are wrong.
+        AlbertError: Not a SentencePiece model, its special ids are wrong, or the
+            storage cannot be reached.
     """
+    if is_remote(str(vocab)):
+        place = str(vocab)
+        place = place if place.endswith(".model") else join(place, SPM_MODEL)
+        model = read_whole(place)
+        check_model(model, path=place)
+        return model
     path = Path(vocab)
     if path.is_dir():
         path = vocabulary_file(path)
@@ -201,7 +212,7 @@ def first_bytes(path: Path) -> bytes:
         return file.read(min(size, MAX_MODEL_BYTES) + 1)
 
 
-def check_model(model: bytes, *, path: Path) -> None:
+def check_model(model: bytes, *, path: Path | str) -> None:
     """Refuse a model that is damaged, or whose first pieces are not the special ones.
 
     Raises:

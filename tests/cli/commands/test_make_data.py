@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from cli.support import console
-from tests.commands import attempt, make_data, run
+from tests.commands import attempt, contents, make_data, run
 
 ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
 
@@ -166,3 +166,40 @@ def test_a_file_whose_name_is_not_utf8_is_read_and_named(small, tmp_path):
     run("make-data", "--config", tmp_path / "d/config.json", "--output", tmp_path / "e")
     written = [(tmp_path / name / "manifest.json").read_bytes() for name in "de"]
     assert written[0] == written[1]
+
+
+def test_text_vocabulary_and_data_set_may_all_be_on_storage(
+    small, memory, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for path in (small / "text").iterdir():
+        memory[f"memory://bucket/text/{path.name}"] = path.read_bytes()
+    model = (small / "vocab/spiece.model").read_bytes()
+    memory["memory://bucket/vocab/spiece.model"] = model
+    command = (
+        *("make-data", "--text", "memory://bucket/text", "--workers", 1),
+        *("--vocab", "memory://bucket/vocab", "--max-seq-length", 32),
+        *("--dupe-factor", 2, "--eval-fraction", 0.3),
+        *("--output", "memory://bucket/data"),
+    )
+    said = run(*command)
+    assert said.splitlines()[-1] == (
+        "next: albert pretrain --data memory://bucket/data --output run"
+    )
+    made = {
+        path.removeprefix("memory://bucket/data/"): data
+        for path, data in memory.items()
+        if path.endswith(".tfrecord")
+    }
+    folder = small / "data"
+    assert made == {
+        name: (folder / name).read_bytes()
+        for name in contents(folder)
+        if name.endswith(".tfrecord")
+    }
+    record = json.loads(memory["memory://bucket/data/config.json"])
+    assert record["text"] == ["memory://bucket/text"]
+    assert record["vocab"] == "memory://bucket/vocab"
+    assert run(*command).splitlines()[-1] == (
+        "memory://bucket/data is finished already; nothing to do."
+    )

@@ -151,10 +151,15 @@ def test_the_engines_own_shuffle_gives_the_same_bytes(files, texts, model, tmp_p
     assert run(texts, model, tmp_path / "d", shuffle="engine") == files
 
 
-def test_a_remote_data_set_has_the_bytes_of_a_local_one(files, texts, model, memory):
+@pytest.mark.parametrize("shuffle", ["engine", "files"])
+def test_a_remote_data_set_has_the_bytes_of_a_local_one(
+    files, texts, model, memory, shuffle, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
     place = "memory://bucket/data"
-    make_data(inputs, CONFIG, model=model, output=place, shuffle="engine")
+    make_data(inputs, CONFIG, model=model, output=place, shuffle=shuffle)
+    assert not list(tmp_path.rglob("make-data-*"))
     assert {
         path.removeprefix(f"{place}/"): data for path, data in memory.items()
     } == files

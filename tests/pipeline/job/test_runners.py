@@ -8,7 +8,8 @@ from pipeline.job.runners import RUNNERS, check_places, choose_runner
 from schemas.errors import SettingError
 from tests.commands import attempt
 
-PAGE = Path(__file__).parents[3] / "docs/dataflow.md"
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = DOCS / "dataflow.md"
 EXTERNAL = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
 SERVER = "--job_endpoint=localhost:8099"
 
@@ -96,9 +97,9 @@ def places(name, flags=(), **changed):
         (
             "FnApiRunner",
             [],
-            {},
-            "--output: gs://b/data is not on this machine, where FnApiRunner works; "
-            "give a folder here and copy it, or another --runner.",
+            {"output": "https://b/data"},
+            "--output: https://b/data can only be read; give a folder here or one such "
+            "as s3://bucket/folder.",
         ),
         (
             "FlinkRunner",
@@ -139,6 +140,7 @@ def test_a_place_that_the_workers_cannot_reach_is_refused(
     ("name", "flags", "output"),
     [
         ("FnApiRunner", [], "data"),
+        ("FnApiRunner", [], "gs://b/data"),
         ("FlinkRunner", ["--flink_master=node7:8081"], "gs://b/data"),
         ("PortableRunner", [SERVER, *EXTERNAL], "data"),
         ("PortableRunner", [SERVER, "--environment_type=LOOPBACK"], "data"),
@@ -196,6 +198,24 @@ def documented_commands():
 @pytest.mark.parametrize("name", ["FlinkRunner", "SparkRunner", "PortableRunner"])
 def test_the_documented_options_are_known_to_beam(name):
     (command,) = (c for c in documented_commands() if name in c)
+    accept(command)
+
+
+def test_the_example_for_kubernetes_is_accepted():
+    lines = (DOCS / "kubernetes.yaml").read_text(encoding="utf-8").splitlines()
+    start = lines.index("            - albert")
+    command = [line.strip().removeprefix("- ") for line in lines[start:]]
+    accept(command)
+
+
+def test_the_example_for_yarn_is_accepted():
+    lines = (DOCS / "yarn.md").read_text(encoding="utf-8").splitlines()
+    (line,) = (line for line in lines if line.startswith("albert make-data --"))
+    accept(line.split())
+
+
+def accept(command):
+    """Choose the runner of a command and check its paths."""
     split = command.index("--")
     given = dict(zip(command[2:split:2], command[3:split:2], strict=True))
     runner = choose_runner(given["--runner"], command[split + 1 :])
