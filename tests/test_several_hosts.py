@@ -184,6 +184,40 @@ def test_a_signal_to_one_stops_all_and_any_number_goes_on(small, tmp_path, hosts
             assert np.linalg.norm(ours[name] - values) <= 1e-6 * steps * norm, name
 
 
+IMPATIENT = """
+from albert_tf.training import jax_hosts
+jax_hosts.JOIN_SECONDS = 5
+from cli.main import cli
+cli()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_host_that_finds_no_other_says_where_it_looked(small, tmp_path, index):
+    pytest.importorskip("jax")
+    coordinator = f"localhost:{free_port()}"
+    place = ("--coordinator", coordinator, "--num-hosts", 2, "--host-index", index)
+    arguments = ("--data", small / "data", "--output", tmp_path / "run", *place)
+    done = subprocess.run(
+        [sys.executable, "-c", IMPATIENT, "pretrain", *map(str, arguments)],
+        env=os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=LONG,
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        f"Error: Host {index} of 2 did not find the others at {coordinator} within 5 s"
+    )
+    assert line.endswith(
+        "; start the command on all of them, with --host-index 0 where --coordinator "
+        "says."
+    )
+    assert not (tmp_path / "run").exists()
+
+
 def test_tensorflow_is_refused_with_the_backend_that_can(small, tmp_path):
     place = ("--coordinator", "localhost:1", "--num-hosts", 2, "--host-index", 1)
     arguments = ("--data", small / "data", "--output", tmp_path / "run", "--steps", 1)

@@ -82,8 +82,9 @@ def joined(setting: HostSetting, *, say_last: Callable[[str], None]) -> Iterator
         SettingError: The hosts have different numbers of devices.
         AlbertError: They do not find each other, or one was lost.
     """
-    end_in_words_when_aborted(lambda: say_last(LOST))
+    end_in_words_when_aborted(lambda: say_last(_not_found(setting)))
     _connect(setting)
+    end_in_words_when_aborted(lambda: say_last(LOST))
     try:
         hosts = JaxHosts()
         devices = hosts.gather(np.array([jax.local_device_count()]))[:, 0]
@@ -122,12 +123,16 @@ def _connect(setting: HostSetting) -> None:
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
         )
     except RuntimeError as error:
-        raise AlbertError(
-            f"Host {setting.host_index} of {setting.num_hosts} did not find the others "
-            f"at {setting.coordinator} within {JOIN_SECONDS} s: "
-            f"{str(error).splitlines()[0]:.200}; start the command on all of them, "
-            "--host-index 0 where --coordinator says."
-        ) from error
+        why = str(error).splitlines()[0]
+        raise AlbertError(_not_found(setting, why=f" ({why:.200})")) from error
+
+
+def _not_found(setting: HostSetting, *, why: str = "") -> str:
+    return (
+        f"Host {setting.host_index} of {setting.num_hosts} did not find the others at "
+        f"{setting.coordinator} within {JOIN_SECONDS} s{why}; start the command on all "
+        "of them, with --host-index 0 where --coordinator says."
+    )
 
 
 def end_in_words_when_aborted(say: Callable[[], None]) -> None:

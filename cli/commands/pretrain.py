@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
     from albert_tf.training.hosts import Hosts
     from albert_tf.training.train import TrainResult
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 
 @click.command(
@@ -187,6 +188,8 @@ def lead(
     Returns:
         How it ended; None if there was nothing to do.
     """
+    from pipeline.dataset.verification import load_vocabulary
+
     manifest, output = read_manifest(paths["data"]), paths["output"]
     config = fitting_recipe(config, has_documents=manifest.has_documents)
     asked = Asked(model, overrides, config, {})
@@ -237,7 +240,7 @@ def lead(
             architecture,
             config,
             paths=paths,
-            manifest=manifest,
+            vocabulary=load_vocabulary(paths["data"], manifest),
             max_time=max_time,
             hosts=hosts,
             console=console,
@@ -273,6 +276,7 @@ def follow(
         AlbertError: The data set is another one than that of the first host.
     """
     from albert_tf.training.shared_state import shared_value
+    from pipeline.dataset.verification import load_vocabulary
 
     told = shared_value(None, hosts)
     manifest = read_manifest(paths["data"])
@@ -287,7 +291,7 @@ def follow(
         config_from_dict(ModelConfig, told["model"]),
         config_from_dict(TrainConfig, told["training"]),
         paths=paths,
-        manifest=manifest,
+        vocabulary=load_vocabulary(paths["data"], manifest),
         max_time=max_time,
         hosts=hosts,
         console=console,
@@ -351,7 +355,7 @@ def train(
     config: TrainConfig,
     *,
     paths: Paths,
-    manifest: DatasetManifest,
+    vocabulary: "Tokenizer",
     max_time: float | None,
     hosts: "Hosts",
     console: Console,
@@ -360,7 +364,6 @@ def train(
     with silent_stderr():
         from albert_tf.evaluation.training_words import TrainingWords
         from albert_tf.training.train import pretrain
-    from pipeline.dataset.verification import load_vocabulary
 
     max_seconds = None
     if max_time is not None:
@@ -373,9 +376,7 @@ def train(
             **paths,
             max_seconds=max_seconds,
             progress=console,
-            words_of=functools.partial(
-                TrainingWords, vocabulary=load_vocabulary(paths["data"], manifest)
-            ),
+            words_of=functools.partial(TrainingWords, vocabulary=vocabulary),
             hosts=hosts,
         )
 

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from albert_tf.training.hosts import ONE_HOST
 from cli.commands import pretrain
 from cli.support.console import Console
 from schemas.config import ModelConfig, TrainConfig
@@ -161,6 +162,7 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
             paths=paths,
             vocabulary=None,
             max_time=max_time,
+            hosts=ONE_HOST,
             console=Console(quiet=True),
         )
         assert given["max_seconds"] == left
