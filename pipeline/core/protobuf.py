@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable, Iterator
 
 # A number of 64 bits takes at most so many bytes.
-_LONGEST_VARINT = 10
+LONGEST_VARINT = 10
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
@@ -116,7 +116,7 @@ def read_varint(data: bytes, place: int) -> tuple[int, int]:
         ValueError: The data ends inside it, or it has more than 64 bits.
     """
     value = 0
-    for shift, byte in enumerate(data[place : place + _LONGEST_VARINT]):
+    for shift, byte in enumerate(data[place : place + LONGEST_VARINT]):
         value |= (byte & 127) << 7 * shift
         if byte < 128:
             return value, place + shift + 1

@@ -19,6 +19,10 @@ from pipeline.core.draws import draws, purpose_keys, threshold
 
 _PART = 1 << 16
 
+# A word of more tokens has eight without a start of a word that begin at a multiple of
+# eight, wherever it stands.
+_SURE_OF_EIGHT = 15
+
 NextStart = Callable[[Int, Int, Keys], Int]
 
 
@@ -87,10 +91,29 @@ def cuttable(word_starts: Bool, *, max_tokens: int) -> Bool:
     array([ True,  True,  True,  True])
     """
     may_cut = word_starts.copy()
-    starts = np.append(np.flatnonzero(word_starts), len(word_starts))
-    for word in np.flatnonzero(np.diff(starts) > max_tokens // 3):
-        may_cut[starts[word] : starts[word + 1] : max(1, max_tokens // 4)] = True
+    for start, end in _long_words(word_starts, limit=max_tokens // 3):
+        may_cut[start : end : max(1, max_tokens // 4)] = True
     return may_cut
+
+
+def _long_words(word_starts: Bool, *, limit: int) -> list[list[int]]:
+    """Where words of more tokens than a limit start and end."""
+    if limit < _SURE_OF_EIGHT or not len(word_starts):
+        places = np.append(np.flatnonzero(word_starts), len(word_starts))
+        starts, ends = places[:-1], places[1:]
+    else:
+        # Eight tokens are looked at as one number, which is 0 inside a long word; at
+        # the end stands the start of a word that is none.
+        padded = np.append(word_starts, np.ones(16 - len(word_starts) % 8, np.bool_))
+        eights = padded.reshape(-1, 8)
+        is_inside = padded.view(np.uint64) == 0
+        edges = np.flatnonzero(is_inside[1:] != is_inside[:-1]) + 1
+        first, after = edges[::2], edges[1::2]
+        starts = 8 * first - 1 - eights[first - 1, ::-1].argmax(axis=1)
+        ends = np.minimum(8 * after + eights[after].argmax(axis=1), len(word_starts))
+    is_long = ends - starts > limit
+    words: list[list[int]] = np.stack([starts[is_long], ends[is_long]], axis=1).tolist()
+    return words
 
 
 def cutting_places(sentence_ends: Int, may_cut: Bool) -> Places:

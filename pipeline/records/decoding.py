@@ -10,16 +10,15 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeline.core.arrays import Bool, Int
-from pipeline.core.protobuf import read_varint, varint
+from pipeline.core.protobuf import LONGEST_VARINT, read_varint, varint
 from pipeline.records.tf_example import Column, feature_header
 from schemas.example import DType, Feature
 
 _NUMBER = rb"([\x80-\xff]{0,9}[\x00-\x7f])"
 _RECORD = re.compile(rb"\n" + _NUMBER)
-# A number of 64 bits has at most so many bytes.
-_LONGEST_VARINT = 10
 _NOT_AN_EXAMPLE = "is not a tf.train.Example as albert make-data writes them"
 
 
@@ -86,7 +85,7 @@ def _is_whole(values: bytes, dtype: DType) -> bool:
     return len(values) % 4 == 0 if dtype == "float32" else values[-1:] < b"\x80"
 
 
-def integers(rows: list[bytes]) -> Column:
+def integers(rows: Sequence[bytes | memoryview]) -> Column:
     r"""The numbers of R rows of packed varints, each row whole.
 
     A number of more than 64 bits is read as -1, which no feature may have.
@@ -98,12 +97,38 @@ def integers(rows: list[bytes]) -> Column:
     data = np.frombuffer(b"".join(rows), np.uint8)
     ends = np.flatnonzero(data < 0x80) + 1
     starts = np.append(0, ends)[:-1]
-    place = np.arange(len(data)) - np.repeat(starts, ends - starts)
-    digits = (data & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
-    values = np.add.reduceat(digits, starts).view(np.int64) if len(ends) else place
-    values[ends - starts > _LONGEST_VARINT] = -1
+    sizes = ends - starts
+    values = (data[starts] & 0x7F).astype(np.int64)
+    # Most numbers are small.
+    for digit in range(1, min(sizes.max(initial=0), LONGEST_VARINT)):
+        longer = np.flatnonzero(sizes > digit)
+        digits = (data[starts[longer] + digit] & 0x7F).astype(np.int64)
+        values[longer] |= digits << 7 * digit
+    values[sizes > LONGEST_VARINT] = -1
     row_ends = np.cumsum([0, *map(len, rows)])
     return Column(values, np.searchsorted(ends, row_ends, side="right"))
+
+
+def read_varints(data: npt.NDArray[np.uint8], places: Int) -> tuple[Int, Int]:
+    r"""The number at each of some places, and the places after them.
+
+    A number that does not end within 64 bits is read as -1.
+
+    Args:
+        data: With at least ten bytes from each place on.
+        places: `[D]`.
+
+    >>> data = np.frombuffer(b"\x02\xac\x02" + bytes(10), np.uint8)
+    >>> read_varints(data, np.array([0, 1]))
+    (array([  2, 300]), array([1, 3]))
+    """
+    order = np.arange(LONGEST_VARINT)
+    digits = data[places[:, None] + order]
+    lasts = np.argmax(digits < 0x80, axis=1)
+    numbers = (digits & 0x7F).astype(np.int64) << 7 * order
+    values = np.where(order <= lasts[:, None], numbers, 0).sum(axis=1)
+    values[(digits >= 0x80).all(axis=1)] = -1
+    return values, places + lasts + 1
 
 
 def floats(rows: list[bytes]) -> Column:

@@ -5,6 +5,7 @@ else. The documents of a shard stand in the order of their ids, on which what an
 document is depends; so a shard as a whole, with the settings, decides its examples.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -12,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.core.arrays import Bool, Int
-from pipeline.core.protobuf import bytes_field, fields
+from pipeline.core.protobuf import LONGEST_VARINT, bytes_field
 from pipeline.examples.packing import cuttable
 from pipeline.examples.tokens import Tokens, document_key
-from pipeline.records.decoding import integers
-from pipeline.records.tf_example import varints
+from pipeline.records.decoding import integers, read_varints
+from pipeline.records.tf_example import Column, varints
 from schemas.config import ResolvedDataConfig
 from schemas.example import DOCUMENT_FEATURES
 from schemas.special_tokens import PAD_ID
@@ -28,8 +29,9 @@ _FEATURES, _FEATURE, _KEY, _VALUE = 1, 1, 1, 2
 _LISTS = {"bytes": 1, "int64": 3}
 _NOT_A_DOCUMENT = "is not a document as albert make-data writes them"
 
-# Tokens whose words are looked at together: enough for array operations, little memory.
-_SOME_TOKENS = 1 << 18
+# The greatest byte that ends a number, and how far a field may be read after a record.
+_LAST_DIGIT = 0x7F
+_ROOM = 1 + LONGEST_VARINT
 
 
 class TokenDocument(NamedTuple):
@@ -46,6 +48,24 @@ class TokenDocument(NamedTuple):
     tokens: npt.NDArray[np.integer]
     word_starts: Bool
     sentence_lengths: Int
+
+
+class Documents(NamedTuple):
+    """The D documents of a shard, of N tokens in S sentences together.
+
+    Attributes:
+        ids: Hashes of their texts, `[D]`.
+        tokens: `[N]`.
+        word_starts: Whether each starts a word, `[N]`.
+        document_starts: Where each document starts; the last is N, `[D + 1]`.
+        sentence_lengths: In tokens, at least 1 each, `[S]`, and whose they are.
+    """
+
+    ids: list[bytes]
+    tokens: npt.NDArray[np.integer]
+    word_starts: Bool
+    document_starts: Int
+    sentence_lengths: Column
 
 
 def token_type(vocab_size: int) -> np.dtype[np.unsignedinteger]:
@@ -76,74 +96,140 @@ def encode_document(document: TokenDocument, *, vocab_size: int) -> bytes:
     return bytes_field(_FEATURES, b"".join(entries))
 
 
-def decode_document(record: bytes, *, vocab_size: int) -> TokenDocument:
-    """The document of a record.
+class _Slices(NamedTuple):
+    """Parts of some bytes, one of each record.
+
+    Attributes:
+        data: The bytes of all records.
+        starts: Where the parts begin, `[D]`.
+        sizes: In bytes, `[D]`.
+    """
+
+    data: npt.NDArray[np.uint8]
+    starts: Int
+    sizes: Int
+
+    def rows(self) -> list[memoryview]:
+        """The parts, `[D]`."""
+        view, ends = self.data.data, self.starts + self.sizes
+        bounds = zip(self.starts.tolist(), ends.tolist(), strict=True)
+        return [view[start:end] for start, end in bounds]
+
+
+def decode_documents(records: Sequence[bytes], *, vocab_size: int) -> Documents:
+    """The documents of records, all at once.
 
     Raises:
-        ValueError: It is damaged; continues the sentence "The record ...".
+        ValueError: One is damaged. Where there is only one, it is said how, as the end
+            of a sentence that begins "The record ...".
     """
-    entries = _parts(_part(record, _FEATURES), _FEATURE)
-    if len(entries) != len(DOCUMENT_FEATURES):
-        raise ValueError(_NOT_A_DOCUMENT)
-    values = {}
-    for feature, entry in zip(DOCUMENT_FEATURES, entries, strict=True):
-        if _parts(entry, _KEY) != [feature.name.encode()]:
-            raise ValueError(_NOT_A_DOCUMENT)
-        value_list = _part(_part(entry, _VALUE), _LISTS[feature.dtype])
-        values[feature.name] = _part(value_list, 1)
-    dtype = token_type(vocab_size)
-    is_cut = values["sentence_lengths"][-1:] > b"\x7f"
-    if is_cut or len(values["tokens"]) % dtype.itemsize:
-        raise ValueError(_NOT_A_DOCUMENT)
-    tokens = np.frombuffer(values["tokens"], dtype)
-    bits = np.frombuffer(values["word_starts"], np.uint8)
-    document = TokenDocument(
-        id=values["id"],
-        tokens=tokens,
-        word_starts=np.unpackbits(bits)[: len(tokens)].view(np.bool_),
-        sentence_lengths=integers([values["sentence_lengths"]]).values,
+    ids, lengths, tokens, bits = _values(records)
+    bytes_each = token_type(vocab_size).itemsize
+    sizes = tokens.sizes // bytes_each
+    last = lengths.data[lengths.starts + lengths.sizes - 1]
+    is_cut = (lengths.sizes > 0) & (last > _LAST_DIGIT)
+    _refuse_if(is_cut | (tokens.sizes % bytes_each > 0), _NOT_A_DOCUMENT)
+    found = Documents(
+        ids=list(map(bytes, ids.rows())),
+        tokens=np.frombuffer(b"".join(tokens.rows()), token_type(vocab_size)),
+        word_starts=np.zeros(sizes.sum(), np.bool_),
+        document_starts=np.append(0, np.cumsum(sizes)),
+        sentence_lengths=integers(lengths.rows()),
     )
-    if problem := _problem(document, bits=len(bits), vocab_size=vocab_size):
+    wrong_id = f"has an id of {ids.sizes.max(initial=0)} bytes and not of {_ID_BYTES}"
+    _refuse_if(ids.sizes != _ID_BYTES, wrong_id)
+    _refuse_if(sizes == 0, "has no tokens")
+    _check_sentences(found)
+    other_number = "has word starts for another number of tokens"
+    _refuse_if(bits.sizes != -(-sizes // 8), other_number)
+    _fill_in_word_starts(found, bits)
+    _check_tokens(found, vocab_size=vocab_size)
+    return found
+
+
+def _refuse_if(is_wrong: Any, problem: str) -> None:
+    if np.any(is_wrong):
         raise ValueError(problem)
-    return document
 
 
-def _part(message: bytes, number: int) -> bytes:
-    """The only field of a message, or the last of one with several."""
-    found = _parts(message, number)
-    if not found:
-        raise ValueError(_NOT_A_DOCUMENT)
-    return found[-1]
+def _check_sentences(documents: Documents) -> None:
+    """Refuse sentences that are not as long as the tokens of their document."""
+    lengths, places = documents.sentence_lengths
+    # A last length of nothing lets a document without sentences be the last.
+    totals = np.add.reduceat(np.append(lengths, 0), places[:-1])
+    totals[np.diff(places) == 0] = 0
+    is_wrong = totals != np.diff(documents.document_starts)
+    problem = "has sentences that are not as long as its tokens"
+    _refuse_if(is_wrong, problem)
+    _refuse_if(lengths < 1, problem)
 
 
-def _parts(message: bytes, number: int) -> list[bytes]:
-    try:
-        found = [value for field, value in fields(message) if field == number]
-    except ValueError:
-        raise ValueError(_NOT_A_DOCUMENT) from None
-    if not all(isinstance(value, bytes) for value in found):
-        raise ValueError(_NOT_A_DOCUMENT)
-    return [value for value in found if isinstance(value, bytes)]
+def _fill_in_word_starts(documents: Documents, bits: _Slices) -> None:
+    """Which tokens start a word: of each document a bit for each, in whole bytes."""
+    unpacked = np.unpackbits(np.frombuffer(b"".join(bits.rows()), np.uint8))
+    first = 0
+    sizes = (8 * bits.sizes).tolist()
+    bounds = itertools.pairwise(documents.document_starts.tolist())
+    for (start, end), size in zip(bounds, sizes, strict=True):
+        documents.word_starts[start:end] = unpacked[first : first + end - start]
+        first += size
 
 
-def _problem(document: TokenDocument, *, bits: int, vocab_size: int) -> str:
-    """What is wrong with a document, as the end of a sentence; empty if nothing is."""
-    tokens, lengths = document.tokens, document.sentence_lengths
-    if len(document.id) != _ID_BYTES:
-        return f"has an id of {len(document.id)} bytes and not of {_ID_BYTES}"
-    if not len(tokens):
-        return "has no tokens"
-    if lengths.min(initial=1) < 1 or lengths.sum() != len(tokens):
-        return "has sentences that are not as long as its tokens"
-    if bits != -(-len(tokens) // 8):
-        return "has word starts for another number of tokens"
-    if int(tokens.max()) >= vocab_size:
-        return "has a token that the vocabulary does not have"
-    if int(tokens.min()) == PAD_ID:
-        return "has padding inside its text"
-    if not document.word_starts[np.cumsum(lengths) - lengths].all():
-        return "has a sentence that does not begin with a word"
-    return ""
+def _check_tokens(documents: Documents, *, vocab_size: int) -> None:
+    tokens, lengths = documents.tokens, documents.sentence_lengths.values
+    unknown = "has a token that the vocabulary does not have"
+    _refuse_if(tokens.max(initial=0) >= vocab_size, unknown)
+    _refuse_if(tokens.min(initial=PAD_ID + 1) == PAD_ID, "has padding inside its text")
+    begins = documents.word_starts[np.cumsum(lengths) - lengths]
+    _refuse_if(~begins, "has a sentence that does not begin with a word")
+
+
+def _values(records: Sequence[bytes]) -> list[_Slices]:
+    """What each feature of each record holds.
+
+    All records have the same fields in the same order, so a field is read in all of
+    them by a few array operations.
+
+    Raises:
+        ValueError: A record has others.
+    """
+    # Some more bytes, so that a number can be read wherever a record may end.
+    data = np.frombuffer(b"".join([*records, bytes(_ROOM)]), np.uint8)
+    sizes = np.array(list(map(len, records)), np.int64)
+    ends = np.cumsum(sizes)
+    places = _inside(data, ends - sizes, ends, field=_FEATURES)
+    found = []
+    for feature in DOCUMENT_FEATURES:
+        _refuse_if(data[places] != _tag(_FEATURE), _NOT_A_DOCUMENT)
+        sizes, places = read_varints(data, places + 1)
+        own_ends = places + sizes
+        key = np.frombuffer(bytes_field(_KEY, feature.name.encode()), np.uint8)
+        _refuse_if((sizes <= len(key)) | (own_ends > ends), _NOT_A_DOCUMENT)
+        _refuse_if(data[places[:, None] + np.arange(len(key))] != key, _NOT_A_DOCUMENT)
+        places = places + len(key)
+        for field in (_VALUE, _LISTS[feature.dtype], 1):
+            places = _inside(data, places, own_ends, field=field)
+        found.append(_Slices(data, places, own_ends - places))
+        places = own_ends
+    _refuse_if(places != ends, _NOT_A_DOCUMENT)
+    return found
+
+
+def _inside(data: npt.NDArray[np.uint8], places: Int, ends: Int, *, field: int) -> Int:
+    """Where the contents begin of fields that fill all from some places to ends.
+
+    Raises:
+        ValueError: There is another field, or it ends elsewhere.
+    """
+    _refuse_if(data[places] != _tag(field), _NOT_A_DOCUMENT)
+    sizes, places = read_varints(data, places + 1)
+    _refuse_if(places + sizes != ends, _NOT_A_DOCUMENT)
+    return places
+
+
+def _tag(field: int) -> int:
+    """The first byte of a field that holds bytes, text or a message."""
+    return bytes_field(field, b"")[0]
 
 
 def documents_of(tokens: Tokens, ids: dict[int, bytes]) -> Iterator[TokenDocument]:
@@ -166,40 +252,14 @@ def documents_of(tokens: Tokens, ids: dict[int, bytes]) -> Iterator[TokenDocumen
         )
 
 
-def joined(documents: Sequence[TokenDocument], config: ResolvedDataConfig) -> Tokens:
+def tokens_of(documents: Documents, config: ResolvedDataConfig) -> Tokens:
     """The tokens of all documents of a shard, as the shard was made of them."""
-    lengths = [len(document.tokens) for document in documents]
-    sentences = np.concatenate(
-        [np.zeros(0, np.int64), *(one.sentence_lengths for one in documents)]
-    )
+    lengths = documents.sentence_lengths.values
     return Tokens(
-        ids=_end_to_end([one.tokens for one in documents], np.uint16),
-        word_starts=_end_to_end([one.word_starts for one in documents], np.bool_),
-        may_cut=_end_to_end(list(_cuttable(documents, config.max_tokens)), np.bool_),
-        sentence_starts=np.cumsum(sentences) - sentences,
-        document_starts=np.cumsum([0, *lengths]),
-        document_keys=[document_key(one.id, seed=config.seed) for one in documents],
+        ids=documents.tokens,
+        word_starts=documents.word_starts,
+        may_cut=cuttable(documents.word_starts, max_tokens=config.max_tokens),
+        sentence_starts=np.cumsum(lengths) - lengths,
+        document_starts=documents.document_starts,
+        document_keys=[document_key(one, seed=config.seed) for one in documents.ids],
     )
-
-
-def _end_to_end(
-    arrays: list[npt.NDArray[Any]], dtype: npt.DTypeLike
-) -> npt.NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
-
-
-def _cuttable(documents: Sequence[TokenDocument], max_tokens: int) -> Iterator[Bool]:
-    """Where sequences may be cut, in several documents at a time.
-
-    Every document begins with a word, so that none shows in the next.
-    """
-    some: list[Bool] = []
-    count = 0
-    for document in documents:
-        some.append(document.word_starts)
-        count += len(document.tokens)
-        if count >= _SOME_TOKENS:
-            yield cuttable(np.concatenate(some), max_tokens=max_tokens)
-            some, count = [], 0
-    if some:
-        yield cuttable(np.concatenate(some), max_tokens=max_tokens)

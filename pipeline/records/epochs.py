@@ -10,7 +10,7 @@ from typing import BinaryIO
 from pipeline.examples.examples import Float, make_examples
 from pipeline.examples.sequences import Sequences, pack_copies
 from pipeline.examples.tokens import Tokens
-from pipeline.records.documents import TokenDocument, decode_document, joined
+from pipeline.records.documents import decode_documents, tokens_of
 from pipeline.records.features import encode_rows
 from pipeline.records.reading import CorruptRecord, Item, read_shard
 from pipeline.records.tfrecord import Frame, read_frames
@@ -94,39 +94,45 @@ def read_tokens(
         config: The settings of the examples that are to be made.
     """
     path = dataset / shard.name
-    documents: list[TokenDocument] = []
+    frames: list[Frame] = []
     try:
         if path.exists() and not path.is_file():
             raise OSError(None, "it is not a file")
         with path.open("rb") as file:
-            size = manifest.vocabulary["size"]
-            for found in _documents(file, shard, vocab_size=size):
-                if isinstance(found, Frame):
-                    number = len(documents)
-                    return CorruptRecord(path, number, found.offset, found.problem)
-                documents.append(found)
+            frames += _promised(file, shard)
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
-        return CorruptRecord(path, len(documents), 0, problem)
-    return joined(documents, config)
+        return CorruptRecord(path, len(frames), 0, problem)
+    whole = [frame for frame in frames if not frame.problem]
+    size = manifest.vocabulary["size"]
+    try:
+        documents = decode_documents([f.record for f in whole], vocab_size=size)
+    except ValueError:
+        frames = [frame._replace(problem=_problem(frame, size)) for frame in frames]
+    for number, frame in enumerate(frames):
+        if frame.problem:
+            return CorruptRecord(path, number, frame.offset, frame.problem)
+    return tokens_of(documents, config)
 
 
-def _documents(
-    file: BinaryIO, shard: ShardFile, *, vocab_size: int
-) -> Iterator[TokenDocument | Frame]:
-    """The documents of a file up to the first frame with a problem, which is last."""
+def _promised(file: BinaryIO, shard: ShardFile) -> Iterator[Frame]:
+    """The frames of a file up to the first with a problem, which is the last."""
     for frame in read_frames(file):
-        problem = frame.problem
-        if not problem and frame.offset >= shard.bytes:
-            problem = f"is more than {MANIFEST} promises"
-        if not problem:
-            try:
-                yield decode_document(frame.record, vocab_size=vocab_size)
-                continue
-            except ValueError as error:
-                problem = str(error)
-        yield Frame(frame.offset, b"", problem)
-        return
+        if not frame.problem and frame.offset >= shard.bytes:
+            frame = frame._replace(problem=f"is more than {MANIFEST} promises")
+        yield frame
+        if frame.problem:
+            return
     end = file.seek(0, 2)
     if end < shard.bytes:
         yield Frame(end, b"", "cannot be found")
+
+
+def _problem(frame: Frame, vocab_size: int) -> str:
+    """What is wrong with a frame or the document in it; empty if nothing is."""
+    if not frame.problem:
+        try:
+            decode_documents([frame.record], vocab_size=vocab_size)
+        except ValueError as error:
+            return str(error)
+    return frame.problem

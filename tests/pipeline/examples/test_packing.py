@@ -315,6 +315,19 @@ def test_no_stretch_between_two_cuts_exceeds_a_third_of_a_sequence(
     assert np.diff(cuts).max() <= max(1, max_tokens // 3)
 
 
+@given(st.lists(st.integers(1, 120), min_size=1), st.integers(5, 300))
+def test_a_long_word_may_be_cut_every_quarter_of_a_sequence(lengths, max_tokens):
+    expected, place = np.zeros(sum(lengths), np.bool_), 0
+    for length in lengths:
+        is_long = length > max_tokens // 3
+        step = max(1, max_tokens // 4) if is_long else length
+        expected[place : place + length : step] = True
+        place += length
+    starts = np.zeros(sum(lengths), np.bool_)
+    starts[np.cumsum([0, *lengths[:-1]])] = True
+    assert cuttable(starts, max_tokens=max_tokens).tolist() == expected.tolist()
+
+
 @given(st.lists(st.booleans(), max_size=30))
 def test_places_look_back_and_ahead_to_the_nearest_cut(later_cuts):
     may_cut = np.array([True, *later_cuts])

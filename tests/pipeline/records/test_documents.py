@@ -1,14 +1,17 @@
 """A document is a record that TensorFlow reads, and comes back as it was."""
 
+import contextlib
 import re
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.records.documents import (
     TokenDocument,
-    decode_document,
+    decode_documents,
     encode_document,
 )
 
@@ -41,12 +44,59 @@ def test_a_record_is_an_example_as_tensorflow_serializes_it():
 @pytest.mark.parametrize(("vocab_size", "size"), [(65536, 2), (65537, 4)])
 def test_a_document_comes_back_as_it_was(vocab_size, size):
     record = encode_document(DOCUMENT, vocab_size=vocab_size)
-    found = decode_document(record, vocab_size=vocab_size)
+    found = decode_documents([record], vocab_size=vocab_size)
     assert found.tokens.itemsize == size
-    assert [np.array(part).tolist() for part in found[1:]] == [
-        part.tolist() for part in DOCUMENT[1:]
+    assert found.tokens.tolist() == DOCUMENT.tokens.tolist()
+    assert found.word_starts.tolist() == DOCUMENT.word_starts.tolist()
+    assert found.sentence_lengths.values.tolist() == [3, 2]
+    assert found.document_starts.tolist() == [0, 5]
+    assert found.ids == [DOCUMENT.id]
+
+
+def test_documents_come_back_one_after_the_other():
+    other = DOCUMENT._replace(
+        id=bytes(16),
+        tokens=np.arange(1, 301),
+        word_starts=np.arange(300) % 150 == 0,
+        sentence_lengths=np.array([150, 150]),
+    )
+    records = [encode_document(one, vocab_size=400) for one in (DOCUMENT, other)]
+    found = decode_documents([*records, records[0]], vocab_size=400)
+    assert found.ids == [DOCUMENT.id, other.id, DOCUMENT.id]
+    assert found.document_starts.tolist() == [0, 5, 305, 310]
+    assert found.tokens.tolist() == [7, 300, 9, 5, 8, *range(1, 301), 7, 300, 9, 5, 8]
+    assert np.flatnonzero(found.word_starts).tolist() == [
+        *(0, 2, 3),
+        *(5, 155),
+        *(305, 307, 308),
     ]
-    assert found.id == DOCUMENT.id
+    assert found.sentence_lengths.values.tolist() == [3, 2, 150, 150, 3, 2]
+    assert found.sentence_lengths.offsets.tolist() == [0, 2, 4, 6]
+
+
+def test_of_no_documents_there_is_nothing():
+    found = decode_documents([], vocab_size=400)
+    assert (found.ids, found.tokens.tolist()) == ([], [])
+    assert found.document_starts.tolist() == [0]
+
+
+def test_a_record_that_is_cut_anywhere_is_refused():
+    record = encode_document(DOCUMENT, vocab_size=400)
+    for size in range(len(record)):
+        with pytest.raises(ValueError, match="is not a document as albert make-data"):
+            decode_documents([record[:size]], vocab_size=400)
+
+
+@given(st.integers(0, 106), st.integers(0, 255), st.booleans())
+def test_a_changed_byte_breaks_nothing(place, value, is_last):
+    """It is refused, or another document that could be one is read."""
+    record = bytearray(encode_document(DOCUMENT, vocab_size=400))
+    record[place % len(record)] = value
+    records = [encode_document(DOCUMENT, vocab_size=400), bytes(record)]
+    with contextlib.suppress(ValueError):
+        found = decode_documents(records[:: 1 if is_last else -1], vocab_size=400)
+        assert len(found.ids) == 2
+        assert len(found.tokens) == len(found.word_starts)
 
 
 @pytest.mark.parametrize(
@@ -89,4 +139,4 @@ def test_a_document_comes_back_as_it_was(vocab_size, size):
 )
 def test_what_is_wrong_with_a_record_is_said(record, problem):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
-        decode_document(record, vocab_size=400)
+        decode_documents([record], vocab_size=400)
