@@ -104,9 +104,9 @@ def _long_words(word_starts: Bool, *, limit: int) -> list[list[int]]:
     else:
         # Eight tokens are looked at as one number, which is 0 inside a long word; at
         # the end stands the start of a word that is none.
-        eights = np.append(word_starts, np.ones(16 - len(word_starts) % 8, np.bool_))
-        is_inside = eights.view(np.uint64) == 0
-        eights = eights.reshape(-1, 8)
+        padded = np.append(word_starts, np.ones(16 - len(word_starts) % 8, np.bool_))
+        eights = padded.reshape(-1, 8)
+        is_inside = padded.view(np.uint64) == 0
         edges = np.flatnonzero(is_inside[1:] != is_inside[:-1]) + 1
         first, after = edges[::2], edges[1::2]
         starts = 8 * first - 1 - eights[first - 1, ::-1].argmax(axis=1)

@@ -111,7 +111,7 @@ class _Slices(NamedTuple):
 
     def rows(self) -> list[memoryview]:
         """The parts, `[D]`."""
-        view, ends = memoryview(self.data), self.starts + self.sizes
+        view, ends = self.data.data, self.starts + self.sizes
         bounds = zip(self.starts.tolist(), ends.tolist(), strict=True)
         return [view[start:end] for start, end in bounds]
 
