@@ -13,9 +13,15 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from albert_tf.planning.ladder import LadderRun, best_terms, fitted_law, read_table
+from albert_tf.planning.ladder import (
+    ALPHA,
+    BETA,
+    LadderRun,
+    best_terms,
+    fitted_law,
+    read_table,
+)
 from albert_tf.runs.run_record import read_run
-from schemas.layout import TRAIN
 
 
 def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:
@@ -28,7 +34,7 @@ def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:
     measured, data = record.evaluation, record.data
     if measured is None or "counting" not in measured or data is None:
         raise SystemExit(f"{run}: measure it first: albert evaluate {run} --data DATA")
-    examples = max(line["examples"] for line in record.of_split(TRAIN))
+    examples = measured["step"] * record.config.batch_size
     return LadderRun(
         layers=record.model.num_hidden_layers,
         hidden=record.model.hidden_size,
@@ -49,7 +55,7 @@ def fit_lines(runs: list[LadderRun]) -> list[str]:
     terms = law.terms
     lines = [
         f"loss / unigram loss = {terms.floor:.3f} + {terms.a:.3g} weights^-"
-        f"{terms.alpha} + {terms.b:.3g} tokens^-{terms.beta}, within {law.margin:.1%}"
+        f"{ALPHA} + {terms.b:.3g} tokens^-{BETA}, within {law.margin:.1%}"
     ]
     for place, run in enumerate(runs):
         others = best_terms([*runs[:place], *runs[place + 1 :]])

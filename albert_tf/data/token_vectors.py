@@ -110,8 +110,9 @@ def neighbour_counts(texts: Sequence[Integers], *, vocab_size: int) -> Floats:
 def positive_information(counts: Floats) -> Floats:
     """Pointwise mutual information where it is positive, else 0, `[V, C]`.
 
-    >>> positive_information(np.float32([[8, 0], [0, 8]])).round(2).tolist()
-    [[0.69, 0.0], [0.0, 0.69]]
+    >>> positive_information(np.float32([[8, 0], [0, 8]])).round(2)
+    array([[0.69, 0.  ],
+           [0.  , 0.69]], dtype=float32)
 
     Args:
         counts: Of pairs, `[V, C]`.

@@ -14,6 +14,9 @@ from schemas.config import EVALUATION_SHARE, ModelConfig
 VOCABULARIES = ((65_000_000, 8000), (650_000_000, 16_000))
 LARGEST_VOCABULARY = 30_000
 
+# Losses up to so many times the least are as good as it, for all that the law can tell.
+AS_GOOD = 1.01
+
 # Fewer steps than these leave no model on the plateau of frequencies.
 LEAST_STEPS = 500
 
@@ -130,10 +133,20 @@ def candidates(
 
 
 def best(found: Sequence[Candidate]) -> int:
-    """The place of the candidate with the least expected loss.
+    """The place of the candidate to take.
 
-    One that would do fewer than `LEAST_STEPS` counts only if all do.
+    The largest of those that are expected to reach the least loss, or as good as: it
+    is the one that goes on learning. Candidates that would do fewer than `LEAST_STEPS`,
+    and those that no run was like, count only if there are no others.
+
+    Args:
+        found: The smallest first.
     """
-    enough = [c.steps >= LEAST_STEPS for c in found]
-    places = [i for i in range(len(found)) if enough[i]] or list(range(len(found)))
-    return min(places, key=lambda i: found[i].loss_share)
+    places = list(range(len(found)))
+    for is_fit in (
+        [each.steps >= LEAST_STEPS for each in found],
+        [not each.is_outside for each in found],
+    ):
+        places = [place for place in places if is_fit[place]] or places
+    least = min(found[place].loss_share for place in places)
+    return max(p for p in places if found[p].loss_share <= least * AS_GOOD)

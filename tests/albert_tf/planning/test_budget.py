@@ -5,7 +5,7 @@ from albert_tf.planning.ladder import Law, Terms, ladder_model
 from albert_tf.planning.speed import Timing
 
 LAW = Law(
-    Terms(floor=0.3, a=6.0, alpha=0.25, b=40.0, beta=0.3),
+    Terms(floor=0.3, a=6.0, b=16.0),
     margin=0.05,
     most_weights=1e7,
     most_tokens=1e8,
@@ -40,7 +40,7 @@ def test_a_budget_shorter_than_a_step_still_is_a_step():
 
 
 def test_a_model_that_would_hardly_begin_is_no_choice_if_another_is():
-    certain = Law(Terms(0.3, 6.0, 0.25, 0.0, 0.3), 0.05, 1e9, 1e9)
+    certain = Law(Terms(0.3, 6.0, 0.0), 0.05, 1e9, 1e9)
     seconds = 2.4 * LEAST_STEPS
     found = candidates(LADDER, TIMINGS, workload=STEP, seconds=seconds, law=certain)
     assert found[2].loss_share < found[1].loss_share
