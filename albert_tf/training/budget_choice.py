@@ -25,6 +25,9 @@ Say = Callable[[str], None]
 # The shapes of the ladder that are timed: narrow, middle and wide.
 TIMED = ((2, 128), (4, 256), (8, 512))
 
+# The fields of an architecture that the data decides.
+OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
+
 # Beginning a run and ending it: reading, compiling, the last evaluation and saving.
 OVERHEAD_SECONDS = 25.0
 
@@ -133,22 +136,17 @@ def _considered(
     workload: Workload,
     left: Callable[[], float],
 ) -> list[Candidate]:
-    """What each model would be, from the times of a few like them."""
-    timings = []
-    if len(models) > 1:
-        like = dataclasses.asdict(models[0])
-        fields = {name: like[name] for name in OF_DATA}
-        for layers, hidden in TIMED:
-            config = ladder_model(layers, hidden, **fields)
-            timings.append(Timing(config, *workload, seconds=seconds_of(config)))
+    """What each model would be, from the times of a few like them.
+
+    One alone is timed once it is chosen, so any time does here.
+    """
+    if len(models) == 1:
+        timings = [Timing(models[0], *workload, seconds=1.0)]
     else:
-        (config,) = models
-        timings.append(Timing(config, *workload, seconds=1.0))
+        of_data = {name: getattr(models[0], name) for name in OF_DATA}
+        shapes = [ladder_model(*shape, **of_data) for shape in TIMED]
+        timings = [Timing(m, *workload, seconds=seconds_of(m)) for m in shapes]
     return candidates(models, timings, workload=workload, seconds=left(), law=law())
-
-
-# The fields of an architecture that the data decides.
-OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
 
 
 def models_for(manifest: DatasetManifest, *, longest: int) -> list[ModelConfig]:

@@ -53,6 +53,7 @@ def test_the_defaults_of_pretrain_are_those_of_the_paper():
         "clip_norm": 1.0,
         "initializer": "range",
         "unigram_bias": False,
+        "pmi_embeddings": False,
         "precision": "float32",
         "recompute": False,
         "xla": False,
@@ -369,7 +370,10 @@ def test_the_settings_of_table_14_are_settings_of_fine_tuning():
     [
         ({"epochs": 1, "steps": 5}, "--epochs and --steps both say how long to train"),
         ({"steps": 5, "warmup_steps": 6}, "--warmup-steps must not be more than"),
-        ({"batch_size": 8, "micro_batch_size": 3}, "--micro-batch-size must divide"),
+        (
+            {"batch_size": 8, "micro_batch_size": 9},
+            "--micro-batch-size must be at most",
+        ),
     ],
 )
 def test_settings_of_fine_tuning_that_contradict_each_other_are_refused(
