@@ -69,6 +69,7 @@ class Killed(Exception):
     """What ends a run in the middle of a step."""
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     whole = job_of("classify", tmp_path / "whole", dropout=0.1)
     result = trained(whole)
@@ -150,6 +151,7 @@ def test_a_loss_that_overflows_is_said_and_nothing_counts_as_finished(tmp_path):
     assert not (job.run / "eval.json").exists()
 
 
+@pytest.mark.slow
 def test_the_size_of_a_micro_batch_does_not_show(tmp_path):
     found = []
     for size in (4, 32):
