@@ -108,7 +108,7 @@ class Terms(NamedTuple):
     def share(self, *, weights: float, tokens: float) -> float:
         """The loss of a run, as a share of the unigram loss; 1 at most."""
         of_weights, of_tokens = weights**-ALPHA, tokens**-BETA
-        return min(1.0, self.floor + self.a * of_weights + self.b * of_tokens)
+        return float(min(1.0, self.floor + self.a * of_weights + self.b * of_tokens))
 
 
 @dataclasses.dataclass(frozen=True)
