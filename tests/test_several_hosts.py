@@ -147,7 +147,8 @@ def test_a_host_that_is_killed_ends_the_others_with_a_sentence(small, tmp_path, 
         said = other.communicate(timeout=30)[1]
         assert time.monotonic() - killed < 30
     assert other.returncode == 1
-    assert [line for line in said.splitlines() if "Error" in line] == [LOST]
+    # The connections of JAX may add lines of their own.
+    assert [line for line in said.splitlines() if line.startswith("Error:")] == [LOST]
     assert "Traceback" not in said
     with started(small, run, hosts=2, steps=4000) as processes:
         wait_for_step(run, newest(run) + 5)
