@@ -103,6 +103,8 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     def left() -> float:
         return until - time.monotonic() - OVERHEAD_SECONDS
 
+    # Before the steps are counted, so that they fill only what is left.
+    unigram = unigram_loss(data, manifest, train)
     found = _considered(models, seconds_of, workload=workload, left=left)
     place = best(found)
     chosen = found[place].config
@@ -124,7 +126,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         place=place,
         train=dataclasses.replace(train, steps=found[place].steps),
         workload=workload,
-        unigram=unigram_loss(data, manifest, train),
+        unigram=unigram,
         text_tokens=manifest.splits[TRAIN]["copies"][0]["tokens"],
     )
 

@@ -149,11 +149,9 @@ def plan_budget(
     """Tell what a budget is best spent on, and the command that does it."""
     choice = choose(
         seconds,
-        asked.config,
+        asked,
         data=data,
         manifest=manifest,
-        model=asked.model,
-        overrides=asked.overrides,
         console=Console(quiet=as_json),
     )
     if as_json:

@@ -84,11 +84,9 @@ def asked_for_budget(
         return as_begun_for_budget(output, seconds)
     choice = choose(
         seconds,
-        asked.config,
+        asked,
         data=data,
         manifest=manifest,
-        model=asked.model,
-        overrides=asked.overrides,
         console=console,
     )
     for line in budget_lines(choice):
@@ -127,23 +125,19 @@ def as_begun_for_budget(run: Path, seconds: float) -> Asked:
 
 def choose(
     seconds: float,
-    config: TrainConfig,
+    asked: Asked,
     *,
     data: Path,
     manifest: DatasetManifest,
-    model: str,
-    overrides: tuple[str, ...],
     console: Console,
 ) -> "BudgetChoice":
     """Choose what flags do not say, by timing steps on this machine.
 
     Args:
         seconds: The budget, from when the command was entered.
-        config: All other settings.
+        asked: What the flags say.
         data: The data set.
         manifest: Its manifest.
-        model: Of --model.
-        overrides: Of --set.
         console: Told what is being timed.
 
     Raises:
@@ -153,13 +147,13 @@ def choose(
         raise SettingError("--budget chooses the steps; leave it or --steps out.")
     with silent_stderr():
         from albert_tf.training.budget_choice import choose_for_budget, models_for
-    if is_given("model") or overrides:
-        models = [resolve_model(model, overrides, manifest)]
+    if is_given("model") or asked.overrides:
+        models = [resolve_model(asked.model, asked.overrides, manifest)]
     else:
         models = models_for(manifest, longest=manifest.config.max_seq_length)
     return choose_for_budget(
         seconds - (time.monotonic() - STARTED),
-        config,
+        asked.config,
         data=data,
         manifest=manifest,
         models=models,
