@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-import logging
 import math
 import os
 import shlex
@@ -29,6 +28,7 @@ from cli.support.options import (
     settings_line,
     take_config,
 )
+from pipeline.job.beam_log import silent_logging
 from pipeline.reading.formats import KINDS
 from pipeline.storage import files
 from schemas.config import DataConfig, ResolvedDataConfig
@@ -127,21 +127,6 @@ def make_data(
     manifest = parse_manifest(parse_json(files.read_whole(path), path), output)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
-
-
-@contextlib.contextmanager
-def silent_logging() -> Iterator[None]:
-    """Keep out of sight what Beam logs; what matters comes as an exception.
-
-    Beam tells of parts that are not installed and not used, and its servers of every
-    worker that goes.
-    """
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 class Task(NamedTuple):

@@ -34,7 +34,10 @@ def worker(
 
         boot(boot_options)
         return
-    from pipeline.job.worker_pool import serve
+    from pipeline.job.beam_log import silent_logging
+
+    with silent_logging():
+        from pipeline.job.worker_pool import serve
 
     Console(quiet=quiet).say(f"Workers are started at {address}; Ctrl-C ends them.")
     serve(address)

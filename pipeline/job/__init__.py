@@ -18,6 +18,7 @@
                   of ours.
     worker_boot   The start of one worker of a cluster: it asks the engine what it is to
                   know.
+    beam_log      What Beam logs, kept out of sight.
     failures      The failure of a step keeps its type on the way through Beam.
     resuming      What an earlier attempt at a data set has left, and whether it is
                   whole.

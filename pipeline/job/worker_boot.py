@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pipeline.job.beam_log import silent_logging
 from schemas.errors import SettingError
 
 # What an engine says too: albert has no files to fetch.
@@ -122,7 +123,9 @@ def boot(arguments: Sequence[str]) -> None:
     log.setLevel(logging.WARNING)
     log.setFormatter(logging.Formatter(f"worker {start.id}: %(levelname)s %(message)s"))
     logging.getLogger().addHandler(log)
-    os.environ.update(environment_of(start, ask(start)))
+    with silent_logging():
+        environment = environment_of(start, ask(start))
+    os.environ.update(environment)
     from apache_beam.runners.worker import sdk_worker_main
 
     sdk_worker_main.main(sys.argv)

@@ -1,6 +1,7 @@
 """What a worker of a cluster is told, and how it is started."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -71,14 +72,13 @@ def test_an_address_that_is_not_of_this_machine_is_refused():
 def test_a_pool_says_where_it_is_and_ends_at_an_interrupt():
     address = f"localhost:{free_port()}"
     program = "from cli.main import cli; cli()"
-    pool = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", program, "worker", "--address", address],
         cwd=HERE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    said = pool.stderr.readline()
+    ) as pool:
+        said = pool.stderr.readline()
+        pool.send_signal(signal.SIGINT)
+        assert pool.wait(timeout=30) == 130
     assert said == f"Workers are started at {address}; Ctrl-C ends them.\n"
-    pool.send_signal(2)
-    assert pool.wait(timeout=30) == 130
-    pool.stderr.close()
