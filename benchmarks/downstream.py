@@ -1,0 +1,129 @@
+"""What pretraining is worth on tasks: models beside a random start, tuned equally.
+
+    python -m benchmarks.downstream MODEL... --output WORK --task NAME:FLAGS ...
+
+with, say, "SST-2: --task sst-2 --data GLUE/SST-2 --steps 500" for NAME:FLAGS.
+
+A task is a name and flags of `albert finetune`. Each model is fine-tuned on each task,
+and so is the random start: the architecture and vocabulary of the first model without
+its weights. Every one is trained with each of the learning rates and one seed, and with
+the best of them and all other seeds. Prints the median of the seeds and all their
+values, beside guessing and counting words. Stopped and started again it goes on.
+"""
+
+import argparse
+import shlex
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from schemas.json_file import read_json
+from schemas.layout import TASK_RUNS
+
+RANDOM = "random start"
+
+
+class Start(NamedTuple):
+    """What is fine-tuned.
+
+    Attributes:
+        name: In the table, and of its folder.
+        flags: The first of `albert finetune`.
+    """
+
+    name: str
+    flags: tuple[str, ...]
+
+
+class Outcome(NamedTuple):
+    """What one start reached on one task.
+
+    Attributes:
+        metric: What is measured.
+        setting: The best learning rate, as `learning_rate=0.0003`.
+        values: Of all seeds.
+        baselines: What guessing and words reach.
+    """
+
+    metric: str
+    setting: str
+    values: list[float]
+    baselines: dict[str, float]
+
+
+def finetune(flags: Sequence[str], output: Path) -> dict[str, Any]:
+    """What `albert finetune` wrote of all its runs.
+
+    Raises:
+        SystemExit: It failed, and said why.
+    """
+    program = "from cli.main import cli; cli()"
+    command = [sys.executable, "-c", program, "finetune", *flags]
+    done = subprocess.run([*command, "--output", str(output)], check=False)
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    found: dict[str, Any] = read_json(output / TASK_RUNS)
+    return found
+
+
+def outcome(flags: Sequence[str], output: Path, *, rates: str, seeds: int) -> Outcome:
+    """The best of the learning rates by one seed, and what it reaches with all."""
+    swept = finetune([*flags, "--sweep", f"learning_rate={rates}"], output)
+    best = swept["settings"][0]["setting"]
+    found = finetune([*flags, "--sweep", best, "--runs", str(seeds)], output)
+    metric = found["metric"]
+    baselines = {
+        name: measures[metric] for name, measures in found["baselines"].items()
+    }
+    return Outcome(metric, best, found["settings"][0]["values"], baselines)
+
+
+def row(task: str, start: str, found: Outcome) -> str:
+    """A line of the table.
+
+    >>> found = Outcome("accuracy", "learning_rate=0.001", [0.5, 0.75], {"words": 0.6})
+    >>> row("SST-2", "run", found)
+    '| SST-2, accuracy | run | **0.625** | 0.500 0.750 | 0.001 | words 0.600 |'
+    """
+    middle = statistics.median(found.values)
+    values = " ".join(f"{value:.3f}" for value in sorted(found.values))
+    baselines = ", ".join(f"{name} {v:.3f}" for name, v in found.baselines.items())
+    rate = found.setting.partition("=")[2]
+    return (
+        f"| {task}, {found.metric} | {start} | **{middle:.3f}** | {values} | {rate} "
+        f"| {baselines} |"
+    )
+
+
+def main() -> None:
+    """Fine-tune and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", nargs="+", type=Path)
+    parser.add_argument("--task", action="append", required=True, metavar="NAME:FLAGS")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--learning-rates", default="0.0001,0.0003,0.001")
+    parser.add_argument("--seeds", type=int, default=5)
+    arguments = parser.parse_args()
+    starts = [Start(model.name, (str(model),)) for model in arguments.model]
+    starts.append(Start(RANDOM, (*starts[0].flags, "--from-scratch")))
+    rows = ["| task | start | median | all seeds | rate | beside |"]
+    rows.append("|---|---|--:|---|--:|---|")
+    for task in arguments.task:
+        name, _, flags = task.partition(":")
+        for start in starts:
+            found = outcome(
+                [*start.flags, *shlex.split(flags)],
+                arguments.output / name / start.name,
+                rates=arguments.learning_rates,
+                seeds=arguments.seeds,
+            )
+            rows.append(row(name, start.name, found))
+            print(rows[-1], file=sys.stderr, flush=True)
+    print("\n".join(rows))
+
+
+if __name__ == "__main__":
+    main()
