@@ -65,6 +65,7 @@ def test_every_target_of_make_that_the_readme_names_exists():
     assert [t for t in named if not re.search(rf"^{t}:", makefile, re.MULTILINE)] == []
 
 
+@pytest.mark.slow
 def test_the_commands_run_in_the_order_of_the_readme(folder):
     run_all(commands(), folder)
 
@@ -100,6 +101,7 @@ def run_all(commands: list[list[str]], folder: Path) -> None:
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs_after_its_commands(folder):
     (program,) = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
     done = subprocess.run(
