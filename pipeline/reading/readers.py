@@ -15,6 +15,7 @@ from pipeline.reading.inputs import InputFile
 from pipeline.reading.rows import read_rows, read_sentence_rows
 from pipeline.reading.sentences import divide, split_sentences
 from pipeline.reading.splits import FilePart, Split, divide_file
+from pipeline.storage import files
 from pipeline.storage.byte_ranges import (
     LINE_PREFIX_BYTES,
     BlockReader,
@@ -184,6 +185,7 @@ def read_split(split: Split, *, counts: ReadingCounts) -> Iterator[ShardDocument
         counts: Receives how many documents were read, and what was left out.
     """
     for part in split.parts:
+        files.remember(part.file.path, size=part.file.bytes, sha256=part.file.sha256)
         for document in read_part(part, counts=counts):
             if isinstance(document, Dropped):
                 counts.dropped[document.reason] += 1

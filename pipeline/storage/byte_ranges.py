@@ -61,7 +61,9 @@ def read_blocks(
     """
     if part is _NOTHING:
         return
-    with closing(open_binary(part.path)) as file:
+    # Of a file that is read from its middle on, only the first bytes are needed.
+    at_once = 0 if part.start else block_bytes
+    with closing(open_binary(part.path, block_bytes=at_once)) as file:
         compression = recognise_compression(file.read(6))
         if compression == "bz2":
             yield from read_streams(file, start=part.start, end=part.end, counts=counts)

@@ -31,6 +31,8 @@ _on_hashed: ContextVar[Callable[[int], None]] = ContextVar(
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _MAGIC = re.compile(r"[*?[]")
 
+_CHECKSUM = "checksum:"
+
 # What was told of the files that a person gave, which nobody writes meanwhile.
 _entries: dict[str, Entry] = {}
 
@@ -194,14 +196,30 @@ def file_size(path: str) -> int:
         return Path(path).stat().st_size
 
 
-def open_binary(path: str) -> BinaryIO:
+def remember(path: str, *, size: int, sha256: str) -> None:
+    """Know a remote file as another process found it, and not ask for it again.
+
+    Args:
+        path: A local one needs nothing.
+        size: See `file_size`.
+        sha256: See `file_hash`.
+    """
+    if is_remote(path):
+        _entries.setdefault(path, Entry(size, sha256.removeprefix(_CHECKSUM)))
+
+
+def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
     """Open a file for reading and seeking.
+
+    Args:
+        path: Of the file.
+        block_bytes: So many will be read at a time.
 
     Raises:
         AlbertError: It cannot be read; also while it is read, if it is remote.
     """
     if is_remote(path):
-        return remote.open_file(path, _file_entry(path))
+        return remote.open_file(path, _file_entry(path), block_bytes=block_bytes)
     with _explained(path):
         return Path(path).open("rb")
 
@@ -213,7 +231,7 @@ def file_hash(path: str) -> str:
         AlbertError: It cannot be read.
     """
     if is_remote(path):
-        return f"checksum:{_file_entry(path).checksum}"
+        return f"{_CHECKSUM}{_file_entry(path).checksum}"
     with _explained(path):
         digest, on_bytes = hashlib.sha256(), _on_hashed.get()
         with Path(path).open("rb") as file:

@@ -168,19 +168,26 @@ def read_file(path: str) -> bytes:
             raise AlbertError(f"{path} does not exist.") from None
 
 
-def open_file(path: str, entry: Entry) -> BinaryIO:
-    """Open a file for reading and seeking."""
-    return io.BufferedReader(_Ranges(path, entry))
+def open_file(path: str, entry: Entry, *, block_bytes: int = 0) -> BinaryIO:
+    """Open a file for reading and seeking.
+
+    Args:
+        path: Of the file.
+        entry: What is known of it.
+        block_bytes: So many will be read at a time, and are asked for at once.
+    """
+    return io.BufferedReader(_Ranges(path, entry, max(block_bytes, _FIRST_BYTES)))
 
 
 class _Ranges(io.RawIOBase):
     """A file that is asked for in ranges."""
 
-    def __init__(self, path: str, entry: Entry) -> None:
+    def __init__(self, path: str, entry: Entry, first_bytes: int) -> None:
         super().__init__()
         self._path, self._entry = path, entry
         self._position = self._start = 0
-        self._held, self._ahead = b"", _FIRST_BYTES
+        self._held, self._first_bytes = b"", first_bytes
+        self._ahead = first_bytes
 
     def readable(self) -> bool:
         return True
@@ -204,10 +211,11 @@ class _Ranges(io.RawIOBase):
 
     def _fetch(self, wanted: int) -> None:
         """Ask for what comes next, more of it the longer the file is read on."""
-        is_read_on = self._position == self._start + len(self._held)
-        self._ahead = min(self._ahead * 2, _MAX_BYTES) if is_read_on else _FIRST_BYTES
+        is_read_on = self._held and self._position == self._start + len(self._held)
+        more = min(self._ahead * 2, _MAX_BYTES)
+        self._ahead = more if is_read_on else self._first_bytes
         self._start = self._position
-        if self._start == 0:
+        if self._start == 0 and self._first_bytes == _FIRST_BYTES:
             self._held = _first_bytes(self._path, self._entry)
             return
         end = min(self._entry.bytes, self._start + max(wanted, self._ahead))

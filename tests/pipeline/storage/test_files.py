@@ -4,8 +4,10 @@ from collections import Counter
 
 import pytest
 
+from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.readers import read_file
+from pipeline.reading.readers import read_file, read_split
+from pipeline.reading.splits import plan_splits
 from pipeline.storage import files
 from schemas.errors import AlbertError
 from tests.memory_files import STORAGE
@@ -82,10 +84,9 @@ def test_a_remote_file_is_read_from_any_place(memory):
         assert file.read(1) == b""
 
 
-def test_what_a_remote_file_is_takes_one_look_at_it(memory, monkeypatch):
-    for number in range(20):
-        text = f"It was late, and {number} men knew.\n\nNo one spoke.\n"
-        memory[f"memory://shelf/{number}.txt"] = text.encode()
+@pytest.fixture
+def asked(monkeypatch):
+    """How often each call of a client was made with each path."""
     asked = Counter()
     for name in ("info", "cat_file", "ls", "open"):
         ask = getattr(STORAGE.__class__, name)
@@ -95,10 +96,29 @@ def test_what_a_remote_file_is_takes_one_look_at_it(memory, monkeypatch):
             return _ask(self, path, *given, **settings)
 
         monkeypatch.setattr(STORAGE.__class__, name, counted)
+    return asked
+
+
+def test_what_a_remote_file_is_takes_one_look_at_it(memory, asked):
+    for number in range(20):
+        text = f"It was late, and {number} men knew.\n\nNo one spoke.\n"
+        memory[f"memory://shelf/{number}.txt"] = text.encode()
     assert len(find_inputs({"text": ("memory://shelf/",)})) == 20
     reads = [asked["cat_file", f"/shelf/{number}.txt"] for number in range(20)]
     assert reads == [1] * 20
     assert not [path for name, path in asked if name == "info" and ".txt" in path]
+
+
+def test_a_worker_reads_a_remote_book_with_one_request(memory, asked):
+    text = "It was late, and the men knew.\n\n" * 30_000
+    memory["memory://shelf/book.txt"] = text.encode()
+    (split,) = plan_splits(find_inputs({"text": ("memory://shelf/",)}))
+    # A worker is another process.
+    files._entries.clear()
+    asked.clear()
+    documents = list(read_split(split, counts=ReadingCounts()))
+    assert sum(document.text.count("late") for document in documents) == 30_000
+    assert dict(asked) == {("cat_file", "/shelf/book.txt"): 1}
 
 
 def test_a_remote_file_that_is_gone_is_said_in_one_sentence(memory):
