@@ -39,6 +39,9 @@ Batch = dict[str, Any]
 # The label of a row that holds no example: no masked tokens and no pair.
 NO_LABEL = -1
 
+# Examples in a batch of which tokens are only counted.
+COUNTED_AT_ONCE = 1000
+
 # Where TensorFlow only reads, the memory of the GPUs is for whoever computes.
 if keras.backend.backend() != "tensorflow":
     tf.config.set_visible_devices([], "GPU")
@@ -181,6 +184,25 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
             batches = batches.take(-(-examples // batch_size))
         batches = batches.prefetch(2).with_options(_options())
         yield from _checked(batches, records, rows=rows)
+
+
+def first_batches(records: Records, *, seed: int, maximum: int) -> Iterator[Batch]:
+    """The first training examples, to count tokens in: all of them if there are few.
+
+    Args:
+        records: The data set.
+        seed: Draws the order of the examples.
+        maximum: How many examples to read, in whole batches.
+
+    Raises:
+        AlbertError: A record is corrupt; names file and place.
+    """
+    examples = min(maximum, records.manifest.num_examples(TRAIN))
+    size = min(COUNTED_AT_ONCE, examples)
+    batches = training_batches(
+        records, seed=seed, start=0, batch_size=size, micro_batch_size=size
+    )
+    return itertools.islice(batches, -(-examples // size))
 
 
 def micro_batches_of(batch_size: int, micro_batch_size: int, *, devices: int) -> int:

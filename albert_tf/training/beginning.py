@@ -1,19 +1,18 @@
 """How a run begins, or goes on from its newest checkpoint."""
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from albert_tf.data.corrupt_records import SkippedRecords
-from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.input_pipeline import Records, first_batches
 from albert_tf.data.token_vectors import pmi_vectors, whole_texts
-from albert_tf.data.unigrams import unigram_log_shares
+from albert_tf.data.unigrams import labels_of, unigram_log_shares
 from albert_tf.model.initial_weights import draw_first_weights
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.device_memory import room_of
 from albert_tf.planning.micro_batch import derive_micro_batch_size
 from albert_tf.runs.checkpoints import (
@@ -35,7 +34,7 @@ from albert_tf.training.shared_state import (
 )
 from albert_tf.training.steps import TrainingSteps
 from albert_tf.training.warm_start import has_same_data, start_from, take_over
-from schemas.config import ModelConfig, ResolvedTrainConfig
+from schemas.config import ModelConfig, ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from schemas.layout import (
@@ -53,11 +52,12 @@ from schemas.phases import Phase, phases_of
 from schemas.whole_file import whole_file
 
 Say = Callable[[str], None]
+Integers = npt.NDArray[np.int64]
 # Held-out words for a model and records, of so many `examples` from the first.
 WordsOf = Callable[..., HeldOutWords]
 
-# Examples in which tokens are counted for the first weights, and as many at a time.
-COUNTED_EXAMPLES, COUNTED_AT_ONCE = 50_000, 1000
+# Examples in which tokens are counted for the first weights.
+COUNTED_EXAMPLES = 50_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,14 +87,21 @@ class Job:
 
     def records(self, say: Say) -> Records:
         """The records of its data; `say` is told of those that are left out."""
-        if self.manifest.has_documents:
-            return Records(self.data, self.manifest, phases=self.phases)
-        return Records(
-            self.data,
-            self.manifest,
-            on_corrupt=SkippedRecords(say) if self.config.skip_corrupt else None,
-            remedy="make the data again, or leave such records out with --skip-corrupt",
-        )
+        return records_of(self.data, self.manifest, self.config, say=say)
+
+
+def records_of(
+    data: Path, manifest: DatasetManifest, config: TrainConfig, *, say: Say
+) -> Records:
+    """The records of a data set for a training; `say` is told of those left out."""
+    if manifest.has_documents:
+        return Records(data, manifest, phases=phases_of(manifest.config, config))
+    return Records(
+        data,
+        manifest,
+        on_corrupt=SkippedRecords(say) if config.skip_corrupt else None,
+        remedy="make the data again, or leave such records out with --skip-corrupt",
+    )
 
 
 def new_model(job: Job) -> AlbertPretrainer:
@@ -191,15 +198,22 @@ def write_beginning(job: Job) -> None:
 
 def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | None:
     """Give a new model its first weights; the checkpoint that they are of, if any."""
-    config = job.config
+    config, vocab_size = job.config, job.model_config.vocab_size
+    texts, labels = tokens_to_count(job, say)
+    token_vectors = None
+    if config.pmi_embeddings:
+        token_vectors = pmi_vectors(
+            texts, vocab_size=vocab_size, columns=job.model_config.embedding_size
+        )
     draw_first_weights(
         model,
         initializer=config.initializer,
         seed=config.seed,
-        token_vectors=token_vectors(job, say) if config.pmi_embeddings else None,
+        token_vectors=token_vectors,
     )
     if config.unigram_bias:
-        model.masked_lm_head.output_bias.assign(unigram_bias(job, say))
+        log_shares = unigram_log_shares(labels, vocab_size=vocab_size)
+        model.masked_lm_head.output_bias.assign(log_shares)
     if job.init_from is None:
         return None
     return start_from(
@@ -213,45 +227,33 @@ def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | N
     )
 
 
-def unigram_bias(job: Job, say: Say) -> npt.NDArray[np.float32]:
-    """The logarithm of the tokens' frequencies in the first training examples, `[V]`.
+def tokens_to_count(job: Job, say: Say) -> tuple[list[Integers], list[Integers]]:
+    """The tokens of the first training examples, read once for all first weights.
+
+    Returns:
+        All tokens, `[B, S]` each, and those to predict, `[N]` each; nothing of what no
+        first weights are asked to be counted from.
 
     Raises:
         AlbertError: A record is corrupt.
     """
-    examples = min(COUNTED_EXAMPLES, job.manifest.num_examples(TRAIN))
-    say(f"Counting the tokens to predict in {examples:,} training examples.")
-    return unigram_log_shares(
-        first_batches(job, say), vocab_size=job.model_config.vocab_size
-    )
-
-
-def token_vectors(job: Job, say: Say) -> npt.NDArray[np.float32]:
-    """Vectors of tokens from what stands beside what, `[V, E]`.
-
-    Raises:
-        AlbertError: A record is corrupt.
-    """
-    say("Counting which tokens stand beside which.")
-    return pmi_vectors(
-        [whole_texts(batch) for batch in first_batches(job, say)],
-        vocab_size=job.model_config.vocab_size,
-        columns=job.model_config.embedding_size,
-    )
-
-
-def first_batches(job: Job, say: Say) -> Iterator[Batch]:
-    """The first training examples, in which tokens are counted."""
-    examples = min(COUNTED_EXAMPLES, job.manifest.num_examples(TRAIN))
-    size = min(COUNTED_AT_ONCE, examples)
-    batches = training_batches(
-        job.records(say),
-        seed=job.config.seed,
-        start=0,
-        micro_batch_size=size,
-        batch_size=size,
-    )
-    return itertools.islice(batches, -(-examples // size))
+    config = job.config
+    texts: list[Integers] = []
+    labels: list[Integers] = []
+    if not (config.pmi_embeddings or config.unigram_bias):
+        return texts, labels
+    if config.pmi_embeddings:
+        say("Counting which tokens stand beside which.")
+    if config.unigram_bias:
+        examples = min(COUNTED_EXAMPLES, job.manifest.num_examples(TRAIN))
+        say(f"Counting the tokens to predict in {examples:,} training examples.")
+    records = job.records(say)
+    for batch in first_batches(records, seed=config.seed, maximum=COUNTED_EXAMPLES):
+        if config.pmi_embeddings:
+            texts.append(whole_texts(batch))
+        if config.unigram_bias:
+            labels.append(labels_of(batch))
+    return texts, labels
 
 
 def micro_batch_size(job: Job, steps: TrainingSteps) -> int:

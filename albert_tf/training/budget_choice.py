@@ -1,17 +1,18 @@
 """The model and the settings for the time one has, from speeds measured now."""
 
 import dataclasses
-import itertools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from albert_tf.data.input_pipeline import Records, training_batches
-from albert_tf.data.unigrams import unigram_entropy
+from albert_tf.data.data_check import check_has_training_examples
+from albert_tf.data.input_pipeline import Records, first_batches
+from albert_tf.data.unigrams import labels_of, unigram_entropy
 from albert_tf.planning.budget import Candidate, Workload, best, candidate, candidates
 from albert_tf.planning.ladder import SHAPES, ladder_model, law
 from albert_tf.planning.speed import Timing
 from albert_tf.planning.training_plan import predictions_of
+from albert_tf.training.beginning import records_of
 from albert_tf.training.matrix_rate import matrix_rate
 from albert_tf.training.measured_step import step_seconds
 from schemas.config import ModelConfig, Precision, TrainConfig
@@ -32,7 +33,7 @@ OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
 OVERHEAD_SECONDS = 25.0
 
 # The examples in which tokens are counted, to tell losses in nats.
-COUNTED_EXAMPLES, COUNTED_AT_ONCE = 20_000, 1000
+COUNTED_EXAMPLES = 20_000
 
 # What speaks for bfloat16: a rate of matrix products so many times that of float32.
 SPEED_UP = 1.1
@@ -86,8 +87,9 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         say: Told what is being measured.
 
     Raises:
-        SettingError: No step fits the budget.
+        AlbertError: There is nothing to train on, or no step fits the budget.
     """
+    check_has_training_examples(manifest, data=data)
     until = time.monotonic() + seconds
     if not precision_is_given:
         train = dataclasses.replace(train, precision=faster_precision())
@@ -104,7 +106,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         return until - time.monotonic() - OVERHEAD_SECONDS
 
     # Before the steps are counted, so that they fill only what is left.
-    unigram = unigram_loss(data, manifest, train)
+    unigram = unigram_loss(records_of(data, manifest, train, say=say), train)
     found = _considered(models, seconds_of, workload=workload, left=left)
     place = best(found)
     chosen = found[place].config
@@ -176,20 +178,12 @@ def faster_precision() -> Precision:
     return "bfloat16" if rates[0] > SPEED_UP * rates[1] else "float32"
 
 
-def unigram_loss(data: Path, manifest: DatasetManifest, train: TrainConfig) -> float:
+def unigram_loss(records: Records, train: TrainConfig) -> float:
     """The loss of the frequencies of the tokens to predict, in nats.
 
     Raises:
         AlbertError: A record is corrupt.
     """
-    batches = training_batches(
-        Records(data, manifest, phases=phases_of(manifest.config, train)),
-        seed=train.seed,
-        start=0,
-        micro_batch_size=COUNTED_AT_ONCE,
-        batch_size=COUNTED_AT_ONCE,
-    )
-    return unigram_entropy(
-        itertools.islice(batches, COUNTED_EXAMPLES // COUNTED_AT_ONCE),
-        vocab_size=manifest.vocabulary["size"],
-    )
+    batches = first_batches(records, seed=train.seed, maximum=COUNTED_EXAMPLES)
+    vocab_size = records.manifest.vocabulary["size"]
+    return unigram_entropy(map(labels_of, batches), vocab_size=vocab_size)

@@ -7,8 +7,9 @@ from albert_tf.planning.ladder import SHAPES, ladder_model
 from albert_tf.training import budget_choice
 from albert_tf.training.budget_choice import choose_for_budget, models_for
 from schemas.config import TrainConfig
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
+from tests.training_data import write_dataset
 
 TRAIN = TrainConfig(batch_size=32, learning_rate=0.001)
 
@@ -85,4 +86,22 @@ def test_a_budget_without_time_for_a_step_is_refused(choose):
         choose(20)
     assert str(error.value).startswith(
         "--budget is too short: beginning takes about 25 s and a step "
+    )
+
+
+def test_a_budget_for_data_without_training_examples_is_refused(tmp_path):
+    manifest = write_dataset(tmp_path / "data", examples=0)
+    with pytest.raises(AlbertError) as error:
+        choose_for_budget(
+            3600,
+            TRAIN,
+            data=tmp_path / "data",
+            manifest=manifest,
+            models=[],
+            precision_is_given=True,
+            say=lambda line: None,
+        )
+    assert str(error.value) == (
+        f"{tmp_path}/data has no training examples; make data from more text or with a "
+        "smaller --eval-fraction."
     )
