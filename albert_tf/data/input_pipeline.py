@@ -5,6 +5,7 @@ Records are batched before they are decoded, so that one call decodes a batch. W
 both layouts are equal.
 """
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -267,9 +268,9 @@ def _streams(
     ends = [making.first_example for making in makings[1:]]
     for making, end in itertools.zip_longest(makings, ends):
         if end is None or start < end:
-            made = records.made(making)
-            stream = made.records(seed=seed, start=start, landmark=landmark)
-            yield stream, making.config, None if end is None else end - start
+            with contextlib.closing(records.made(making)) as made:
+                stream = made.records(seed=seed, start=start, landmark=landmark)
+                yield stream, making.config, None if end is None else end - start
             start = end or start
 
 

@@ -226,6 +226,13 @@ class MadeExamples:
         chunks = open_groups.prefetch(1).flat_map(numbered)
         return chunks.map(make, num_parallel_calls=CHUNKS_AT_A_TIME).unbatch()
 
+    def close(self) -> None:
+        """Let go of the groups that were opened ahead, once nobody reads any more.
+
+        TensorFlow keeps the functions of a stream, and these keep what makes it.
+        """
+        self._open.clear()
+
     def _groups(
         self, *, seed: int, start: int, landmark: Landmark
     ) -> Iterator[tuple[int, int, list[int], int, int]]:

@@ -219,6 +219,23 @@ def test_what_has_been_read_is_let_go_of(documents):
     assert 0 < open_shards() - before <= 18
 
 
+@pytest.mark.parametrize("lengths", ["32", "16:0.5,32"])
+def test_a_stream_that_is_over_keeps_nothing_open(documents, lengths):
+    """Neither one that nobody reads any longer nor one before other settings."""
+    before = open_shards()
+    manifest = read_manifest(documents)
+    train = TrainConfig(steps=4, batch_size=BATCH, max_seq_length=lengths)
+    records = Records(documents, manifest, phases=phases_of(manifest.config, train))
+    stream = training_batches(
+        records, seed=1, start=0, batch_size=BATCH, micro_batch_size=BATCH
+    )
+    for _ in range(3):
+        next(stream)
+    assert open_shards() > before
+    stream.close()
+    assert open_shards() == before
+
+
 def test_a_document_that_is_damaged_ends_the_training_with_its_place(
     documents, tmp_path
 ):
