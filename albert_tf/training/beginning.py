@@ -33,7 +33,7 @@ from albert_tf.training.shared_state import (
     shared_value,
 )
 from albert_tf.training.steps import TrainingSteps
-from albert_tf.training.warm_start import has_same_data, start_from, take_over
+from albert_tf.training.warm_start import position_in_data, start_from, take_over
 from schemas.config import ModelConfig, ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
@@ -163,12 +163,14 @@ def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
         AlbertError: Another run cannot be started from, the data cannot be read, or
             the folder cannot be written.
     """
-    model, source, is_same_data = new_model(job), None, False
+    model, source, position = new_model(job), None, None
     if job.is_writer:
         source = first_weights(model, job, say)
         write_beginning(job)
-        if job.init_from is not None:
-            is_same_data = has_same_data(job.init_from, job.manifest)
+        if job.keep_optimizer and job.init_from and source:
+            position = position_in_data(
+                job.init_from, source, manifest=job.manifest, config=job.config
+            )
     if job.hosts.number > 1:
         weights = shared_arrays(arrays_of(model.weights_by_path), job.hosts)
         assign_arrays(model.weights_by_path, weights)
@@ -177,8 +179,8 @@ def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
     if job.keep_optimizer:
         source = shared_checkpoint(source, job.hosts)
         assert source is not None, "a run to start from is named, as was checked"
-        is_same_data = shared_value(is_same_data, job.hosts)
-        take_over(steps, state, source, is_same_data=is_same_data)
+        examples, landmark = shared_value(position, job.hosts)
+        take_over(steps, state, source, examples=examples, landmark=landmark)
         # Saved at once: from here on the other run is not needed.
         Saver(job.run, steps, state, every=None, is_writer=job.is_writer).save()
     return steps, state

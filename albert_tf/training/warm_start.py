@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from albert_tf.data.data_check import check_same_vocabulary, vocabulary_of
+from albert_tf.data.on_the_fly import BEGINNING
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import (
@@ -37,6 +38,7 @@ from albert_tf.training.steps import TrainingSteps
 from schemas.config import ModelConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import DatasetManifest
+from schemas.phases import phases_of
 
 T = TypeVar("T")
 
@@ -108,7 +110,8 @@ def take_over(
     state: RunState,
     source: Checkpoint,
     *,
-    is_same_data: bool,
+    examples: int,
+    landmark: tuple[int, int, int],
 ) -> None:
     """Go on where another run stood: its optimizer state, its steps, its seconds.
 
@@ -116,8 +119,8 @@ def take_over(
         steps: With the weights of that run.
         state: Of the new run, changed in place.
         source: The other run's checkpoint.
-        is_same_data: Whether to go on in the data too; other data are read from their
-            beginning.
+        examples: Where to go on in the data, as `position_in_data` has it.
+        landmark: Where reading can begin for that.
 
     Raises:
         AlbertError: A tensor of the optimizer state does not fit.
@@ -125,14 +128,51 @@ def take_over(
     assign_arrays(steps.optimizer_state, source.optimizer_state)
     before = RunState(**source.state)
     state.step, state.seconds = before.step, before.seconds
-    # The groups of another --seed begin elsewhere: its landmark stays behind.
-    state.examples = before.examples if is_same_data else 0
+    state.examples, state.landmark = examples, landmark
 
 
-def has_same_data(run: Path, manifest: DatasetManifest) -> bool:
-    """Whether a run was trained on a data set, as far as it keeps a record."""
+def position_in_data(
+    run: Path,
+    source: Checkpoint,
+    *,
+    manifest: DatasetManifest,
+    config: TrainConfig,
+) -> tuple[int, tuple[int, int, int]]:
+    """Where to go on reading after another run, as far as it keeps a record.
+
+    Args:
+        run: The other run.
+        source: Its checkpoint.
+        manifest: Of the data to train on.
+        config: The settings to train with.
+
+    Returns:
+        The examples of these data that count as consumed, none of other data, and the
+        other run's landmark; that of the beginning if groups begin elsewhere here.
+    """
     recorded = recorded_manifest(run)
-    return recorded is not None and recorded.fingerprint == manifest.fingerprint
+    if recorded is None or recorded.fingerprint != manifest.fingerprint:
+        return 0, BEGINNING
+    state, settings = RunState(**source.state), recorded_settings(run)
+    before = recorded_training(run, settings)
+    is_same = bool(settings) and before.seed == config.seed
+    if is_same and _made_alike(before, config, manifest):
+        return state.examples, state.landmark
+    return state.examples, BEGINNING
+
+
+def _made_alike(
+    one: TrainConfig, other: TrainConfig, manifest: DatasetManifest
+) -> bool:
+    """Whether two trainings make examples with the same settings at every place."""
+    makings = [
+        [
+            (phase.first_step * config.batch_size, phase.config)
+            for phase in phases_of(manifest.config, config)
+        ]
+        for config in (one, other)
+    ]
+    return makings[0] == makings[1]
 
 
 def check_can_start_from(

@@ -1,4 +1,4 @@
-"""What first weights are counted from, and the loss of frequencies as well."""
+"""What a run begins with: weights that are counted, a place in the data."""
 
 import dataclasses
 import shutil
@@ -8,9 +8,17 @@ import pytest
 
 from albert_tf.data import input_pipeline
 from albert_tf.runs.checkpoints import arrays_of
-from albert_tf.training.beginning import Job, first_weights, new_model, records_of
+from albert_tf.training.beginning import (
+    Job,
+    first_weights,
+    new_model,
+    records_of,
+    start,
+)
 from albert_tf.training.budget_choice import unigram_loss
+from albert_tf.training.saver import Saver
 from schemas.errors import AlbertError
+from schemas.json_file import write_json
 from schemas.manifest import read_manifest
 from tests.albert_tf.training.test_train import CONFIG, spoil
 from tests.training_data import TINY, write_dataset
@@ -26,6 +34,14 @@ def data(tmp_path_factory):
     return root
 
 
+def job_of(data, run, config, **changes):
+    """A training of nothing but its settings, unless changed."""
+    job = Job(
+        TINY, config.resolved(), read_manifest(data), data, run, None, False, "latest"
+    )
+    return dataclasses.replace(job, **changes)
+
+
 def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
     data, tmp_path, monkeypatch
 ):
@@ -36,9 +52,7 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
         return training_batches(records, **places)
 
     def weights(**asked):
-        config = dataclasses.replace(CONFIG, **asked).resolved()
-        manifest = read_manifest(data)
-        job = Job(TINY, config, manifest, data, tmp_path, None, False, "latest")
+        job = job_of(data, tmp_path, dataclasses.replace(CONFIG, **asked))
         model = new_model(job)
         first_weights(model, job, lambda line: None)
         return arrays_of(model.weights_by_path)
@@ -82,3 +96,35 @@ def test_the_loss_of_frequencies_leaves_out_what_the_training_leaves_out(
     left = loss(dataclasses.replace(CONFIG, skip_corrupt=True))
     assert said == [f"{place}; left out (1 so far)."]
     assert 0 < abs(left - whole) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("settings", "other_data", "position"),
+    [
+        ({"steps": 20}, {}, (48, [1, 0, 40])),
+        ({"batch_size": 16}, {}, (48, [1, 0, 40])),
+        ({"masked_lm_prob": "0.15..0.10"}, {}, (48, [1, 0, 40])),
+        ({"seed": 1}, {}, (48, [0, 0, 0])),
+        ({"max_seq_length": "16"}, {}, (48, [0, 0, 0])),
+        ({"max_seq_length": "24:0.5,16"}, {}, (48, [0, 0, 0])),
+        ({}, {"fingerprint": "another"}, (0, [0, 0, 0])),
+    ],
+)
+def test_a_run_begins_to_read_where_another_did_if_its_groups_are_the_same(
+    data, tmp_path, settings, other_data, position
+):
+    source = tmp_path / "source"
+    steps, state = start(job_of(data, source, CONFIG), print)
+    state.step, state.examples, state.landmark = 6, 48, (1, 0, 40)
+    Saver(source, steps, state, every=None).save()
+    write_json(source / "config.json", {"command": "pretrain"} | vars(CONFIG))
+    job = job_of(
+        data,
+        tmp_path / "run",
+        dataclasses.replace(CONFIG, **settings),
+        manifest=dataclasses.replace(read_manifest(data), **other_data),
+        init_from=source,
+        keep_optimizer=True,
+    )
+    _, state = start(job, print)
+    assert (state.examples, list(state.landmark)) == position
