@@ -42,7 +42,7 @@ def main() -> None:
     arguments = parse_arguments()
     files = find_inputs(
         {kind: tuple(getattr(arguments, kind)) for kind in get_args(Kind)},
-        on_note=print,
+        on_passed_over=print,
     )
     for line in describe_inputs(files):
         print(line)

@@ -32,7 +32,7 @@ def main() -> None:
         given,
         input_format=arguments.input_format,
         text_key=arguments.text_key,
-        on_note=print,
+        on_passed_over=print,
     )
     for line in describe_inputs(files):
         print(line)
