@@ -1,4 +1,4 @@
-"""Run a command of albert and watch it: its time, and the memory of all processes."""
+"""Run a program and watch it: its time, and the memory of all its processes."""
 
 import os
 import resource
@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ SAMPLE_SECONDS = 0.1
 
 
 class Run(NamedTuple):
-    """What a command took.
+    """What a program took.
 
     Attributes:
         seconds: From start to end.
@@ -34,21 +34,41 @@ def run_albert(*arguments: str) -> Run:
     Raises:
         SystemExit: It failed; with what it said.
     """
-    program = "from cli.main import cli; cli()"
+    return run_watched(albert(*arguments))
+
+
+def albert(*arguments: str) -> list[str]:
+    """A command of albert, of the code in this folder."""
+    return [sys.executable, "-c", "from cli.main import cli; cli()", *arguments]
+
+
+def run_watched(command: Sequence[str], *, until: str = "") -> Run:
+    """Run a program to its end, or until it says something, which is its end then.
+
+    Args:
+        command: The program and its arguments.
+        until: Part of the line that it is to say; nothing to let it end by itself.
+
+    Raises:
+        SystemExit: It failed, or ended without a word of that; with what it said.
+    """
     before, start = _processor_seconds(), time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    memory = _PeakMemory(process.pid)
-    memory.start()
-    said, _ = process.communicate()
-    seconds = time.perf_counter() - start
-    memory.stop()
-    if process.returncode:
-        sys.exit(f"albert {' '.join(arguments)} failed:\n{said}")
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        memory = _PeakMemory(process.pid)
+        memory.start()
+        said, is_said = [], False
+        while not is_said and (line := process.stdout.readline()):
+            said.append(line)
+            is_said = bool(until) and until in line
+        if is_said:
+            process.kill()
+        process.wait()
+        seconds = time.perf_counter() - start
+        memory.stop()
+    if not is_said and (process.returncode or until):
+        sys.exit(f"{' '.join(command)} failed:\n{''.join(said)}")
     return Run(seconds, _processor_seconds() - before, memory.peak / 1e6)
 
 

@@ -150,6 +150,24 @@ class KerasHub:
         self.update(self.gradients)
 
 
+def huggingface_config(config: ModelConfig) -> Any:
+    """The AlbertConfig of a shape, without dropout."""
+    from transformers import AlbertConfig
+
+    return AlbertConfig(
+        vocab_size=config.vocab_size,
+        embedding_size=config.embedding_size,
+        hidden_size=config.hidden_size,
+        num_hidden_layers=config.num_hidden_layers,
+        num_attention_heads=config.num_attention_heads,
+        intermediate_size=config.intermediate_size,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        classifier_dropout_prob=0.0,
+        attn_implementation="sdpa",
+    )
+
+
 class HuggingFace:
     """AlbertForPreTraining, compiled, masked positions gathered: AdamW."""
 
@@ -163,23 +181,10 @@ class HuggingFace:
     def prepare(self, cell: Cell, arrays: Arrays) -> None:
         """Build the model."""
         import torch
-        from transformers import AlbertConfig, AlbertForPreTraining
+        from transformers import AlbertForPreTraining
 
         config = cell.config
-        model = AlbertForPreTraining(
-            AlbertConfig(
-                vocab_size=config.vocab_size,
-                embedding_size=config.embedding_size,
-                hidden_size=config.hidden_size,
-                num_hidden_layers=config.num_hidden_layers,
-                num_attention_heads=config.num_attention_heads,
-                intermediate_size=config.intermediate_size,
-                hidden_dropout_prob=0.0,
-                attention_probs_dropout_prob=0.0,
-                classifier_dropout_prob=0.0,
-                attn_implementation="sdpa",
-            )
-        ).to(self.device)
+        model = AlbertForPreTraining(huggingface_config(config)).to(self.device)
         model.train()
         batch = {
             n: torch.tensor(v, device=self.device).long() for n, v in arrays.items()
