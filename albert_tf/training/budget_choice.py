@@ -1,6 +1,7 @@
 """The model and the settings for the time one has, from speeds measured now."""
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from albert_tf.planning.training_plan import predictions_of
 from albert_tf.training.beginning import records_of
 from albert_tf.training.matrix_rate import matrix_rate
 from albert_tf.training.measured_step import step_seconds
-from schemas.config import ModelConfig, Precision, TrainConfig
+from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
@@ -96,11 +97,9 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     phase = phases_of(manifest.config, train)[-1].config
     length = round(manifest.statistics["mean_length"])
     workload = Workload(train.batch_size, length, predictions_of(phase, length))
-
-    def seconds_of(config: ModelConfig) -> float:
-        shape = f"{config.num_hidden_layers} layers of {config.hidden_size}"
-        say(f"Timing a step of {shape} ...")
-        return step_seconds(config, phase, train, length=length)
+    seconds_of = functools.partial(
+        _timed, phase=phase, train=train, length=length, say=say
+    )
 
     def left() -> float:
         return until - time.monotonic() - OVERHEAD_SECONDS
@@ -109,20 +108,9 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     unigram = unigram_loss(records_of(data, manifest, train, say=say), train)
     found = _considered(models, seconds_of, workload=workload, left=left)
     place = best(found)
-    chosen = found[place].config
-    found[place] = candidate(
-        chosen,
-        step_seconds=seconds_of(chosen),
-        workload=workload,
-        seconds=left(),
-        law=law(),
+    found[place] = _chosen(
+        found[place].config, seconds_of, workload=workload, left=left
     )
-    if left() < found[place].step_seconds:
-        raise SettingError(
-            f"--budget is too short: beginning takes about {OVERHEAD_SECONDS:.0f} s "
-            f"and a step {found[place].step_seconds:.1f} s; give more time, or a "
-            "smaller --model."
-        )
     return BudgetChoice(
         candidates=found,
         place=place,
@@ -131,6 +119,20 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         unigram=unigram,
         text_tokens=manifest.splits[TRAIN]["copies"][0]["tokens"],
     )
+
+
+def _timed(
+    config: ModelConfig,
+    *,
+    phase: ResolvedDataConfig,
+    train: TrainConfig,
+    length: int,
+    say: Say,
+) -> float:
+    """Seconds of a step on this machine, on examples of a phase."""
+    shape = f"{config.num_hidden_layers} layers of {config.hidden_size}"
+    say(f"Timing a step of {shape} ...")
+    return step_seconds(config, phase, train, length=length)
 
 
 def _considered(
@@ -151,6 +153,34 @@ def _considered(
         shapes = [ladder_model(*shape, **of_data) for shape in TIMED]
         timings = [Timing(m, *workload, seconds=seconds_of(m)) for m in shapes]
     return candidates(models, timings, workload=workload, seconds=left(), law=law())
+
+
+def _chosen(
+    config: ModelConfig,
+    seconds_of: Callable[[ModelConfig], float],
+    *,
+    workload: Workload,
+    left: Callable[[], float],
+) -> Candidate:
+    """What a model would be, from its own time.
+
+    Raises:
+        SettingError: No step fits what is left.
+    """
+    chosen = candidate(
+        config,
+        step_seconds=seconds_of(config),
+        workload=workload,
+        seconds=left(),
+        law=law(),
+    )
+    if left() < chosen.step_seconds:
+        raise SettingError(
+            f"--budget is too short: beginning takes about {OVERHEAD_SECONDS:.0f} s "
+            f"and a step {chosen.step_seconds:.1f} s; give more time, or a smaller "
+            "--model."
+        )
+    return chosen
 
 
 def models_for(manifest: DatasetManifest, *, longest: int) -> list[ModelConfig]:

@@ -132,7 +132,18 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         words_of,
         hosts,
     )
-    with stop_requests(max_seconds, hosts) as stop:
+    return train_until_stopped(job, max_seconds=max_seconds, progress=progress)
+
+
+def train_until_stopped(
+    job: Job, *, max_seconds: float | None, progress: Progress
+) -> TrainResult:
+    """Begin a checked run, or go on with it, to its end or until it is stopped.
+
+    Raises:
+        AlbertError: It cannot be continued, or something failed.
+    """
+    with stop_requests(max_seconds, job.hosts) as stop:
         steps, state = begin(job, progress.say)
         log = metrics_log(job, step=state.step)
         loop = make_loop(job, steps, state, log=log, progress=progress, stop=stop)
@@ -142,7 +153,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     first, last = (lines[0], lines[-1]) if lines else (None, None)
     return TrainResult(
         step=state.step,
-        steps=train_config.steps,
+        steps=job.config.steps,
         finished=reason is None,
         reason=reason or "finished",
         first_evaluation=first,

@@ -191,60 +191,111 @@ def lead(
     from pipeline.dataset.verification import load_vocabulary
 
     manifest, output = read_manifest(paths["data"]), paths["output"]
-    config = fitting_recipe(config, has_documents=manifest.has_documents)
-    asked = Asked(model, overrides, config, {})
-    if budget is not None:
-        asked = asked_for_budget(
-            budget,
-            asked,
-            data=paths["data"],
-            manifest=manifest,
-            output=output,
-            overwrite=overwrite,
-            console=console,
-        )
-    model, overrides, config, record = asked
-    if not overwrite:
-        config = as_begun(config, output)
-    model, architecture = checked_model(
-        model, overrides, config, manifest=manifest, paths=paths, overwrite=overwrite
+    asked, architecture = decided(
+        Asked(model, overrides, config, {}),
+        paths,
+        manifest=manifest,
+        budget=budget,
+        overwrite=overwrite,
+        console=console,
     )
-    for line in [*notes(config), *epochs_note(config, manifest)]:
+    for line in [*notes(asked.config), *epochs_note(asked.config, manifest)]:
         console.say(line)
-    init_from = paths["init_from"]
-    begun_from = {
-        "init_from": os.path.abspath(init_from) if init_from else None,
-        "keep_optimizer": paths["keep_optimizer"],
-        "init_checkpoint": paths["init_checkpoint"],
-    }
-    settings = {
-        "data": from_anywhere(named),
-        "model": model if model in PRESETS else os.path.abspath(model),
-        "overrides": list(overrides),
-        **dataclasses.asdict(config),
-        **begun_from,
-        "max_time": max_time,
-    } | ({BUDGET_RECORD: record} if record else {})
+    decisive = identity(architecture, asked.config.resolved(), manifest)
     with output_folder.claim(
         output,
         output_folder.PRETRAIN,
-        settings=settings,
-        identity=identity(architecture, config.resolved(), manifest) | begun_from,
+        settings=settings_of(asked, paths, named=named, max_time=max_time),
+        identity=decisive | begun_from(paths),
         overwrite=overwrite,
     ) as finished:
-        tell(architecture, config, manifest, is_finished=finished, hosts=hosts)
+        tell(architecture, asked.config, manifest, is_finished=finished, hosts=hosts)
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return None
         return train(
             architecture,
-            config,
+            asked.config,
             paths=paths,
             vocabulary=load_vocabulary(paths["data"], manifest),
             max_time=max_time,
             hosts=hosts,
             console=console,
         )
+
+
+def decided(
+    asked: Asked,
+    paths: Paths,
+    *,
+    manifest: DatasetManifest,
+    budget: float | None,
+    overwrite: bool,
+    console: Console,
+) -> tuple[Asked, ModelConfig]:
+    """What a run is to be, once its recipe, budget and beginning have had their say.
+
+    Returns:
+        All settings, and the architecture.
+
+    Raises:
+        AlbertError: The run cannot work; nothing was written yet.
+    """
+    config = fitting_recipe(asked.config, has_documents=manifest.has_documents)
+    asked = asked._replace(config=config)
+    if budget is not None:
+        asked = asked_for_budget(
+            budget,
+            asked,
+            data=paths["data"],
+            manifest=manifest,
+            output=paths["output"],
+            overwrite=overwrite,
+            console=console,
+        )
+    if not overwrite:
+        asked = asked._replace(config=as_begun(asked.config, paths["output"]))
+    model, architecture = checked_model(
+        asked.model,
+        asked.overrides,
+        asked.config,
+        manifest=manifest,
+        paths=paths,
+        overwrite=overwrite,
+    )
+    return asked._replace(model=model), architecture
+
+
+def begun_from(paths: Paths) -> dict[str, Any]:
+    """What a run was started from, as `config.json` has it."""
+    init_from = paths["init_from"]
+    return {
+        "init_from": os.path.abspath(init_from) if init_from else None,
+        "keep_optimizer": paths["keep_optimizer"],
+        "init_checkpoint": paths["init_checkpoint"],
+    }
+
+
+def settings_of(
+    asked: Asked, paths: Paths, *, named: str, max_time: float | None
+) -> dict[str, Any]:
+    """All settings of a run, as `config.json` has them.
+
+    Args:
+        asked: What it is to be.
+        paths: Where it reads and writes.
+        named: The data set, as it was given.
+        max_time: In seconds.
+    """
+    model = asked.model
+    return {
+        "data": from_anywhere(named),
+        "model": model if model in PRESETS else os.path.abspath(model),
+        "overrides": list(asked.overrides),
+        **dataclasses.asdict(asked.config),
+        **begun_from(paths),
+        "max_time": max_time,
+    } | ({BUDGET_RECORD: asked.record} if asked.record else {})
 
 
 def tell(
