@@ -58,6 +58,8 @@ def main() -> None:
     for file in files:
         # So that the first way finds them where the others do.
         Path(file.path).read_bytes()
+    if arguments.scratch:
+        os.makedirs(arguments.scratch, exist_ok=True)
     measured: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
     for _ in range(arguments.rounds):
         for name in ways:
