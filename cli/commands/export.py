@@ -17,7 +17,7 @@ from cli.support.options import UserPath
 from schemas import __version__
 from schemas.config import ModelConfig
 from schemas.errors import SettingError
-from schemas.json_file import read_json, write_json, write_text
+from schemas.json_file import json_text, read_json, write_json, write_text
 from schemas.layout import (
     CONFIG,
     EXPORT_RECORD,
@@ -33,6 +33,7 @@ from schemas.task import TaskSpec
 from schemas.whole_file import whole_file, whole_folder
 
 if TYPE_CHECKING:
+    from albert_tf.finetuning.tuned_model import TaskRecord
     from albert_tf.runs.checkpoints import Which
     from albert_tf.runs.tensor_files import Arrays
 
@@ -50,7 +51,7 @@ class Exported(NamedTuple):
         from_text: Whether a SavedModel takes text as well as piece ids.
         order: The place in the vocabulary's file of each piece; None where that is its
             id. Weights are in the order of the file.
-        task: That it was fine-tuned on; None for a run.
+        record: Of the task that it was fine-tuned on; None for a run.
     """
 
     run: Path
@@ -61,7 +62,12 @@ class Exported(NamedTuple):
     vocabulary: bytes
     from_text: bool = False
     order: list[int] | None = None
-    task: TaskSpec | None = None
+    record: "TaskRecord | None" = None
+
+    @property
+    def task(self) -> TaskSpec | None:
+        """The task that it was fine-tuned on; None for a run."""
+        return self.record.spec if self.record else None
 
 
 def to_huggingface(exported: Exported, folder: Path) -> None:
@@ -286,11 +292,11 @@ def load(run: Path, checkpoint: "Which | None", console: Console) -> Exported:
     config = run_config(run)
     tokenizer = read_vocabulary(run)
     check_sizes(tokenizer, config, path=run)
-    task, length = None, trained_length(run, config)
+    record, length = None, trained_length(run, config)
     if is_tuned(run):
         tuned = read_tuned(run, which=checkpoint or "best", say=console.say)
         weights, step = tuned.weights, tuned.step
-        task, length = tuned.record.spec, tuned.record.max_seq_length
+        record, length = tuned.record, tuned.record.max_seq_length
     else:
         which = checkpoint or "latest"
         _, weights, step = read_run_weights(run, which=which, say=console.say)
@@ -302,7 +308,7 @@ def load(run: Path, checkpoint: "Which | None", console: Console) -> Exported:
         length,
         vocabulary_file(run).read_bytes(),
         order=tokenizer.order,
-        task=task,
+        record=record,
     )
 
 
@@ -317,12 +323,15 @@ def in_order_of_file(weights: "Arrays", order: list[int] | None) -> "Arrays":
 
 def identity(exported: Exported) -> dict[str, Any]:
     """What decides the files."""
+    from albert_tf.finetuning.tuned_model import EXPORTED_TASK, record_values
     from albert_tf.runs.checkpoints import arrays_sha256
 
+    record = exported.record
     return {
         "step": exported.step,
         "weights_sha256": arrays_sha256(exported.weights),
         "vocabulary_sha256": hashlib.sha256(exported.vocabulary).hexdigest(),
+        **({EXPORTED_TASK: record_values(record)} if record else {}),
     }
 
 
@@ -340,4 +349,4 @@ def holds_the_same(output: Path, record: dict[str, Any]) -> bool:
         raise SettingError(
             f"--output: {output} holds other files; give a new or empty folder."
         )
-    return read_json(output / EXPORT_RECORD) == record
+    return json_text(read_json(output / EXPORT_RECORD)) == json_text(record)
