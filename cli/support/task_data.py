@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.hold_out import hold_out
-from pipeline.tasks.named_tasks import NAMED_TASKS
+from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_checks import check_examples
 from pipeline.tasks.task_files import find_task_files, read_task_file
 from pipeline.tasks.task_labels import with_labels
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
-from schemas.task import KINDS, Columns, EncodedExample, TaskExample, TaskSpec
+from schemas.task import Columns, EncodedExample, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.tuned_model import TaskRecord
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 Say = Callable[[str], None]
-
-# Tokens in a sequence of tasks without a name, if not the 128 of all others.
-_LENGTHS = {"answer": 384, "choose": 512}
 
 
 class TaskData(NamedTuple):
@@ -53,22 +50,13 @@ class TaskPaths(NamedTuple):
 
 
 def task_named(name: str, columns: Columns) -> TaskSpec:
-    """A task by its name, or by its kind.
+    """A task by its name, or by its kind, with the columns that are given.
 
     Raises:
         SettingError: There is no such task.
     """
-    if name in NAMED_TASKS:
-        spec = NAMED_TASKS[name].spec
-    elif name in KINDS:
-        spec = TaskSpec(name=name, kind=name, max_seq_length=_LENGTHS.get(name, 128))
-    else:
-        raise SettingError(
-            f"--task {name!r:.60} is neither a kind ({', '.join(KINDS)}) nor a task "
-            f"that is known by name ({', '.join(NAMED_TASKS)})."
-        )
-    given = columns if columns != Columns() else spec.columns
-    return dataclasses.replace(spec, columns=given)
+    spec = task_called(name)
+    return spec if columns == Columns() else dataclasses.replace(spec, columns=columns)
 
 
 def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPaths:
