@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
     from albert_tf.runs.checkpoints import Which
     from albert_tf.runs.tensor_files import Arrays
-    from cli.support.task_data import TaskData
+    from cli.support.task_data import TaskData, TaskPaths
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 _FILES: dict[str, Any] = {
@@ -168,8 +168,9 @@ def finetune(
     settings = take_config(FineTuneConfig, values)
     planned = variants(settings, sweep, runs=runs)
     columns = Columns(text=text_column, pair=pair_column, label=label_column)
+    files = TaskPaths(train, evaluation, test)
     spec = task_named(task, columns)
-    paths = paths_of(TaskPaths(train, evaluation, test), folder=data, spec=spec)
+    paths = paths_of(files, folder=data, spec=spec)
     tokenizer = vocabulary_for_text(model)
     found = read_task(paths, spec, say=console.say)
     source = read_source(model, found, checkpoint=checkpoint, keep_head=keep_head)
@@ -179,13 +180,7 @@ def finetune(
     given = {
         "model": os.path.abspath(model),
         "task": task,
-        "train": [os.path.abspath(path) for path in train],
-        "evaluation": [os.path.abspath(path) for path in evaluation],
-        "test": [os.path.abspath(path) for path in test],
-        "data": os.path.abspath(data) if data else None,
-        "text_column": text_column,
-        "pair_column": pair_column,
-        "label_column": label_column,
+        **recorded_files(files, data, columns=columns),
         "from_scratch": from_scratch,
         "keep_head": keep_head,
         "checkpoint": checkpoint,
@@ -196,6 +191,20 @@ def finetune(
         one_run(work, settings, run=output, console=console)
     else:
         many_runs(work, planned, folder=output, console=console)
+
+
+def recorded_files(
+    files: "TaskPaths", folder: str | None, *, columns: Columns
+) -> dict[str, Any]:
+    """What was asked to be read, as the record of a run has it."""
+    named = files._asdict().items()
+    return {
+        **{name: [*map(os.path.abspath, paths)] for name, paths in named},
+        "data": os.path.abspath(folder) if folder else None,
+        "text_column": columns.text,
+        "pair_column": columns.pair,
+        "label_column": columns.label,
+    }
 
 
 class Work(NamedTuple):
