@@ -72,12 +72,13 @@ class Exported(NamedTuple):
 
 def to_huggingface(exported: Exported, folder: Path) -> None:
     """Write what transformers and, of a run, KerasHub read."""
-    from albert_tf.convert.huggingface import (
-        huggingface_config,
-        huggingface_tensors,
-        write_tensors,
-    )
-    from albert_tf.convert.huggingface_tasks import task_config, task_tensors
+    with silent_stderr():
+        from albert_tf.convert.huggingface import (
+            huggingface_config,
+            huggingface_tensors,
+            write_tensors,
+        )
+        from albert_tf.convert.huggingface_tasks import task_config, task_tensors
 
     config, weights, task = exported.config, exported.weights, exported.task
     if task is None:
@@ -112,17 +113,22 @@ def write_tokenizer(exported: Exported, folder: Path) -> None:
 
 def to_google(exported: Exported, folder: Path) -> None:
     """Write what google-research/albert restores."""
-    from albert_tf.convert.google_checkpoint import write_google
+    with silent_stderr():
+        from albert_tf.convert.google_checkpoint import write_google
 
     write_google(exported.weights, exported.config, folder, step=exported.step)
 
 
 def to_saved_model(exported: Exported, folder: Path) -> None:
     """Write what TensorFlow Serving reads."""
-    from albert_tf.convert.saved_model import write_saved_model, write_task_saved_model
-    from albert_tf.model.pretrainer import AlbertPretrainer
-    from albert_tf.model.task_model import TaskModel
-    from albert_tf.runs.checkpoints import assign_arrays
+    with silent_stderr():
+        from albert_tf.convert.saved_model import (
+            write_saved_model,
+            write_task_saved_model,
+        )
+        from albert_tf.model.pretrainer import AlbertPretrainer
+        from albert_tf.model.task_model import TaskModel
+        from albert_tf.runs.checkpoints import assign_arrays
 
     if (task := exported.task) is not None:
         tuned = TaskModel(exported.config, kind=task.kind, labels=len(task.labels))
@@ -259,12 +265,13 @@ def card(exported: Exported, target: str) -> str:
 
 def task_card(folder: Path, task: TaskSpec, *, target: str) -> str:
     """The card of a fine-tuned model, with how what it was written for loads it."""
-    from albert_tf.convert.huggingface_tasks import ARCHITECTURES
+    from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
 
     own = folder / MODEL_CARD
     name = ARCHITECTURES[task.kind]
     use = (
-        f"---\nlibrary_name: transformers\ntags:\n- albert\n---\n\n"
+        f"---\nlibrary_name: transformers\npipeline_tag: {PIPELINES[task.kind]}\n"
+        "tags:\n- albert\n---\n\n"
         f"```python\nfrom transformers import {name}, AutoTokenizer\n\n"
         f'model = {name}.from_pretrained("FOLDER")\n'
         f'tokenizer = AutoTokenizer.from_pretrained("FOLDER")\n```\n\n'

@@ -17,6 +17,7 @@ from cli.support.asked_model import (
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
     UserPath,
+    column_options,
     common_options,
     config_options,
     recipe_option,
@@ -34,6 +35,7 @@ from schemas.layout import (
     vocabulary_file,
 )
 from schemas.presets import TASK_RECIPES
+from schemas.report import text_lines
 from schemas.task import Columns, TaskExample
 
 if TYPE_CHECKING:
@@ -85,8 +87,8 @@ class Source(NamedTuple):
     "--eval",
     "evaluation",
     **_FILES,
-    help="Examples to choose the best checkpoint by  [default: a tenth of those to "
-    "train on]",
+    help="Examples to choose the best checkpoint by; repeatable  [default: a tenth of "
+    "those to train on]",
 )
 @click.option("--test", **_FILES, help="Examples to predict at the end; repeatable.")
 @click.option(
@@ -94,11 +96,7 @@ class Source(NamedTuple):
     type=UserPath(file_okay=False),
     help="Folder of a task, with files of all three kinds in it.",
 )
-@click.option(
-    "--text-column", metavar="NAME", help="Column of the text, where it is not found."
-)
-@click.option("--pair-column", metavar="NAME", help="Column of the second text.")
-@click.option("--label-column", metavar="NAME", help="Column of the label.")
+@column_options("text", "pair", "label")
 @click.option(
     "--from-scratch",
     is_flag=True,
@@ -162,14 +160,15 @@ def finetune(
     was stopped.
     """
     from albert_tf.finetuning.repeated_runs import variants
-    from cli.support.task_data import TaskPaths, paths_of, read_task, task_named
+    from cli.support.task_data import TaskPaths, paths_of, read_task, with_columns
+    from pipeline.tasks.named_tasks import task_called
 
     console = Console(quiet=quiet)
     settings = take_config(FineTuneConfig, values)
     planned = variants(settings, sweep, runs=runs)
     columns = Columns(text=text_column, pair=pair_column, label=label_column)
     files = TaskPaths(train, evaluation, test)
-    spec = task_named(task, columns)
+    spec = with_columns(task_called(task), columns)
     paths = paths_of(files, folder=data, spec=spec)
     tokenizer = vocabulary_for_text(model)
     found = read_task(paths, spec, say=console.say)
@@ -309,8 +308,9 @@ def read_source(
 
 def tuned_source(path: Path, data: "TaskData", *, keep_head: bool) -> Source:
     """A fine-tuned model to start from, with its head."""
-    from albert_tf.finetuning.tuned_model import read_tuned
-    from albert_tf.runs.run_record import recorded_initializer
+    with silent_stderr():
+        from albert_tf.finetuning.tuned_model import read_tuned
+        from albert_tf.runs.run_record import recorded_initializer
 
     tuned = read_tuned(path)
     record, ours = tuned.record, data.spec
@@ -326,9 +326,10 @@ def tuned_source(path: Path, data: "TaskData", *, keep_head: bool) -> Source:
 
 def encoder_source(path: Path, *, checkpoint: "Which") -> Source:
     """A run, an import or an export to start from, with its heads."""
-    from albert_tf.inference.trained_model import read_external
-    from albert_tf.model.run_weights import read_run_weights
-    from albert_tf.runs.run_record import recorded_initializer, trained_length
+    with silent_stderr():
+        from albert_tf.inference.trained_model import read_external
+        from albert_tf.model.run_weights import read_run_weights
+        from albert_tf.runs.run_record import recorded_initializer, trained_length
 
     external = read_external(path, needs_head=False)
     if external is not None:
@@ -355,7 +356,7 @@ def make_job(
     """
     from albert_tf.finetuning.tuned_model import TaskRecord
     from albert_tf.finetuning.tuning_job import TuningJob
-    from cli.support.task_data import encoded, say_cut, with_targets
+    from cli.support.task_data import encoded, say_lost, with_targets
 
     length = sequence_length(data, source, settings, console=console)
     record = TaskRecord(
@@ -369,7 +370,7 @@ def make_job(
         encoded(examples, record, tokenizer=tokenizer)
         for examples in (data.train, data.held_out)
     )
-    say_cut(train.rows, longest=length, say=console.say)
+    say_lost(train.rows, longest=length, say=console.say)
     train = with_targets(train)
     config = settings.resolved(
         rows=len(train.rows),
@@ -448,8 +449,9 @@ def rows_sha256(given: "TaskRows") -> str:
 
 def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None:
     """Train in a folder that is claimed, predict the test files, say what came out."""
-    from albert_tf.finetuning.finetune import finetune
-    from albert_tf.finetuning.task_worth import measures
+    with silent_stderr():
+        from albert_tf.finetuning.finetune import finetune
+    from albert_tf.finetuning.task_worth import measures_table, verdict
 
     def predict_tests(tuned: "TunedModel") -> None:
         for name, examples in work.data.tests.items():
@@ -465,7 +467,8 @@ def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None
             progress=console,
             before_end=predict_tests,
         )
-    for line in measures(result):
+    console.say(f"On {result['examples']:,} held-out examples:")
+    for line in (*text_lines(measures_table(result)), *verdict(result)):
         console.say(line)
     console.say(
         f"{job.run}: finished; its best checkpoint is of step {result['step']:,}"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.hold_out import hold_out
-from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_checks import check_examples
 from pipeline.tasks.task_files import find_task_files, read_task_file
 from pipeline.tasks.task_labels import with_labels
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
+from schemas.special_tokens import UNK_ID
 from schemas.task import Columns, EncodedExample, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 Say = Callable[[str], None]
+
+# The share of unknown tokens from which on texts are not those of a vocabulary: in the
+# language that it was made of there are hardly any.
+_MUCH_UNKNOWN = 0.05
 
 
 class TaskData(NamedTuple):
@@ -49,14 +53,10 @@ class TaskPaths(NamedTuple):
     test: tuple[str, ...]
 
 
-def task_named(name: str, columns: Columns) -> TaskSpec:
-    """A task by its name, or by its kind, with the columns that are given.
-
-    Raises:
-        SettingError: There is no such task.
-    """
-    spec = task_called(name)
-    return spec if columns == Columns() else dataclasses.replace(spec, columns=columns)
+def with_columns(spec: TaskSpec, given: Columns) -> TaskSpec:
+    """A task with those columns that are given, and its own where none is."""
+    named = {name: value for name, value in dataclasses.asdict(given).items() if value}
+    return dataclasses.replace(spec, columns=dataclasses.replace(spec.columns, **named))
 
 
 def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPaths:
@@ -170,11 +170,18 @@ def encoded(
     return TaskRows(examples, rows)
 
 
-def say_cut(rows: Sequence[EncodedExample], *, longest: int, say: Say) -> None:
-    """Say how many texts are longer than what is read of them, if any."""
+def say_lost(rows: Sequence[EncodedExample], *, longest: int, say: Say) -> None:
+    """Say how much of the texts a model does not read, if that is worth a sentence."""
     cut = sum(row.cut_tokens > 0 for row in rows)
     if cut:
         say(f"{percent(cut / len(rows))} of the texts are cut after {longest} tokens.")
+    ids = [each.token_ids for row in rows for each in row.sequences]
+    unknown = sum(each.count(UNK_ID) for each in ids) / max(sum(map(len, ids)), 1)
+    if unknown > _MUCH_UNKNOWN:
+        say(
+            f"{percent(unknown)} of the tokens are unknown to the model's vocabulary, "
+            "which was made of other text: the model cannot tell them apart."
+        )
 
 
 def with_targets(given: "TaskRows") -> "TaskRows":

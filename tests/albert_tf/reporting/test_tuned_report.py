@@ -54,8 +54,8 @@ def folder(tmp_path):
 def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
     section = tuned_section(folder, title="tuned")
     assert section.notes == (
-        "The model is stuck at the majority: accuracy 0.5000, and always guessing the "
-        "most frequent gives 0.5000.",
+        "The model is stuck at the majority: accuracy 0.5000, and always saying the "
+        "same gives 0.5000.",
     )
     assert [plot.title for plot in section.plots] == ["accuracy", "loss"]
     points = ((0, 0.4), (4, 0.5))
@@ -80,6 +80,13 @@ def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
 def test_an_edited_result_is_refused_in_one_sentence(folder, change, sentence):
     write_json(folder / "eval.json", {**RESULT, **change})
     with pytest.raises(AlbertError, match=sentence):
+        tuned_section(folder, title="tuned")
+
+
+def test_a_model_that_was_imported_has_no_section(folder):
+    (folder / "eval.json").unlink()
+    write_json(folder / "config.json", {"command": "import"})
+    with pytest.raises(AlbertError, match=r"was imported and has no eval\.json"):
         tuned_section(folder, title="tuned")
 
 

@@ -101,7 +101,50 @@ def test_a_file_is_predicted_whole(tuned, table, tmp_path):
 
 def test_a_file_with_labels_measures_a_model_again(tuned, table):
     result = json.loads(run("evaluate", tuned, "--data", table, "--json", "--quiet"))
+    kept = read_json(tuned / "eval.json")
+    assert result["metrics"] == kept["metrics"]
+    assert result["temperature"] == read_json(tuned / "task.json")["temperature"]
+    lines = run("evaluate", tuned, "--data", table, "--quiet").splitlines()
+    assert lines[0] == f"Step {kept['step']}, 32 examples of {table}"
+    assert lines[2].split() == ["measure", "model", "95", "%"]
+    assert lines[3].split()[:2] == ["accuracy", f"{kept['metrics']['accuracy']:.4f}"]
+
+
+def test_the_card_says_from_what_and_on_what_and_no_setting_of_other_kinds(tuned):
+    card = (tuned / "README.md").read_text()
+    assert "Fine-tuned from `run` on `texts.csv` with [albert]" in card
+    assert "On 32 held-out examples:\n\n| measure | model | 95 % | majority |" in card
+    recipe = card.partition("## Recipe")[2].partition("## ")[0]
+    assert "| learning_rate | 0.0003 |" in recipe
+    assert "None" not in recipe
+    assert "doc_stride" not in recipe
+
+
+def test_columns_of_other_names_are_named(tuned, table, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text(table.read_text().replace("text,label", "body,mood", 1))
+    code, said = attempt("predict", tuned, "--input", other)
+    assert (code, "say which it is with --text-column." in said) == (2, True)
+    body = ("--text-column", "body", "--quiet")
+    assert len(run("predict", tuned, "--input", other, *body).splitlines()) == 32
+    named = ("--data", other, *body, "--label-column", "mood", "--json")
+    result = json.loads(run("evaluate", tuned, *named))
     assert result["metrics"] == read_json(tuned / "eval.json")["metrics"]
+
+
+def test_flags_of_runs_are_not_for_fine_tuned_models_and_theirs_not_for_runs(
+    tuned, encoder, table
+):
+    code, said = attempt("evaluate", tuned, "--data", table, "--words", 7)
+    assert (code, f"--words: {tuned} is a fine-tuned model; " in said) == (2, True)
+    code, said = attempt("evaluate", encoder, "--data", table, "--text-column", "a")
+    assert (code, "is not a fine-tuned model; leave it out" in said) == (2, True)
+
+
+def test_text_of_another_vocabulary_is_said_to_be_unknown(tuned):
+    said = run("predict", tuned, "选择珠江花园 的原因 就是方便")
+    assert "% of the tokens are unknown to the model's vocabulary, which was" in said
+    assert "unknown" not in run("predict", tuned, TEXTS[0])
 
 
 def test_an_export_has_labels_and_problem_type(tuned, tmp_path):
@@ -227,3 +270,5 @@ def test_questions_that_a_model_is_not_for_are_refused(tuned, encoder):
     assert attempt("predict", encoder, "a text")[0] == 1
     code, said = attempt("predict", tuned, "a text", "--option", "one")
     assert (code, "has nothing to choose from" in said) == (2, True)
+    code, said = attempt("predict", tuned, "a text", "another")
+    assert (code, "The model learned from single texts; leave" in said) == (2, True)
