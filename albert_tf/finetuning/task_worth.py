@@ -23,6 +23,15 @@ _SHAPE: Any = {
 }
 
 
+def shown(value: float) -> str:
+    """A measure, to four decimal places.
+
+    >>> shown(-0.00001)
+    '0.0000'
+    """
+    return f"{value:z.4f}"
+
+
 def read_worth(folder: Path) -> dict[str, Any]:
     """What `eval.json` of a fine-tuned model says.
 
@@ -54,8 +63,8 @@ def measures_table(result: dict[str, Any]) -> Table:
     rows = []
     for name, value in result["metrics"].items():
         low, high = result["intervals"][name]
-        others = (_shown(values[name]) for values in baselines.values())
-        rows.append((name, _shown(value), f"{_shown(low)} to {_shown(high)}", *others))
+        others = (shown(values[name]) for values in baselines.values())
+        rows.append((name, shown(value), f"{shown(low)} to {shown(high)}", *others))
     return Table(
         title="Measures",
         columns=("measure", "model", "95 %", *baselines),
@@ -76,7 +85,7 @@ def labels_table(result: dict[str, Any]) -> Table | None:
         title="Labels",
         columns=("label", *names, "examples"),
         rows=tuple(
-            (label, *(_shown(values[name]) for name in names), values["support"])
+            (label, *(shown(values[name]) for name in names), values["support"])
             for label, values in found
         ),
         is_folded=True,
@@ -91,12 +100,12 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
     majority = guesses.get("majority", {}).get(name)
     if majority is not None and value <= majority:
         yield (
-            f"The model is stuck at the majority: {name} {_shown(value)}, and always "
-            f"saying the same gives {_shown(majority)}."
+            f"The model is stuck at the majority: {name} {shown(value)}, and always "
+            f"saying the same gives {shown(majority)}."
         )
     elif guesses.get("words", {}).get(name, value - 1) >= value:
         yield (
-            f"Words alone give {_shown(guesses['words'][name])}: the model is no "
+            f"Words alone give {shown(guesses['words'][name])}: the model is no "
             "better than they are."
         )
     if "temperature" in result:
@@ -105,12 +114,3 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
             f"by {result['temperature']:.2f} it is "
             f"{result['calibration_error_with_temperature']:.3f}."
         )
-
-
-def _shown(value: float) -> str:
-    """A measure, to four decimal places.
-
-    >>> _shown(-0.00001)
-    '0.0000'
-    """
-    return f"{value:z.4f}"

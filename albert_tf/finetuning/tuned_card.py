@@ -41,7 +41,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
         f"# {record.spec.name}: ALBERT, {config.num_hidden_layers} layers of width "
         f"{config.hidden_size}",
         "",
-        f"It {_KINDS[record.spec.kind]}. Fine-tuned{_origin(job)} with "
+        f"It {_KINDS[record.spec.kind]}. {_origin(job)} with "
         f"[albert](https://arxiv.org/abs/1909.11942) {__version__}; weights of step "
         f"{result['step']:,}.",
         "",
@@ -64,15 +64,17 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
 def _origin(job: TuningJob) -> str:
     """From what and on what, by the names of files, as far as it is recorded."""
     settings = recorded_settings(job.run)
-    names = [
-        [f"`{Path(path).name}`" for path in paths if path]
-        for paths in (
-            [settings.get("model")],
-            settings.get("train") or [settings.get("data")],
-        )
-    ]
-    words = zip((" from", " on"), names, strict=True)
-    return "".join(f"{word} {', '.join(named)}" for word, named in words if named)
+    said = "Fine-tuned" if job.source else "Trained from scratch"
+    if source := settings.get("model"):
+        said += f" {'from' if job.source else 'in the shape of'} {_named([source])}"
+    files = [*settings.get("train", []), settings.get("data")]
+    if named := _named([file for file in files if file]):
+        said += f" on {named}"
+    return said
+
+
+def _named(paths: list[str]) -> str:
+    return ", ".join(f"`{Path(path).name}`" for path in paths)
 
 
 def _threshold(record: TaskRecord) -> Iterator[str]:

@@ -188,6 +188,7 @@ def finetune(
     work = Work(found, source, tokenizer, file, given, overwrite)
     if len(planned) == 1:
         one_run(work, settings, run=output, console=console)
+        say_next(output, console=console)
     else:
         many_runs(work, planned, folder=output, console=console)
 
@@ -259,7 +260,7 @@ def many_runs(
     Raises:
         SettingError: The folder holds something else.
     """
-    from albert_tf.finetuning.repeated_runs import summary
+    from albert_tf.finetuning.repeated_runs import settings_table, summary
 
     if (folder / TASK).exists():
         raise SettingError(
@@ -272,12 +273,11 @@ def many_runs(
     results = [read_json(folder / v.folder / TASK_EVALUATION) for v in planned]
     found = summary(planned, results)
     write_json(folder / TASK_RUNS, found)
-    for row in found["settings"]:
-        values = ", ".join(
-            f"{name} {row[name]:.4f}" for name in ("median", "least", "most")
-        )
-        name = row["setting"] or folder
-        console.say(f"{name}: {found['metric']} {values} ({row['best']})")
+    table = settings_table(found)
+    console.say(f"{table.title}:")
+    for line in text_lines(table):
+        console.say(line)
+    say_next(folder / found["settings"][0]["best"], console=console)
 
 
 def read_source(
@@ -354,8 +354,9 @@ def make_job(
     Raises:
         SettingError: Sequences are longer than the model takes.
     """
-    from albert_tf.finetuning.tuned_model import TaskRecord
-    from albert_tf.finetuning.tuning_job import TuningJob
+    with silent_stderr():
+        from albert_tf.finetuning.tuned_model import TaskRecord
+        from albert_tf.finetuning.tuning_job import TuningJob
     from cli.support.task_data import encoded, say_lost, with_targets
 
     length = sequence_length(data, source, settings, console=console)
@@ -473,8 +474,12 @@ def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None
     console.say(
         f"{job.run}: finished; its best checkpoint is of step {result['step']:,}"
     )
-    console.say(f"Next:  albert predict {job.run} --input FILE")
-    console.say(f"       albert export {job.run} --to hf --output {job.run}-hf")
+
+
+def say_next(run: Path, *, console: Console) -> None:
+    """Say what a fine-tuned model is for."""
+    console.say(f"Next:  albert predict {run} --input FILE")
+    console.say(f"       albert export {run} --to hf --output {run}-hf")
 
 
 def test_predictions(

@@ -73,7 +73,10 @@ def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPat
             paths.test or tuple(found.test),
         )
     if not paths.train:
-        raise SettingError("There is nothing to train on; name a file with --train.")
+        raise SettingError(
+            "There is nothing to train on; name a file with --train, or the folder of "
+            "a named task with --data."
+        )
     return paths
 
 

@@ -73,13 +73,17 @@ def test_a_fine_tuned_model_has_its_task_worth_and_predictions_beside_it(tuned):
     assert len((tuned / "predictions-eval.jsonl").read_text().splitlines()) == 32
 
 
-def test_the_same_command_again_has_nothing_to_do(encoder, table, tuned):
+def test_the_same_command_again_has_nothing_to_do(encoder, table, tuned, tmp_path):
     files = ("--train", table, "--eval", table, "--test", table)
     command = ("finetune", encoder, "--task", "classify", *files, "--output", tuned)
     assert "nothing to do" in run(*command, *FAST[:-1])
     code, said = attempt(*command, *FAST, "--seed", 7)
     assert code == 2
     assert "--seed was 12345 and is 7" in said
+    fewer = tmp_path / "fewer.csv"
+    fewer.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
+    code, said = attempt(*command, *FAST, "--train", fewer)
+    assert (code, "--train changed; give another --output" in said) == (2, True)
 
 
 def test_texts_that_are_typed_have_the_predictions_of_the_file(tuned):
@@ -195,9 +199,14 @@ def test_a_fine_tuned_model_is_fine_tuned_again_with_its_head(tuned, table, tmp_
 def test_several_runs_tell_median_least_and_most(encoder, table, tmp_path):
     folder = tmp_path / "several"
     files = ("--train", table, "--eval", table, "--output", folder)
-    command = ("finetune", encoder, "--task", "classify", *files, *FAST, "--runs", 2)
-    run(*command, "--sweep", "learning_rate=0,0.01")
+    settings = (*FAST[:-1], "--runs", 2, "--sweep", "learning_rate=0,0.01")
+    said = run("finetune", encoder, "--task", "classify", *files, *settings)
     found = read_json(folder / "runs.json")
+    best = folder / found["settings"][0]["best"]
+    assert said.count("Next:") == 1
+    assert f"Next:  albert predict {best} --input FILE\n" in said
+    run("report", folder, "--output", tmp_path / "report.html")
+    assert "Settings by accuracy" in (tmp_path / "report.html").read_text()
     assert sorted(row["setting"] for row in found["settings"]) == [
         "learning_rate=0.0",
         "learning_rate=0.01",
@@ -223,6 +232,8 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
         assert read_json(folder / "config.json")["identity"]["initializer"] == (
             "positional-heads"
         )
+    card = (tmp_path / "first" / "README.md").read_text()
+    assert "Trained from scratch in the shape of `run` on `texts.csv` with" in card
     ours = [load_newest(tmp_path / name, print).weights for name in ("first", "second")]
     for path, weight in ours[0].items():
         np.testing.assert_array_equal(weight, ours[1][path])
