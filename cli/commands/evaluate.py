@@ -166,7 +166,8 @@ def check_flags(run: Path, *, is_task: bool) -> None:
     Raises:
         SettingError: Names the first.
     """
-    stray, what = _OF_TASKS, "not a fine-tuned model"
+    stray: tuple[str, ...] = _OF_TASKS
+    what = "not a fine-tuned model"
     if is_task:
         stray, what = _OF_RUNS, "a fine-tuned model"
     for name in stray:
