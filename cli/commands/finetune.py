@@ -357,7 +357,12 @@ def make_job(
     with silent_stderr():
         from albert_tf.finetuning.tuned_model import TaskRecord
         from albert_tf.finetuning.tuning_job import TuningJob
-    from cli.support.task_data import encoded, say_lost, with_targets
+    from cli.support.task_data import (
+        encoded,
+        say_divided,
+        say_lost,
+        with_targets,
+    )
 
     length = sequence_length(data, source, settings, console=console)
     record = TaskRecord(
@@ -372,6 +377,8 @@ def make_job(
         for examples in (data.train, data.held_out)
     )
     say_lost(train.rows, longest=length, say=console.say)
+    if data.spec.kind == "answer":
+        say_divided(train, stride=settings.doc_stride, say=console.say)
     train = with_targets(train)
     config = settings.resolved(
         rows=len(train.rows),

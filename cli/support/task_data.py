@@ -187,6 +187,22 @@ def say_lost(rows: Sequence[EncodedExample], *, longest: int, say: Say) -> None:
         )
 
 
+def say_divided(given: "TaskRows", *, stride: int, say: Say) -> None:
+    """Say how many answers end up in two windows of their passage, if any do."""
+    wanted = {
+        number
+        for number, example in enumerate(given.examples)
+        if any(answer.start >= 0 for answer in example.answers or ())
+    }
+    whole = {row.example for row in given.rows if row.target not in (None, (0, 0))}
+    if divided := len(wanted - whole):
+        say(
+            f"{percent(divided / len(wanted))} of the answers are whole in no window "
+            f"of their passage and not learned; a lower --doc-stride than {stride} "
+            "leaves fewer out."
+        )
+
+
 def with_targets(given: "TaskRows") -> "TaskRows":
     """Those rows that can be trained on.
 
