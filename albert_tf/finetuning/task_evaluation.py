@@ -279,18 +279,18 @@ def _errors(
         if not _is_right(spec, true, guess)
     ]
     wrong.sort(key=lambda pair: (-pair[0], pair[1]))
-    name = _namer(spec)
     return {
         "errors": [
             {
                 "id": examples[number].id,
                 "text": examples[number].text[:_CHARACTERS],
                 "text_pair": (examples[number].text_pair or "")[:_CHARACTERS] or None,
-                "right": name(targets[number]),
-                "predicted": name(predictions[number]),
+                "right": _told(spec, examples[number], true, other=guess),
+                "predicted": _told(spec, examples[number], guess, other=true),
                 "sureness": sureness,
             }
             for sureness, number in wrong[:_ERRORS]
+            for true, guess in [(targets[number], predictions[number])]
         ]
     }
 
@@ -317,13 +317,16 @@ def _sureness(spec: TaskSpec, output: Any, true: Any, guess: Any) -> float:
     return float(shares.max())
 
 
-def _namer(spec: TaskSpec) -> Callable[[Any], Any]:
-    """What is told of a target or a prediction."""
+def _told(spec: TaskSpec, example: TaskExample, value: Any, *, other: Any) -> Any:
+    """What is told of a target or a prediction; of tags, those that the other lacks."""
     labels = spec.labels
     if spec.kind == "classify":
-        return lambda number: labels[number]
+        return labels[value]
+    if spec.kind == "choose":
+        return example.options[value]
     if spec.kind == "multilabel":
-        return lambda row: [name for name, n in zip(labels, row, strict=True) if n]
+        return [name for name, n in zip(labels, value, strict=True) if n]
     if spec.kind == "tag":
-        return lambda row: [labels[n] for n in row]
-    return lambda value: list(value) if isinstance(value, tuple) else value
+        rows = zip(example.words, value, other, strict=False)
+        return [f"{word}/{labels[n]}" for word, n, wrong in rows if n != wrong]
+    return list(value) if isinstance(value, tuple) else value

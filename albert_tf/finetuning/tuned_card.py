@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from albert_tf.finetuning.task_worth import labels_table, measures_table, verdict
+from albert_tf.finetuning.task_worth import (
+    labels_table,
+    measures_table,
+    shown,
+    verdict,
+)
 from albert_tf.finetuning.tuned_model import TaskRecord
 from albert_tf.finetuning.tuning_job import TuningJob
 from albert_tf.runs.run_record import recorded_settings
@@ -26,6 +31,9 @@ _KINDS = {
 # Settings that say nothing of other kinds, and labels that a card has room for.
 _OF_ANSWERS = ("doc_stride", "max_query_tokens", "max_answer_tokens")
 _MOST_LABELS = 30
+
+# Of a text in the list of errors.
+_CHARACTERS = 120
 
 
 def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> str:
@@ -115,6 +123,25 @@ def _errors(result: dict[str, Any]) -> Iterator[str]:
         return
     yield from ("## The errors it is surest of", "")
     for error in result["errors"][:10]:
-        text = " / ".join(filter(None, [error["text"], error["text_pair"]]))
-        text = " ".join(text.split()).replace("|", " ")[:200]
-        yield f"- {text!r}: {error['predicted']}, and right is {error['right']}"
+        parts = filter(None, [error["text"], error["text_pair"]])
+        text = " / ".join(map(_beginning, parts))
+        said, right = (_value(error[name]) for name in ("predicted", "right"))
+        yield f"- {text!r}: {said}, and right is {right}"
+
+
+def _value(value: Any) -> str:
+    """A label, labels, a score or an answer.
+
+    >>> [_value(value) for value in (["7", "seven", "7"], [], "", 0.123456, "good")]
+    ['7, seven', 'none', 'none', '0.1235', 'good']
+    """
+    if isinstance(value, float):
+        return shown(value)
+    different = dict.fromkeys(value) if isinstance(value, list) else [value]
+    return ", ".join(different) or "none"
+
+
+def _beginning(text: str) -> str:
+    """A text on one line, as much of it as is shown."""
+    line = " ".join(text.split())
+    return line if len(line) <= _CHARACTERS else f"{line[:_CHARACTERS]}..."
