@@ -13,6 +13,7 @@ import click
 
 from cli.main import cli
 from schemas.example import DOCUMENT_FEATURES, FEATURES
+from schemas.finetune_config import RATES
 from schemas.presets import TASK_RECIPES
 from schemas.special_tokens import SPECIAL_TOKENS, USER_SYMBOLS
 
@@ -175,6 +176,17 @@ def table_of_recipes() -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_of_rates() -> str:
+    """The learning rate of fine-tuning by the width of a model."""
+    widths = [f"{least} or more" if least else "less" for least, _ in RATES]
+    rates = [f"{rate:g}" for _, rate in RATES]
+    return (
+        f"| width | {' | '.join(widths)} |\n"
+        f"|---|{'--:|' * len(RATES)}\n"
+        f"| `--learning-rate` | {' | '.join(rates)} |\n"
+    )
+
+
 def with_tables(page: Path, tables: dict[str, str]) -> str:
     """A page with its tables brought up to date, by name."""
     text = page.read_text(encoding="utf-8")
@@ -193,7 +205,8 @@ def readme_page() -> str:
 
 def finetuning_page() -> str:
     """`docs/finetuning.md`."""
-    return with_tables(FINETUNING, {"recipes": table_of_recipes()})
+    tables = {"rates": table_of_rates(), "recipes": table_of_recipes()}
+    return with_tables(FINETUNING, tables)
 
 
 PAGES = {

@@ -124,8 +124,8 @@ class FineTuneConfig:
     )
     eval_every: int | None = option(
         None,
-        "Steps between evaluations, each with a checkpoint  [default: a tenth of the "
-        "steps, at most an epoch]",
+        "Steps between evaluations, each with a checkpoint  [default: steps / "
+        f"{EVALUATIONS}, at least {LEAST_EVAL_STEPS}, at most an epoch]",
         minimum=1,
     )
     checkpoint_every: int | None = same_as(

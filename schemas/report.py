@@ -1,6 +1,7 @@
 """What a report shows, as plain data: facts, plots, tables, examples, by section."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Literal
 
 Unit = Literal["count", "share", "value"]
@@ -89,6 +90,43 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     marked: frozenset[int] = frozenset()
     is_folded: bool = False
+
+
+def text_lines(table: Table) -> Iterator[str]:
+    """A table in columns.
+
+    >>> rows = (("the model", "2.5"), ("counting", None))
+    >>> for line in text_lines(Table(title="", columns=("", "bits"), rows=rows)):
+    ...     print(line)
+               bits
+    the model  2.5
+    counting   -
+    """
+    rows = [
+        ["-" if cell is None else str(cell) for cell in row]
+        for row in (table.columns, *table.rows)
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def markdown_lines(table: Table) -> Iterator[str]:
+    """A table in Markdown, all but its first column to the right.
+
+    >>> rows = (("the model", "2.5"), ("counting", None))
+    >>> for line in markdown_lines(Table(title="", columns=("", "bits"), rows=rows)):
+    ...     print(line)
+    |  | bits |
+    |---|--:|
+    | the model | 2.5 |
+    | counting |  |
+    """
+    yield f"| {' | '.join(table.columns)} |"
+    yield f"|---|{'--:|' * (len(table.columns) - 1)}"
+    for row in table.rows:
+        yield f"| {' | '.join('' if cell is None else str(cell) for cell in row)} |"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

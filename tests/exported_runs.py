@@ -36,7 +36,7 @@ EVALUATION = {
 TUNED_LENGTH, TUNED_LABELS = 48, ("dull", "fair", "fine")
 
 
-def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN):
+def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN, **values):
     """A fine-tuned model with random weights.
 
     Args:
@@ -44,6 +44,7 @@ def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN):
         kind: Of the task.
         vocabulary: The content of `spiece.model`.
         config: The architecture.
+        values: More fields of its record.
     """
     has_labels = kind in ("classify", "multilabel", "tag")
     labels = TUNED_LABELS if has_labels else ()
@@ -57,6 +58,7 @@ def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN):
         doc_stride=16,
         max_query_tokens=16,
         max_answer_tokens=8,
+        **values,
     )
     write_record(folder, record)
     (folder / "spiece.model").write_bytes(vocabulary)

@@ -52,6 +52,15 @@ ARCHITECTURES: dict[Kind, str] = {
     "answer": "AlbertForQuestionAnswering",
     "tag": "AlbertForTokenClassification",
 }
+# What the Hugging Face Hub calls the tasks.
+PIPELINES: dict[Kind, str] = {
+    "classify": "text-classification",
+    "multilabel": "text-classification",
+    "regress": "text-classification",
+    "choose": "multiple-choice",
+    "answer": "question-answering",
+    "tag": "token-classification",
+}
 _PROBLEMS: dict[Kind, str] = {
     "classify": "single_label_classification",
     "multilabel": "multi_label_classification",

@@ -17,6 +17,7 @@ from schemas import __version__
 from schemas.config import ModelConfig, TrainConfig, recorded
 from schemas.layout import EVAL, SPM_MODEL
 from schemas.manifest import DatasetManifest
+from schemas.report import markdown_lines
 
 # What the metrics of a run are called in its card.
 _METRICS = {
@@ -203,11 +204,7 @@ def _metrics(run: Path, *, step: int) -> Iterator[str]:
 
 def _against_counting(evaluation: Metrics) -> Iterator[str]:
     """What `albert evaluate` has found, as a table and in words."""
-    table = comparison(evaluation)
-    yield f"| {' | '.join(table.columns)} |"
-    yield f"|---|{'--:|' * (len(table.columns) - 1)}"
-    for row in table.rows:
-        yield f"| {' | '.join('' if cell is None else str(cell) for cell in row)} |"
+    yield from markdown_lines(comparison(evaluation))
     yield from ("", *sentences(evaluation), "")
 
 

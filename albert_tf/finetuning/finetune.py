@@ -195,11 +195,17 @@ def prediction_lines(
 def evaluate_tuned(tuned: TunedModel, given: TaskRows) -> Result:
     """What a fine-tuned model is worth on further examples.
 
-    The threshold is that of the model, which was not chosen on these examples.
+    Threshold and temperature are those of the model, not chosen on these examples.
     """
     outputs = predicted(tuned, given)
     record = tuned.record
     return {
         "step": tuned.step,
-        **evaluated(record.spec, given.examples, outputs, threshold=record.threshold),
+        **evaluated(
+            record.spec,
+            given.examples,
+            outputs,
+            threshold=record.threshold,
+            temperature=record.temperature,
+        ),
     }

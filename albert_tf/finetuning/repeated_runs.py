@@ -4,11 +4,33 @@ import dataclasses
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from albert_tf.finetuning.task_worth import shown
 from schemas.config import plain_type
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 from schemas.finetune_config import FineTuneConfig
+from schemas.json_file import read_json
+from schemas.json_shape import TEXT, Each, Rule, problem
+from schemas.layout import TASK_RUNS
+from schemas.report import Table
+
+_NUMBER = Rule("a number", lambda value: type(value) in (int, float))
+_SHAPE: Any = {
+    "metric": TEXT,
+    "settings": [
+        {
+            "setting": TEXT,
+            "median": _NUMBER,
+            "least": _NUMBER,
+            "most": _NUMBER,
+            "values": [_NUMBER],
+            "best": TEXT,
+        }
+    ],
+    "baselines": Each(TEXT, Each(TEXT, _NUMBER)),
+}
 
 
 class Variant(NamedTuple):
@@ -113,3 +135,38 @@ def summary(
         "settings": settings,
         "baselines": results[0]["baselines"],
     }
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """What `runs.json` says.
+
+    Raises:
+        AlbertError: It cannot be read, or is not as it was written.
+    """
+    path = folder / TASK_RUNS
+    found = read_json(path)
+    if wrong := problem(found, _SHAPE):
+        raise AlbertError(f"{path}: {wrong}; put the file back as it was written.")
+    return found
+
+
+def settings_table(found: Mapping[str, Any]) -> Table:
+    """What came out of all runs, the best setting first.
+
+    Args:
+        found: What `runs.json` says.
+    """
+    names = ("median", "least", "most")
+    return Table(
+        title=f"Settings by {found['metric']}",
+        columns=("setting", "runs", *names, "best run"),
+        rows=tuple(
+            (
+                row["setting"] or "as given",
+                len(row["values"]),
+                *(shown(row[name]) for name in names),
+                row["best"],
+            )
+            for row in found["settings"]
+        ),
+    )

@@ -120,6 +120,7 @@ def evaluated(
     outputs: Sequence[Any],
     *,
     threshold: float | None,
+    temperature: float | None = None,
     baselines: Mapping[str, Sequence[Any]] | None = None,
 ) -> Result:
     """All that is told of a model on some examples, as JSON has it.
@@ -129,6 +130,8 @@ def evaluated(
         examples: With labels.
         outputs: Of the model, for each.
         threshold: See `task_outputs.said`.
+        temperature: To measure calibration with; None to choose it on half of these
+            examples and measure it on the others.
         baselines: What guessing says of the examples, by name.
     """
     targets = targets_of(spec, examples)
@@ -148,17 +151,14 @@ def evaluated(
         },
         "threshold": threshold,
     }
-    for part in (_by_label, _calibration, _errors):
-        result |= part(spec, examples, outputs, targets, predictions)
-    return result
+    result |= _by_label(spec, targets, predictions)
+    if spec.kind == "classify":
+        result |= _calibration(spec, examples, outputs, targets, temperature)
+    return result | _errors(spec, examples, outputs, targets, predictions)
 
 
 def _by_label(
-    spec: TaskSpec,
-    examples: Sequence[TaskExample],
-    outputs: Sequence[Any],
-    targets: Sequence[Any],
-    predictions: Sequence[Any],
+    spec: TaskSpec, targets: Sequence[Any], predictions: Sequence[Any]
 ) -> Result:
     """Precision, recall, F1 and support of each label; the confusion matrix."""
     if spec.kind == "tag" and has_entities(spec.labels):
@@ -216,23 +216,25 @@ def _calibration(
     examples: Sequence[TaskExample],
     outputs: Sequence[Any],
     targets: Sequence[Any],
-    predictions: Sequence[Any],
+    temperature: float | None,
 ) -> Result:
     """Whether probabilities are right, before and after one temperature.
 
-    The temperature is chosen on half of the examples, both errors are of the others.
+    One that is chosen here is chosen on half of the examples, and both errors are of
+    the others; else they are of all.
     """
-    if spec.kind != "classify":
-        return {}
     logits, true = np.array(outputs), np.array(targets)
     is_first = calibration.halves([example.id for example in examples])
     if not is_first.any() or is_first.all():
         return {}
-    temperature = calibration.best_temperature(logits[is_first], true[is_first])
+    is_measured = np.ones_like(is_first)
+    if temperature is None:
+        temperature = calibration.best_temperature(logits[is_first], true[is_first])
+        is_measured = ~is_first
 
     def error(scale: float) -> float:
-        shares = calibration.softmax(logits[~is_first] / scale)
-        return calibration.calibration_error(shares, true[~is_first])
+        shares = calibration.softmax(logits[is_measured] / scale)
+        return calibration.calibration_error(shares, true[is_measured])
 
     result: Result = {
         "temperature": temperature,
@@ -277,18 +279,18 @@ def _errors(
         if not _is_right(spec, true, guess)
     ]
     wrong.sort(key=lambda pair: (-pair[0], pair[1]))
-    name = _namer(spec)
     return {
         "errors": [
             {
                 "id": examples[number].id,
                 "text": examples[number].text[:_CHARACTERS],
                 "text_pair": (examples[number].text_pair or "")[:_CHARACTERS] or None,
-                "right": name(targets[number]),
-                "predicted": name(predictions[number]),
+                "right": _told(spec, examples[number], true, other=guess),
+                "predicted": _told(spec, examples[number], guess, other=true),
                 "sureness": sureness,
             }
             for sureness, number in wrong[:_ERRORS]
+            for true, guess in [(targets[number], predictions[number])]
         ]
     }
 
@@ -315,13 +317,16 @@ def _sureness(spec: TaskSpec, output: Any, true: Any, guess: Any) -> float:
     return float(shares.max())
 
 
-def _namer(spec: TaskSpec) -> Callable[[Any], Any]:
-    """What is told of a target or a prediction."""
+def _told(spec: TaskSpec, example: TaskExample, value: Any, *, other: Any) -> Any:
+    """What is told of a target or a prediction; of tags, those that the other lacks."""
     labels = spec.labels
     if spec.kind == "classify":
-        return lambda number: labels[number]
+        return labels[value]
+    if spec.kind == "choose":
+        return example.options[value]
     if spec.kind == "multilabel":
-        return lambda row: [name for name, n in zip(labels, row, strict=True) if n]
+        return [name for name, n in zip(labels, value, strict=True) if n]
     if spec.kind == "tag":
-        return lambda row: [labels[n] for n in row]
-    return lambda value: list(value) if isinstance(value, tuple) else value
+        rows = zip(example.words, value, other, strict=False)
+        return [f"{word}/{labels[n]}" for word, n, wrong in rows if n != wrong]
+    return list(value) if isinstance(value, tuple) else value

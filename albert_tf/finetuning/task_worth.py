@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from albert_tf.runs.run_record import recorded_settings
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
 from schemas.json_shape import COUNT, TEXT, Each, Rule, problem
 from schemas.layout import TASK_EVALUATION
-
-# Labels that a table has room for.
-_MOST_LABELS = 30
+from schemas.report import Table
 
 _NUMBER = Rule("a number", lambda value: type(value) in (int, float))
 _VALUES = Each(TEXT, _NUMBER)
@@ -24,6 +23,15 @@ _SHAPE: Any = {
 }
 
 
+def shown(value: float) -> str:
+    """A measure, to four decimal places.
+
+    >>> shown(-0.00001)
+    '0.0000'
+    """
+    return f"{value:z.4f}"
+
+
 def read_worth(folder: Path) -> dict[str, Any]:
     """What `eval.json` of a fine-tuned model says.
 
@@ -32,6 +40,11 @@ def read_worth(folder: Path) -> dict[str, Any]:
     """
     path = folder / TASK_EVALUATION
     if not path.exists():
+        if recorded_settings(folder).get("command") == "import":
+            raise AlbertError(
+                f"{folder} was imported and has no {TASK_EVALUATION}; measure it with "
+                "albert evaluate --data FILE instead."
+            )
         raise AlbertError(
             f"{folder} is not finished yet; run the same albert finetune again."
         )
@@ -44,19 +57,39 @@ def read_worth(folder: Path) -> dict[str, Any]:
     return result
 
 
-def measures(result: dict[str, Any]) -> Iterator[str]:
-    """The measures beside those of guessing, as a table and in words."""
+def measures_table(result: dict[str, Any]) -> Table:
+    """The measures with their intervals, beside those of guessing."""
     baselines = result["baselines"]
-    yield f"On {result['examples']:,} held-out examples:"
-    yield ""
-    yield f"| | model | 95 % | {' | '.join(baselines)} |".replace("|  |", "|")
-    yield f"|---|--:|:-:|{'--:|' * len(baselines)}"
+    rows = []
     for name, value in result["metrics"].items():
         low, high = result["intervals"][name]
-        others = "".join(f" {values[name]:.4f} |" for values in baselines.values())
-        yield f"| {name} | {value:.4f} | {low:.4f} to {high:.4f} |{others}"
-    yield ""
-    yield from verdict(result)
+        others = (shown(values[name]) for values in baselines.values())
+        rows.append((name, shown(value), f"{shown(low)} to {shown(high)}", *others))
+    return Table(
+        title="Measures",
+        columns=("measure", "model", "95 %", *baselines),
+        rows=tuple(rows),
+    )
+
+
+def labels_table(result: dict[str, Any]) -> Table | None:
+    """Precision, recall and F1 of each label, the most frequent first, if it has any.
+
+    A label of tags that are entities is a type of them, and `all` stands for all types.
+    """
+    if "labels" not in result:
+        return None
+    names = ("precision", "recall", "f1")
+    found = sorted(result["labels"].items(), key=lambda item: -item[1]["support"])
+    return Table(
+        title="Labels",
+        columns=("label", *names, "examples"),
+        rows=tuple(
+            (label, *(shown(values[name]) for name in names), values["support"])
+            for label, values in found
+        ),
+        is_folded=True,
+    )
 
 
 def verdict(result: dict[str, Any]) -> Iterator[str]:
@@ -67,13 +100,13 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
     majority = guesses.get("majority", {}).get(name)
     if majority is not None and value <= majority:
         yield (
-            f"The model is stuck at the majority: {name} {value:.4f}, and always "
-            f"guessing the most frequent gives {majority:.4f}."
+            f"The model is stuck at the majority: {name} {shown(value)}, and always "
+            f"saying the same gives {shown(majority)}."
         )
     elif guesses.get("words", {}).get(name, value - 1) >= value:
         yield (
-            f"Words alone give {guesses['words'][name]:.4f}: the model is no better "
-            "than they are."
+            f"Words alone give {shown(guesses['words'][name])}: the model is no "
+            "better than they are."
         )
     if "temperature" in result:
         yield (
@@ -81,20 +114,3 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
             f"by {result['temperature']:.2f} it is "
             f"{result['calibration_error_with_temperature']:.3f}."
         )
-
-
-def labels(result: dict[str, Any]) -> Iterator[str]:
-    """Precision, recall and F1 of each label."""
-    if "labels" not in result:
-        return
-    yield from (
-        "| label | precision | recall | F1 | examples |",
-        "|---|--:|--:|--:|--:|",
-    )
-    found = sorted(result["labels"].items(), key=lambda item: -item[1]["support"])
-    for name, row in found[:_MOST_LABELS]:
-        yield (
-            f"| {name} | {row['precision']:.4f} | {row['recall']:.4f} | "
-            f"{row['f1']:.4f} | {row['support']:,} |"
-        )
-    yield ""

@@ -2,12 +2,21 @@
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from albert_tf.finetuning.task_worth import labels, measures
+from albert_tf.finetuning.task_worth import (
+    labels_table,
+    measures_table,
+    shown,
+    verdict,
+)
 from albert_tf.finetuning.tuned_model import TaskRecord
 from albert_tf.finetuning.tuning_job import TuningJob
+from albert_tf.runs.run_record import recorded_settings
 from schemas import __version__
+from schemas.layout import TASK_EVALUATION
+from schemas.report import markdown_lines
 
 _KINDS = {
     "classify": "says which label a text has",
@@ -19,12 +28,20 @@ _KINDS = {
 }
 
 
+# Settings that say nothing of other kinds, and labels that a card has room for.
+_OF_ANSWERS = ("doc_stride", "max_query_tokens", "max_answer_tokens")
+_MOST_LABELS = 30
+
+# Of a text in the list of errors.
+_CHARACTERS = 120
+
+
 def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> str:
     """`README.md` of a fine-tuned model.
 
     Args:
         record: Its task.
-        job: How it was trained.
+        job: How it was trained; what its folder records is told too.
         result: What `eval.json` says.
     """
     config = job.model_config
@@ -32,34 +49,99 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
         f"# {record.spec.name}: ALBERT, {config.num_hidden_layers} layers of width "
         f"{config.hidden_size}",
         "",
-        f"It {_KINDS[record.spec.kind]}. Fine-tuned with "
+        f"It {_KINDS[record.spec.kind]}. {_origin(job)} with "
         f"[albert](https://arxiv.org/abs/1909.11942) {__version__}; weights of step "
         f"{result['step']:,}.",
         "",
-        *measures(result),
+        f"On {result['examples']:,} held-out examples:",
         "",
-        *labels(result),
-        "## Recipe",
+        *markdown_lines(measures_table(result)),
         "",
-        "| setting | value |",
-        "|---|---|",
-        *(
-            f"| {field.name} | {getattr(job.config, field.name)} |"
-            for field in dataclasses.fields(job.config)
-        ),
+        *verdict(result),
+        *_threshold(record),
+        "",
+        *_labels(result),
+        *_recipe(record, job),
         f"| examples to train on | {result['training_examples']:,} |",
         "",
-        *errors(result),
+        *_errors(result),
     ]
     return "\n".join(lines) + "\n"
 
 
-def errors(result: dict[str, Any]) -> Iterator[str]:
+def _origin(job: TuningJob) -> str:
+    """From what and on what, by the names of files, as far as it is recorded."""
+    settings = recorded_settings(job.run)
+    said = "Fine-tuned" if job.source else "Trained from scratch"
+    if source := settings.get("model"):
+        said += f" {'from' if job.source else 'in the shape of'} {_named([source])}"
+    files = [*settings.get("train", []), settings.get("data")]
+    if named := _named([file for file in files if file]):
+        said += f" on {named}"
+    return said
+
+
+def _named(paths: list[str]) -> str:
+    return ", ".join(f"`{Path(path).name}`" for path in paths)
+
+
+def _threshold(record: TaskRecord) -> Iterator[str]:
+    """What is said only from a threshold on."""
+    if record.threshold is None:
+        return
+    if record.spec.kind == "multilabel":
+        yield f"A label is said from a probability of {record.threshold:.4f} on."
+    else:
+        yield (
+            "A question has no answer where [CLS] scores more than the best span by "
+            f"more than {record.threshold:.4f}."
+        )
+
+
+def _labels(result: dict[str, Any]) -> Iterator[str]:
+    table = labels_table(result)
+    if table is None:
+        return
+    shown = dataclasses.replace(table, rows=table.rows[:_MOST_LABELS])
+    yield from (f"## {table.title}", "", *markdown_lines(shown), "")
+    if more := len(table.rows) - len(shown.rows):
+        yield from (f"{TASK_EVALUATION} has {more:,} more.", "")
+
+
+def _recipe(record: TaskRecord, job: TuningJob) -> Iterator[str]:
+    yield from ("## Recipe", "", "| setting | value |", "|---|---|")
+    for field in dataclasses.fields(job.config):
+        value = getattr(job.config, field.name)
+        is_of_kind = record.spec.kind == "answer" or field.name not in _OF_ANSWERS
+        if is_of_kind and field.metadata["changes_result"] and value is not None:
+            yield f"| {field.name} | {value} |"
+
+
+def _errors(result: dict[str, Any]) -> Iterator[str]:
     """The errors that the model is surest of."""
     if not result["errors"]:
         return
     yield from ("## The errors it is surest of", "")
     for error in result["errors"][:10]:
-        text = " / ".join(filter(None, [error["text"], error["text_pair"]]))
-        text = " ".join(text.split()).replace("|", " ")[:200]
-        yield f"- {text!r}: {error['predicted']}, and right is {error['right']}"
+        parts = filter(None, [error["text"], error["text_pair"]])
+        text = " / ".join(map(_beginning, parts))
+        said, right = (_value(error[name]) for name in ("predicted", "right"))
+        yield f"- {text!r}: {said}, and right is {right}"
+
+
+def _value(value: Any) -> str:
+    """A label, labels, a score or an answer.
+
+    >>> [_value(value) for value in (["7", "seven", "7"], [], "", 0.123456, "good")]
+    ['7, seven', 'none', 'none', '0.1235', 'good']
+    """
+    if isinstance(value, float):
+        return shown(value)
+    different = dict.fromkeys(value) if isinstance(value, list) else [value]
+    return ", ".join(different) or "none"
+
+
+def _beginning(text: str) -> str:
+    """A text on one line, as much of it as is shown."""
+    line = " ".join(text.split())
+    return line if len(line) <= _CHARACTERS else f"{line[:_CHARACTERS]}..."

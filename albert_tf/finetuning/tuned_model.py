@@ -13,8 +13,11 @@ from schemas.config import ModelConfig
 from schemas.errors import AlbertError
 from schemas.json_file import read_json, write_json
 from schemas.json_shape import COUNT, NUMBER, TEXT, Rule, problem
-from schemas.layout import TASK
+from schemas.layout import EXPORT_RECORD, TASK
 from schemas.task import KINDS, Columns, TaskSpec
+
+# Under which key the record of an export holds what `task.json` says.
+EXPORTED_TASK = "task"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,9 +91,14 @@ def read_tuned(
 
 
 def write_record(folder: Path, record: TaskRecord) -> None:
-    """Write `task.json`: the fields of the task beside those of the record."""
+    """Write `task.json`."""
+    write_json(folder / TASK, record_values(record))
+
+
+def record_values(record: TaskRecord) -> dict[str, Any]:
+    """The fields of the task beside those of the record, for JSON."""
     values = dataclasses.asdict(record)
-    write_json(folder / TASK, {**values.pop("spec"), **values})
+    return {**values.pop("spec"), **values}
 
 
 def read_record(folder: Path) -> TaskRecord:
@@ -100,7 +108,21 @@ def read_record(folder: Path) -> TaskRecord:
         AlbertError: It cannot be read, or a value is wrong.
     """
     path = folder / TASK
-    values = read_json(path)
+    return _record_of(read_json(path), path=path)
+
+
+def exported_record(folder: Path) -> TaskRecord | None:
+    """What the record of an export says of its task; None where it says nothing.
+
+    Raises:
+        AlbertError: It cannot be read, or a value is wrong.
+    """
+    path = folder / EXPORT_RECORD
+    values = read_json(path).get(EXPORTED_TASK) if path.is_file() else None
+    return None if values is None else _record_of(values, path=path)
+
+
+def _record_of(values: Any, *, path: Path) -> TaskRecord:
     if found := problem(values, _SHAPE):
         raise AlbertError(f"{path}: {found}; put the file back as it was written.")
     columns = {

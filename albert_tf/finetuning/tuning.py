@@ -70,7 +70,6 @@ class Tuning:
             self._resume(checkpoint)
         self._log = MetricsLog(job.run, step=self._step)
         self._evaluator = Evaluator(model, job.spec, job.held_out, config=job.config)
-        self._metric = job.spec.metrics[0]
         self._compiled: set[tuple[int, ...]] = set()
 
     def _resume(self, checkpoint: Checkpoint) -> None:
@@ -129,10 +128,14 @@ class Tuning:
     def _is_evaluated(self) -> bool:
         return any(line["step"] == self._step for line in self._log.evaluations())
 
+    def _worth(self, measures: Metrics) -> tuple[float, ...]:
+        """What evaluations are compared by: each measure decides between equals."""
+        return tuple(measures[name] for name in self._job.spec.metrics)
+
     def _best(self) -> Metrics | None:
-        """The evaluation with the best metric, the first of several."""
+        """The best evaluation, the first of several."""
         lines = self._log.evaluations()
-        return max(lines, key=lambda line: line[self._metric]) if lines else None
+        return max(lines, key=self._worth) if lines else None
 
     def _has_lost_patience(self) -> bool:
         patience, best = self._job.config.patience, self._best()
@@ -148,7 +151,7 @@ class Tuning:
         """
         measures = self._evaluator.measures(on_rows=lambda rows: self._check_stop())
         best = self._best()
-        is_best = best is None or measures[self._metric] > best[self._metric]
+        is_best = best is None or self._worth(measures) > self._worth(best)
         if self._losses[1]:
             self._log.write(self._training_line())
         self._save(is_best=is_best)

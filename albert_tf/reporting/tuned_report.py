@@ -3,11 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-from albert_tf.finetuning.task_worth import read_worth, verdict
+from albert_tf.finetuning.repeated_runs import read_summary, settings_table
+from albert_tf.finetuning.task_worth import (
+    labels_table,
+    measures_table,
+    read_worth,
+    shown,
+    verdict,
+)
 from albert_tf.finetuning.tuned_model import read_record
 from albert_tf.runs.metrics import Metrics, read_metrics
 from schemas.layout import EVAL, TRAIN
-from schemas.report import Cell, Curve, Curves, Section, Table
+from schemas.report import Curve, Curves, Section, Table
 
 
 def tuned_section(folder: Path, *, title: str) -> Section:
@@ -30,7 +37,31 @@ def tuned_section(folder: Path, *, title: str) -> Section:
         notes=tuple(verdict(result)),
         runs=(title,),
         plots=tuple(_curves(lines, [*result["metrics"], "loss"])),
-        tables=(_measures(result), *_labels(result), *_confusion(result)),
+        tables=(
+            measures_table(result),
+            *filter(None, [labels_table(result)]),
+            *_confusion(result),
+        ),
+    )
+
+
+def repeated_section(folder: Path, *, title: str) -> Section:
+    """The section of several runs of one task.
+
+    Raises:
+        AlbertError: Their summary cannot be read.
+    """
+    found = read_summary(folder)
+    guesses = found["baselines"].items()
+    return Section(
+        title=title,
+        kind="Fine-tuned models",
+        facts=tuple(
+            (f"{found['metric']} of {name}", shown(values[found["metric"]]))
+            for name, values in guesses
+            if found["metric"] in values
+        ),
+        tables=(settings_table(found),),
     )
 
 
@@ -49,32 +80,6 @@ def _curves(lines: list[Metrics], names: list[str]) -> list[Curves]:
             about = "On held-out examples." if split == EVAL else "Of training."
             plots.append(Curves(title=name, about=about, unit="value", curves=(curve,)))
     return plots
-
-
-def _measures(result: dict[str, Any]) -> Table:
-    baselines = result["baselines"]
-    rows = []
-    for name, value in result["metrics"].items():
-        low, high = result["intervals"][name]
-        others = (f"{values[name]:.4f}" for values in baselines.values())
-        rows.append((name, f"{value:.4f}", f"{low:.4f} to {high:.4f}", *others))
-    return Table(
-        title="Measures",
-        columns=("measure", "model", "95 %", *baselines),
-        rows=tuple(rows),
-    )
-
-
-def _labels(result: dict[str, Any]) -> list[Table]:
-    if "labels" not in result:
-        return []
-    names = ("precision", "recall", "f1")
-    rows: list[tuple[Cell, ...]] = [
-        (label, *(f"{values[name]:.4f}" for name in names), values["support"])
-        for label, values in result["labels"].items()
-    ]
-    columns = ("label", *names, "examples")
-    return [Table(title="Labels", columns=columns, rows=tuple(rows), is_folded=True)]
 
 
 def _confusion(result: dict[str, Any]) -> list[Table]:

@@ -47,7 +47,7 @@ from schemas.config import (
     flag_name,
 )
 from schemas.errors import SettingError
-from schemas.manifest import read_manifest
+from schemas.manifest import DatasetManifest, read_manifest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,23 +199,9 @@ def check_run(  # noqa: PLR0913 - the arguments of the command
     backend()
     check_can_recompute(train_config)
     manifest = read_manifest(data)
-    check_model_fits(model_config, manifest, data=data)
-    check_settings_fit(train_config, model_config, manifest, data=data)
-    check_has_training_examples(manifest, data=data)
-    check_has_vocabulary(data)
-    if train_config.skip_corrupt:
-        check_may_skip(manifest, data=data)
-    else:
-        check_shards_are_whole(manifest, data=data)
-    if keep_optimizer and init_from is None:
-        raise SettingError(
-            "--keep-optimizer goes on from another run; name it with --init-from."
-        )
-    if keep_optimizer and init_checkpoint == "best":
-        raise SettingError(
-            "--keep-optimizer goes on from the newest checkpoint of a run; leave it or "
-            "--init-checkpoint best out."
-        )
+    check_data(model_config, train_config, manifest=manifest, data=data)
+    if keep_optimizer:
+        check_goes_on(init_from, which=init_checkpoint)
     if init_from is None:
         return
     if init_from.resolve() == output.resolve():
@@ -231,6 +217,45 @@ def check_run(  # noqa: PLR0913 - the arguments of the command
     )
     if keep_optimizer:
         check_can_keep_optimizer(init_from, model_config, train_config)
+
+
+def check_data(
+    model_config: ModelConfig,
+    train_config: TrainConfig,
+    *,
+    manifest: DatasetManifest,
+    data: Path,
+) -> None:
+    """Refuse a data set that a model with these settings cannot be trained on.
+
+    Raises:
+        AlbertError: Names what does not fit and the remedy.
+    """
+    check_model_fits(model_config, manifest, data=data)
+    check_settings_fit(train_config, model_config, manifest, data=data)
+    check_has_training_examples(manifest, data=data)
+    check_has_vocabulary(data)
+    if train_config.skip_corrupt:
+        check_may_skip(manifest, data=data)
+    else:
+        check_shards_are_whole(manifest, data=data)
+
+
+def check_goes_on(init_from: Path | None, *, which: Which) -> None:
+    """Refuse to keep the optimizer state of no run, or of an older checkpoint.
+
+    Raises:
+        SettingError: Names the remedy.
+    """
+    if init_from is None:
+        raise SettingError(
+            "--keep-optimizer goes on from another run; name it with --init-from."
+        )
+    if which == "best":
+        raise SettingError(
+            "--keep-optimizer goes on from the newest checkpoint of a run; leave it or "
+            "--init-checkpoint best out."
+        )
 
 
 def check_sets_no_weights(config: TrainConfig) -> None:

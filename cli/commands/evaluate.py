@@ -1,7 +1,6 @@
 """`albert evaluate`: how good a run is on held-out text, beside what counting gives."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -15,12 +14,13 @@ from cli.support.asked_model import (
 )
 from cli.support.console import Console, silent_stderr
 from cli.support.data_folder import DataFolder, data_here
-from cli.support.options import UserPath
+from cli.support.options import UserPath, column_options, is_given
 from pipeline.reading.inputs import expand
-from schemas.config import EVALUATED_WORDS, Precision
+from schemas.config import EVALUATED_WORDS, Precision, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
-from schemas.report import Table
+from schemas.report import text_lines
+from schemas.task import Columns
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.minimal_pairs import MinimalPair
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from albert_tf.runs.metrics import Metrics
 
 _PAIRS_FLAG = "--minimal-pairs"
+
+# Flags for runs alone, and those for fine-tuned models alone.
+_OF_RUNS = (
+    "eval_examples",
+    "words",
+    "minimal_pairs",
+    "pairs_per_paradigm",
+    "precision",
+)
+_OF_TASKS = ("text_column", "pair_column", "label_column")
 
 
 @click.command(epilog="Example:  albert evaluate run --data data")
@@ -72,6 +82,7 @@ _PAIRS_FLAG = "--minimal-pairs"
     help="Number format of the computation  [default: that of the run, whose own "
     "evaluations are in it]",
 )
+@column_options("text", "pair", "label")
 @any_checkpoint_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -84,6 +95,9 @@ def evaluate(
     minimal_pairs: tuple[str, ...],
     pairs_per_paradigm: int | None,
     precision: Precision | None,
+    text_column: str | None,
+    pair_column: str | None,
+    label_column: str | None,
     checkpoint: "Which | None",
     as_json: bool,
     quiet: bool,
@@ -100,9 +114,17 @@ def evaluate(
     """
     from albert_tf.runs.run_record import is_tuned
 
+    check_flags(run, is_task=is_tuned(run))
     if is_tuned(run):
-        result = evaluate_task(run, data, checkpoint=checkpoint, quiet=quiet)
-        click.echo(json.dumps(result) if as_json else "\n".join(task_text(result)))
+        result = evaluate_task(
+            run,
+            data,
+            columns=Columns(text=text_column, pair=pair_column, label=label_column),
+            checkpoint=checkpoint,
+            quiet=quiet,
+        )
+        shown = json.dumps(result) if as_json else task_text(result, data=data)
+        click.echo(shown)
         return
     from albert_tf.runs.last_evaluation import write_evaluation
     from albert_tf.runs.run_record import run_config
@@ -138,8 +160,28 @@ def evaluate(
     click.echo(json.dumps(measured) if as_json else text(measured))
 
 
+def check_flags(run: Path, *, is_task: bool) -> None:
+    """Refuse flags that mean nothing for what is measured.
+
+    Raises:
+        SettingError: Names the first.
+    """
+    stray: tuple[str, ...] = _OF_TASKS
+    what = "not a fine-tuned model"
+    if is_task:
+        stray, what = _OF_RUNS, "a fine-tuned model"
+    for name in stray:
+        if is_given(name):
+            raise SettingError(f"{flag_name(name)}: {run} is {what}; leave it out.")
+
+
 def evaluate_task(
-    model: Path, data: Path | str, *, checkpoint: "Which | None", quiet: bool
+    model: Path,
+    data: Path | str,
+    *,
+    columns: Columns,
+    checkpoint: "Which | None",
+    quiet: bool,
 ) -> "Metrics":
     """What a fine-tuned model is worth on a file of examples.
 
@@ -150,23 +192,32 @@ def evaluate_task(
         from albert_tf.finetuning.finetune import evaluate_tuned
         from albert_tf.finetuning.tuned_model import read_tuned
     from cli.support.asked_model import check_sizes
-    from cli.support.task_data import encoded, read_labelled
+    from cli.support.task_data import encoded, read_labelled, say_lost, with_columns
 
     console = Console(quiet=quiet)
     tuned = read_tuned(model, which=checkpoint or "best", say=console.say)
     tokenizer = read_vocabulary(model)
     check_sizes(tokenizer, tuned.config, path=model)
-    examples = read_labelled(str(data), tuned.record.spec, say=console.say)
-    return evaluate_tuned(tuned, encoded(examples, tuned.record, tokenizer=tokenizer))
+    record = tuned.record
+    spec = with_columns(record.spec, columns)
+    examples = read_labelled(str(data), spec, say=console.say)
+    given = encoded(examples, record, tokenizer=tokenizer)
+    say_lost(given.rows, longest=record.max_seq_length, say=console.say)
+    return evaluate_tuned(tuned, given)
 
 
-def task_text(result: "Metrics") -> "Iterator[str]":
-    """What a fine-tuned model is worth, for a person."""
-    from albert_tf.finetuning.task_worth import labels, measures
+def task_text(result: "Metrics", *, data: Path | str) -> str:
+    """What a fine-tuned model is worth on a file, for a person."""
+    from albert_tf.finetuning.task_worth import labels_table, measures_table, verdict
 
-    yield from measures(result)
-    yield ""
-    yield from labels(result)
+    parts = [
+        f"Step {result['step']:,}, {result['examples']:,} examples of {data}",
+        "\n".join(text_lines(measures_table(result))),
+        "\n".join(verdict(result)),
+    ]
+    if (labels := labels_table(result)) is not None:
+        parts.append("\n".join(text_lines(labels)))
+    return "\n\n".join(part for part in parts if part)
 
 
 def find_pairs(
@@ -205,29 +256,9 @@ def text(evaluation: "Metrics") -> str:
     parts = [
         f"Step {evaluation['step']:,}, {evaluation['examples']:,} held-out examples, "
         f"{evaluation['precision']}",
-        "\n".join(lines_of(comparison(evaluation))),
+        "\n".join(text_lines(comparison(evaluation))),
         "\n".join(sentences(evaluation)),
     ]
     if pairs := minimal_pairs(evaluation):
-        parts.append("\n".join(lines_of(pairs)))
+        parts.append("\n".join(text_lines(pairs)))
     return "\n\n".join(part for part in parts if part)
-
-
-def lines_of(table: Table) -> Iterator[str]:
-    """A table in columns.
-
-    >>> rows = (("the model", "2.5"), ("counting", None))
-    >>> for line in lines_of(Table(title="", columns=("", "bits"), rows=rows)):
-    ...     print(line)
-               bits
-    the model  2.5
-    counting   -
-    """
-    rows = [
-        ["-" if cell is None else str(cell) for cell in row]
-        for row in (table.columns, *table.rows)
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()

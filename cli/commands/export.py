@@ -17,7 +17,7 @@ from cli.support.options import UserPath
 from schemas import __version__
 from schemas.config import ModelConfig
 from schemas.errors import SettingError
-from schemas.json_file import read_json, write_json, write_text
+from schemas.json_file import json_text, read_json, write_json, write_text
 from schemas.layout import (
     CONFIG,
     EXPORT_RECORD,
@@ -33,6 +33,7 @@ from schemas.task import TaskSpec
 from schemas.whole_file import whole_file, whole_folder
 
 if TYPE_CHECKING:
+    from albert_tf.finetuning.tuned_model import TaskRecord
     from albert_tf.runs.checkpoints import Which
     from albert_tf.runs.tensor_files import Arrays
 
@@ -50,7 +51,7 @@ class Exported(NamedTuple):
         from_text: Whether a SavedModel takes text as well as piece ids.
         order: The place in the vocabulary's file of each piece; None where that is its
             id. Weights are in the order of the file.
-        task: That it was fine-tuned on; None for a run.
+        record: Of the task that it was fine-tuned on; None for a run.
     """
 
     run: Path
@@ -61,17 +62,23 @@ class Exported(NamedTuple):
     vocabulary: bytes
     from_text: bool = False
     order: list[int] | None = None
-    task: TaskSpec | None = None
+    record: "TaskRecord | None" = None
+
+    @property
+    def task(self) -> TaskSpec | None:
+        """The task that it was fine-tuned on; None for a run."""
+        return self.record.spec if self.record else None
 
 
 def to_huggingface(exported: Exported, folder: Path) -> None:
     """Write what transformers and, of a run, KerasHub read."""
-    from albert_tf.convert.huggingface import (
-        huggingface_config,
-        huggingface_tensors,
-        write_tensors,
-    )
-    from albert_tf.convert.huggingface_tasks import task_config, task_tensors
+    with silent_stderr():
+        from albert_tf.convert.huggingface import (
+            huggingface_config,
+            huggingface_tensors,
+            write_tensors,
+        )
+        from albert_tf.convert.huggingface_tasks import task_config, task_tensors
 
     config, weights, task = exported.config, exported.weights, exported.task
     if task is None:
@@ -106,17 +113,22 @@ def write_tokenizer(exported: Exported, folder: Path) -> None:
 
 def to_google(exported: Exported, folder: Path) -> None:
     """Write what google-research/albert restores."""
-    from albert_tf.convert.google_checkpoint import write_google
+    with silent_stderr():
+        from albert_tf.convert.google_checkpoint import write_google
 
     write_google(exported.weights, exported.config, folder, step=exported.step)
 
 
 def to_saved_model(exported: Exported, folder: Path) -> None:
     """Write what TensorFlow Serving reads."""
-    from albert_tf.convert.saved_model import write_saved_model, write_task_saved_model
-    from albert_tf.model.pretrainer import AlbertPretrainer
-    from albert_tf.model.task_model import TaskModel
-    from albert_tf.runs.checkpoints import assign_arrays
+    with silent_stderr():
+        from albert_tf.convert.saved_model import (
+            write_saved_model,
+            write_task_saved_model,
+        )
+        from albert_tf.model.pretrainer import AlbertPretrainer
+        from albert_tf.model.task_model import TaskModel
+        from albert_tf.runs.checkpoints import assign_arrays
 
     if (task := exported.task) is not None:
         tuned = TaskModel(exported.config, kind=task.kind, labels=len(task.labels))
@@ -253,12 +265,13 @@ def card(exported: Exported, target: str) -> str:
 
 def task_card(folder: Path, task: TaskSpec, *, target: str) -> str:
     """The card of a fine-tuned model, with how what it was written for loads it."""
-    from albert_tf.convert.huggingface_tasks import ARCHITECTURES
+    from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
 
     own = folder / MODEL_CARD
     name = ARCHITECTURES[task.kind]
     use = (
-        f"---\nlibrary_name: transformers\ntags:\n- albert\n---\n\n"
+        f"---\nlibrary_name: transformers\npipeline_tag: {PIPELINES[task.kind]}\n"
+        "tags:\n- albert\n---\n\n"
         f"```python\nfrom transformers import {name}, AutoTokenizer\n\n"
         f'model = {name}.from_pretrained("FOLDER")\n'
         f'tokenizer = AutoTokenizer.from_pretrained("FOLDER")\n```\n\n'
@@ -286,11 +299,11 @@ def load(run: Path, checkpoint: "Which | None", console: Console) -> Exported:
     config = run_config(run)
     tokenizer = read_vocabulary(run)
     check_sizes(tokenizer, config, path=run)
-    task, length = None, trained_length(run, config)
+    record, length = None, trained_length(run, config)
     if is_tuned(run):
         tuned = read_tuned(run, which=checkpoint or "best", say=console.say)
         weights, step = tuned.weights, tuned.step
-        task, length = tuned.record.spec, tuned.record.max_seq_length
+        record, length = tuned.record, tuned.record.max_seq_length
     else:
         which = checkpoint or "latest"
         _, weights, step = read_run_weights(run, which=which, say=console.say)
@@ -302,7 +315,7 @@ def load(run: Path, checkpoint: "Which | None", console: Console) -> Exported:
         length,
         vocabulary_file(run).read_bytes(),
         order=tokenizer.order,
-        task=task,
+        record=record,
     )
 
 
@@ -317,12 +330,15 @@ def in_order_of_file(weights: "Arrays", order: list[int] | None) -> "Arrays":
 
 def identity(exported: Exported) -> dict[str, Any]:
     """What decides the files."""
+    from albert_tf.finetuning.tuned_model import EXPORTED_TASK, record_values
     from albert_tf.runs.checkpoints import arrays_sha256
 
+    record = exported.record
     return {
         "step": exported.step,
         "weights_sha256": arrays_sha256(exported.weights),
         "vocabulary_sha256": hashlib.sha256(exported.vocabulary).hexdigest(),
+        **({EXPORTED_TASK: record_values(record)} if record else {}),
     }
 
 
@@ -340,4 +356,4 @@ def holds_the_same(output: Path, record: dict[str, Any]) -> bool:
         raise SettingError(
             f"--output: {output} holds other files; give a new or empty folder."
         )
-    return read_json(output / EXPORT_RECORD) == record
+    return json_text(read_json(output / EXPORT_RECORD)) == json_text(record)

@@ -17,6 +17,7 @@ from cli.support.asked_model import (
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
     UserPath,
+    column_options,
     common_options,
     config_options,
     recipe_option,
@@ -34,6 +35,7 @@ from schemas.layout import (
     vocabulary_file,
 )
 from schemas.presets import TASK_RECIPES
+from schemas.report import text_lines
 from schemas.task import Columns, TaskExample
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
     from albert_tf.runs.checkpoints import Which
     from albert_tf.runs.tensor_files import Arrays
-    from cli.support.task_data import TaskData
+    from cli.support.task_data import TaskData, TaskPaths
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 _FILES: dict[str, Any] = {
@@ -85,8 +87,8 @@ class Source(NamedTuple):
     "--eval",
     "evaluation",
     **_FILES,
-    help="Examples to choose the best checkpoint by  [default: a tenth of those to "
-    "train on]",
+    help="Examples to choose the best checkpoint by; repeatable  [default: a tenth of "
+    "those to train on]",
 )
 @click.option("--test", **_FILES, help="Examples to predict at the end; repeatable.")
 @click.option(
@@ -94,11 +96,7 @@ class Source(NamedTuple):
     type=UserPath(file_okay=False),
     help="Folder of a task, with files of all three kinds in it.",
 )
-@click.option(
-    "--text-column", metavar="NAME", help="Column of the text, where it is not found."
-)
-@click.option("--pair-column", metavar="NAME", help="Column of the second text.")
-@click.option("--label-column", metavar="NAME", help="Column of the label.")
+@column_options("text", "pair", "label")
 @click.option(
     "--from-scratch",
     is_flag=True,
@@ -162,14 +160,16 @@ def finetune(
     was stopped.
     """
     from albert_tf.finetuning.repeated_runs import variants
-    from cli.support.task_data import TaskPaths, paths_of, read_task, task_named
+    from cli.support.task_data import TaskPaths, paths_of, read_task, with_columns
+    from pipeline.tasks.named_tasks import task_called
 
     console = Console(quiet=quiet)
     settings = take_config(FineTuneConfig, values)
     planned = variants(settings, sweep, runs=runs)
     columns = Columns(text=text_column, pair=pair_column, label=label_column)
-    spec = task_named(task, columns)
-    paths = paths_of(TaskPaths(train, evaluation, test), folder=data, spec=spec)
+    files = TaskPaths(train, evaluation, test)
+    spec = with_columns(task_called(task), columns)
+    paths = paths_of(files, folder=data, spec=spec)
     tokenizer = vocabulary_for_text(model)
     found = read_task(paths, spec, say=console.say)
     source = read_source(model, found, checkpoint=checkpoint, keep_head=keep_head)
@@ -179,13 +179,7 @@ def finetune(
     given = {
         "model": os.path.abspath(model),
         "task": task,
-        "train": [os.path.abspath(path) for path in train],
-        "evaluation": [os.path.abspath(path) for path in evaluation],
-        "test": [os.path.abspath(path) for path in test],
-        "data": os.path.abspath(data) if data else None,
-        "text_column": text_column,
-        "pair_column": pair_column,
-        "label_column": label_column,
+        **recorded_files(files, data, columns=columns),
         "from_scratch": from_scratch,
         "keep_head": keep_head,
         "checkpoint": checkpoint,
@@ -194,8 +188,23 @@ def finetune(
     work = Work(found, source, tokenizer, file, given, overwrite)
     if len(planned) == 1:
         one_run(work, settings, run=output, console=console)
+        say_next(output, console=console)
     else:
         many_runs(work, planned, folder=output, console=console)
+
+
+def recorded_files(
+    files: "TaskPaths", folder: str | None, *, columns: Columns
+) -> dict[str, Any]:
+    """What was asked to be read, as the record of a run has it."""
+    named = files._asdict().items()
+    return {
+        **{name: [*map(os.path.abspath, paths)] for name, paths in named},
+        "data": os.path.abspath(folder) if folder else None,
+        "text_column": columns.text,
+        "pair_column": columns.pair,
+        "label_column": columns.label,
+    }
 
 
 class Work(NamedTuple):
@@ -251,7 +260,7 @@ def many_runs(
     Raises:
         SettingError: The folder holds something else.
     """
-    from albert_tf.finetuning.repeated_runs import summary
+    from albert_tf.finetuning.repeated_runs import settings_table, summary
 
     if (folder / TASK).exists():
         raise SettingError(
@@ -264,12 +273,11 @@ def many_runs(
     results = [read_json(folder / v.folder / TASK_EVALUATION) for v in planned]
     found = summary(planned, results)
     write_json(folder / TASK_RUNS, found)
-    for row in found["settings"]:
-        values = ", ".join(
-            f"{name} {row[name]:.4f}" for name in ("median", "least", "most")
-        )
-        name = row["setting"] or folder
-        console.say(f"{name}: {found['metric']} {values} ({row['best']})")
+    table = settings_table(found)
+    console.say(f"{table.title}:")
+    for line in text_lines(table):
+        console.say(line)
+    say_next(folder / found["settings"][0]["best"], console=console)
 
 
 def read_source(
@@ -300,8 +308,9 @@ def read_source(
 
 def tuned_source(path: Path, data: "TaskData", *, keep_head: bool) -> Source:
     """A fine-tuned model to start from, with its head."""
-    from albert_tf.finetuning.tuned_model import read_tuned
-    from albert_tf.runs.run_record import recorded_initializer
+    with silent_stderr():
+        from albert_tf.finetuning.tuned_model import read_tuned
+        from albert_tf.runs.run_record import recorded_initializer
 
     tuned = read_tuned(path)
     record, ours = tuned.record, data.spec
@@ -317,9 +326,10 @@ def tuned_source(path: Path, data: "TaskData", *, keep_head: bool) -> Source:
 
 def encoder_source(path: Path, *, checkpoint: "Which") -> Source:
     """A run, an import or an export to start from, with its heads."""
-    from albert_tf.inference.trained_model import read_external
-    from albert_tf.model.run_weights import read_run_weights
-    from albert_tf.runs.run_record import recorded_initializer, trained_length
+    with silent_stderr():
+        from albert_tf.inference.trained_model import read_external
+        from albert_tf.model.run_weights import read_run_weights
+        from albert_tf.runs.run_record import recorded_initializer, trained_length
 
     external = read_external(path, needs_head=False)
     if external is not None:
@@ -344,9 +354,15 @@ def make_job(
     Raises:
         SettingError: Sequences are longer than the model takes.
     """
-    from albert_tf.finetuning.tuned_model import TaskRecord
-    from albert_tf.finetuning.tuning_job import TuningJob
-    from cli.support.task_data import encoded, say_cut, with_targets
+    with silent_stderr():
+        from albert_tf.finetuning.tuned_model import TaskRecord
+        from albert_tf.finetuning.tuning_job import TuningJob
+    from cli.support.task_data import (
+        encoded,
+        say_divided,
+        say_lost,
+        with_targets,
+    )
 
     length = sequence_length(data, source, settings, console=console)
     record = TaskRecord(
@@ -360,7 +376,9 @@ def make_job(
         encoded(examples, record, tokenizer=tokenizer)
         for examples in (data.train, data.held_out)
     )
-    say_cut(train.rows, longest=length, say=console.say)
+    say_lost(train.rows, longest=length, say=console.say)
+    if data.spec.kind == "answer":
+        say_divided(train, stride=settings.doc_stride, say=console.say)
     train = with_targets(train)
     config = settings.resolved(
         rows=len(train.rows),
@@ -439,8 +457,9 @@ def rows_sha256(given: "TaskRows") -> str:
 
 def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None:
     """Train in a folder that is claimed, predict the test files, say what came out."""
-    from albert_tf.finetuning.finetune import finetune
-    from albert_tf.finetuning.task_worth import measures
+    with silent_stderr():
+        from albert_tf.finetuning.finetune import finetune
+    from albert_tf.finetuning.task_worth import measures_table, verdict
 
     def predict_tests(tuned: "TunedModel") -> None:
         for name, examples in work.data.tests.items():
@@ -456,13 +475,18 @@ def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None
             progress=console,
             before_end=predict_tests,
         )
-    for line in measures(result):
+    console.say(f"On {result['examples']:,} held-out examples:")
+    for line in (*text_lines(measures_table(result)), *verdict(result)):
         console.say(line)
     console.say(
         f"{job.run}: finished; its best checkpoint is of step {result['step']:,}"
     )
-    console.say(f"Next:  albert predict {job.run} --input FILE")
-    console.say(f"       albert export {job.run} --to hf --output {job.run}-hf")
+
+
+def say_next(run: Path, *, console: Console) -> None:
+    """Say what a fine-tuned model is for."""
+    console.say(f"Next:  albert predict {run} --input FILE")
+    console.say(f"       albert export {run} --to hf --output {run}-hf")
 
 
 def test_predictions(

@@ -18,7 +18,6 @@ from schemas.task import TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.convert.external_model import ExternalModel
-    from albert_tf.convert.huggingface_tasks import ExternalTask
     from albert_tf.finetuning.tuned_model import TaskRecord
     from pipeline.vocabulary.external import Normalization
     from pipeline.vocabulary.tokenizer import Tokenizer
@@ -69,12 +68,10 @@ def import_model(
     """
     console = Console(quiet=quiet)
     taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
-    task = read_task(source)
-    external = task.model if task else read_weights(source)
+    record, external = read_task(source) or (None, read_weights(source))
     if external is not None:
         check_fits(external, taken)
         external = in_order(external, taken)
-    spec = task.spec if task else None
     settings = {
         "source": os.path.abspath(source),
         "vocab": os.path.abspath(vocab) if vocab else None,
@@ -85,14 +82,14 @@ def import_model(
         output,
         output_folder.IMPORT,
         settings=settings,
-        identity=identity(taken, external, spec),
+        identity=identity(taken, external, record),
         overwrite=overwrite,
     ) as finished:
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        write(output, taken, external, spec, source=source)
-    for line in summary(output, external, taken, spec):
+        write(output, taken, external, record, source=source)
+    for line in summary(output, external, taken, record):
         console.say(line)
 
 
@@ -189,25 +186,27 @@ def take_wordpiece(
     return TakenVocabulary(path, data, data, asked, tokenizer)
 
 
-def read_task(source: Path) -> "ExternalTask | None":
-    """The fine-tuned model of a folder, with measures; None where there is none.
+def read_task(source: Path) -> "tuple[TaskRecord, ExternalModel] | None":
+    """The task and the model of a folder; None where it is not a fine-tuned one.
 
     Raises:
         AlbertError: It cannot be read.
     """
     with silent_stderr():
         from albert_tf.convert.huggingface_tasks import read_huggingface_task
+        from albert_tf.finetuning.tuned_model import exported_record
         from albert_tf.runs.run_record import trained_length
-    from pipeline.tasks.task_labels import default_metrics
 
     found = read_huggingface_task(source) if source.is_dir() else None
     if found is None:
         return None
-    spec = found.spec
-    metrics = default_metrics(spec.kind, spec.labels)
-    length = trained_length(source, found.model.config)
-    spec = dataclasses.replace(spec, metrics=metrics, max_seq_length=length)
-    return found._replace(spec=spec)
+    spec, model = found
+    ours = exported_record(source)
+    if ours is None or ours.spec.kind != spec.kind:
+        return record_of(spec, length=trained_length(source, model.config)), model
+    # What its labels are called may have been changed for transformers.
+    named = dataclasses.replace(ours.spec, labels=spec.labels)
+    return dataclasses.replace(ours, spec=named), model
 
 
 def read_weights(source: Path) -> "ExternalModel | None":
@@ -257,7 +256,9 @@ def in_order(external: "ExternalModel", taken: TakenVocabulary) -> "ExternalMode
 
 
 def identity(
-    taken: TakenVocabulary, external: "ExternalModel | None", spec: TaskSpec | None
+    taken: TakenVocabulary,
+    external: "ExternalModel | None",
+    record: "TaskRecord | None",
 ) -> dict[str, Any]:
     """What decides the files."""
     if external is None:
@@ -268,7 +269,7 @@ def identity(
         "vocabulary": taken.tokenizer.sha256,
         "model": dataclasses.asdict(external.config),
         "weights": arrays_sha256(external.weights),
-        **({"task": dataclasses.asdict(spec)} if spec else {}),
+        **({"task": dataclasses.asdict(record)} if record else {}),
     }
 
 
@@ -276,7 +277,7 @@ def write(
     output: Path,
     taken: TakenVocabulary,
     external: "ExternalModel | None",
-    spec: TaskSpec | None,
+    record: "TaskRecord | None",
     *,
     source: Path,
 ) -> None:
@@ -296,11 +297,11 @@ def write(
         length = trained_length(source, external.config)
         write_json(output / MODEL_CONFIG, dataclasses.asdict(external.config))
         checkpoint = Checkpoint(external.weights, {}, {"step": 0})
-        save_checkpoint(output, checkpoint, is_best=spec is not None)
-    if spec is not None:
+        save_checkpoint(output, checkpoint, is_best=record is not None)
+    if record is not None:
         from albert_tf.finetuning.tuned_model import write_record
 
-        write_record(output, record_of(spec))
+        write_record(output, record)
     is_wordpiece = taken.tokenizer.order is not None
     manifest = imported_manifest(
         taken.tokenizer,
@@ -312,14 +313,21 @@ def write(
     write_files(taken.data, manifest, output=output, max_length=length)
 
 
-def record_of(spec: TaskSpec) -> "TaskRecord":
-    """What `task.json` says of a task, with passages divided as by default."""
-    from albert_tf.finetuning.tuned_model import TaskRecord
+def record_of(spec: TaskSpec, *, length: int) -> "TaskRecord":
+    """What `task.json` says of a model of another program, with all else as by default.
 
+    Args:
+        spec: The task, by its kind and labels.
+        length: Tokens in its sequences.
+    """
+    from albert_tf.finetuning.tuned_model import TaskRecord
+    from pipeline.tasks.task_labels import default_metrics
+
+    metrics = default_metrics(spec.kind, spec.labels)
     defaults = FineTuneConfig()
     return TaskRecord(
-        spec=spec,
-        max_seq_length=spec.max_seq_length,
+        spec=dataclasses.replace(spec, metrics=metrics, max_seq_length=length),
+        max_seq_length=length,
         doc_stride=defaults.doc_stride,
         max_query_tokens=defaults.max_query_tokens,
         max_answer_tokens=defaults.max_answer_tokens,
@@ -330,7 +338,7 @@ def summary(
     output: Path,
     external: "ExternalModel | None",
     taken: TakenVocabulary,
-    spec: TaskSpec | None,
+    record: "TaskRecord | None",
 ) -> list[str]:
     """What was made, and what to type next."""
     size = taken.tokenizer.vocab_size
@@ -356,9 +364,10 @@ def summary(
         f"{output}: {config.num_hidden_layers} layers of width {config.hidden_size}, "
         f"{size:,} pieces"
     )
-    if spec is not None:
-        labels = f" ({', '.join(spec.labels):.200})" if spec.labels else ""
-        made += f"; a model of {spec.kind}{labels} for albert predict"
+    if record is not None:
+        labels = ", ".join(record.spec.labels)
+        named = f" ({labels:.200})" if labels else ""
+        made += f"; a model of {record.spec.kind}{named} for albert predict"
     elif taken.tokenizer.order is None:
         made += (
             f"; make data with --vocab {output}, then train on it with "

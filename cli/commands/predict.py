@@ -14,11 +14,11 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import UserPath
+from cli.support.options import UserPath, column_options
 from schemas.errors import SettingError
 from schemas.json_file import write_text
 from schemas.readable import percent
-from schemas.task import TaskExample, TaskSpec
+from schemas.task import Columns, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.tuned_model import TunedModel
@@ -46,8 +46,10 @@ _MOST_SHOWN = 5
     "source",
     metavar="FILE",
     type=UserPath(dir_okay=True, readable=False),
-    help="Predict all examples of a file instead, as albert finetune reads them.",
+    help="Predict all examples of a file instead, as albert finetune reads them; its "
+    "columns are those of the training examples.",
 )
+@column_options("text", "pair")
 @click.option(
     "--output",
     type=UserPath(dir_okay=False, path_type=Path),
@@ -55,7 +57,7 @@ _MOST_SHOWN = 5
 )
 @tuned_checkpoint_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@click.option("--quiet", is_flag=True, help="Do not say that texts were cut.")
+@click.option("--quiet", is_flag=True, help="Do not say what of the texts is lost.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def predict(
     model: Path,
@@ -63,6 +65,8 @@ def predict(
     second: str | None,
     options: tuple[str, ...],
     source: str | None,
+    text_column: str | None,
+    pair_column: str | None,
     output: Path | None,
     checkpoint: "Which",
     as_json: bool,
@@ -79,7 +83,7 @@ def predict(
         from albert_tf.finetuning.finetune import predicted
         from albert_tf.finetuning.task_outputs import shown
         from albert_tf.finetuning.tuned_model import read_tuned
-    from cli.support.task_data import encoded, say_cut
+    from cli.support.task_data import encoded, say_lost, with_columns
     from pipeline.tasks.task_files import read_task_file
 
     console = Console(quiet=quiet)
@@ -88,13 +92,14 @@ def predict(
     tokenizer = vocabulary_for_text(model)
     check_sizes(tokenizer, tuned.config, path=model)
     if source is not None:
-        if first is not None:
-            raise SettingError("Give a TEXT or --input, not both.")
-        examples = read_task_file(source, spec, is_labelled=False).examples
+        if first is not None or options:
+            raise SettingError("Give a TEXT, with an --option or not, or --input.")
+        named = with_columns(spec, Columns(text=text_column, pair=pair_column))
+        examples = read_task_file(source, named, is_labelled=False).examples
     else:
         examples = examples_of(typed(first, second), spec, options=options)
     given = encoded(examples, record, tokenizer=tokenizer)
-    say_cut(given.rows, longest=record.max_seq_length, say=console.say)
+    say_lost(given.rows, longest=record.max_seq_length, say=console.say)
     outputs = predicted(tuned, given, is_in_haste=True)
     predictions = [
         shown(spec, example, out, threshold=record.threshold)
@@ -154,6 +159,7 @@ def examples_of(
             f"{spec.name} answers questions: give the passage as TEXT and the question "
             "as SECOND."
         )
+    check_pairs([second for _, second in texts], spec)
     return [
         TaskExample(
             id=str(number),
@@ -165,6 +171,27 @@ def examples_of(
         )
         for number, (text, second) in enumerate(texts)
     ]
+
+
+def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
+    """Refuse pairs where a model learned from single texts, and the other way round.
+
+    Raises:
+        SettingError: They are not what it was trained on, as far as that is known.
+    """
+    is_known = spec.columns.text is not None
+    learned_pairs = spec.columns.pair is not None
+    if spec.kind not in ("classify", "multilabel", "regress") or not is_known:
+        return
+    if learned_pairs and None in seconds:
+        raise SettingError(
+            "The model learned from pairs of texts; give the second one as SECOND, or "
+            "in a line after a tab."
+        )
+    if not learned_pairs and any(second is not None for second in seconds):
+        raise SettingError(
+            "The model learned from single texts; leave the second one out."
+        )
 
 
 def lines_of(

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -9,7 +10,7 @@ from cli.support.console import Console
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import UserPath
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK, TRAIN
+from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK, TASK_RUNS, TRAIN
 from schemas.readable import prefixed
 from schemas.report import Section
 
@@ -42,9 +43,9 @@ def report(
 ) -> None:
     """Write one HTML page about data and runs.
 
-    PATH is the folder of a data set, of a fine-tuned model or of a run, which may still
-    be training; several runs are drawn into the same plots. The page needs no network
-    and no other file.
+    PATH is the folder of a data set, of a fine-tuned model or of several (--runs,
+    --sweep), or of a run, which may still be training; several runs are drawn into the
+    same plots. The page needs no network and no other file.
     """
     from pipeline.dataset.local_copy import first_files
     from pipeline.dataset.report import SAMPLE
@@ -86,14 +87,18 @@ def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
     """
     once = {os.path.abspath(path): path for path in paths}
     titles = titles_of(list(once.values()))
-    kinds = {path: is_run(path) for path in titles}
+    kinds = {path: kind_of(path) for path in titles}
     sections, runs = [], []
     for path, title in titles.items():
-        if (path / TASK).is_file():
+        if kinds[path] == "tuned":
             from albert_tf.reporting.tuned_report import tuned_section
 
             sections.append(tuned_section(path, title=title))
-        elif kinds[path]:
+        elif kinds[path] == "several":
+            from albert_tf.reporting.tuned_report import repeated_section
+
+            sections.append(repeated_section(path, title=title))
+        elif kinds[path] == "run":
             from albert_tf.runs.run_record import read_run
 
             runs.append(read_run(path, title=title))
@@ -108,8 +113,8 @@ def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
     return sections
 
 
-def is_run(path: Path) -> bool:
-    """Whether a folder is a run; else it is a data set.
+def kind_of(path: Path) -> Literal["tuned", "several", "run", "data"]:
+    """What a folder is: several are runs of `albert finetune`, with a summary.
 
     Raises:
         SettingError: It is no folder.
@@ -119,14 +124,18 @@ def is_run(path: Path) -> bool:
         raise SettingError(
             f"{path} is not a folder; give that of a data set or of a run."
         )
+    if (path / TASK).is_file():
+        return "tuned"
+    if (path / TASK_RUNS).is_file():
+        return "several"
     if any((path / name).exists() for name in (MODEL_CONFIG, METRICS)):
-        return True
+        return "run"
     if not (path / MANIFEST).exists():
         raise AlbertError(
             f"{path} is neither a finished data set of albert make-data nor a run of "
             "albert pretrain; give the folder that one of them wrote."
         )
-    return False
+    return "data"
 
 
 def titles_of(paths: list[Path]) -> dict[Path, str]:

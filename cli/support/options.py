@@ -257,6 +257,29 @@ def common_options(
     return command
 
 
+_COLUMNS = {
+    "text": "Column of the text, where it is not found.",
+    "pair": "Column of the second text.",
+    "label": "Column of the label.",
+}
+
+
+def column_options(*names: str) -> Callable[[Command], Command]:
+    """The flags --text-column and so on of every command that reads a table of a task.
+
+    Args:
+        names: Which of `text`, `pair` and `label` there are.
+    """
+
+    def add(command: Command) -> Command:
+        for name in reversed(names):
+            flag, about = f"--{name}-column", _COLUMNS[name]
+            command = click.option(flag, metavar="NAME", help=about)(command)
+        return command
+
+    return add
+
+
 def is_given(name: str) -> bool:
     """Whether the command line, or the file of --config, has this flag."""
     source = click.get_current_context().get_parameter_source(name)

@@ -20,6 +20,9 @@ from schemas.whole_file import TEMPORARY
 
 Identity = dict[str, Any]
 
+# Of a sha256, of which nobody wants to know more than that it changed.
+_HASH_DIGITS = 64
+
 
 class Footprint(NamedTuple):
     """What a command leaves in its folder.
@@ -340,7 +343,10 @@ def check_identity(
     changes = []
     for name in differing:
         old, new = before.get(name), now.get(name)
-        is_short = all(isinstance(v, int | float | str) for v in (old, new))
+        is_short = all(
+            isinstance(v, int | float | str) and len(str(v)) < _HASH_DIGITS
+            for v in (old, new)
+        )
         change = f" was {old} and is {new}" if is_short else " changed"
         changes.append(f"{flag_name(name)}{change}")
     remedy = "give another --output, or --overwrite to start over"

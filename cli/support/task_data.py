@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.hold_out import hold_out
-from pipeline.tasks.named_tasks import NAMED_TASKS
 from pipeline.tasks.task_checks import check_examples
 from pipeline.tasks.task_files import find_task_files, read_task_file
 from pipeline.tasks.task_labels import with_labels
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
-from schemas.task import KINDS, Columns, EncodedExample, TaskExample, TaskSpec
+from schemas.special_tokens import UNK_ID
+from schemas.task import Columns, EncodedExample, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.tuned_model import TaskRecord
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 
-# Tokens in a sequence of tasks without a name, if not the 128 of all others.
-_LENGTHS = {"answer": 384, "choose": 512}
+# The share of unknown tokens from which on texts are not those of a vocabulary: in the
+# language that it was made of there are hardly any.
+_MUCH_UNKNOWN = 0.05
 
 
 class TaskData(NamedTuple):
@@ -52,23 +53,10 @@ class TaskPaths(NamedTuple):
     test: tuple[str, ...]
 
 
-def task_named(name: str, columns: Columns) -> TaskSpec:
-    """A task by its name, or by its kind.
-
-    Raises:
-        SettingError: There is no such task.
-    """
-    if name in NAMED_TASKS:
-        spec = NAMED_TASKS[name].spec
-    elif name in KINDS:
-        spec = TaskSpec(name=name, kind=name, max_seq_length=_LENGTHS.get(name, 128))
-    else:
-        raise SettingError(
-            f"--task {name!r:.60} is neither a kind ({', '.join(KINDS)}) nor a task "
-            f"that is known by name ({', '.join(NAMED_TASKS)})."
-        )
-    given = columns if columns != Columns() else spec.columns
-    return dataclasses.replace(spec, columns=given)
+def with_columns(spec: TaskSpec, given: Columns) -> TaskSpec:
+    """A task with those columns that are given, and its own where none is."""
+    named = {name: value for name, value in dataclasses.asdict(given).items() if value}
+    return dataclasses.replace(spec, columns=dataclasses.replace(spec.columns, **named))
 
 
 def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPaths:
@@ -85,7 +73,10 @@ def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPat
             paths.test or tuple(found.test),
         )
     if not paths.train:
-        raise SettingError("There is nothing to train on; name a file with --train.")
+        raise SettingError(
+            "There is nothing to train on; name a file with --train, or the folder of "
+            "a named task with --data."
+        )
     return paths
 
 
@@ -182,11 +173,34 @@ def encoded(
     return TaskRows(examples, rows)
 
 
-def say_cut(rows: Sequence[EncodedExample], *, longest: int, say: Say) -> None:
-    """Say how many texts are longer than what is read of them, if any."""
+def say_lost(rows: Sequence[EncodedExample], *, longest: int, say: Say) -> None:
+    """Say how much of the texts a model does not read, if that is worth a sentence."""
     cut = sum(row.cut_tokens > 0 for row in rows)
     if cut:
         say(f"{percent(cut / len(rows))} of the texts are cut after {longest} tokens.")
+    ids = [each.token_ids for row in rows for each in row.sequences]
+    unknown = sum(each.count(UNK_ID) for each in ids) / max(sum(map(len, ids)), 1)
+    if unknown > _MUCH_UNKNOWN:
+        say(
+            f"{percent(unknown)} of the tokens are unknown to the model's vocabulary, "
+            "which was made of other text: the model cannot tell them apart."
+        )
+
+
+def say_divided(given: "TaskRows", *, stride: int, say: Say) -> None:
+    """Say how many answers end up in two windows of their passage, if any do."""
+    wanted = {
+        number
+        for number, example in enumerate(given.examples)
+        if any(answer.start >= 0 for answer in example.answers or ())
+    }
+    whole = {row.example for row in given.rows if row.target not in (None, (0, 0))}
+    if divided := len(wanted - whole):
+        say(
+            f"{percent(divided / len(wanted))} of the answers are whole in no window "
+            f"of their passage and not learned; a lower --doc-stride than {stride} "
+            "leaves fewer out."
+        )
 
 
 def with_targets(given: "TaskRows") -> "TaskRows":

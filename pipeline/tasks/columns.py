@@ -90,14 +90,16 @@ def find_columns(
     >>> found.text, found.pair, found.label, found.id
     ('premise', 'hypothesis', 'label', 'Id')
     """
-    for name in (given.text, given.pair, *given.options):
+    _require(table, given.text, flag=_FLAGS["text"])
+    _require(table, given.pair, flag=_FLAGS["pair"])
+    for name in given.options:
         _require(table, name)
     label = given.label
     if label is None or not set(label_names(table.columns, label)) <= set(
         table.columns
     ):
         if label is not None and is_labelled:
-            _require(table, label)
+            _require(table, label, flag=_FLAGS["label"])
         label = _first(table, _KIND_LABELS[kind])
     options = given.options or _options(table) if kind == "choose" else ()
     found = dataclasses.replace(
@@ -169,16 +171,17 @@ def _first(table: Table, names: Sequence[str]) -> str | None:
     return next((columns[name] for name in names if name in columns), None)
 
 
-def _require(table: Table, name: str | None) -> None:
-    if name is not None and name not in table.columns:
-        missing = next(
-            (n for n in label_names(table.columns, name) if n not in table.columns), ""
+def _require(table: Table, name: str | None, *, flag: str = "") -> None:
+    """Refuse a table without a column, which another one may be by a flag."""
+    if name is None or name in table.columns:
+        return
+    missing = [n for n in label_names(table.columns, name) if n not in table.columns]
+    if missing:
+        remedy = f"rename one{', or say which it is with ' if flag else ''}{flag}"
+        raise SettingError(
+            f"{table.path} has no column {missing[0]!r:.60}; it has "
+            f"{_listed(table.columns)}; {remedy}."
         )
-        if missing:
-            raise SettingError(
-                f"{table.path} has no column {missing!r:.60}; it has "
-                f"{_listed(table.columns)}."
-            )
 
 
 def _unclear(table: Table, what: str) -> SettingError:

@@ -189,8 +189,8 @@ def task_called(name: str) -> TaskSpec:
                 name=kind, kind=kind, max_seq_length=_LENGTHS.get(kind, 128)
             )
     raise SettingError(
-        f"There is no task {name!r:.60}; give a kind ({', '.join(KINDS)}) or a name "
-        f"({', '.join(NAMED_TASKS)})."
+        f"--task {name!r:.60} is neither a kind ({', '.join(KINDS)}) nor a task that "
+        f"is known by name ({', '.join(NAMED_TASKS)})."
     )
 
 

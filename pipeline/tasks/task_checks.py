@@ -11,6 +11,9 @@ from schemas.task import TaskExample, TaskSpec
 # Of a label with fewer training examples nothing can be learned or measured.
 RARE = 10
 
+# Of them so many are named.
+_MOST_RARE = 20
+
 # Answers that are not in their passages, of which there are 2 in 100 in real files.
 _MAX_LOST_ANSWERS = 0.1
 
@@ -40,19 +43,22 @@ class TaskChecks(NamedTuple):
     def warnings(self) -> Iterator[str]:
         """What a person should know, a sentence each."""
         if self.rare:
-            listed = ", ".join(f"{label} {count}" for label, count in self.rare.items())
-            yield f"Labels with fewer than {RARE} training examples: {listed:.200}."
+            shown = [f"{label} {count}" for label, count in self.rare.items()]
+            more = len(shown) - _MOST_RARE
+            listed = ", ".join(shown[:_MOST_RARE])
+            listed += f" and {more:,} more" if more > 0 else ""
+            yield f"Labels with fewer than {RARE} training examples: {listed}."
         if self.overlap:
             yield (
-                f"{self.overlap} of {self.evaluation} evaluation examples have a text "
-                "that is trained on."
+                f"Evaluation examples with a text that is trained on: "
+                f"{self.overlap:,} of {self.evaluation:,}."
             )
         if self.empty:
-            yield f"{self.empty} examples have an empty text."
+            yield f"Examples with an empty text: {self.empty:,}."
         if self.lost_answers:
             yield (
-                f"{self.lost_answers} questions are not trained on, because their "
-                "answers are not in their passages."
+                "Questions not trained on, because their answers are not in their "
+                f"passages: {self.lost_answers:,}."
             )
 
 

@@ -136,6 +136,18 @@ def test_the_best_checkpoint_is_the_one_that_is_measured(tmp_path):
     assert again["metrics"] == result["metrics"]
 
 
+def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
+    measured = iter(
+        {"accuracy": first, "macro_f1": second}
+        for first, second in [(0.5, 0.2), (0.5, 0.4), (0.25, 0.9), (0.5, 0.4)]
+    )
+    monkeypatch.setattr(tuning.Evaluator, "measures", lambda *_, **__: next(measured))
+    job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1)
+    spec = dataclasses.replace(job.spec, metrics=("accuracy", "macro_f1"))
+    trained(dataclasses.replace(job, spec=spec))
+    assert (job.run / "checkpoints" / "best").read_text() == "step-00000001\n"
+
+
 def test_training_ends_when_patience_does(tmp_path):
     job = job_of(
         "classify", tmp_path / "run", learning_rate=0.0, eval_every=1, patience=2

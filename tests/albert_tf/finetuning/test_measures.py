@@ -5,6 +5,7 @@ import pytest
 
 from albert_tf.finetuning import answer_metrics, calibration, label_metrics
 from albert_tf.finetuning.entity_metrics import Entity, Found, entities_of, found
+from albert_tf.finetuning.task_evaluation import evaluated
 from albert_tf.finetuning.task_measures import interval_of, measured, targets_of
 from schemas.errors import SettingError
 from schemas.task import TaskExample, TaskSpec
@@ -94,6 +95,48 @@ def test_the_null_threshold_is_the_best_of_all():
         assert np.where(scores > threshold, unanswered, answered).mean() == (
             pytest.approx(best)
         )
+
+
+def test_errors_of_tags_are_told_by_the_words_that_are_wrong():
+    tags = ("O", "B-PER", "I-PER")
+    spec = TaskSpec(name="tag", kind="tag", labels=tags, metrics=("entity_f1",))
+    example = TaskExample(
+        id="0", place="", text="Tom a", words=("Tom", "a"), tags=("B-PER", "O")
+    )
+    output = np.array([[0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
+    (error,) = evaluated(spec, [example], [output], threshold=None)["errors"]
+    assert (error["predicted"], error["right"]) == (["Tom/I-PER"], ["Tom/B-PER"])
+
+
+def test_errors_of_choices_are_told_by_the_text_of_the_options():
+    spec = TaskSpec(name="choose", kind="choose", metrics=("accuracy",))
+    examples = [
+        TaskExample(
+            id=str(n), place="", text="Tom?", options=("pears", "apples"), choice=1
+        )
+        for n in range(2)
+    ]
+    outputs = [np.array([2.0, 0.0]), np.array([0.0, 1.0])]
+    (error,) = evaluated(spec, examples, outputs, threshold=None)["errors"]
+    assert (error["id"], error["predicted"], error["right"]) == ("0", "pears", "apples")
+
+
+def test_a_temperature_that_is_known_is_measured_on_all_examples():
+    rng = np.random.default_rng(0)
+    logits, true = rng.normal(0, 3, (40, 2)), rng.integers(0, 2, 40)
+    spec = TaskSpec(
+        name="classify", kind="classify", labels=("0", "1"), metrics=("accuracy",)
+    )
+    examples = [
+        TaskExample(id=str(n), place="", text="", label=str(label))
+        for n, label in enumerate(true)
+    ]
+    result = evaluated(spec, examples, list(logits), threshold=None, temperature=3.0)
+    assert result["temperature"] == 3.0
+    for name, scale in (("", 1), ("_with_temperature", 3)):
+        shares = calibration.softmax(logits / scale)
+        expected = calibration.calibration_error(shares, true)
+        assert result[f"calibration_error{name}"] == expected
 
 
 def test_a_temperature_repairs_logits_that_are_too_sure():

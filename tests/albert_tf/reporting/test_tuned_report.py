@@ -5,7 +5,7 @@ import json
 import pytest
 
 from albert_tf.finetuning.tuned_model import TaskRecord, write_record
-from albert_tf.reporting.tuned_report import tuned_section
+from albert_tf.reporting.tuned_report import repeated_section, tuned_section
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from schemas.report import Curve
@@ -54,8 +54,8 @@ def folder(tmp_path):
 def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
     section = tuned_section(folder, title="tuned")
     assert section.notes == (
-        "The model is stuck at the majority: accuracy 0.5000, and always guessing the "
-        "most frequent gives 0.5000.",
+        "The model is stuck at the majority: accuracy 0.5000, and always saying the "
+        "same gives 0.5000.",
     )
     assert [plot.title for plot in section.plots] == ["accuracy", "loss"]
     points = ((0, 0.4), (4, 0.5))
@@ -80,6 +80,41 @@ def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
 def test_an_edited_result_is_refused_in_one_sentence(folder, change, sentence):
     write_json(folder / "eval.json", {**RESULT, **change})
     with pytest.raises(AlbertError, match=sentence):
+        tuned_section(folder, title="tuned")
+
+
+def test_several_runs_are_a_table_beside_what_guessing_gives(tmp_path):
+    found = {
+        "metric": "accuracy",
+        "settings": [
+            {
+                "setting": "epochs=3",
+                "median": 0.75,
+                "least": 0.5,
+                "most": 1.0,
+                "values": [0.5, 1.0],
+                "best": "epochs=3/run-2",
+            }
+        ],
+        "baselines": {"majority": {"accuracy": 0.5}},
+    }
+    write_json(tmp_path / "runs.json", found)
+    section = repeated_section(tmp_path, title="several")
+    assert section.facts == (("accuracy of majority", "0.5000"),)
+    (table,) = section.tables
+    assert table.columns == ("setting", "runs", "median", "least", "most", "best run")
+    assert table.rows == (
+        ("epochs=3", 2, "0.7500", "0.5000", "1.0000", "epochs=3/run-2"),
+    )
+    write_json(tmp_path / "runs.json", {**found, "metric": 3})
+    with pytest.raises(AlbertError, match="metric must be text"):
+        repeated_section(tmp_path, title="several")
+
+
+def test_a_model_that_was_imported_has_no_section(folder):
+    (folder / "eval.json").unlink()
+    write_json(folder / "config.json", {"command": "import"})
+    with pytest.raises(AlbertError, match=r"was imported and has no eval\.json"):
         tuned_section(folder, title="tuned")
 
 

@@ -73,13 +73,17 @@ def test_a_fine_tuned_model_has_its_task_worth_and_predictions_beside_it(tuned):
     assert len((tuned / "predictions-eval.jsonl").read_text().splitlines()) == 32
 
 
-def test_the_same_command_again_has_nothing_to_do(encoder, table, tuned):
+def test_the_same_command_again_has_nothing_to_do(encoder, table, tuned, tmp_path):
     files = ("--train", table, "--eval", table, "--test", table)
     command = ("finetune", encoder, "--task", "classify", *files, "--output", tuned)
     assert "nothing to do" in run(*command, *FAST[:-1])
     code, said = attempt(*command, *FAST, "--seed", 7)
     assert code == 2
     assert "--seed was 12345 and is 7" in said
+    fewer = tmp_path / "fewer.csv"
+    fewer.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
+    code, said = attempt(*command, *FAST, "--train", fewer)
+    assert (code, "--train changed; give another --output" in said) == (2, True)
 
 
 def test_texts_that_are_typed_have_the_predictions_of_the_file(tuned):
@@ -101,7 +105,50 @@ def test_a_file_is_predicted_whole(tuned, table, tmp_path):
 
 def test_a_file_with_labels_measures_a_model_again(tuned, table):
     result = json.loads(run("evaluate", tuned, "--data", table, "--json", "--quiet"))
+    kept = read_json(tuned / "eval.json")
+    assert result["metrics"] == kept["metrics"]
+    assert result["temperature"] == read_json(tuned / "task.json")["temperature"]
+    lines = run("evaluate", tuned, "--data", table, "--quiet").splitlines()
+    assert lines[0] == f"Step {kept['step']}, 32 examples of {table}"
+    assert lines[2].split() == ["measure", "model", "95", "%"]
+    assert lines[3].split()[:2] == ["accuracy", f"{kept['metrics']['accuracy']:.4f}"]
+
+
+def test_the_card_says_from_what_and_on_what_and_no_setting_of_other_kinds(tuned):
+    card = (tuned / "README.md").read_text()
+    assert "Fine-tuned from `run` on `texts.csv` with [albert]" in card
+    assert "On 32 held-out examples:\n\n| measure | model | 95 % | majority |" in card
+    recipe = card.partition("## Recipe")[2].partition("## ")[0]
+    assert "| learning_rate | 0.0003 |" in recipe
+    assert "None" not in recipe
+    assert "doc_stride" not in recipe
+
+
+def test_columns_of_other_names_are_named(tuned, table, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text(table.read_text().replace("text,label", "body,mood", 1))
+    code, said = attempt("predict", tuned, "--input", other)
+    assert (code, "say which it is with --text-column." in said) == (2, True)
+    body = ("--text-column", "body", "--quiet")
+    assert len(run("predict", tuned, "--input", other, *body).splitlines()) == 32
+    named = ("--data", other, *body, "--label-column", "mood", "--json")
+    result = json.loads(run("evaluate", tuned, *named))
     assert result["metrics"] == read_json(tuned / "eval.json")["metrics"]
+
+
+def test_flags_of_runs_are_not_for_fine_tuned_models_and_theirs_not_for_runs(
+    tuned, encoder, table
+):
+    code, said = attempt("evaluate", tuned, "--data", table, "--words", 7)
+    assert (code, f"--words: {tuned} is a fine-tuned model; " in said) == (2, True)
+    code, said = attempt("evaluate", encoder, "--data", table, "--text-column", "a")
+    assert (code, "is not a fine-tuned model; leave it out" in said) == (2, True)
+
+
+def test_text_of_another_vocabulary_is_said_to_be_unknown(tuned):
+    said = run("predict", tuned, "选择珠江花园 的原因 就是方便")
+    assert "% of the tokens are unknown to the model's vocabulary, which was" in said
+    assert "unknown" not in run("predict", tuned, TEXTS[0])
 
 
 def test_an_export_has_labels_and_problem_type(tuned, tmp_path):
@@ -152,9 +199,14 @@ def test_a_fine_tuned_model_is_fine_tuned_again_with_its_head(tuned, table, tmp_
 def test_several_runs_tell_median_least_and_most(encoder, table, tmp_path):
     folder = tmp_path / "several"
     files = ("--train", table, "--eval", table, "--output", folder)
-    command = ("finetune", encoder, "--task", "classify", *files, *FAST, "--runs", 2)
-    run(*command, "--sweep", "learning_rate=0,0.01")
+    settings = (*FAST[:-1], "--runs", 2, "--sweep", "learning_rate=0,0.01")
+    said = run("finetune", encoder, "--task", "classify", *files, *settings)
     found = read_json(folder / "runs.json")
+    best = folder / found["settings"][0]["best"]
+    assert said.count("Next:") == 1
+    assert f"Next:  albert predict {best} --input FILE\n" in said
+    run("report", folder, "--output", tmp_path / "report.html")
+    assert "Settings by accuracy" in (tmp_path / "report.html").read_text()
     assert sorted(row["setting"] for row in found["settings"]) == [
         "learning_rate=0.0",
         "learning_rate=0.01",
@@ -180,6 +232,8 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
         assert read_json(folder / "config.json")["identity"]["initializer"] == (
             "positional-heads"
         )
+    card = (tmp_path / "first" / "README.md").read_text()
+    assert "Trained from scratch in the shape of `run` on `texts.csv` with" in card
     ours = [load_newest(tmp_path / name, print).weights for name in ("first", "second")]
     for path, weight in ours[0].items():
         np.testing.assert_array_equal(weight, ours[1][path])
@@ -227,3 +281,5 @@ def test_questions_that_a_model_is_not_for_are_refused(tuned, encoder):
     assert attempt("predict", encoder, "a text")[0] == 1
     code, said = attempt("predict", tuned, "a text", "--option", "one")
     assert (code, "has nothing to choose from" in said) == (2, True)
+    code, said = attempt("predict", tuned, "a text", "another")
+    assert (code, "The model learned from single texts; leave" in said) == (2, True)

@@ -9,7 +9,7 @@ import pytest
 import safetensors.numpy
 
 from albert_tf.evaluation.run_evaluation import evaluate
-from albert_tf.finetuning.tuned_model import read_record
+from albert_tf.finetuning.tuned_model import read_record, write_record
 from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.runs.run_record import trained_length
@@ -17,7 +17,13 @@ from pipeline.core.sentencepiece_proto import model_of_pieces
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.task import KINDS
 from tests.commands import attempt, contents, run
-from tests.exported_runs import SMALL_RUN, TUNED_LENGTH, write_run, write_tuned
+from tests.exported_runs import (
+    SMALL_RUN,
+    TUNED_LABELS,
+    TUNED_LENGTH,
+    write_run,
+    write_tuned,
+)
 from tests.pipeline.vocabulary.test_importing import nmt_nfkc
 
 VOCABULARY = [
@@ -230,15 +236,51 @@ def test_a_fine_tuned_model_comes_back_with_its_head(
     kind, changes, vocabulary, tmp_path
 ):
     config = dataclasses.replace(SMALL_RUN, **changes)
-    write_tuned(tmp_path / "tuned", kind, vocabulary, config=config)
+    chosen = {"threshold": 0.25, "temperature": 1.5}
+    write_tuned(tmp_path / "tuned", kind, vocabulary, config=config, **chosen)
     before = exported(tmp_path / "tuned", tmp_path / "hf")
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")
     assert exported(tmp_path / "imported", tmp_path / "again") == before
     assert {"config.json", "model.safetensors", "tokenizer.json"} < set(before)
+    tasks = [tmp_path / name / "task.json" for name in ("imported", "tuned")]
+    assert tasks[0].read_bytes() == tasks[1].read_bytes()
+
+
+def test_a_model_without_our_record_has_the_task_that_transformers_sees(
+    vocabulary, tmp_path
+):
+    write_tuned(tmp_path / "tuned", "multilabel", vocabulary, threshold=0.25)
+    exported(tmp_path / "tuned", tmp_path / "hf")
+    (tmp_path / "hf" / "export.json").unlink()
+    run("import", tmp_path / "hf", "--output", tmp_path / "imported")
     record = read_record(tmp_path / "imported")
-    assert record.spec.kind == kind
-    assert record.spec.labels == read_record(tmp_path / "tuned").spec.labels
-    assert record.max_seq_length == TUNED_LENGTH
+    assert (record.spec.kind, record.spec.labels) == ("multilabel", TUNED_LABELS)
+    assert (record.max_seq_length, record.threshold) == (TUNED_LENGTH, None)
+
+
+def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(
+    vocabulary, tmp_path
+):
+    write_tuned(tmp_path / "tuned", "classify", vocabulary, temperature=1.5)
+    exported(tmp_path / "tuned", tmp_path / "hf")
+    config = json.loads((tmp_path / "hf" / "config.json").read_text())
+    config["id2label"] = {"0": "bad", "1": "middling", "2": "good"}
+    (tmp_path / "hf" / "config.json").write_text(json.dumps(config))
+    run("import", tmp_path / "hf", "--output", tmp_path / "imported")
+    record = read_record(tmp_path / "imported")
+    assert record.spec.labels == ("bad", "middling", "good")
+    assert record.temperature == 1.5
+
+
+def test_a_threshold_chosen_since_an_export_is_another_export(vocabulary, tmp_path):
+    write_tuned(tmp_path / "tuned", "multilabel", vocabulary)
+    again = ("export", tmp_path / "tuned", "--to", "hf", "--output", tmp_path / "hf")
+    run(*again)
+    assert "nothing to do" in run(*again)
+    record = read_record(tmp_path / "tuned")
+    write_record(tmp_path / "tuned", dataclasses.replace(record, threshold=0.25))
+    code, said = attempt(*again)
+    assert (code, "holds an export of other weights" in said) == (2, True)
 
 
 def exported(run_folder, output):
@@ -250,6 +292,17 @@ def exported(run_folder, output):
         for path in output.iterdir()
         if path.name not in own
     }
+
+
+@pytest.mark.parametrize(("threshold", "labels"), [(0.0, 3), (1.0, 0)])
+def test_an_imported_model_says_the_labels_of_its_threshold(
+    threshold, labels, vocabulary, tmp_path
+):
+    write_tuned(tmp_path / "tuned", "multilabel", vocabulary, threshold=threshold)
+    exported(tmp_path / "tuned", tmp_path / "hf")
+    run("import", tmp_path / "hf", "--output", tmp_path / "imported")
+    said = run("predict", tmp_path / "imported", "an object is mutable", "--json")
+    assert len(json.loads(said)["labels"]) == labels
 
 
 def test_an_imported_classifier_is_asked_as_it_was_before(vocabulary, tmp_path):

@@ -89,6 +89,14 @@ def test_a_label_that_only_the_evaluation_has_is_refused():
     )
 
 
+def test_of_many_rare_labels_twenty_are_named():
+    train = texts(*((f"text {n}", f"label {n:02}") for n in range(25)))
+    task = with_labels(task_called("classify"), train)
+    (said,) = check_examples(task, train, []).warnings()
+    assert said.startswith("Labels with fewer than 10 training examples: label 00 1, ")
+    assert said.endswith(", label 19 1 and 5 more.")
+
+
 def test_what_a_person_should_know_is_told_in_a_sentence_each():
     train = [*GOOD_AND_BAD, *texts(("", "so-so"), ("rare", "so-so"))]
     task = with_labels(task_called("classify"), train)
@@ -96,8 +104,8 @@ def test_what_a_person_should_know_is_told_in_a_sentence_each():
     assert checks.labels == {"bad": 20, "good": 20, "so-so": 2}
     assert list(checks.warnings()) == [
         "Labels with fewer than 10 training examples: so-so 2.",
-        "1 of 2 evaluation examples have a text that is trained on.",
-        "1 examples have an empty text.",
+        "Evaluation examples with a text that is trained on: 1 of 2.",
+        "Examples with an empty text: 1.",
     ]
 
 

@@ -259,7 +259,8 @@ def test_a_column_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(SettingError) as error:
         read(tmp_path, "text,label\na,b\n", label="mood")
     assert str(error.value) == (
-        f"{tmp_path}/file has no column 'mood'; it has 'text', 'label'."
+        f"{tmp_path}/file has no column 'mood'; it has 'text', 'label'; rename one, or "
+        "say which it is with --label-column."
     )
 
 

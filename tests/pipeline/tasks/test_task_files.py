@@ -104,7 +104,7 @@ def test_a_task_is_called_by_its_name_or_its_kind():
     with pytest.raises(SettingError) as error:
         task_called("sentiment")
     assert re.match(
-        r"There is no task 'sentiment'; give a kind \(classify, .*\) or a name "
-        r"\(cola, ",
+        r"--task 'sentiment' is neither a kind \(classify, .*\) nor a task that is "
+        r"known by name \(cola, ",
         str(error.value),
     )
