@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +148,7 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
     host: int = 0,
     num_hosts: int = 1,
     landmark: Landmark = BEGINNING,
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     """The batches of training steps, without end.
 
     Args:

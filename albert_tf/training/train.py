@@ -1,6 +1,8 @@
 """Training from end to end: checks, a new or a resumed run, the loop."""
 
+import contextlib
 import dataclasses
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +17,7 @@ from albert_tf.data.data_check import (
 )
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.on_the_fly import Landmark
-from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.runs.checkpoints import Which, has_checkpoint
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import backend
@@ -146,8 +148,20 @@ def train_until_stopped(
     with stop_requests(max_seconds, job.hosts) as stop:
         steps, state = begin(job, progress.say)
         log = metrics_log(job, step=state.step)
-        loop = make_loop(job, steps, state, log=log, progress=progress, stop=stop)
-        reason = loop.train()
+        records = job.records(progress.say)
+        # Reading has threads, and Python at its end may wait for them for ever.
+        with contextlib.closing(examples_of(job, steps, state, records)) as batches:
+            loop = make_loop(
+                job,
+                steps,
+                state,
+                log=log,
+                progress=progress,
+                stop=stop,
+                records=records,
+                batches=batches,
+            )
+            reason = loop.train()
         log.close()
     lines = log.evaluations()
     first, last = (lines[0], lines[-1]) if lines else (None, None)
@@ -295,19 +309,11 @@ def check_can_recompute(config: TrainConfig) -> None:
         )
 
 
-def make_loop(
-    job: Job,
-    steps: TrainingSteps,
-    state: RunState,
-    *,
-    log: RememberedMetrics,
-    progress: Progress,
-    stop: StopRequest,
-) -> TrainingLoop:
-    """Put the parts of a run together at the step where it stands."""
-    records = job.records(progress.say)
-    held_out = make_held_out(job, steps.model, records, progress=progress)
-    batches = training_batches(
+def examples_of(
+    job: Job, steps: TrainingSteps, state: RunState, records: Records
+) -> Generator[Batch, None, None]:
+    """The examples of a run from where it stands, a step at a time."""
+    return training_batches(
         records,
         seed=job.config.seed,
         start=state.examples,
@@ -318,6 +324,21 @@ def make_loop(
         num_hosts=job.hosts.number,
         landmark=Landmark(*state.landmark),
     )
+
+
+def make_loop(  # noqa: PLR0913 - the parts of a run
+    job: Job,
+    steps: TrainingSteps,
+    state: RunState,
+    *,
+    records: Records,
+    batches: Iterator[Batch],
+    log: RememberedMetrics,
+    progress: Progress,
+    stop: StopRequest,
+) -> TrainingLoop:
+    """Put the parts of a run together at the step where it stands."""
+    held_out = make_held_out(job, steps.model, records, progress=progress)
     return TrainingLoop(
         run=job.run,
         config=job.config,

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from albert_tf.data.input_pipeline import training_batches
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
@@ -485,6 +486,21 @@ def test_a_corrupt_record_ends_a_run_and_skip_corrupt_goes_on(data, tmp_path, ca
     )
     assert result.finished
     assert f"{place}; left out (1 so far)." in capfd.readouterr().err
+
+
+def test_reading_has_ended_when_a_run_has_however_that_was(data, tmp_path, monkeypatch):
+    begun = []
+
+    def noted(*given, **settings):
+        begun.append(training_batches(*given, **settings))
+        return begun[-1]
+
+    monkeypatch.setattr("albert_tf.training.train.training_batches", noted)
+    monkeypatch.setattr(TensorFlowSteps, "sums", lambda self: np.full(6, np.nan))
+    with pytest.raises(AlbertError, match="loss"):
+        train(data, tmp_path / "run")
+    (batches,) = begun
+    assert batches.gi_frame is None
 
 
 def test_a_loss_that_is_no_number_keeps_the_checkpoints_before(data, tmp_path):
