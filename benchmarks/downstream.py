@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.job import albert
 from schemas.json_file import read_json
 from schemas.layout import TASK_RUNS
 
@@ -60,9 +61,8 @@ def finetune(flags: Sequence[str], output: Path) -> dict[str, Any]:
     Raises:
         SystemExit: It failed, and said why.
     """
-    program = "from cli.main import cli; cli()"
-    command = [sys.executable, "-c", program, "finetune", *flags]
-    done = subprocess.run([*command, "--output", str(output)], check=False)
+    command = albert("finetune", *flags, "--output", str(output))
+    done = subprocess.run(command, check=False)
     if done.returncode:
         raise SystemExit(done.returncode)
     found: dict[str, Any] = read_json(output / TASK_RUNS)

@@ -28,13 +28,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import get_args
 
 from benchmarks.huggingface_way import has_datasets
 from benchmarks.job import albert, run_watched
-from benchmarks.make_data import inputs_of
-from pipeline.reading.formats import KINDS, Kind
-from pipeline.reading.inputs import InputFile, find_inputs
+from benchmarks.texts import add_texts, find_texts, flags_of
+from pipeline.reading.inputs import InputFile
 from schemas.presets import PRESETS
 
 # In the line that every way says once it has made its first step.
@@ -47,10 +45,7 @@ Way = Callable[[list[InputFile], Path, argparse.Namespace], list[list[str]]]
 def main() -> None:
     """Measure every way and print a table."""
     arguments = parse_arguments()
-    files = find_inputs(
-        {kind: tuple(getattr(arguments, kind)) for kind in get_args(Kind)},
-        on_passed_over=print,
-    )
+    files = find_texts(arguments)
     print(
         f"{sum(file.text_bytes for file in files) / 1e6:,.1f} MB in {len(files)} files"
     )
@@ -83,8 +78,7 @@ def main() -> None:
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for kind in KINDS:
-        parser.add_argument(f"--{kind}", nargs="*", default=[], metavar="PATH")
+    add_texts(parser)
     parser.add_argument("--vocab", type=Path, required=True, metavar="DIR")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--model", choices=PRESETS, default="tiny")
@@ -144,7 +138,7 @@ def ours(
     data = ("--data", str(folder / "data"))
     return [
         albert(
-            *("make-data", *inputs_of(files), "--vocab", str(arguments.vocab)),
+            *("make-data", *flags_of(files), "--vocab", str(arguments.vocab)),
             *("--output", data[1], "--examples", examples),
             *("--max-seq-length", str(arguments.length)),
             *("--workers", str(arguments.workers), "--quiet"),

@@ -17,15 +17,13 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 from benchmarks import floor
 from benchmarks.job import Run, run_albert
 from benchmarks.stages import sentences_of, stage_seconds
-from pipeline.reading.formats import KINDS, Kind
-from pipeline.reading.inputs import InputFile, describe_inputs, find_inputs
+from benchmarks.texts import add_texts, find_texts, flags_of
+from pipeline.reading.inputs import InputFile, describe_inputs
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.config import VocabConfig
 from schemas.manifest import DatasetManifest, read_manifest
@@ -40,10 +38,7 @@ FEW_SENTENCES = "He came late. She had left.\n\nWhy did it rain? Nobody knew.\n"
 def main() -> None:
     """Measure what is asked for and print it."""
     arguments = parse_arguments()
-    files = find_inputs(
-        {kind: tuple(getattr(arguments, kind)) for kind in get_args(Kind)},
-        on_passed_over=print,
-    )
+    files = find_texts(arguments)
     for line in describe_inputs(files):
         print(line)
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
@@ -75,8 +70,7 @@ def main() -> None:
 def parse_arguments() -> argparse.Namespace:
     """What is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for kind in KINDS:
-        parser.add_argument(f"--{kind}", nargs="*", default=[], metavar="PATH")
+    add_texts(parser)
     parser.add_argument("--vocab", type=Path, metavar="DIR")
     parser.add_argument(
         "--workers",
@@ -99,12 +93,6 @@ def show(title: str, figures: dict[str, float]) -> None:
     print(json.dumps({"what": title, **rounded}), flush=True)
 
 
-def inputs_of(files: list[InputFile]) -> Iterator[str]:
-    """The flags by which a command reads these files."""
-    for file in files:
-        yield from (f"--{file.kind}", file.path)
-
-
 def run_data(
     files: list[InputFile], vocab: Path, output: Path, *, workers: int
 ) -> tuple[Run, Run]:
@@ -116,7 +104,7 @@ def run_data(
     empty = run_albert(
         "make-data", "--text", str(few), "--output", empty_output, *settings
     )
-    run = run_albert("make-data", *inputs_of(files), "--output", str(output), *settings)
+    run = run_albert("make-data", *flags_of(files), "--output", str(output), *settings)
     return run, empty
 
 
@@ -200,7 +188,7 @@ def measure_vocab(
 def run_vocab(files: list[InputFile], output: Path, *extra: str, workers: int) -> Run:
     """Run `vocab`."""
     settings = ("--output", str(output), "--workers", str(workers), "--quiet")
-    return run_albert("vocab", *inputs_of(files), *settings, *extra)
+    return run_albert("vocab", *flags_of(files), *settings, *extra)
 
 
 def measure_scale(

@@ -13,11 +13,11 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import get_args
 
+from benchmarks.texts import add_texts, find_texts
 from pipeline.reading.counts import ReadingCounts
-from pipeline.reading.formats import FORMATS, KINDS, Kind
-from pipeline.reading.inputs import InputFile, describe_inputs, find_inputs
+from pipeline.reading.formats import FORMATS
+from pipeline.reading.inputs import InputFile, describe_inputs
 from pipeline.reading.readers import read_part, read_split
 from pipeline.reading.splits import Split, plan_splits
 from pipeline.storage.byte_ranges import ByteRange, read_blocks
@@ -25,14 +25,10 @@ from pipeline.storage.byte_ranges import ByteRange, read_blocks
 
 def main() -> None:
     arguments = parse_arguments()
-    given: dict[Kind, tuple[str, ...]] = {
-        kind: tuple(getattr(arguments, kind)) for kind in get_args(Kind)
-    }
-    files = find_inputs(
-        given,
+    files = find_texts(
+        arguments,
         input_format=arguments.input_format,
         text_key=arguments.text_key,
-        on_passed_over=print,
     )
     for line in describe_inputs(files):
         print(line)
@@ -54,8 +50,7 @@ def main() -> None:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for kind in KINDS:
-        parser.add_argument(f"--{kind}", nargs="*", default=[], metavar="PATH")
+    add_texts(parser)
     parser.add_argument("--input-format", choices=FORMATS)
     parser.add_argument("--text-key")
     parser.add_argument("--repeat", type=int, default=3)
