@@ -3,10 +3,12 @@
 import json
 import time
 
+import click
 import pytest
 
 from albert_tf.training.hosts import ONE_HOST
 from cli.commands import pretrain
+from cli.main import cli
 from cli.support.console import Console
 from schemas.config import ModelConfig, TrainConfig
 from tests.commands import attempt, run
@@ -28,7 +30,10 @@ def test_a_file_of_settings_wins_over_a_recipe_and_flags_over_both(tmp_path, ord
         *(["--batch-size", "16"], ["--data", str(tmp_path)], ["--output", "out"]),
     ]
     flags = [word for flag in given[order] for word in flag]
-    settings = pretrain.pretrain.make_context("pretrain", flags).params
+    # Under the group, as when it is called: click keeps the first names of --help it
+    # sees, and the next test in this process may print the help.
+    group = click.Context(cli, **cli.context_settings)
+    settings = pretrain.pretrain.make_context("pretrain", flags, parent=group).params
     assert settings["batch_size"] == 16
     assert settings["learning_rate"] == 0.002
     assert settings["initializer"] == "positional-heads"
