@@ -6,6 +6,7 @@ tokens to predict may also change with every step, as in `0.30..0.15`.
 
 import dataclasses
 import itertools
+import math
 import re
 from typing import Any, Literal, NamedTuple
 
@@ -140,6 +141,23 @@ def changes_over_steps(train: TrainConfig) -> bool:
     """Whether a setting of the examples depends on how far a run is."""
     pieces = [parse_schedule(text, setting) for setting, text in given(train).items()]
     return any(len(found) > 1 or found[0].first != found[0].last for found in pieces)
+
+
+def mean_of_schedule(text: str, setting: Setting) -> float:
+    """The mean over the steps of a run of a setting that is a number.
+
+    Raises:
+        SettingError: The text is neither a value nor a schedule.
+
+    >>> round(mean_of_schedule("0.30..0.15", "masked_lm_prob"), 3)
+    0.225
+    >>> round(mean_of_schedule("0.3:0.5,0.15", "masked_lm_prob"), 3)
+    0.225
+    """
+    return math.fsum(
+        (piece.first + piece.last) / 2 * (piece.end - piece.start)
+        for piece in parse_schedule(text, setting)
+    )
 
 
 def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]:

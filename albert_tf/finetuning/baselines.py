@@ -20,6 +20,9 @@ from schemas.task import TaskExample, TaskSpec
 
 Array = npt.NDArray[Any]
 
+# Predictions, under the name of what guessed them.
+Guesses = dict[str, list[Any]]
+
 # A word; in scripts without spaces a character.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 
@@ -32,7 +35,7 @@ _LEAST_COUNT, _RATE, _DECAY = 2, 0.1, 1e-5
 
 def baselines_of(
     spec: TaskSpec, train: Sequence[TaskExample], examples: Sequence[TaskExample]
-) -> dict[str, list[Any]]:
+) -> Guesses:
     """What is said of examples by guessing, in the form of predictions.
 
     Args:

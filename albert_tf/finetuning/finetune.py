@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from albert_tf.finetuning.baselines import baselines_of
+from albert_tf.finetuning.baselines import Guesses
 from albert_tf.finetuning.task_evaluation import chosen_threshold, evaluated
 from albert_tf.finetuning.task_logits import Compute, TaskLogits
 from albert_tf.finetuning.task_measures import targets_of
@@ -48,6 +48,7 @@ def finetune(
     *,
     vocabulary: Path,
     progress: Progress,
+    guesses: Callable[[], Guesses],
     before_end: Callable[[TunedModel], None] = lambda tuned: None,
 ) -> Result:
     """Fine-tune, or go on with it; then measure the best checkpoint.
@@ -56,6 +57,7 @@ def finetune(
         job: What to do.
         vocabulary: The file of it.
         progress: Shows how it goes.
+        guesses: What guessing says of the held-out examples; asked at the end.
         before_end: Done with the best checkpoint before the run counts as finished.
 
     Returns:
@@ -67,7 +69,7 @@ def finetune(
     if not has_checkpoint(job.run):
         begin(job, vocabulary=vocabulary)
     Tuning(job, progress).train()
-    return finish(job, progress=progress, before_end=before_end)
+    return finish(job, progress=progress, guesses=guesses, before_end=before_end)
 
 
 def record_of(job: TuningJob) -> TaskRecord:
@@ -94,15 +96,17 @@ def begin(job: TuningJob, *, vocabulary: Path) -> None:
 
 
 def finish(
-    job: TuningJob, *, progress: Progress, before_end: Callable[[TunedModel], None]
+    job: TuningJob,
+    *,
+    progress: Progress,
+    guesses: Callable[[], Guesses],
+    before_end: Callable[[TunedModel], None],
 ) -> Result:
     """Measure the best checkpoint and write predictions, record, card and result."""
     tuned = read_tuned(job.run, say=progress.say)
     outputs = predicted(tuned, job.held_out)
     targets = targets_of(job.spec, job.held_out.examples)
     threshold = chosen_threshold(job.spec, job.held_out.examples, outputs, targets)
-    progress.say("Measuring what guessing and words alone give.")
-    baselines = baselines_of(job.spec, job.train.examples, job.held_out.examples)
     result = {
         "step": tuned.step,
         "training_examples": len(job.train.examples),
@@ -111,7 +115,7 @@ def finish(
             job.held_out.examples,
             outputs,
             threshold=threshold,
-            baselines=baselines,
+            baselines=guesses(),
         ),
     }
     record = dataclasses.replace(

@@ -50,8 +50,7 @@
                       TensorBoard's events.
     matrix_rate       How fast this machine multiplies matrices, and whether bfloat16
                       pays on it.
-    measured_step     How long a step takes on this machine: a few real ones, on random
-                      examples.
+    measured_step     How long a step takes on this machine: some real ones are done.
     budget_choice     The model and the settings for the time one has, from speeds
                       measured now.
 

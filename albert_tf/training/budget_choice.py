@@ -1,10 +1,11 @@
 """The model and the settings for the time one has, from speeds measured now."""
 
 import dataclasses
-import functools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from albert_tf.data.data_check import check_has_training_examples
 from albert_tf.data.input_pipeline import Records, first_batches
@@ -15,12 +16,12 @@ from albert_tf.planning.speed import Timing
 from albert_tf.planning.training_plan import predictions_of
 from albert_tf.training.beginning import records_of
 from albert_tf.training.matrix_rate import matrix_rate
-from albert_tf.training.measured_step import step_seconds
-from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
+from albert_tf.training.measured_step import fed_step_seconds, step_seconds
+from schemas.config import ModelConfig, Precision, TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
-from schemas.phases import phases_of
+from schemas.phases import mean_of_schedule, phases_of
 
 Say = Callable[[str], None]
 
@@ -35,6 +36,10 @@ OVERHEAD_SECONDS = 25.0
 
 # The examples in which tokens are counted, to tell losses in nats.
 COUNTED_EXAMPLES = 20_000
+
+# The share of a budget in which steps of the model chosen are timed, and the least and
+# most seconds of that.
+TIMED_SHARE, TIMED_SECONDS = 0.01, (3.0, 60.0)
 
 # What speaks for bfloat16: a rate of matrix products so many times that of float32.
 SPEED_UP = 1.1
@@ -94,22 +99,36 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     until = time.monotonic() + seconds
     if not precision_is_given:
         train = dataclasses.replace(train, precision=faster_precision())
-    phase = phases_of(manifest.config, train)[-1].config
+    mean = at_mean_masked_share(train)
+    phase = phases_of(manifest.config, mean)[-1].config
     length = round(manifest.statistics["mean_length"])
     workload = Workload(train.batch_size, length, predictions_of(phase, length))
-    seconds_of = functools.partial(
-        _timed, phase=phase, train=train, length=length, say=say
-    )
 
     def left() -> float:
         return until - time.monotonic() - OVERHEAD_SECONDS
 
     # Before the steps are counted, so that they fill only what is left.
     unigram = unigram_loss(records_of(data, manifest, train, say=say), train)
+
+    def seconds_of(config: ModelConfig) -> float:
+        say(f"Timing a step of {_shape(config)} ...")
+        return step_seconds(config, phase, mean, length=length)
+
     found = _considered(models, seconds_of, workload=workload, left=left)
     place = best(found)
+    chosen = found[place].config
+    say(f"Timing steps of {_shape(chosen)} ...")
     found[place] = _chosen(
-        found[place].config, seconds_of, workload=workload, left=left
+        chosen,
+        fed_step_seconds(
+            chosen,
+            phase,
+            mean,
+            records_of(data, manifest, mean, say=say),
+            seconds=float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS)),
+        ),
+        workload=workload,
+        left=left,
     )
     return BudgetChoice(
         candidates=found,
@@ -121,18 +140,20 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     )
 
 
-def _timed(
-    config: ModelConfig,
-    *,
-    phase: ResolvedDataConfig,
-    train: TrainConfig,
-    length: int,
-    say: Say,
-) -> float:
-    """Seconds of a step on this machine, on examples of a phase."""
-    shape = f"{config.num_hidden_layers} layers of {config.hidden_size}"
-    say(f"Timing a step of {shape} ...")
-    return step_seconds(config, phase, train, length=length)
+def at_mean_masked_share(train: TrainConfig) -> TrainConfig:
+    """A run whose steps have as many tokens to predict as all have on average.
+
+    >>> at_mean_masked_share(TrainConfig(masked_lm_prob="0.3..0.1")).masked_lm_prob
+    '0.2'
+    """
+    if train.masked_lm_prob is None:
+        return train
+    mean = mean_of_schedule(train.masked_lm_prob, "masked_lm_prob")
+    return dataclasses.replace(train, masked_lm_prob=f"{mean:g}")
+
+
+def _shape(config: ModelConfig) -> str:
+    return f"{config.num_hidden_layers} layers of {config.hidden_size}"
 
 
 def _considered(
@@ -157,19 +178,19 @@ def _considered(
 
 def _chosen(
     config: ModelConfig,
-    seconds_of: Callable[[ModelConfig], float],
+    step_seconds: float,
     *,
     workload: Workload,
     left: Callable[[], float],
 ) -> Candidate:
-    """What a model would be, from its own time.
+    """What a model would be, from the time of its own steps.
 
     Raises:
         SettingError: No step fits what is left.
     """
     chosen = candidate(
         config,
-        step_seconds=seconds_of(config),
+        step_seconds=step_seconds,
         workload=workload,
         seconds=left(),
         law=law(),

@@ -1,11 +1,15 @@
-"""How long a step takes on this machine: a few real ones, on random examples."""
+"""How long a step takes on this machine: some real ones are done."""
 
+import contextlib
+import itertools
 import math
 import time
-from statistics import median
+from collections.abc import Iterator
+from statistics import fmean
 
 import numpy as np
 
+from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
@@ -35,11 +39,68 @@ def step_seconds(
         train: Gives batch and precision.
         length: Tokens in an average example.
     """
+    steps = _new_steps(config, train)
+    size = _micro_batch_size(steps, config, data, train)
+    batch = random_batch(
+        (steps.num_devices, size, data.max_seq_length),
+        length=length,
+        predictions=predictions_of(data, length),
+        vocab_size=config.vocab_size,
+    )
+    batches = itertools.repeat(batch)
+    return _timed(steps, batches, batch_size=train.batch_size, seconds=REPEAT_SECONDS)
+
+
+def fed_step_seconds(
+    config: ModelConfig,
+    data: ResolvedDataConfig,
+    train: TrainConfig,
+    records: Records,
+    *,
+    seconds: float,
+) -> float:
+    """The seconds that an optimizer step of a run takes: on its own examples.
+
+    Args:
+        config: The architecture.
+        data: Resolved; gives the length S and the predictions P of the longest example.
+        train: Gives batch and precision.
+        records: The data set.
+        seconds: How long steps are repeated.
+
+    Raises:
+        AlbertError: A record is corrupt.
+    """
+    steps = _new_steps(config, train)
+    size = _micro_batch_size(steps, config, data, train)
+    batches = training_batches(
+        records,
+        seed=train.seed,
+        start=0,
+        batch_size=size * steps.num_devices,
+        micro_batch_size=size,
+        devices=steps.num_devices,
+    )
+    with contextlib.closing(batches):
+        return _timed(steps, batches, batch_size=train.batch_size, seconds=seconds)
+
+
+def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
+    """Steps of a model that nobody keeps."""
     model = AlbertPretrainer(config, precision=train.precision)
     initialize_weights(model, standard_deviation=config.initializer_range, seed=0)
-    steps = training_steps(model, train)
+    return training_steps(model, train)
+
+
+def _micro_batch_size(
+    steps: TrainingSteps,
+    config: ModelConfig,
+    data: ResolvedDataConfig,
+    train: TrainConfig,
+) -> int:
+    """M, as a run would have it."""
     room = room_of(steps.memory())
-    size = train.micro_batch_size or derive_micro_batch_size(
+    return train.micro_batch_size or derive_micro_batch_size(
         train.batch_size,
         config,
         length=data.max_seq_length,
@@ -49,34 +110,37 @@ def step_seconds(
         precision=train.precision,
         devices=steps.num_devices,
     )
-    batch = random_batch(
-        (steps.num_devices, size, data.max_seq_length),
-        length=length,
-        predictions=predictions_of(data, length),
-        vocab_size=config.vocab_size,
-    )
-    accumulating, applying = _timed(steps, unpadded(batch))
-    rounds = math.ceil(train.batch_size / size / steps.num_devices)
-    return rounds * accumulating + applying
 
 
-def _timed(steps: TrainingSteps, batch: Batch) -> tuple[float, float]:
-    """The seconds that N micro-batches `[N, M, ...]` and an update take."""
-    counts = step_counts(batch)
-    accumulating = [steps.compile([batch])]
+def _timed(
+    steps: TrainingSteps, batches: Iterator[Batch], *, batch_size: int, seconds: float
+) -> float:
+    """The seconds of a step of B sequences, from those of some batches `[N, M, ...]`.
+
+    Neither the first of each size counts nor the first update: they compile.
+    """
+    accumulating: list[float] = []
     applying: list[float] = []
-    start = time.perf_counter()
-    while (
-        len(applying) <= LEAST_REPEATS or time.perf_counter() - start < REPEAT_SECONDS
-    ):
+    sizes = set()
+    start = math.inf
+    for batch in map(unpadded, batches):
         before = time.perf_counter()
-        steps.accumulate(batch, counts=counts, step=0, micro=0)
+        steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
         steps.sums()
         between = time.perf_counter()
         steps.apply(0.0, step=0)
+        after = time.perf_counter()
+        size = tuple(values.shape for values in batch.values())
+        if size not in sizes:
+            sizes.add(size)
+            start = min(start, after)
+            continue
         accumulating.append(between - before)
-        applying.append(time.perf_counter() - between)
-    return median(accumulating), median(applying[1:])  # the first update compiles
+        applying.append(after - between)
+        if len(applying) >= LEAST_REPEATS and after - start >= seconds:
+            break
+    rows: int = math.prod(batch["input_ids"].shape[:2])
+    return math.ceil(batch_size / rows) * fmean(accumulating) + fmean(applying)
 
 
 def random_batch(

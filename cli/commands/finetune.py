@@ -1,8 +1,10 @@
 """`albert finetune`: a trained encoder and labelled examples to a model of a task."""
 
 import dataclasses
+import functools
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,6 +41,7 @@ from schemas.report import text_lines
 from schemas.task import Columns, TaskExample
 
 if TYPE_CHECKING:
+    from albert_tf.finetuning.baselines import Guesses
     from albert_tf.finetuning.repeated_runs import Variant
     from albert_tf.finetuning.tuned_model import TunedModel
     from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
@@ -185,7 +188,8 @@ def finetune(
         "checkpoint": checkpoint,
     }
     file = vocabulary_file(model)
-    work = Work(found, source, tokenizer, file, given, overwrite)
+    guesses = guesses_of(found, console=console)
+    work = Work(found, source, tokenizer, file, given, overwrite, guesses)
     if len(planned) == 1:
         one_run(work, settings, run=output, console=console)
         say_next(output, console=console)
@@ -217,6 +221,7 @@ class Work(NamedTuple):
         vocabulary: The file of it.
         given: The flags that are no settings of training.
         overwrite: Whether earlier results are removed first.
+        guesses: What guessing says of the held-out examples, measured once.
     """
 
     data: "TaskData"
@@ -225,6 +230,20 @@ class Work(NamedTuple):
     vocabulary: Path
     given: dict[str, Any]
     overwrite: bool
+    guesses: "Callable[[], Guesses]"
+
+
+def guesses_of(data: "TaskData", *, console: Console) -> "Callable[[], Guesses]":
+    """What guessing says of the held-out examples, measured when first asked."""
+
+    @functools.cache
+    def measured() -> "Guesses":
+        from albert_tf.finetuning.baselines import baselines_of
+
+        console.say("Measuring what guessing and words alone give.")
+        return baselines_of(data.spec, data.train, data.held_out)
+
+    return measured
 
 
 def one_run(
@@ -473,6 +492,7 @@ def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None
             job,
             vocabulary=work.vocabulary,
             progress=console,
+            guesses=work.guesses,
             before_end=predict_tests,
         )
     console.say(f"On {result['examples']:,} held-out examples:")

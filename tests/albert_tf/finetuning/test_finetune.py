@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from albert_tf.finetuning import tuning
+from albert_tf.finetuning.baselines import baselines_of
 from albert_tf.finetuning.finetune import evaluate_tuned, finetune, predicted
 from albert_tf.finetuning.tuned_model import read_tuned
 from albert_tf.finetuning.tuning_job import TuningJob
@@ -50,7 +51,14 @@ def job_of(kind, run, *, rows=64, **settings):
 def trained(job):
     vocabulary = job.run.parent / "spiece.model"
     vocabulary.write_bytes(b"a model")
-    return finetune(job, vocabulary=vocabulary, progress=QUIET)
+    return finetune(
+        job,
+        vocabulary=vocabulary,
+        progress=QUIET,
+        guesses=lambda: baselines_of(
+            job.spec, job.train.examples, job.held_out.examples
+        ),
+    )
 
 
 def weights_of(run):

@@ -19,14 +19,23 @@ def choose(small, monkeypatch):
     """Choose on a machine of 2e11 operations a second, twice that in bfloat16."""
     data = small / "data"
     manifest = read_manifest(data)
+    length = round(manifest.statistics["mean_length"])
     timed = []
 
-    def step_seconds(config, shape, train, *, length):
-        timed.append((config.num_hidden_layers, config.hidden_size))
+    def seconds_of(config, train):
         work = training_flops(config, length=length, predictions=round(0.15 * length))
         return train.batch_size * work / 2e11
 
+    def step_seconds(config, shape, train, *, length):
+        timed.append((config.num_hidden_layers, config.hidden_size))
+        return seconds_of(config, train)
+
+    def fed_step_seconds(config, shape, train, records, *, seconds):
+        timed.append((config.num_hidden_layers, config.hidden_size, seconds))
+        return seconds_of(config, train)
+
     monkeypatch.setattr(budget_choice, "step_seconds", step_seconds)
+    monkeypatch.setattr(budget_choice, "fed_step_seconds", fed_step_seconds)
     monkeypatch.setattr(
         budget_choice, "matrix_rate", {"bfloat16": 4e11, "float32": 2e11}.get
     )
@@ -46,11 +55,11 @@ def choose(small, monkeypatch):
     return choose
 
 
-def test_three_shapes_are_timed_and_then_the_one_chosen(choose):
+def test_three_shapes_are_timed_and_then_longer_the_one_chosen(choose):
     choice, timed = choose(3600)
     assert timed[:3] == [(2, 128), (4, 256), (8, 512)]
     chosen = choice.chosen.config
-    assert timed[3:] == [(chosen.num_hidden_layers, chosen.hidden_size)]
+    assert timed[3:] == [(chosen.num_hidden_layers, chosen.hidden_size, 36.0)]
     assert [
         (each.config.num_hidden_layers, each.config.hidden_size)
         for each in choice.candidates
@@ -72,7 +81,7 @@ def test_the_faster_number_format_is_taken_unless_one_is_given(choose):
 def test_a_model_that_is_given_is_the_only_one_timed(choose):
     model = ladder_model(4, 256, vocab_size=500)
     choice, timed = choose(3600, models=[model])
-    assert timed == [(4, 256)]
+    assert timed == [(4, 256, 36.0)]
     assert choice.chosen.config == model
 
 

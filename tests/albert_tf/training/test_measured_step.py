@@ -1,11 +1,19 @@
 """Steps are timed as training does them."""
 
+import dataclasses
+
 import pytest
 
+from albert_tf.data.input_pipeline import Records
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.training import measured_step
-from albert_tf.training.measured_step import random_batch, step_seconds
+from albert_tf.training.measured_step import (
+    fed_step_seconds,
+    random_batch,
+    step_seconds,
+)
 from schemas.config import DataConfig, TrainConfig
+from schemas.manifest import read_manifest
 from tests.training_data import TINY
 
 DATA = DataConfig(max_seq_length=16, max_predictions_per_seq=2, num_shards=1).resolved(
@@ -22,13 +30,8 @@ class Steps:
         self.clock, self.calls = clock, calls
         self.updates = iter([100.0, 3.0, 3.0, 3.0])
 
-    def compile(self, parts):
-        (part,) = parts
-        self.calls.append({name: a.shape for name, a in part.items()})
-        return 0.5
-
     def accumulate(self, batch, *, counts, step, micro):
-        self.calls.append(counts)
+        self.calls.append(({name: a.shape for name, a in batch.items()}, counts))
         self.clock[0] += 0.5
 
     def memory(self):
@@ -48,8 +51,8 @@ def test_a_step_takes_its_micro_batches_on_all_devices_and_one_update(monkeypatc
     monkeypatch.setattr(measured_step.time, "perf_counter", lambda: clock[0])
     train = TrainConfig(batch_size=40, micro_batch_size=4)
     assert step_seconds(TINY, DATA, train, length=8) == 5 * 0.5 + 3.0
-    shapes, counts, *_ = calls
-    assert calls.count("waited for") == len(calls) // 2
+    (shapes, counts), *_ = calls
+    assert calls.count("waited for") == len(calls) // 2 == 3
     assert shapes["input_ids"] == (2, 4, 16)
     assert shapes["row_places"] == (2, 64)
     assert counts == {"mlm_count": 8.0, "sentence_count": 8.0, "piece_count": 64.0}
@@ -60,6 +63,16 @@ def test_a_real_step_takes_some_time(monkeypatch, precision):
     monkeypatch.setattr(measured_step, "REPEAT_SECONDS", 0.0)
     train = TrainConfig(batch_size=4, precision=precision)
     assert 0 < step_seconds(TINY, DATA, train, length=16) < 60
+
+
+def test_a_step_is_timed_on_examples_of_a_data_set(small):
+    data = small / "data"
+    manifest = read_manifest(data)
+    config = dataclasses.replace(TINY, vocab_size=manifest.vocabulary["size"])
+    train = TrainConfig(batch_size=4)
+    records = Records(data, manifest)
+    shape = manifest.config
+    assert 0 < fed_step_seconds(config, shape, train, records, seconds=0.0) < 60
 
 
 def test_a_random_batch_has_the_features_of_a_batch():

@@ -204,6 +204,7 @@ def test_several_runs_tell_median_least_and_most(encoder, table, tmp_path):
     found = read_json(folder / "runs.json")
     best = folder / found["settings"][0]["best"]
     assert said.count("Next:") == 1
+    assert said.count("Measuring what guessing and words alone give.") == 1
     assert f"Next:  albert predict {best} --input FILE\n" in said
     run("report", folder, "--output", tmp_path / "report.html")
     assert "Settings by accuracy" in (tmp_path / "report.html").read_text()

@@ -19,6 +19,7 @@ def machine(monkeypatch):
     monkeypatch.setattr(budget, "STARTED", time.monotonic())
     monkeypatch.setattr(budget_choice, "OVERHEAD_SECONDS", 0.0)
     monkeypatch.setattr(budget_choice, "step_seconds", lambda *_, length: 20.0)
+    monkeypatch.setattr(budget_choice, "fed_step_seconds", lambda *_, seconds: 20.0)
     monkeypatch.setattr(
         budget_choice, "matrix_rate", {"bfloat16": 1.0, "float32": 1.0}.get
     )
