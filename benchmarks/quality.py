@@ -3,12 +3,13 @@
     python -m benchmarks.quality MODEL... --data DATA --words 2000
     python -m benchmarks.quality MODEL... --text FILE
 
-A model is a run of albert or a folder that transformers reads as a masked language
-model with a fast tokenizer (needs the extra `hf`). Each reads the text with its own
-tokenizer. A word is masked alone, and its tokens are predicted from left to right. Only
-words that all models have whole are asked about: those that none of them divides in a
-way of its own, cuts off or does not know. With --data the text is the held-out split,
-and counting on the training split stands beside the models.
+A model is a run of albert, a folder that transformers reads as a masked language model
+with a fast tokenizer (needs the extra `hf`), or one of KerasHub that `peers` trained.
+Each reads the text with its own tokenizer. A word is masked alone, and its tokens are
+predicted from left to right. Only words that all models have whole are asked about:
+those that none of them divides in a way of its own, cuts off or does not know. With
+--data the text is the held-out split, and counting on the training split stands beside
+the models.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from albert_tf.evaluation.word_scores import (
     BATCH_TOKENS,
     Float,
     WordScorer,
+    batches_by_length,
     questions_about,
     sum_by_word,
     width_of,
@@ -42,6 +44,7 @@ from albert_tf.evaluation.words import (
     words_of_row,
 )
 from albert_tf.inference.trained_model import load_trained_model
+from benchmarks.peers import KERAS_MODEL, LENGTH, inputs_of
 from pipeline.records.unmasked import read_unmasked
 from pipeline.vocabulary.tokenizer import (
     Tokenizer,
@@ -198,6 +201,34 @@ class OfTransformers:
         return sum_by_word(losses, words)
 
 
+class OfKerasHub:
+    """A model of KerasHub that `peers` trained, with a vocabulary of albert."""
+
+    def __init__(self, folder: Path) -> None:
+        import keras
+        import keras_hub  # noqa: F401 - its classes are those of the file
+
+        self.name = folder.name
+        self._tokenizer = load_tokenizer(read_model(folder))
+        self._model = keras.saving.load_model(folder / KERAS_MODEL, compile=False)
+
+    def encode(self, passages: Sequence[str]) -> list[Encoded]:
+        """Each passage as tokens, as many as the model reads."""
+        return encode(passages, self._tokenizer, longest=LENGTH)
+
+    def losses(self, rows: Sequence[Row], words: Sequence[Span]) -> Float:
+        """Minus the log probability of each word, in nats, `[W]`."""
+        questions = questions_about(rows, words)
+        losses = np.zeros(len(questions.row))
+        for some, batch in batches_by_length(questions, longest=LENGTH):
+            asked = inputs_of(batch["input_ids"], batch["masked_lm_positions"])
+            logits = np.asarray(self._model(asked), np.float64)[: len(some), 0]
+            labels = batch["masked_lm_ids"][: len(some)]
+            chosen = np.take_along_axis(logits, labels, axis=1)[:, 0]
+            losses[some] = np.logaddexp.reduce(logits, axis=1) - chosen
+        return sum_by_word(losses, words)
+
+
 def shown_tokens(
     text: str, offsets: Sequence[tuple[int, int]], *, is_special: Sequence[int]
 ) -> list[str]:
@@ -260,8 +291,12 @@ def up_to(passages: Iterator[str], *, characters: int) -> Iterator[str]:
 def models_of(arguments: argparse.Namespace) -> Iterator[Scored]:
     """Everything that is to be scored."""
     for path in arguments.models:
-        is_run = (path / MODEL_CONFIG).exists()
-        yield OfRun(path) if is_run else OfTransformers(path)
+        if (path / MODEL_CONFIG).exists():
+            yield OfRun(path)
+        elif (path / KERAS_MODEL).exists():
+            yield OfKerasHub(path)
+        else:
+            yield OfTransformers(path)
     if arguments.data:
         data = arguments.data
         tokenizer = load_tokenizer(read_model(data))

@@ -6,8 +6,8 @@ tokens to predict may also change with every step, as in `0.30..0.15`.
 
 import dataclasses
 import itertools
-import math
 import re
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from schemas.config import ResolvedDataConfig, TrainConfig, flag_name
@@ -28,6 +28,9 @@ SETTINGS: dict[Setting, type] = {
 # The one that may change with every step, and the one that a model is built for.
 _RAMPED: Setting = "masked_lm_prob"
 _CONSTANT: Setting = "sentence_task"
+
+# Of a run that stands for those of any number of steps.
+_MANY_STEPS = 1000
 
 _PIECE = re.compile(r"(?P<first>[^:,]+?)(\.\.(?P<last>[^:,]+))?(:(?P<share>[0-9.]+))?")
 
@@ -55,6 +58,15 @@ class Ramp(NamedTuple):
     last: float
     first_step: int
     last_step: int
+
+    def at(self, steps: Any) -> Any:
+        """The share at a step, or those at an array of them.
+
+        >>> Ramp(0.3, 0.1, first_step=0, last_step=4).at(1)
+        0.25
+        """
+        passed = (steps - self.first_step) / (self.last_step - self.first_step)
+        return self.first + (self.last - self.first) * passed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,23 +155,6 @@ def changes_over_steps(train: TrainConfig) -> bool:
     return any(len(found) > 1 or found[0].first != found[0].last for found in pieces)
 
 
-def mean_of_schedule(text: str, setting: Setting) -> float:
-    """The mean over the steps of a run of a setting that is a number.
-
-    Raises:
-        SettingError: The text is neither a value nor a schedule.
-
-    >>> round(mean_of_schedule("0.30..0.15", "masked_lm_prob"), 3)
-    0.225
-    >>> round(mean_of_schedule("0.3:0.5,0.15", "masked_lm_prob"), 3)
-    0.225
-    """
-    return math.fsum(
-        (piece.first + piece.last) / 2 * (piece.end - piece.start)
-        for piece in parse_schedule(text, setting)
-    )
-
-
 def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]:
     """The phases of a run.
 
@@ -193,6 +188,39 @@ def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]
         )
         for step in sorted(starts)
     )
+
+
+def samples_of(
+    data: ResolvedDataConfig, train: TrainConfig
+) -> Iterator[tuple[float, ResolvedDataConfig]]:
+    """Settings that the examples have in parts of a run, each with its share of steps.
+
+    A share of tokens to predict that changes with every step is taken twice, a quarter
+    from its beginning and from its end.
+
+    Raises:
+        SettingError: A value is out of bounds.
+
+    >>> from schemas.config import DataConfig
+    >>> data = DataConfig(examples="on-the-fly").resolved(input_bytes=0)
+    >>> train = TrainConfig(masked_lm_prob="0.30..0.10", max_seq_length="128:0.9,512")
+    >>> for share, config in samples_of(data, train):
+    ...     print(f"{share:.3f} {config.max_seq_length} {config.masked_lm_prob:.2f}")
+    0.450 128 0.25
+    0.450 128 0.16
+    0.050 512 0.11
+    0.050 512 0.10
+    """
+    phases = phases_of(data, dataclasses.replace(train, steps=_MANY_STEPS))
+    ends = [*(phase.first_step for phase in phases[1:]), _MANY_STEPS]
+    for phase, end in zip(phases, ends, strict=True):
+        share = (end - phase.first_step) / _MANY_STEPS
+        if phase.ramp is None:
+            yield share, phase.config
+            continue
+        for quarter in (0.25, 0.75):
+            masked = phase.ramp.at(phase.first_step + quarter * share * _MANY_STEPS)
+            yield share / 2, dataclasses.replace(phase.config, masked_lm_prob=masked)
 
 
 def _phase(

@@ -128,9 +128,9 @@ class Making:
         """The share of tokens to mask in examples at places of the stream, `[N]`."""
         if self.ramp is None:
             return None
-        first, last, first_step, last_step = self.ramp
-        done = (positions // self.batch_size - first_step) / (last_step - first_step)
-        shares: Float = first + (last - first) * np.clip(done, 0.0, 1.0)
+        _, _, first_step, last_step = self.ramp
+        steps = np.clip(positions // self.batch_size, first_step, last_step)
+        shares: Float = self.ramp.at(steps)
         return shares
 
 

@@ -5,7 +5,6 @@ batch of 128 tokens is padding. Tokens and predictions are counted up to the nex
 few sizes, because each size is compiled.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +14,9 @@ Batch = dict[str, Any]
 Integers = npt.NDArray[np.int32]
 
 # A batch has one of so many sizes, of which a few occur, each so far from the next or
-# farther.
+# farther; and one of so many numbers of predictions.
 MAX_SIZES, LEAST_STEP = 32, 64
+MAX_PREDICTION_SIZES = 8
 
 # The features of predictions, and all whose last axis follows from the size.
 OF_PREDICTIONS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
@@ -68,12 +68,7 @@ def unpadded(batch: Batch, fill: Fill | None = None) -> Batch:
     row_places, place_rows = map(np.stack, zip(*pairs, strict=True))
     return {
         **batch,
-        # One size more, as not every row has the same share of predictions.
-        **flat_predictions(
-            batch,
-            share=min(1.0, size / places + 1 / MAX_SIZES),
-            predictions=fill.predictions,
-        ),
+        **flat_predictions(batch, most=fill.predictions),
         "row_places": row_places,
         "place_rows": place_rows,
     }
@@ -87,6 +82,16 @@ def size_of(tokens: int, *, places: int) -> int:
     """
     step = max(LEAST_STEP, -(-places // MAX_SIZES))
     return min(places, step * (tokens // step + 1))
+
+
+def predictions_kept(predictions: int, *, places: int) -> int:
+    """How many places for predictions a batch of so many has.
+
+    >>> [predictions_kept(most, places=640) for most in (0, 80, 81, 640)]
+    [80, 80, 160, 640]
+    """
+    step = -(-places // MAX_PREDICTION_SIZES)
+    return min(places, step * max(1, -(-predictions // step)))
 
 
 def rows_of(mask: Integers, *, size: int) -> tuple[Integers, Integers]:
@@ -108,26 +113,23 @@ def rows_of(mask: Integers, *, size: int) -> tuple[Integers, Integers]:
     return row_places, place_rows
 
 
-def flat_predictions(batch: Batch, *, share: float, predictions: int) -> Batch:
+def flat_predictions(batch: Batch, *, most: int) -> Batch:
     """The predictions of each of N batches as those of one row.
 
     Args:
         batch: Arrays `[N, B, P]`, weights zero where there is no prediction.
-        share: How many of all B*P are to be kept; all are if some batch has more.
-        predictions: Those of the fullest batch.
+        most: Those of the fullest batch.
 
     Returns:
-        Arrays `[N, 1, Q]`.
+        Arrays `[N, 1, Q]`, where Q follows from the most predictions.
     """
-    number, rows, most = batch["masked_lm_weights"].shape
-    places = rows * most
+    number, rows, width = batch["masked_lm_weights"].shape
+    places = rows * width
     flat = {name: batch[name].reshape(number, places) for name in OF_PREDICTIONS}
     starts = np.arange(rows, dtype=np.int32) * batch["input_mask"].shape[-1]
-    flat["masked_lm_positions"] = flat["masked_lm_positions"] + np.repeat(starts, most)
+    flat["masked_lm_positions"] = flat["masked_lm_positions"] + np.repeat(starts, width)
     is_empty = flat["masked_lm_weights"] == 0
-    kept = math.ceil(share * places)
-    if predictions > kept:
-        kept = places
+    kept = predictions_kept(most, places=places)
     order = np.argsort(is_empty, axis=1, kind="stable")[:, :kept]
     return {
         name: np.take_along_axis(values, order, axis=1)[:, None]

@@ -17,6 +17,9 @@ LARGEST_VOCABULARY = 30_000
 # Losses up to so many times the least are as good as it, for all that the law can tell.
 AS_GOOD = 1.01
 
+# What evaluations add to the time of training: they ask about words as well.
+EVALUATING = 1.25 * EVALUATION_SHARE
+
 # Fewer steps than these leave no model on the plateau of frequencies.
 LEAST_STEPS = 500
 
@@ -87,7 +90,7 @@ def candidate(
         seconds: For steps and evaluations.
         law: Of losses.
     """
-    steps = max(1, int(seconds / (step_seconds * (1 + EVALUATION_SHARE))))
+    steps = max(1, int(seconds / (step_seconds * (1 + EVALUATING))))
     tokens = steps * workload.batch_size * workload.length
     weights = effective_weights(
         config.num_hidden_layers, config.hidden_size, sharing=config.sharing

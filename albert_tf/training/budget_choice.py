@@ -1,6 +1,7 @@
 """The model and the settings for the time one has, from speeds measured now."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,18 +11,25 @@ import numpy as np
 from albert_tf.data.data_check import check_has_training_examples
 from albert_tf.data.input_pipeline import Records, first_batches
 from albert_tf.data.unigrams import labels_of, unigram_entropy
-from albert_tf.planning.budget import Candidate, Workload, best, candidate, candidates
+from albert_tf.planning.budget import (
+    LEAST_STEPS,
+    Candidate,
+    Workload,
+    best,
+    candidate,
+    candidates,
+)
 from albert_tf.planning.ladder import SHAPES, ladder_model, law
-from albert_tf.planning.speed import Timing
+from albert_tf.planning.speed import Timing, estimated_seconds
 from albert_tf.planning.training_plan import predictions_of
 from albert_tf.training.beginning import records_of
 from albert_tf.training.matrix_rate import matrix_rate
 from albert_tf.training.measured_step import fed_step_seconds, step_seconds
-from schemas.config import ModelConfig, Precision, TrainConfig
+from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
-from schemas.phases import mean_of_schedule, phases_of
+from schemas.phases import samples_of
 
 Say = Callable[[str], None]
 
@@ -31,8 +39,9 @@ TIMED = ((2, 128), (4, 256), (8, 512))
 # The fields of an architecture that the data decides.
 OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
 
-# Beginning a run and ending it: reading, compiling, the last evaluation and saving.
-OVERHEAD_SECONDS = 25.0
+# Beginning a run and ending it: reading, compiling some twenty sizes of batches, the
+# last evaluation and saving.
+OVERHEAD_SECONDS = 45.0
 
 # The examples in which tokens are counted, to tell losses in nats.
 COUNTED_EXAMPLES = 20_000
@@ -99,20 +108,21 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     until = time.monotonic() + seconds
     if not precision_is_given:
         train = dataclasses.replace(train, precision=faster_precision())
-    mean = at_mean_masked_share(train)
-    phase = phases_of(manifest.config, mean)[-1].config
+    samples = list(samples_of(manifest.config, train))
+    mean = mean_example(samples)
     length = round(manifest.statistics["mean_length"])
-    workload = Workload(train.batch_size, length, predictions_of(phase, length))
+    workload = Workload(train.batch_size, length, predictions_of(mean, length))
 
     def left() -> float:
         return until - time.monotonic() - OVERHEAD_SECONDS
 
     # Before the steps are counted, so that they fill only what is left.
-    unigram = unigram_loss(records_of(data, manifest, train, say=say), train)
+    records = records_of(data, manifest, train, say=say)
+    unigram = unigram_loss(records, train)
 
     def seconds_of(config: ModelConfig) -> float:
         say(f"Timing a step of {_shape(config)} ...")
-        return step_seconds(config, phase, mean, length=length)
+        return step_seconds(config, mean, train, length=length)
 
     found = _considered(models, seconds_of, workload=workload, left=left)
     place = best(found)
@@ -122,9 +132,9 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         chosen,
         fed_step_seconds(
             chosen,
-            phase,
-            mean,
-            records_of(data, manifest, mean, say=say),
+            train,
+            samples,
+            records,
             seconds=float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS)),
         ),
         workload=workload,
@@ -140,16 +150,18 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     )
 
 
-def at_mean_masked_share(train: TrainConfig) -> TrainConfig:
-    """A run whose steps have as many tokens to predict as all have on average.
+def mean_example(
+    samples: Sequence[tuple[float, ResolvedDataConfig]],
+) -> ResolvedDataConfig:
+    """The settings of the last examples, with as many predictions as all on average.
 
-    >>> at_mean_masked_share(TrainConfig(masked_lm_prob="0.3..0.1")).masked_lm_prob
-    '0.2'
+    Args:
+        samples: Settings of the examples, each with its share of the steps.
     """
-    if train.masked_lm_prob is None:
-        return train
-    mean = mean_of_schedule(train.masked_lm_prob, "masked_lm_prob")
-    return dataclasses.replace(train, masked_lm_prob=f"{mean:g}")
+    last = samples[-1][1]
+    masked = math.fsum(share * config.masked_lm_prob for share, config in samples)
+    predictions = min(last.max_predictions_per_seq, round(masked * last.max_seq_length))
+    return dataclasses.replace(last, max_predictions_per_seq=max(1, predictions))
 
 
 def _shape(config: ModelConfig) -> str:
@@ -165,14 +177,22 @@ def _considered(
 ) -> list[Candidate]:
     """What each model would be, from the times of a few like them.
 
-    One alone is timed once it is chosen, so any time does here.
+    One alone is timed once it is chosen, so any time does here. Of the others those are
+    not timed of which too few steps would fit even if they were twice as fast as the
+    ones before let expect.
     """
     if len(models) == 1:
         timings = [Timing(models[0], *workload, seconds=1.0)]
     else:
         of_data = {name: getattr(models[0], name) for name in OF_DATA}
-        shapes = [ladder_model(*shape, **of_data) for shape in TIMED]
-        timings = [Timing(m, *workload, seconds=seconds_of(m)) for m in shapes]
+        timings = []
+        for shape in TIMED:
+            model = ladder_model(*shape, **of_data)
+            if timings:
+                expected = estimated_seconds(timings, model, **workload._asdict())
+                if LEAST_STEPS * expected / 2 > left():
+                    break
+            timings.append(Timing(model, *workload, seconds=seconds_of(model)))
     return candidates(models, timings, workload=workload, seconds=left(), law=law())
 
 

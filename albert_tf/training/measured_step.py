@@ -1,10 +1,11 @@
 """How long a step takes on this machine: some real ones are done."""
 
 import contextlib
+import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 import numpy as np
@@ -19,6 +20,7 @@ from albert_tf.planning.training_plan import predictions_of
 from albert_tf.training.backends import training_steps
 from albert_tf.training.steps import TrainingSteps, step_counts
 from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
+from schemas.phases import Phase
 from schemas.special_tokens import FIRST_ORDINARY_ID
 
 # How long steps are repeated after everything is compiled, and the least number of
@@ -40,7 +42,7 @@ def step_seconds(
         length: Tokens in an average example.
     """
     steps = _new_steps(config, train)
-    size = _micro_batch_size(steps, config, data, train)
+    size = _micro_batch_size(steps, config, train, samples=[data])
     batch = random_batch(
         (steps.num_devices, size, data.max_seq_length),
         length=length,
@@ -53,8 +55,8 @@ def step_seconds(
 
 def fed_step_seconds(
     config: ModelConfig,
-    data: ResolvedDataConfig,
     train: TrainConfig,
+    samples: Sequence[tuple[float, ResolvedDataConfig]],
     records: Records,
     *,
     seconds: float,
@@ -63,26 +65,38 @@ def fed_step_seconds(
 
     Args:
         config: The architecture.
-        data: Resolved; gives the length S and the predictions P of the longest example.
         train: Gives batch and precision.
+        samples: Settings of the examples, each with its share of the steps.
         records: The data set.
-        seconds: How long steps are repeated.
+        seconds: How long steps are repeated, all samples together.
 
     Raises:
         AlbertError: A record is corrupt.
     """
     steps = _new_steps(config, train)
-    size = _micro_batch_size(steps, config, data, train)
-    batches = training_batches(
-        records,
-        seed=train.seed,
-        start=0,
-        batch_size=size * steps.num_devices,
-        micro_batch_size=size,
-        devices=steps.num_devices,
-    )
-    with contextlib.closing(batches):
-        return _timed(steps, batches, batch_size=train.batch_size, seconds=seconds)
+    size = _micro_batch_size(steps, config, train, samples=[s for _, s in samples])
+    mean = 0.0
+    for share, sample in samples:
+        batches = training_batches(
+            _with(sample, records),
+            seed=train.seed,
+            start=0,
+            batch_size=size * steps.num_devices,
+            micro_batch_size=size,
+            devices=steps.num_devices,
+        )
+        with contextlib.closing(batches):
+            mean += share * _timed(
+                steps, batches, batch_size=train.batch_size, seconds=seconds * share
+            )
+    return mean
+
+
+def _with(sample: ResolvedDataConfig, records: Records) -> Records:
+    """The same with examples of such settings, where they are made of documents."""
+    if not records.phases:
+        return records
+    return dataclasses.replace(records, phases=(Phase(0, sample),))
 
 
 def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
@@ -95,16 +109,17 @@ def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
 def _micro_batch_size(
     steps: TrainingSteps,
     config: ModelConfig,
-    data: ResolvedDataConfig,
     train: TrainConfig,
+    *,
+    samples: Sequence[ResolvedDataConfig],
 ) -> int:
     """M, as a run would have it."""
     room = room_of(steps.memory())
     return train.micro_batch_size or derive_micro_batch_size(
         train.batch_size,
         config,
-        length=data.max_seq_length,
-        predictions=data.max_predictions_per_seq,
+        length=max(sample.max_seq_length for sample in samples),
+        predictions=max(sample.max_predictions_per_seq for sample in samples),
         free_bytes=room.free_bytes,
         max_tokens=room.max_tokens,
         precision=train.precision,
@@ -117,26 +132,25 @@ def _timed(
 ) -> float:
     """The seconds of a step of B sequences, from those of some batches `[N, M, ...]`.
 
-    Neither the first of each size counts nor the first update: they compile.
+    Getting a batch counts. Neither the first of each size counts nor the first update:
+    they compile.
     """
     accumulating: list[float] = []
     applying: list[float] = []
     sizes = set()
-    start = math.inf
+    start, before = math.inf, time.perf_counter()
     for batch in map(unpadded, batches):
-        before = time.perf_counter()
         steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
         steps.sums()
         between = time.perf_counter()
         steps.apply(0.0, step=0)
         after = time.perf_counter()
         size = tuple(values.shape for values in batch.values())
-        if size not in sizes:
-            sizes.add(size)
-            start = min(start, after)
-            continue
-        accumulating.append(between - before)
-        applying.append(after - between)
+        if size in sizes:
+            accumulating.append(between - before)
+            applying.append(after - between)
+        start, before = min(start, after), after
+        sizes.add(size)
         if len(applying) >= LEAST_REPEATS and after - start >= seconds:
             break
     rows: int = math.prod(batch["input_ids"].shape[:2])

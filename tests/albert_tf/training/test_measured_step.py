@@ -70,9 +70,9 @@ def test_a_step_is_timed_on_examples_of_a_data_set(small):
     manifest = read_manifest(data)
     config = dataclasses.replace(TINY, vocab_size=manifest.vocabulary["size"])
     train = TrainConfig(batch_size=4)
+    samples = [(1.0, manifest.config)]
     records = Records(data, manifest)
-    shape = manifest.config
-    assert 0 < fed_step_seconds(config, shape, train, records, seconds=0.0) < 60
+    assert 0 < fed_step_seconds(config, train, samples, records, seconds=0.0) < 60
 
 
 def test_a_random_batch_has_the_features_of_a_batch():
