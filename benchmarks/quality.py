@@ -44,7 +44,7 @@ from albert_tf.evaluation.words import (
     words_of_row,
 )
 from albert_tf.inference.trained_model import load_trained_model
-from benchmarks.peers import KERAS_MODEL, LENGTH, inputs_of
+from benchmarks.peers import KERAS_MODEL, LENGTH, inputs_of, read_keras_hub
 from pipeline.records.unmasked import read_unmasked
 from pipeline.vocabulary.tokenizer import (
     Tokenizer,
@@ -205,12 +205,9 @@ class OfKerasHub:
     """A model of KerasHub that `peers` trained, with a vocabulary of albert."""
 
     def __init__(self, folder: Path) -> None:
-        import keras
-        import keras_hub  # noqa: F401 - its classes are those of the file
-
         self.name = folder.name
         self._tokenizer = load_tokenizer(read_model(folder))
-        self._model = keras.saving.load_model(folder / KERAS_MODEL, compile=False)
+        self._model = read_keras_hub(folder)
 
     def encode(self, passages: Sequence[str]) -> list[Encoded]:
         """Each passage as tokens, as many as the model reads."""
