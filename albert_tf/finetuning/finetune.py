@@ -72,18 +72,6 @@ def finetune(
     return finish(job, progress=progress, guesses=guesses, before_end=before_end)
 
 
-def record_of(job: TuningJob) -> TaskRecord:
-    """What `task.json` says of a job."""
-    config = job.config
-    return TaskRecord(
-        spec=job.spec,
-        max_seq_length=config.max_seq_length,
-        doc_stride=config.doc_stride,
-        max_query_tokens=config.max_query_tokens,
-        max_answer_tokens=config.max_answer_tokens,
-    )
-
-
 def begin(job: TuningJob, *, vocabulary: Path) -> None:
     """Write the files that never change."""
     for name in (CHECKPOINTS, METRICS):
@@ -92,7 +80,9 @@ def begin(job: TuningJob, *, vocabulary: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     copy_whole(vocabulary, job.run / vocabulary.name)
-    write_record(job.run, record_of(job))
+    length = job.config.max_seq_length
+    record = TaskRecord.of(job.spec, job.config, max_seq_length=length)
+    write_record(job.run, record)
 
 
 def finish(

@@ -11,6 +11,7 @@ from albert_tf.runs.run_record import is_tuned, run_config
 from albert_tf.runs.tensor_files import Arrays
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError
+from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import read_json, write_json
 from schemas.json_shape import COUNT, NUMBER, TEXT, Rule, problem
 from schemas.layout import EXPORT_RECORD, TASK
@@ -42,6 +43,19 @@ class TaskRecord:
     max_answer_tokens: int
     threshold: float | None = None
     temperature: float | None = None
+
+    @classmethod
+    def of(
+        cls, spec: TaskSpec, settings: FineTuneConfig, *, max_seq_length: int
+    ) -> "TaskRecord":
+        """That of a task and settings, before anything is known of the model."""
+        return cls(
+            spec=spec,
+            max_seq_length=max_seq_length,
+            doc_stride=settings.doc_stride,
+            max_query_tokens=settings.max_query_tokens,
+            max_answer_tokens=settings.max_answer_tokens,
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -128,18 +128,9 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     place = best(found)
     chosen = found[place].config
     say(f"Timing steps of {_shape(chosen)} ...")
-    found[place] = _chosen(
-        chosen,
-        fed_step_seconds(
-            chosen,
-            train,
-            samples,
-            records,
-            seconds=float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS)),
-        ),
-        workload=workload,
-        left=left,
-    )
+    timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
+    own = fed_step_seconds(chosen, train, samples, records, seconds=timed)
+    found[place] = _chosen(chosen, own, workload=workload, left=left)
     return BudgetChoice(
         candidates=found,
         place=place,

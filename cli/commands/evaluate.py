@@ -116,47 +116,22 @@ def evaluate(
 
     check_flags(run, is_task=is_tuned(run))
     if is_tuned(run):
+        columns = Columns(text=text_column, pair=pair_column, label=label_column)
         result = evaluate_task(
-            run,
-            data,
-            columns=Columns(text=text_column, pair=pair_column, label=label_column),
-            checkpoint=checkpoint,
-            quiet=quiet,
+            run, data, columns=columns, checkpoint=checkpoint, quiet=quiet
         )
-        shown = json.dumps(result) if as_json else task_text(result, data=data)
-        click.echo(shown)
+        click.echo(json.dumps(result) if as_json else task_text(result, data=data))
         return
-    from albert_tf.runs.last_evaluation import write_evaluation
-    from albert_tf.runs.run_record import run_config
-
-    data = data_here(data, Console(quiet=quiet))
-    config, manifest = run_config(run), read_manifest(data)
-    for notes in (untrained_positions, other_sentence_task):
-        for line in notes(run, config, manifest, data=data):
-            Console(quiet=quiet).say(line)
-    with silent_stderr():
-        from albert_tf.evaluation.run_evaluation import Scope
-        from albert_tf.evaluation.run_evaluation import evaluate as measure
-
-    scope = Scope(
+    measured = evaluate_run(
+        run,
+        data,
         examples=eval_examples,
         words=words,
         pairs=find_pairs(minimal_pairs, maximum=pairs_per_paradigm),
-        vocabulary=read_vocabulary(run),
+        checkpoint=checkpoint,
+        precision=precision,
+        quiet=quiet,
     )
-    with Console(quiet=quiet) as console:
-        measured = measure(
-            run,
-            data=data,
-            scope=scope,
-            which=checkpoint or "latest",
-            precision=precision,
-            progress=console,
-        )
-        try:
-            write_evaluation(run, measured)
-        except AlbertError as error:
-            console.say(f"{error} The result is not kept.")
     click.echo(json.dumps(measured) if as_json else text(measured))
 
 
@@ -173,6 +148,53 @@ def check_flags(run: Path, *, is_task: bool) -> None:
     for name in stray:
         if is_given(name):
             raise SettingError(f"{flag_name(name)}: {run} is {what}; leave it out.")
+
+
+def evaluate_run(
+    run: Path,
+    data: Path | str,
+    *,
+    examples: int | None,
+    words: int,
+    pairs: "list[MinimalPair]",
+    checkpoint: "Which | None",
+    precision: Precision | None,
+    quiet: bool,
+) -> "Metrics":
+    """What a run is worth on held-out text, which is kept in the run.
+
+    Raises:
+        AlbertError: The run or the data cannot be read, or they do not fit together.
+    """
+    from albert_tf.runs.last_evaluation import write_evaluation
+    from albert_tf.runs.run_record import run_config
+
+    data = data_here(data, Console(quiet=quiet))
+    config, manifest = run_config(run), read_manifest(data)
+    for notes in (untrained_positions, other_sentence_task):
+        for line in notes(run, config, manifest, data=data):
+            Console(quiet=quiet).say(line)
+    with silent_stderr():
+        from albert_tf.evaluation.run_evaluation import Scope
+        from albert_tf.evaluation.run_evaluation import evaluate as measure
+
+    vocabulary = read_vocabulary(run)
+    with Console(quiet=quiet) as console:
+        measured = measure(
+            run,
+            data=data,
+            scope=Scope(
+                examples=examples, words=words, pairs=pairs, vocabulary=vocabulary
+            ),
+            which=checkpoint or "latest",
+            precision=precision,
+            progress=console,
+        )
+        try:
+            write_evaluation(run, measured)
+        except AlbertError as error:
+            console.say(f"{error} The result is not kept.")
+    return measured
 
 
 def evaluate_task(

@@ -376,21 +376,10 @@ def make_job(
     with silent_stderr():
         from albert_tf.finetuning.tuned_model import TaskRecord
         from albert_tf.finetuning.tuning_job import TuningJob
-    from cli.support.task_data import (
-        encoded,
-        say_divided,
-        say_lost,
-        with_targets,
-    )
+    from cli.support.task_data import encoded, say_divided, say_lost, with_targets
 
     length = sequence_length(data, source, settings, console=console)
-    record = TaskRecord(
-        spec=data.spec,
-        max_seq_length=length,
-        doc_stride=settings.doc_stride,
-        max_query_tokens=settings.max_query_tokens,
-        max_answer_tokens=settings.max_answer_tokens,
-    )
+    record = TaskRecord.of(data.spec, settings, max_seq_length=length)
     train, held_out = (
         encoded(examples, record, tokenizer=tokenizer)
         for examples in (data.train, data.held_out)

@@ -324,14 +324,8 @@ def record_of(spec: TaskSpec, *, length: int) -> "TaskRecord":
     from pipeline.tasks.task_labels import default_metrics
 
     metrics = default_metrics(spec.kind, spec.labels)
-    defaults = FineTuneConfig()
-    return TaskRecord(
-        spec=dataclasses.replace(spec, metrics=metrics, max_seq_length=length),
-        max_seq_length=length,
-        doc_stride=defaults.doc_stride,
-        max_query_tokens=defaults.max_query_tokens,
-        max_answer_tokens=defaults.max_answer_tokens,
-    )
+    spec = dataclasses.replace(spec, metrics=metrics, max_seq_length=length)
+    return TaskRecord.of(spec, FineTuneConfig(), max_seq_length=length)
 
 
 def summary(
