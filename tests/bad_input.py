@@ -953,6 +953,25 @@ TASK_CASES = [
         "finetune run --output out --task rte --data text",
         exit_code=2,
     ),
+    Case(
+        "a setting to sweep that there is not",
+        f"{FINETUNE} classify --sweep rate=1,2",
+        file("train", "text,label\nGood.,1\nBad.,0\n"),
+        2,
+    ),
+    Case(
+        "the head of a model that has none",
+        f"{FINETUNE} classify --eval train --keep-head",
+        file("train", "text,label\nGood.,1\nBad.,0\n"),
+        2,
+    ),
+    Case(
+        "longer sequences than the model reads",
+        f"{FINETUNE} classify --eval train --max-seq-length 4096",
+        file("train", "text,label\nGood.,1\nBad.,0\n"),
+        2,
+    ),
+    Case("predictions of a model without a task", 'predict run "Good."'),
 ]
 
 CASES = [

@@ -29,7 +29,9 @@ def test_the_longer_the_budget_the_larger_the_model():
 
 
 def test_evaluations_are_part_of_the_budget():
-    found = candidate(LADDER[0], step_seconds=0.5, workload=STEP, seconds=106.3, law=LAW)
+    found = candidate(
+        LADDER[0], step_seconds=0.5, workload=STEP, seconds=106.3, law=LAW
+    )
     assert found.steps == 200
     assert found.tokens == 640_000
 
