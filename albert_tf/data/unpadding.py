@@ -13,10 +13,9 @@ import numpy.typing as npt
 Batch = dict[str, Any]
 Integers = npt.NDArray[np.int32]
 
-# A batch has one of so many sizes, of which a few occur, each so far from the next or
-# farther; and one of so many numbers of predictions.
-MAX_SIZES, LEAST_STEP = 32, 64
-MAX_PREDICTION_SIZES = 8
+# A batch has one of so many sizes, of which a few occur, and one of so many numbers of
+# predictions. Both lie so far from the next or farther, for what it costs to compile.
+MAX_SIZES, MAX_PREDICTION_SIZES, LEAST_STEP = 32, 8, 64
 
 # The features of predictions, and all whose last axis follows from the size.
 OF_PREDICTIONS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
@@ -90,7 +89,7 @@ def predictions_kept(predictions: int, *, places: int) -> int:
     >>> [predictions_kept(most, places=640) for most in (0, 80, 81, 640)]
     [80, 80, 160, 640]
     """
-    step = -(-places // MAX_PREDICTION_SIZES)
+    step = max(LEAST_STEP, -(-places // MAX_PREDICTION_SIZES))
     return min(places, step * max(1, -(-predictions // step)))
 
 

@@ -50,7 +50,7 @@ def test_places_for_predictions_become_about_as_few_as_these():
     batch["masked_lm_weights"][:, :, 1:] = 0
     batch["masked_lm_weights"][:, 0, 1] = 1
     assert unpadded(batch)["row_places"].shape == (1, 192)
-    assert unpadded(batch)["masked_lm_ids"].shape == (1, 1, 45)
+    assert unpadded(batch)["masked_lm_ids"].shape == (1, 1, 64)
     batch["masked_lm_weights"][:] = 1
     assert unpadded(batch)["masked_lm_ids"].shape == (1, 1, 120)
 
