@@ -79,6 +79,7 @@ def vocab(
     console.say(
         f"{output}: {config.vocab_size:,} tokens; on {card['held_out_sentences']:,} "
         f"held-out sentences {card['pieces_per_word']:.2f} tokens a word, "
+        f"{card['characters_per_piece']:.2f} characters a token, "
         f"{card['unknown_rate']:.3%} unknown; "
         f"{duration(time.monotonic() - start)}"
     )

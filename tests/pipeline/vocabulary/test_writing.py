@@ -25,6 +25,7 @@ def test_the_card_counts_pieces_words_and_the_unknown(tokenizer):
         "held_out_sentences": 2,
         "unknown_rate": round(pieces.count(UNK_ID) / len(pieces), 6),
         "pieces_per_word": round(len(pieces) / 9, 4),
+        "characters_per_piece": round(len("".join(texts)) / len(pieces), 4),
     }
 
 
@@ -33,6 +34,7 @@ def test_the_card_of_no_sentences_is_empty(tokenizer):
         "held_out_sentences": 0,
         "unknown_rate": 0.0,
         "pieces_per_word": 0.0,
+        "characters_per_piece": 0.0,
     }
 
 
@@ -78,6 +80,7 @@ def test_the_manifest_describes_the_vocabulary(model, tokenizer):
             "held_out_sentences": 1,
             "unknown_rate": 0.0,
             "pieces_per_word": 1.0,
+            "characters_per_piece": 4.5,
         },
         "dropped": {"not UTF-8": 1},
         "changed": {},
