@@ -435,6 +435,14 @@ class TrainConfig:
         "in up to 50,000 training examples (pointwise mutual information), instead of "
         "random ones.",
     )
+    causal_share: float = option(
+        0.0,
+        "Share of the steps, the first ones, in which every token is predicted from "
+        "those before it (causal language modelling) and not the masked ones from all; "
+        "the model stays the same.",
+        minimum=0.0,
+        maximum=0.9,
+    )
     precision: Precision = option(
         "float32", "Number format of the computation; weights stay float32."
     )
@@ -523,6 +531,11 @@ class TrainConfig:
         if self.schedule == "linear":
             return self.steps
         return self.steps - round(self.cooldown_share * self.steps)
+
+    @property
+    def causal_steps(self) -> int:
+        """The first steps, in which every token is predicted from those before it."""
+        return round(self.causal_share * self.steps)
 
     def resolved(self) -> "ResolvedTrainConfig":
         """The same settings with the defaults that follow from the steps filled in.

@@ -11,6 +11,9 @@ from typing import Literal, NamedTuple
 RecordLayout = Literal["compact", "padded"]
 DType = Literal["int64", "float32"]
 
+# The sentence label of a row without one, which no loss counts.
+NO_LABEL = -1
+
 
 @dataclasses.dataclass(frozen=True)
 class Feature:

@@ -190,10 +190,22 @@ def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]
     )
 
 
-def samples_of(
-    data: ResolvedDataConfig, train: TrainConfig
-) -> Iterator[tuple[float, ResolvedDataConfig]]:
-    """Settings that the examples have in parts of a run, each with its share of steps.
+class Sample(NamedTuple):
+    """Examples that stand for those of a part of a run.
+
+    Attributes:
+        share: Of the steps.
+        config: The settings of the examples.
+        is_causal: Whether every token is predicted, from those before it.
+    """
+
+    share: float
+    config: ResolvedDataConfig
+    is_causal: bool = False
+
+
+def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]:
+    """Settings that the examples have in parts of a run.
 
     A share of tokens to predict that changes with every step is taken twice, a quarter
     from its beginning and from its end.
@@ -204,23 +216,31 @@ def samples_of(
     >>> from schemas.config import DataConfig
     >>> data = DataConfig(examples="on-the-fly").resolved(input_bytes=0)
     >>> train = TrainConfig(masked_lm_prob="0.30..0.10", max_seq_length="128:0.9,512")
-    >>> for share, config in samples_of(data, train):
+    >>> for share, config, _ in samples_of(data, train):
     ...     print(f"{share:.3f} {config.max_seq_length} {config.masked_lm_prob:.2f}")
     0.450 128 0.25
     0.450 128 0.16
     0.050 512 0.11
     0.050 512 0.10
     """
-    phases = phases_of(data, dataclasses.replace(train, steps=_MANY_STEPS))
+    train = dataclasses.replace(train, steps=_MANY_STEPS)
+    phases = phases_of(data, train)
     ends = [*(phase.first_step for phase in phases[1:]), _MANY_STEPS]
     for phase, end in zip(phases, ends, strict=True):
-        share = (end - phase.first_step) / _MANY_STEPS
+        start = min(max(phase.first_step, train.causal_steps), end)
+        if start > phase.first_step:
+            causal_share = (start - phase.first_step) / _MANY_STEPS
+            yield Sample(causal_share, phase.config, is_causal=True)
+        share = (end - start) / _MANY_STEPS
+        if start == end:
+            continue
         if phase.ramp is None:
-            yield share, phase.config
+            yield Sample(share, phase.config)
             continue
         for quarter in (0.25, 0.75):
-            masked = phase.ramp.at(phase.first_step + quarter * share * _MANY_STEPS)
-            yield share / 2, dataclasses.replace(phase.config, masked_lm_prob=masked)
+            masked = phase.ramp.at(start + quarter * (end - start))
+            config = dataclasses.replace(phase.config, masked_lm_prob=masked)
+            yield Sample(share / 2, config)
 
 
 def _phase(

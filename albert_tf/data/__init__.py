@@ -11,6 +11,10 @@
     corrupt_records  What becomes of corrupt records in training: each is left out with
                      a line.
     input_pipeline   Records become batches, in TensorFlow.
+    unmasking        The texts of masked examples: their tokens with the masked ones put
+                     back.
+    causal           Causal batches: every token is predicted from those before it, as a
+                     first phase.
     token_vectors    Vectors of tokens from how often they stand beside each other.
     unigrams         How frequent each token is among those that are to be predicted.
     unpadding        Batches without padding: which places of their rows hold a token to

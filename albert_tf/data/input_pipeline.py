@@ -29,16 +29,13 @@ from albert_tf.data.shuffling import SHUFFLE_WINDOW, as_written, shuffled
 from pipeline.records.reading import CHUNK, CorruptRecord, Item, read_shard
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
-from schemas.example import feature_length, stored_features
+from schemas.example import NO_LABEL, feature_length, stored_features
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase
 from schemas.special_tokens import PAD_ID, SEP_ID
 
 Batch = dict[str, Any]
-
-# The label of a row that holds no example: no masked tokens and no pair.
-NO_LABEL = -1
 
 # Examples in a batch of which tokens are only counted.
 COUNTED_AT_ONCE = 1000

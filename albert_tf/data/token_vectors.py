@@ -9,14 +9,12 @@ Axes: V tokens, C contexts, E columns.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.special_tokens import FIRST_ORDINARY_ID
 
-Batch = dict[str, Any]
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 
@@ -32,31 +30,6 @@ CONTEXT_POWER = 0.75
 # Products with the matrix and columns beyond those asked for, which make a few singular
 # vectors of a large matrix as good as exact (Halko et al., 0909.4061).
 ROUNDS, EXTRA_COLUMNS = 4, 32
-
-
-def whole_texts(batch: Batch) -> Integers:
-    """The tokens of examples with their labels put back, `[B, S]`.
-
-    Args:
-        batch: As `pretrainer.BATCH_FEATURES`, `[..., S]` and `[..., P]`.
-
-    >>> ids = np.array([[2, 4, 9, 3, 0]])
-    >>> labels = {"masked_lm_positions": np.array([[1, 0]])}
-    >>> labels |= {"masked_lm_ids": np.array([[8, 0]])}
-    >>> labels |= {"masked_lm_weights": np.array([[1.0, 0.0]])}
-    >>> whole_texts({"input_ids": ids} | labels).tolist()
-    [[2, 8, 9, 3, 0]]
-    """
-    ids = np.array(batch["input_ids"], np.int64)
-    ids = ids.reshape(-1, ids.shape[-1])
-    width = batch["masked_lm_positions"].shape[-1]
-    positions, labels, weights = (
-        np.reshape(batch[f"masked_lm_{name}"], (-1, width))
-        for name in ("positions", "ids", "weights")
-    )
-    rows, places = np.nonzero(weights > 0)
-    ids[rows, positions[rows, places]] = labels[rows, places]
-    return ids
 
 
 def pmi_vectors(texts: Sequence[Integers], *, vocab_size: int, columns: int) -> Floats:

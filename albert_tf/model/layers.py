@@ -35,9 +35,17 @@ MASKED_SCORE = -10000.0
 
 
 def attention_bias(input_mask: Tensor) -> Tensor:
-    """The mask `[B, S]` as something to add to attention scores, `[B, 1, 1, S]`."""
-    padding = 1.0 - ops.cast(input_mask, "float32")
-    return (padding * MASKED_SCORE)[:, None, None, :]
+    """The mask as something to add to attention scores.
+
+    Args:
+        input_mask: 1 at pieces, 0 at padding, `[B, S]`; or `[B, S, S]`, 1 where a piece
+            attends to another.
+
+    Returns:
+        `[B, 1, 1, S]`, or `[B, 1, S, S]`.
+    """
+    bias = (1.0 - ops.cast(input_mask, "float32")) * MASKED_SCORE
+    return bias[:, None] if len(bias.shape) == 3 else bias[:, None, None]
 
 
 class Dense(keras.layers.Layer):
@@ -193,7 +201,7 @@ class SelfAttention(keras.layers.Layer):
         weights: Weights | None = None,
         unpadding: Unpadding | None = None,
     ) -> Tensor:
-        """Attend over `rows` `[B*S, H]` to the pieces of `input_mask` `[B, S]`.
+        """Attend over `rows` `[B*S, H]` as `input_mask` says, see `attention_bias`.
 
         With an `unpadding` over rows `[T, H]`.
         """

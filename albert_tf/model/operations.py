@@ -133,7 +133,7 @@ def attend(
 
     Args:
         projected: Query, key and value side by side, `[B*S, 3H]`.
-        bias: What to add to the scores, `[B, 1, 1, S]`, float32.
+        bias: What to add to the scores, `[B, 1, 1, S]` or `[B, 1, S, S]`, float32.
         heads: A.
         drop: Dropout of the attention weights `[B, A, S, S]`.
 
@@ -148,7 +148,8 @@ def attend(
     if drop is None and _attention_is_fused():
         query, key, value = ops.unstack(split, 3, axis=2)  # [B, S, A, D]
         # The kernel takes masks with a row for each query only.
-        mask = ops.repeat(bias >= 0, length, axis=2)  # [B, 1, S, S]
+        shape = (ops.shape(bias)[0], 1, length, length)
+        mask = ops.broadcast_to(bias >= 0, shape)
         context = ops.dot_product_attention(query, key, value, mask=mask)
         return ops.reshape(context, (-1, width))
     query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from albert_tf.data.causal import most_predictions
 from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, first_batches
-from albert_tf.data.token_vectors import pmi_vectors, whole_texts
+from albert_tf.data.token_vectors import pmi_vectors
 from albert_tf.data.unigrams import labels_of, unigram_log_shares
+from albert_tf.data.unmasking import whole_texts
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.device_memory import room_of
@@ -268,7 +270,10 @@ def micro_batch_size(job: Job, steps: TrainingSteps) -> int:
         job.config.batch_size,
         job.model_config,
         length=max(phase.config.max_seq_length for phase in job.phases),
-        predictions=max(phase.config.max_predictions_per_seq for phase in job.phases),
+        predictions=most_predictions(
+            (phase.config for phase in job.phases),
+            has_causal_phase=job.config.causal_steps > 0,
+        ),
         free_bytes=int(free_bytes),
         max_tokens=room.max_tokens,
         precision=job.config.precision,

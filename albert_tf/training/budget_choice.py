@@ -29,7 +29,7 @@ from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConf
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
-from schemas.phases import samples_of
+from schemas.phases import Sample, samples_of
 
 Say = Callable[[str], None]
 
@@ -141,17 +141,17 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     )
 
 
-def mean_example(
-    samples: Sequence[tuple[float, ResolvedDataConfig]],
-) -> ResolvedDataConfig:
-    """The settings of the last examples, with as many predictions as all on average.
-
-    Args:
-        samples: Settings of the examples, each with its share of the steps.
-    """
-    last = samples[-1][1]
-    masked = math.fsum(share * config.masked_lm_prob for share, config in samples)
-    predictions = min(last.max_predictions_per_seq, round(masked * last.max_seq_length))
+def mean_example(samples: Sequence[Sample]) -> ResolvedDataConfig:
+    """The settings of the last examples, with as many predictions as all on average."""
+    last = samples[-1].config
+    predicted = math.fsum(
+        sample.share * (1.0 if sample.is_causal else sample.config.masked_lm_prob)
+        for sample in samples
+    )
+    most = max(sample.config.max_predictions_per_seq for sample in samples)
+    if any(sample.is_causal for sample in samples):
+        most = last.max_seq_length
+    predictions = min(most, round(predicted * last.max_seq_length))
     return dataclasses.replace(last, max_predictions_per_seq=max(1, predictions))
 
 

@@ -61,6 +61,8 @@ def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> 
     step = newest_step(run) or 0
     if changes_over_steps(before):
         reason = "the settings of its examples depend on --steps"
+    elif before.causal_steps:
+        reason = "the end of its causal phase depends on --steps"
     elif now.schedule == "linear":
         reason = "every learning rate of its linear schedule depends on --steps"
     elif step > before.cooldown_start:

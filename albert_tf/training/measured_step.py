@@ -10,6 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
+from albert_tf.data.causal import causal, most_predictions
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.initial_weights import initialize_weights
@@ -20,7 +21,7 @@ from albert_tf.planning.training_plan import predictions_of
 from albert_tf.training.backends import training_steps
 from albert_tf.training.steps import TrainingSteps, step_counts
 from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
-from schemas.phases import Phase
+from schemas.phases import Phase, Sample
 from schemas.special_tokens import FIRST_ORDINARY_ID
 
 # How long steps are repeated after everything is compiled, and the least number of
@@ -42,7 +43,7 @@ def step_seconds(
         length: Tokens in an average example.
     """
     steps = _new_steps(config, train)
-    size = _micro_batch_size(steps, config, train, samples=[data])
+    size = _micro_batch_size(steps, config, train, samples=[Sample(1.0, data)])
     batch = random_batch(
         (steps.num_devices, size, data.max_seq_length),
         length=length,
@@ -56,7 +57,7 @@ def step_seconds(
 def fed_step_seconds(
     config: ModelConfig,
     train: TrainConfig,
-    samples: Sequence[tuple[float, ResolvedDataConfig]],
+    samples: Sequence[Sample],
     records: Records,
     *,
     seconds: float,
@@ -66,7 +67,7 @@ def fed_step_seconds(
     Args:
         config: The architecture.
         train: Gives batch and precision.
-        samples: Settings of the examples, each with its share of the steps.
+        samples: Of the examples of the run.
         records: The data set.
         seconds: How long steps are repeated, all samples together.
 
@@ -74,9 +75,9 @@ def fed_step_seconds(
         AlbertError: A record is corrupt.
     """
     steps = _new_steps(config, train)
-    size = _micro_batch_size(steps, config, train, samples=[s for _, s in samples])
+    size = _micro_batch_size(steps, config, train, samples=samples)
     mean = 0.0
-    for share, sample in samples:
+    for share, sample, is_causal in samples:
         batches = training_batches(
             _with(sample, records),
             seed=train.seed,
@@ -87,7 +88,10 @@ def fed_step_seconds(
         )
         with contextlib.closing(batches):
             mean += share * _timed(
-                steps, batches, batch_size=train.batch_size, seconds=seconds * share
+                steps,
+                map(causal, batches) if is_causal else batches,
+                batch_size=train.batch_size,
+                seconds=seconds * share,
             )
     return mean
 
@@ -111,15 +115,18 @@ def _micro_batch_size(
     config: ModelConfig,
     train: TrainConfig,
     *,
-    samples: Sequence[ResolvedDataConfig],
+    samples: Sequence[Sample],
 ) -> int:
     """M, as a run would have it."""
     room = room_of(steps.memory())
     return train.micro_batch_size or derive_micro_batch_size(
         train.batch_size,
         config,
-        length=max(sample.max_seq_length for sample in samples),
-        predictions=max(sample.max_predictions_per_seq for sample in samples),
+        length=max(sample.config.max_seq_length for sample in samples),
+        predictions=most_predictions(
+            (sample.config for sample in samples),
+            has_causal_phase=any(sample.is_causal for sample in samples),
+        ),
         free_bytes=room.free_bytes,
         max_tokens=room.max_tokens,
         precision=train.precision,

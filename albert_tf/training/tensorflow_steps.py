@@ -76,8 +76,8 @@ class TensorFlowSteps:
         self._accumulate = tf.function(self._add_gradients, autograph=False)
         self._apply = tf.function(self._update_weights, autograph=False)
         self._sums: list[tf.Tensor] = []
-        # Shapes of the tokens of batches for which there is a graph.
-        self._traced: set[tuple[int, ...]] = set()
+        # The kinds of batches for which there is a graph.
+        self._traced: set[tuple[Any, ...]] = set()
 
     def accumulate(
         self,
@@ -88,8 +88,8 @@ class TensorFlowSteps:
         micro: int,
     ) -> None:
         """See `TrainingSteps.accumulate`."""
-        # Sequences may become longer while a run trains.
-        if batch["input_ids"].shape not in self._traced:
+        # A run may have a causal phase, and its sequences may become longer.
+        if graph_kind(batch) not in self._traced:
             self._trace(batch)
         keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
         sums = self._accumulate(
@@ -117,7 +117,7 @@ class TensorFlowSteps:
             tf.TensorSpec([self.num_devices, 2], tf.int64),
             dict.fromkeys(self.loss.counts(batch), tf.TensorSpec([], tf.float32)),
         )
-        self._traced.add(batch["input_ids"].shape)
+        self._traced.add(graph_kind(batch))
 
     def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""
@@ -230,6 +230,11 @@ def of_any_size(batch: Batch) -> dict[str, tf.TensorSpec]:
         )
         for name, values in batch.items()
     }
+
+
+def graph_kind(batch: Batch) -> tuple[Any, ...]:
+    """What of a batch has a graph of its own: its features, and the shape of tokens."""
+    return (*batch["input_ids"].shape, *batch)
 
 
 def local_devices() -> list[str]:

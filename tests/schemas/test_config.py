@@ -54,6 +54,7 @@ def test_the_defaults_of_pretrain_are_those_of_the_paper():
         "initializer": "range",
         "unigram_bias": False,
         "pmi_embeddings": False,
+        "causal_share": 0.0,
         "precision": "float32",
         "recompute": False,
         "xla": False,

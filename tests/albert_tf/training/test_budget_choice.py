@@ -5,10 +5,15 @@ import pytest
 from albert_tf.planning.compute_cost import training_flops
 from albert_tf.planning.ladder import SHAPES, ladder_model
 from albert_tf.training import budget_choice
-from albert_tf.training.budget_choice import choose_for_budget, models_for
-from schemas.config import TrainConfig
+from albert_tf.training.budget_choice import (
+    choose_for_budget,
+    mean_example,
+    models_for,
+)
+from schemas.config import DataConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
+from schemas.phases import Sample
 from tests.training_data import write_dataset
 
 TRAIN = TrainConfig(batch_size=32, learning_rate=0.001)
@@ -88,6 +93,13 @@ def test_a_model_that_is_given_is_the_only_one_timed(choose):
     choice, timed = choose(3600, models=[model])
     assert timed == [(4, 256, 36.0)]
     assert choice.chosen.config == model
+
+
+def test_a_causal_phase_counts_with_all_of_its_tokens():
+    data = DataConfig(max_seq_length=100).resolved(input_bytes=0)
+    samples = [Sample(0.25, data, is_causal=True), Sample(0.75, data)]
+    assert mean_example([Sample(1.0, data)]).max_predictions_per_seq == 15
+    assert mean_example(samples).max_predictions_per_seq == 36
 
 
 def test_the_loss_of_frequencies_is_that_of_the_data(choose):

@@ -357,6 +357,13 @@ def test_other_steps_are_taken_while_no_rate_so_far_depends_on_them(
             "examples depend on --steps",
         ),
         (
+            dataclasses.replace(STEPS_100, causal_share=0.2),
+            30,
+            {"steps": 200},
+            "is at step 30 of 100 and cannot get other --steps, for the end of its "
+            "causal phase depends on --steps",
+        ),
+        (
             STEPS_100,
             81,
             {"steps": 200},

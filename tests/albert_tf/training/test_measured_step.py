@@ -14,6 +14,7 @@ from albert_tf.training.measured_step import (
 )
 from schemas.config import DataConfig, TrainConfig
 from schemas.manifest import read_manifest
+from schemas.phases import Sample
 from tests.training_data import TINY
 
 DATA = DataConfig(max_seq_length=16, max_predictions_per_seq=2, num_shards=1).resolved(
@@ -70,7 +71,7 @@ def test_a_step_is_timed_on_examples_of_a_data_set(small):
     manifest = read_manifest(data)
     config = dataclasses.replace(TINY, vocab_size=manifest.vocabulary["size"])
     train = TrainConfig(batch_size=4)
-    samples = [(1.0, manifest.config)]
+    samples = [Sample(1.0, manifest.config)]
     records = Records(data, manifest)
     assert 0 < fed_step_seconds(config, train, samples, records, seconds=0.0) < 60
 

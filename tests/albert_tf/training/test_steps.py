@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from albert_tf.data.causal import causal
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import Sums
@@ -128,6 +129,19 @@ def test_batches_of_all_sizes_are_one_graph():
     assert [batch["row_places"].shape for batch in alone] == [(1, 384), (1, 256)]
     steps.compile(alone)
     assert steps._accumulate.experimental_get_tracing_count() == 1
+
+
+def test_a_causal_batch_has_a_graph_of_its_own_and_loses_nothing_without_padding():
+    plain, alone = make_steps(), make_steps()
+    masked = micro_batched(random_batch(SMALL, rows=8), 1)
+    for batch in (masked, causal(masked), masked):
+        counts = {"counts": step_counts(batch), "step": 0, "micro": 0}
+        plain.accumulate(batch, **counts)
+        alone.accumulate(unpadded(batch), **counts)
+    assert alone._accumulate.experimental_get_tracing_count() == 2
+    assert alone.sums() == pytest.approx(plain.sums(), rel=1e-5)
+    norm = plain.apply(0.01, step=0)
+    assert alone.apply(0.01, step=0) == pytest.approx(norm, rel=1e-5)
 
 
 def test_apply_clips_the_sum_to_norm_one_and_forgets_it():
