@@ -134,7 +134,7 @@ def measured(side: Side, work: str) -> Answer:
     )
     once()  # Compiles.
     return {
-        "seconds": statistics.median(seconds(once) for _ in range(5)),
+        "seconds": statistics.median(seconds(once) for _ in range(3)),
         "megabytes": resident_megabytes("VmHWM") - before,
         "parameters": sum(count_parameters(side.config).values()),
     }
