@@ -19,6 +19,7 @@ Examples = Literal["stored", "on-the-fly"]
 Sharing = Literal["all", "attention", "ffn", "none"]
 Precision = Literal["float32", "bfloat16"]
 Schedule = Literal["linear", "constant-cooldown"]
+OptimizerName = Literal["lamb", "adamw", "muon"]
 Initializer = Literal["range", "width", "positional-heads"]
 Activation = Literal["gelu", "relu"]
 Config = TypeVar("Config")
@@ -387,8 +388,10 @@ class TrainConfig:
     scale_lr_to_batch: bool = option(
         False, "Multiply the learning rate by sqrt(batch-size / 4096)."
     )
-    optimizer: Literal["lamb", "adamw"] = option(
-        "lamb", "LAMB as ALBERT was trained with, or AdamW."
+    optimizer: OptimizerName = option(
+        "lamb",
+        "LAMB as ALBERT was trained with, AdamW, or Muon for the matrices of layers "
+        "with AdamW for the rest.",
     )
     weight_decay: float = option(
         0.01,

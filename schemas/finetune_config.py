@@ -4,6 +4,7 @@ import dataclasses
 from typing import Literal
 
 from schemas.config import (
+    OptimizerName,
     Precision,
     TrainConfig,
     check_bounds,
@@ -96,9 +97,7 @@ class FineTuneConfig:
         f"[default: steps / {WARMUP_PARTS}]",
         minimum=0,
     )
-    optimizer: Literal["lamb", "adamw"] = same_as(
-        TrainConfig, "optimizer", default="adamw"
-    )
+    optimizer: OptimizerName = same_as(TrainConfig, "optimizer", default="adamw")
     bias_correction: bool = same_as(TrainConfig, "bias_correction", default=True)
     weight_decay: float = same_as(TrainConfig, "weight_decay", default=0.01)
     clip_norm: float = same_as(TrainConfig, "clip_norm", default=1.0)

@@ -12,7 +12,7 @@ from keras import ops
 
 from albert_tf.model.dropout import DropoutSeeds
 from albert_tf.model.pretrainer import AlbertPretrainer, pretraining_sums, step_loss
-from albert_tf.training.optimizers import is_excluded, optimizer_of
+from albert_tf.training.optimizers import optimizer_of, role_of
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
@@ -74,7 +74,7 @@ def main(path):
                 (zero, zero),
                 settings=optimizer.settings,
                 scales=optimizer.settings.scales(0.01, step=0),
-                is_excluded=is_excluded(name),
+                role=role_of(name),
             )
             results[f"updated {bias_correction} {name}"] = np.asarray(updated)
     results["with dropout"] = np.asarray(loss_with_dropout(batch))

@@ -38,8 +38,8 @@
                       accumulate, then apply.
     jax_steps         An optimizer step on JAX, in two compiled pieces: accumulate,
                       then apply.
-    optimizers        LAMB and AdamW as google-research/albert and BERT have them, and
-                      one clipped update.
+    optimizers        LAMB and AdamW as google-research/albert and BERT have them, Muon,
+                      a clipped step.
     schedule          The learning rate over the steps of a run: ALBERT's schedule, or
                       constant + cooldown.
     warm_start        Starting from another run: its weights, deeper than it or not, or

@@ -1,4 +1,4 @@
-"""LAMB and AdamW as google-research/albert and BERT have them, and one clipped update.
+"""LAMB and AdamW as google-research/albert and BERT have them, Muon, a clipped step.
 
 A further optimizer is one more function of a weight and its state, and one more line of
 `OPTIMIZERS`. Their constants are settings, whose defaults are the published ones.
@@ -9,6 +9,7 @@ normalisation too, and has another epsilon.
 """
 
 import dataclasses
+import enum
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -24,16 +25,36 @@ Update = Callable[..., tuple[Tensor, State]]
 
 _EXCLUDED = re.compile("layer_norm|bias")
 
+# Muon: how much of the momentum of a kernel is kept, the polynomial that takes the
+# singular values of a matrix to about 1, how often, and how large the steps of AdamW
+# are (Jordan 2024; Liu et al. 2025, 2502.16982).
+MOMENTUM = 0.95
+POLYNOMIAL = (3.4445, -4.7750, 2.0315)
+ROUNDS = 5
+SIZE_OF_ADAMW = 0.2
 
-def is_excluded(path: str) -> bool:
-    """Whether a weight is left out of weight decay and of LAMB's trust ratio.
 
-    >>> is_excluded("albert/encoder/embeddings/layer_norm/gamma")
-    True
-    >>> is_excluded("albert/encoder/pooler/kernel")
-    False
+class Role(enum.Enum):
+    """What kind of weight is updated."""
+
+    KERNEL = "the matrix of a layer"
+    TABLE = "embeddings"
+    EXCLUDED = "left out of weight decay and of LAMB's trust ratio"
+
+
+def role_of(path: str) -> Role:
+    """The role of a weight.
+
+    >>> role_of("albert/encoder/embeddings/layer_norm/gamma").name
+    'EXCLUDED'
+    >>> role_of("albert/encoder/pooler/kernel").name
+    'KERNEL'
+    >>> role_of("albert/encoder/embeddings/word_embeddings").name
+    'TABLE'
     """
-    return _EXCLUDED.search(path) is not None
+    if _EXCLUDED.search(path):
+        return Role.EXCLUDED
+    return Role.KERNEL if path.endswith("kernel") else Role.TABLE
 
 
 class Scales(NamedTuple):
@@ -88,7 +109,7 @@ def adam_direction(
     *,
     settings: AdamSettings,
     scales: Scales,
-    is_excluded: bool,
+    role: Role,
 ) -> tuple[Tensor, State]:
     """The direction to step against, and the two moments after this step.
 
@@ -103,7 +124,7 @@ def adam_direction(
     if settings.bias_correction:
         mean, square = first / scales.first, second / scales.second
     direction = mean / (ops.sqrt(square) + settings.epsilon)
-    if not is_excluded:
+    if role is not Role.EXCLUDED:
         direction = direction + settings.weight_decay * weight
     return direction, (first, second)
 
@@ -115,7 +136,7 @@ def adamw_update(
     *,
     settings: AdamSettings,
     scales: Scales,
-    is_excluded: bool,
+    role: Role,
 ) -> tuple[Tensor, State]:
     """One step of Adam with decoupled weight decay: the next weight and moments."""
     direction, moments = adam_direction(
@@ -124,7 +145,7 @@ def adamw_update(
         moments,
         settings=settings,
         scales=scales,
-        is_excluded=is_excluded,
+        role=role,
     )
     return weight - scales.learning_rate * direction, moments
 
@@ -136,7 +157,7 @@ def lamb_update(
     *,
     settings: AdamSettings,
     scales: Scales,
-    is_excluded: bool,
+    role: Role,
 ) -> tuple[Tensor, State]:
     """One step of LAMB (`lamb_optimizer.py`): the next weight and moments.
 
@@ -149,9 +170,9 @@ def lamb_update(
         moments,
         settings=settings,
         scales=scales,
-        is_excluded=is_excluded,
+        role=role,
     )
-    ratio = 1.0 if is_excluded else trust_ratio(weight, direction)
+    ratio = 1.0 if role is Role.EXCLUDED else trust_ratio(weight, direction)
     return weight - scales.learning_rate * ratio * direction, moments
 
 
@@ -161,6 +182,52 @@ def trust_ratio(weight: Tensor, direction: Tensor) -> Tensor:
     are_positive = ops.logical_and(weight_norm > 0, direction_norm > 0)
     divisor = ops.where(are_positive, direction_norm, 1.0)
     return ops.where(are_positive, weight_norm / divisor, 1.0)
+
+
+def muon_update(
+    weight: Tensor,
+    gradient: Tensor,
+    moments: State,
+    *,
+    settings: AdamSettings,
+    scales: Scales,
+    role: Role,
+) -> tuple[Tensor, State]:
+    """One step of Muon for a kernel, of AdamW for all else: next weight and moments.
+
+    The momentum of a kernel is made orthogonal, so that all directions in it count
+    alike, and as long as a step of AdamW, whose rates then suit it. The second moment
+    of a kernel stays 0.
+    """
+    if role is not Role.KERNEL:
+        return adamw_update(
+            weight, gradient, moments, settings=settings, scales=scales, role=role
+        )
+    first, second = moments
+    first = MOMENTUM * first + (1 - MOMENTUM) * gradient
+    ahead = MOMENTUM * first + (1 - MOMENTUM) * gradient
+    size = SIZE_OF_ADAMW * max(weight.shape) ** 0.5
+    direction = size * orthogonal(ahead) + settings.weight_decay * weight
+    return weight - scales.learning_rate * direction, (first, second)
+
+
+def orthogonal(matrix: Tensor) -> Tensor:
+    """About U V' of a matrix U S V', computed in bfloat16.
+
+    A few rounds of a polynomial of odd powers, which takes singular values to between
+    0.7 and 1.2 (Newton-Schulz; Jordan 2024).
+    """
+    rows, columns = matrix.shape
+    wide = ops.transpose(matrix) if rows > columns else matrix
+    norm = ops.maximum(ops.norm(wide), 1e-7)
+    x = ops.cast(wide / norm, "bfloat16")
+    one, cubed, fifth = POLYNOMIAL
+    for _ in range(ROUNDS):
+        square = ops.matmul(x, ops.transpose(x))
+        powers = cubed * square + fifth * ops.matmul(square, square)
+        x = one * x + ops.matmul(powers, x)
+    x = ops.cast(x, "float32")
+    return ops.transpose(x) if rows > columns else x
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,7 +302,7 @@ class Optimizer:
                 tuple(state[name] for name in names),
                 settings=self.settings,
                 scales=scales,
-                is_excluded=is_excluded(path),
+                role=role_of(path),
             )
             next_state.update(zip(names, values, strict=True))
         return norm, next_weights, next_state
@@ -251,6 +318,7 @@ def global_norm(tensors: Iterable[Tensor]) -> Tensor:
 OPTIMIZERS: dict[str, tuple[Update, tuple[str, ...]]] = {
     "lamb": (lamb_update, ("m", "v")),
     "adamw": (adamw_update, ("m", "v")),
+    "muon": (muon_update, ("m", "v")),
 }
 
 

@@ -1,4 +1,4 @@
-"""LAMB and AdamW against plain NumPy written from the published code."""
+"""LAMB and AdamW against NumPy written from the published code, Muon against torch."""
 
 from typing import get_args, get_type_hints
 
@@ -8,9 +8,11 @@ import tensorflow as tf
 
 from albert_tf.training.optimizers import (
     OPTIMIZERS,
+    Role,
     Scales,
-    is_excluded,
     optimizer_of,
+    orthogonal,
+    role_of,
     trust_ratio,
 )
 from schemas.config import TrainConfig
@@ -61,7 +63,7 @@ def numpy_steps(
     return weight, m, v
 
 
-def our_steps(weight, gradients, rates, *, is_excluded, **settings):
+def our_steps(weight, gradients, rates, *, role, **settings):
     """The same with the optimizer of a run of such settings."""
     optimizer = optimizer_of(TrainConfig(**settings))
     state = tuple(tf.constant(x, tf.float32) for x in (weight, 0 * weight, 0 * weight))
@@ -74,7 +76,7 @@ def our_steps(weight, gradients, rates, *, is_excluded, **settings):
             tuple(moments),
             settings=optimizer.settings,
             scales=Scales(*(tf.constant(value, tf.float32) for value in scales)),
-            is_excluded=is_excluded,
+            role=role,
         )
         state = (weight_next, *moments)
     return state
@@ -89,18 +91,16 @@ def random_steps():
 
 
 @pytest.mark.parametrize("settings", [{}, OTHERS], ids=["published", "others"])
-@pytest.mark.parametrize("excluded", [False, True])
+@pytest.mark.parametrize("role", [Role.TABLE, Role.KERNEL, Role.EXCLUDED])
 @pytest.mark.parametrize("name", ["lamb", "adamw"])
-def test_fifty_steps_equal_the_published_algorithm(name, excluded, settings):
+def test_fifty_steps_equal_the_published_algorithm(name, role, settings):
     weight, gradients, rates = random_steps()
-    ours = our_steps(
-        weight, gradients, rates, is_excluded=excluded, optimizer=name, **settings
-    )
+    ours = our_steps(weight, gradients, rates, role=role, optimizer=name, **settings)
     expected = numpy_steps(
         weight,
         gradients,
         rates,
-        is_excluded=excluded,
+        is_excluded=role is Role.EXCLUDED,
         has_trust_ratio=name == "lamb",
         **settings,
     )
@@ -121,7 +121,7 @@ def test_fifty_steps_of_adamw_with_bias_correction_equal_those_of_torch():
         theirs.grad = torch.tensor(gradient)
         adamw.step()
     ours, *_ = our_steps(
-        weight, gradients, rates, is_excluded=False, optimizer="adamw", **OTHERS
+        weight, gradients, rates, role=Role.TABLE, optimizer="adamw", **OTHERS
     )
     np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-5, atol=1e-6)
 
@@ -136,7 +136,7 @@ def test_first_step_of_an_excluded_weight_is_long_without_bias_correction(
         np.zeros(1),
         np.ones((1, 1)),
         [1.0],
-        is_excluded=True,
+        role=Role.EXCLUDED,
         bias_correction=bias_correction,
     )
     assert float(weight[0]) == pytest.approx(-length, rel=1e-5)
@@ -150,19 +150,59 @@ def test_trust_ratio_is_one_where_a_norm_is_zero(weight, direction, ratio):
     assert float(trust_ratio(tf.constant(weight), tf.constant(direction))) == ratio
 
 
-def test_layer_norms_and_biases_are_excluded_and_nothing_else():
+def test_biases_and_layer_norms_are_excluded_and_the_matrices_of_layers_are_kernels():
     paths = {
-        "albert/encoder/embeddings/word_embeddings": False,
-        "albert/encoder/embeddings/position_embeddings": False,
-        "albert/encoder/embeddings/layer_norm/gamma": True,
-        "albert/encoder/embeddings/layer_norm/beta": True,
-        "albert/encoder/group_0_inner_0_attention/query/kernel": False,
-        "albert/encoder/group_0_inner_0_attention/query/bias": True,
-        "albert/masked_lm_head/output_bias": True,
-        "albert/sentence_head/classifier/kernel": False,
-        "albert/sentence_head/classifier/bias": True,
+        "albert/encoder/embeddings/word_embeddings": Role.TABLE,
+        "albert/encoder/embeddings/position_embeddings": Role.TABLE,
+        "albert/encoder/embeddings/projection/kernel": Role.KERNEL,
+        "albert/encoder/embeddings/layer_norm/gamma": Role.EXCLUDED,
+        "albert/encoder/embeddings/layer_norm/beta": Role.EXCLUDED,
+        "albert/encoder/group_0_inner_0_attention/query/kernel": Role.KERNEL,
+        "albert/encoder/group_0_inner_0_attention/query/bias": Role.EXCLUDED,
+        "albert/masked_lm_head/output_bias": Role.EXCLUDED,
+        "albert/sentence_head/classifier/kernel": Role.KERNEL,
+        "albert/sentence_head/classifier/bias": Role.EXCLUDED,
     }
-    assert {path: is_excluded(path) for path in paths} == paths
+    assert {path: role_of(path) for path in paths} == paths
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (5, 7), (64, 256)])
+def test_an_orthogonal_matrix_has_the_directions_of_its_own_and_sizes_near_one(shape):
+    matrix = np.random.default_rng(0).normal(size=shape)
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    found = orthogonal(tf.constant(matrix, tf.float32)).numpy()
+    sizes = np.diag(left.T @ found @ right.T)
+    assert sizes.min() > 0.6
+    assert sizes.max() < 1.3
+    assert np.abs(left.T @ found @ right.T - np.diag(sizes)).max() < 0.05
+
+
+def test_muon_steps_as_adamw_where_a_weight_is_no_kernel():
+    for role in (Role.TABLE, Role.EXCLUDED):
+        muon, adamw = (
+            our_steps(*random_steps(), role=role, optimizer=name, **OTHERS)
+            for name in ("muon", "adamw")
+        )
+        assert all(map(np.array_equal, muon, adamw))
+
+
+@pytest.mark.slow
+def test_fifty_steps_of_muon_are_those_of_torch():
+    torch = pytest.importorskip("torch")
+    weight, gradients, rates = random_steps()
+    theirs = torch.nn.Parameter(torch.tensor(weight, dtype=torch.float32))
+    muon = torch.optim.Muon(
+        [theirs], lr=0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"
+    )
+    for gradient, rate in zip(gradients, rates, strict=True):
+        muon.param_groups[0]["lr"] = rate
+        theirs.grad = torch.tensor(gradient, dtype=torch.float32)
+        muon.step()
+    ours, *_ = our_steps(
+        weight, gradients, rates, role=Role.KERNEL, optimizer="muon", **OTHERS
+    )
+    difference = np.linalg.norm(ours - theirs.detach().numpy())
+    assert difference < 0.03 * np.linalg.norm(ours - weight)
 
 
 def test_every_optimizer_that_can_be_asked_for_is_there():
