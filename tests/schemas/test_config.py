@@ -185,7 +185,7 @@ def test_the_defaults_of_vocab_are_those_of_the_release():
         (
             TrainConfig,
             {"optimizer": "sgd"},
-            "--optimizer must be one of lamb, adamw, not 'sgd'.",
+            "--optimizer must be one of lamb, adamw, muon, not 'sgd'.",
         ),
         (
             ModelConfig,
