@@ -231,9 +231,9 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
         if start > phase.first_step:
             causal_share = (start - phase.first_step) / _MANY_STEPS
             yield Sample(causal_share, phase.config, is_causal=True)
-        share = (end - start) / _MANY_STEPS
         if start == end:
             continue
+        share = (end - start) / _MANY_STEPS
         if phase.ramp is None:
             yield Sample(share, phase.config)
             continue

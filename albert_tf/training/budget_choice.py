@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from albert_tf.data.causal import most_predictions
 from albert_tf.data.data_check import check_has_training_examples
 from albert_tf.data.input_pipeline import Records, first_batches
 from albert_tf.data.unigrams import labels_of, unigram_entropy
@@ -148,9 +149,10 @@ def mean_example(samples: Sequence[Sample]) -> ResolvedDataConfig:
         sample.share * (1.0 if sample.is_causal else sample.config.masked_lm_prob)
         for sample in samples
     )
-    most = max(sample.config.max_predictions_per_seq for sample in samples)
-    if any(sample.is_causal for sample in samples):
-        most = last.max_seq_length
+    most = most_predictions(
+        (sample.config for sample in samples),
+        has_causal_phase=any(sample.is_causal for sample in samples),
+    )
     predictions = min(most, round(predicted * last.max_seq_length))
     return dataclasses.replace(last, max_predictions_per_seq=max(1, predictions))
 

@@ -36,18 +36,17 @@ def vocabulary_card(
     """How the vocabulary does on sentences it was not trained on."""
     texts = [sentence.text for sentence in held_out]
     pieces = tokenizer.encode(texts)
-    # Each begins with the mark of a space.
-    normalized = [tokenizer.normalize(text).removeprefix(SPACE) for text in texts]
-    words = sum(len(text.split(SPACE)) for text in normalized)
+    # Each begins with the mark of a space, unless nothing is left of it.
+    normalized = list(map(tokenizer.normalize, texts))
+    words = sum(len(text.split(SPACE)) - 1 for text in normalized)
+    characters = sum(len(text.removeprefix(SPACE)) for text in normalized)
     count = sum(map(len, pieces))
     unknown = sum(sentence.count(UNK_ID) for sentence in pieces)
     return {
         "held_out_sentences": len(texts),
         "unknown_rate": round(unknown / count, 6) if count else 0.0,
         "pieces_per_word": round(count / words, 4) if words else 0.0,
-        "characters_per_piece": (
-            round(sum(map(len, normalized)) / count, 4) if count else 0.0
-        ),
+        "characters_per_piece": round(characters / count, 4) if count else 0.0,
     }
 
 
