@@ -21,7 +21,6 @@ from schemas.config import TrainConfig
 Tensor = Any
 # The tensors that an optimizer keeps for one weight.
 State = tuple[Tensor, ...]
-Update = Callable[..., tuple[Tensor, State]]
 
 _EXCLUDED = re.compile("layer_norm|bias")
 
@@ -102,14 +101,26 @@ class AdamSettings:
         return Scales(learning_rate, first, second)
 
 
+class Rule(NamedTuple):
+    """What the update of one weight in one step goes by.
+
+    Attributes:
+        settings: Of the run.
+        scales: Of the step.
+        role: Of the weight.
+    """
+
+    settings: AdamSettings
+    scales: Scales
+    role: Role
+
+
+# The next weight and its state, from weight, gradient and state.
+Update = Callable[[Tensor, Tensor, State, Rule], tuple[Tensor, State]]
+
+
 def adam_direction(
-    weight: Tensor,
-    gradient: Tensor,
-    moments: State,
-    *,
-    settings: AdamSettings,
-    scales: Scales,
-    role: Role,
+    weight: Tensor, gradient: Tensor, moments: State, rule: Rule
 ) -> tuple[Tensor, State]:
     """The direction to step against, and the two moments after this step.
 
@@ -117,6 +128,7 @@ def adam_direction(
     `AdamWeightDecayOptimizer`), so the first steps of the excluded weights are
     0.1 / sqrt(0.001), about three times, as long as with the correction.
     """
+    settings, scales, role = rule
     first, second = moments
     first = settings.beta1 * first + (1 - settings.beta1) * gradient
     second = settings.beta2 * second + (1 - settings.beta2) * gradient * gradient
@@ -130,50 +142,24 @@ def adam_direction(
 
 
 def adamw_update(
-    weight: Tensor,
-    gradient: Tensor,
-    moments: State,
-    *,
-    settings: AdamSettings,
-    scales: Scales,
-    role: Role,
+    weight: Tensor, gradient: Tensor, moments: State, rule: Rule
 ) -> tuple[Tensor, State]:
     """One step of Adam with decoupled weight decay: the next weight and moments."""
-    direction, moments = adam_direction(
-        weight,
-        gradient,
-        moments,
-        settings=settings,
-        scales=scales,
-        role=role,
-    )
-    return weight - scales.learning_rate * direction, moments
+    direction, moments = adam_direction(weight, gradient, moments, rule)
+    return weight - rule.scales.learning_rate * direction, moments
 
 
 def lamb_update(
-    weight: Tensor,
-    gradient: Tensor,
-    moments: State,
-    *,
-    settings: AdamSettings,
-    scales: Scales,
-    role: Role,
+    weight: Tensor, gradient: Tensor, moments: State, rule: Rule
 ) -> tuple[Tensor, State]:
     """One step of LAMB (`lamb_optimizer.py`): the next weight and moments.
 
     Adam's direction, weight decay included, is scaled to the norm of the weight, for
     each weight by itself.
     """
-    direction, moments = adam_direction(
-        weight,
-        gradient,
-        moments,
-        settings=settings,
-        scales=scales,
-        role=role,
-    )
-    ratio = 1.0 if role is Role.EXCLUDED else trust_ratio(weight, direction)
-    return weight - scales.learning_rate * ratio * direction, moments
+    direction, moments = adam_direction(weight, gradient, moments, rule)
+    ratio = 1.0 if rule.role is Role.EXCLUDED else trust_ratio(weight, direction)
+    return weight - rule.scales.learning_rate * ratio * direction, moments
 
 
 def trust_ratio(weight: Tensor, direction: Tensor) -> Tensor:
@@ -185,13 +171,7 @@ def trust_ratio(weight: Tensor, direction: Tensor) -> Tensor:
 
 
 def muon_update(
-    weight: Tensor,
-    gradient: Tensor,
-    moments: State,
-    *,
-    settings: AdamSettings,
-    scales: Scales,
-    role: Role,
+    weight: Tensor, gradient: Tensor, moments: State, rule: Rule
 ) -> tuple[Tensor, State]:
     """One step of Muon for a kernel, of AdamW for all else: next weight and moments.
 
@@ -199,16 +179,14 @@ def muon_update(
     alike, and as long as a step of AdamW, whose rates then suit it. The second moment
     of a kernel stays 0.
     """
-    if role is not Role.KERNEL:
-        return adamw_update(
-            weight, gradient, moments, settings=settings, scales=scales, role=role
-        )
+    if rule.role is not Role.KERNEL:
+        return adamw_update(weight, gradient, moments, rule)
     first, second = moments
     first = MOMENTUM * first + (1 - MOMENTUM) * gradient
     ahead = MOMENTUM * first + (1 - MOMENTUM) * gradient
     size = SIZE_OF_ADAMW * max(weight.shape) ** 0.5
-    direction = size * orthogonal(ahead) + settings.weight_decay * weight
-    return weight - scales.learning_rate * direction, (first, second)
+    direction = size * orthogonal(ahead) + rule.settings.weight_decay * weight
+    return weight - rule.scales.learning_rate * direction, (first, second)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
@@ -235,7 +213,7 @@ class Optimizer:
     """How all weights are updated.
 
     Attributes:
-        update: Of one weight; see `lamb_update`.
+        update: Of one weight.
         state: What the tensors are called that it keeps for each weight, of the
             weight's shape and 0 at first.
         settings: Of `update`.
@@ -300,9 +278,7 @@ class Optimizer:
                 weight,
                 gradients[path] * scale,
                 tuple(state[name] for name in names),
-                settings=self.settings,
-                scales=scales,
-                role=role_of(path),
+                Rule(self.settings, scales, role_of(path)),
             )
             next_state.update(zip(names, values, strict=True))
         return norm, next_weights, next_state

@@ -9,6 +9,7 @@ import tensorflow as tf
 from albert_tf.training.optimizers import (
     OPTIMIZERS,
     Role,
+    Rule,
     Scales,
     optimizer_of,
     orthogonal,
@@ -70,13 +71,12 @@ def our_steps(weight, gradients, rates, *, role, **settings):
     for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True)):
         weight_then, *moments = state
         scales = optimizer.settings.scales(rate, step=step)
+        tensors = Scales(*(tf.constant(value, tf.float32) for value in scales))
         weight_next, moments = optimizer.update(
             weight_then,
             tf.constant(gradient, tf.float32),
             tuple(moments),
-            settings=optimizer.settings,
-            scales=Scales(*(tf.constant(value, tf.float32) for value in scales)),
-            role=role,
+            Rule(optimizer.settings, tensors, role),
         )
         state = (weight_next, *moments)
     return state
