@@ -49,9 +49,9 @@ RECIPES: dict[str, dict[str, Any]] = {
     "paper": {},
     "small-budget": {
         "batch_size": 32,
-        "optimizer": "adamw",
+        "optimizer": "muon",
         "bias_correction": True,
-        "learning_rate": 0.001,
+        "learning_rate": 0.002,
         "initializer": "positional-heads",
         "unigram_bias": True,
         "pmi_embeddings": True,

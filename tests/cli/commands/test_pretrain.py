@@ -24,7 +24,7 @@ NEW_SETTINGS = (
 @pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
 def test_a_file_of_settings_wins_over_a_recipe_and_flags_over_both(tmp_path, order):
     config = tmp_path / "config.json"
-    config.write_text(json.dumps({"learning_rate": 0.002, "batch_size": 8}))
+    config.write_text(json.dumps({"learning_rate": 0.003, "batch_size": 8}))
     given = [
         *(["--recipe", "small-budget"], ["--config", str(config)]),
         *(["--batch-size", "16"], ["--data", str(tmp_path)], ["--output", "out"]),
@@ -35,7 +35,7 @@ def test_a_file_of_settings_wins_over_a_recipe_and_flags_over_both(tmp_path, ord
     group = click.Context(cli, **cli.context_settings)
     settings = pretrain.pretrain.make_context("pretrain", flags, parent=group).params
     assert settings["batch_size"] == 16
-    assert settings["learning_rate"] == 0.002
+    assert settings["learning_rate"] == 0.003
     assert settings["initializer"] == "positional-heads"
     assert settings["steps"] == TrainConfig.steps
 
@@ -185,7 +185,7 @@ def test_a_recipe_leaves_out_what_has_no_use_here(command, tmp_path):
     run(*command, *start, "--recipe", "small-budget")
     config = config_of(other)
     assert config["pmi_embeddings"] is config["unigram_bias"] is False
-    assert config["optimizer"] == "adamw"
+    assert config["optimizer"] == "muon"
 
     code, said = attempt(*command, *start, "--overwrite", "--pmi-embeddings")
     assert code == 2

@@ -43,7 +43,7 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path
     assert "chosen: 4 layers of 256, sharing all, 3 steps of 2 sequences" in said
     config = config_of(tmp_path / "run")
     assert (config["steps"], config["batch_size"]) == (3, 2)
-    assert (config["optimizer"], config["initializer"]) == ("adamw", "positional-heads")
+    assert (config["optimizer"], config["initializer"]) == ("muon", "positional-heads")
     assert config["chosen_for_budget"]["seconds"] == 80.0
     again = run(*given)
     assert again.splitlines()[-1].endswith("is finished already; nothing to do.")
