@@ -127,11 +127,13 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
 
     found = _considered(models, seconds_of, workload=workload, left=left)
     place = best(found)
-    chosen = found[place].config
-    say(f"Timing steps of {_shape(chosen)} ...")
+    chosen = found[place]
+    say(f"Timing steps of {_shape(chosen.config)} ...")
     timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
-    own = fed_step_seconds(chosen, train, samples, records, seconds=timed)
-    found[place] = _chosen(chosen, own, workload=workload, left=left)
+    own = fed_step_seconds(chosen.config, train, samples, records, seconds=timed)
+    _check_fits(own, seconds=left())
+    times = own / chosen.step_seconds
+    found = _slower(found, times, workload=workload, seconds=left())
     return BudgetChoice(
         candidates=found,
         place=place,
@@ -189,32 +191,34 @@ def _considered(
     return candidates(models, timings, workload=workload, seconds=left(), law=law())
 
 
-def _chosen(
-    config: ModelConfig,
-    step_seconds: float,
-    *,
-    workload: Workload,
-    left: Callable[[], float],
-) -> Candidate:
-    """What a model would be, from the time of its own steps.
+def _slower(
+    found: Sequence[Candidate], times: float, *, workload: Workload, seconds: float
+) -> list[Candidate]:
+    """What models would be if steps of all took so many times as long.
 
-    Raises:
-        SettingError: No step fits what is left.
+    As much longer as those of the one chosen took than had been expected, so that its
+    neighbours are told by the same measure.
     """
-    chosen = candidate(
-        config,
-        step_seconds=step_seconds,
-        workload=workload,
-        seconds=left(),
-        law=law(),
-    )
-    if left() < chosen.step_seconds:
+    return [
+        candidate(
+            each.config,
+            step_seconds=times * each.step_seconds,
+            workload=workload,
+            seconds=seconds,
+            law=law(),
+        )
+        for each in found
+    ]
+
+
+def _check_fits(step_seconds: float, *, seconds: float) -> None:
+    """Raises SettingError if no step fits what is left."""
+    if seconds < step_seconds:
         raise SettingError(
             f"--budget is too short: beginning takes about {OVERHEAD_SECONDS:.0f} s "
-            f"and a step {chosen.step_seconds:.1f} s; give more time, or a smaller "
+            f"and a step {step_seconds:.1f} s; give more time, or a smaller "
             "--model."
         )
-    return chosen
 
 
 def models_for(manifest: DatasetManifest, *, longest: int) -> list[ModelConfig]:

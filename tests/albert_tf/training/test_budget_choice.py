@@ -18,6 +18,9 @@ from tests.training_data import write_dataset
 
 TRAIN = TrainConfig(batch_size=32, learning_rate=0.001)
 
+# Steps on what a run reads take so many times as long as those timed first.
+FED = 1.25
+
 
 @pytest.fixture
 def choose(small, monkeypatch):
@@ -37,7 +40,7 @@ def choose(small, monkeypatch):
 
     def fed_step_seconds(config, train, samples, records, *, seconds):
         timed.append((config.num_hidden_layers, config.hidden_size, seconds))
-        return seconds_of(config, train)
+        return FED * seconds_of(config, train)
 
     monkeypatch.setattr(budget_choice, "step_seconds", step_seconds)
     monkeypatch.setattr(budget_choice, "fed_step_seconds", fed_step_seconds)
@@ -74,6 +77,17 @@ def test_three_shapes_are_timed_and_then_longer_the_one_chosen(choose):
 def test_a_shape_that_is_too_wide_for_the_time_is_not_timed(choose):
     _, timed = choose(150)
     assert [shape for shape in timed if len(shape) == 2] == [(2, 128), (4, 256)]
+
+
+def test_what_feeding_costs_is_counted_for_every_model(choose):
+    choice, _ = choose(3600)
+    _, length, predictions = choice.workload
+    expected = [
+        FED * 32 * training_flops(each.config, length=length, predictions=predictions)
+        for each in choice.candidates
+    ]
+    measured = [each.step_seconds * 2e11 for each in choice.candidates]
+    assert measured == pytest.approx(expected, rel=0.01)
 
 
 def test_steps_and_evaluations_fill_the_time_that_is_left(choose):
