@@ -60,8 +60,8 @@ def main() -> None:
     )
     run(
         f"albert pretrain --data {data} --output {trained} --model tiny {SMALLER} "
-        "--recipe small-budget --batch-size 16 --learning-rate 0.002 --steps 2600 "
-        "--eval-every 600"
+        "--recipe small-budget --batch-size 16 --learning-rate 0.002 --steps 2200 "
+        "--eval-every 500"
     )
     run(f"albert evaluate {trained} --data {data}")
     questions = " ".join(map(shlex.quote, QUESTIONS))
