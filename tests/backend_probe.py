@@ -12,7 +12,7 @@ from keras import ops
 
 from albert_tf.model.dropout import DropoutSeeds
 from albert_tf.model.pretrainer import AlbertPretrainer, pretraining_sums, step_loss
-from albert_tf.training.optimizers import optimizer_of, role_of
+from albert_tf.training.optimizers import Rule, optimizer_of, role_of
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
@@ -72,9 +72,11 @@ def main(path):
                 ops.convert_to_tensor(weight),
                 gradient,
                 (zero, zero),
-                settings=optimizer.settings,
-                scales=optimizer.settings.scales(0.01, step=0),
-                role=role_of(name),
+                Rule(
+                    optimizer.settings,
+                    optimizer.settings.scales(0.01, step=0),
+                    role_of(name),
+                ),
             )
             results[f"updated {bias_correction} {name}"] = np.asarray(updated)
     results["with dropout"] = np.asarray(loss_with_dropout(batch))
