@@ -176,17 +176,16 @@ def muon_update(
     """One step of Muon for a kernel, of AdamW for all else: next weight and moments.
 
     The momentum of a kernel is made orthogonal, so that all directions in it count
-    alike, and as long as a step of AdamW, whose rates then suit it. The second moment
-    of a kernel stays 0.
+    alike, and as long as a step of AdamW, whose rates then suit it.
     """
     if rule.role is not Role.KERNEL:
         return adamw_update(weight, gradient, moments, rule)
-    first, second = moments
+    (first,) = moments
     first = MOMENTUM * first + (1 - MOMENTUM) * gradient
     ahead = MOMENTUM * first + (1 - MOMENTUM) * gradient
     size = SIZE_OF_ADAMW * max(weight.shape) ** 0.5
     direction = size * orthogonal(ahead) + rule.settings.weight_decay * weight
-    return weight - rule.scales.learning_rate * direction, (first, second)
+    return weight - rule.scales.learning_rate * direction, (first,)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
@@ -214,14 +213,14 @@ class Optimizer:
 
     Attributes:
         update: Of one weight.
-        state: What the tensors are called that it keeps for each weight, of the
-            weight's shape and 0 at first.
+        state: What the tensors are called that it keeps for a weight of some role, of
+            the weight's shape and 0 at first.
         settings: Of `update`.
         clip_norm: The norm that all gradients are clipped to together; 0 for none.
     """
 
     update: Update
-    state: tuple[str, ...]
+    state: Callable[[Role], tuple[str, ...]]
     settings: AdamSettings
     clip_norm: float
 
@@ -231,7 +230,7 @@ class Optimizer:
         >>> optimizer_of(TrainConfig()).state_paths("pooler/kernel")
         ['pooler/kernel/m', 'pooler/kernel/v']
         """
-        return [f"{path}/{name}" for name in self.state]
+        return [f"{path}/{name}" for name in self.state(role_of(path))]
 
     def zeros(
         self, weights: Mapping[str, Any], zeros_like: Callable[[Any], Any]
@@ -289,12 +288,21 @@ def global_norm(tensors: Iterable[Tensor]) -> Tensor:
     return ops.sqrt(sum(ops.sum(tensor * tensor) for tensor in tensors))
 
 
-# How one weight is updated, and what is kept for it: two moments each, under the names
-# they have in checkpoints.
-OPTIMIZERS: dict[str, tuple[Update, tuple[str, ...]]] = {
-    "lamb": (lamb_update, ("m", "v")),
-    "adamw": (adamw_update, ("m", "v")),
-    "muon": (muon_update, ("m", "v")),
+def two_moments(role: Role) -> tuple[str, ...]:
+    """What Adam and LAMB keep for every weight, by the names in checkpoints."""
+    return ("m", "v")
+
+
+def muon_state(role: Role) -> tuple[str, ...]:
+    """What Muon keeps: of a kernel its momentum alone."""
+    return ("m",) if role is Role.KERNEL else two_moments(role)
+
+
+# How one weight is updated, and what is kept for it.
+OPTIMIZERS: dict[str, tuple[Update, Callable[[Role], tuple[str, ...]]]] = {
+    "lamb": (lamb_update, two_moments),
+    "adamw": (adamw_update, two_moments),
+    "muon": (muon_update, muon_state),
 }
 
 

@@ -67,7 +67,8 @@ def numpy_steps(
 def our_steps(weight, gradients, rates, *, role, **settings):
     """The same with the optimizer of a run of such settings."""
     optimizer = optimizer_of(TrainConfig(**settings))
-    state = tuple(tf.constant(x, tf.float32) for x in (weight, 0 * weight, 0 * weight))
+    zeros = [0 * weight for _ in optimizer.state(role)]
+    state = tuple(tf.constant(x, tf.float32) for x in (weight, *zeros))
     for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True)):
         weight_then, *moments = state
         scales = optimizer.settings.scales(rate, step=step)
@@ -203,6 +204,16 @@ def test_fifty_steps_of_muon_are_those_of_torch():
     )
     difference = np.linalg.norm(ours - theirs.detach().numpy())
     assert difference < 0.03 * np.linalg.norm(ours - weight)
+
+
+def test_muon_keeps_the_momentum_of_a_kernel_and_two_moments_of_all_else():
+    muon = optimizer_of(TrainConfig(optimizer="muon"))
+    paths = ("pooler/kernel", "pooler/bias", "embeddings/word_embeddings")
+    assert [muon.state_paths(path) for path in paths] == [
+        ["pooler/kernel/m"],
+        ["pooler/bias/m", "pooler/bias/v"],
+        ["embeddings/word_embeddings/m", "embeddings/word_embeddings/v"],
+    ]
 
 
 def test_every_optimizer_that_can_be_asked_for_is_there():
