@@ -367,13 +367,19 @@ class TrainConfig:
     schedule: Schedule = option(
         "linear",
         "The learning rate after warm-up: linear to 0, as ALBERT was trained with, or "
-        "constant with a cooldown to 0 at the end. The latter's --steps may be changed "
-        "until the cooldown begins.",
+        "constant with a cooldown to 0 at the end. --steps may be changed until the "
+        "warm-up of the former is over or the cooldown of the latter begins.",
     )
     warmup_steps: int | None = option(
         None,
-        "Steps of linear warm-up  [default: steps / 40]",
+        "Steps of linear warm-up  [default: warmup-share of the steps]",
         minimum=0,
+    )
+    warmup_share: float = option(
+        0.025,
+        "Share of the steps that warm-up takes, unless --warmup-steps says how many.",
+        minimum=0.0,
+        maximum=0.9,
     )
     cooldown_share: float = option(
         0.2,
@@ -519,14 +525,24 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check_bounds(self)
         check_micro_batch(self.micro_batch_size, batch_size=self.batch_size)
-        if (self.warmup_steps or 0) > self.cooldown_start:
+        if self.warm_up > self.cooldown_start:
             limit = f"--steps {self.steps}"
             if self.cooldown_start < self.steps:
                 limit = f"the {self.cooldown_start} steps before the cooldown"
+            given = "--warmup-steps"
+            if self.warmup_steps is None:
+                given = f"--warmup-share {self.warmup_share:g} of the steps"
             raise SettingError(
-                f"--warmup-steps must not be more than {limit}, and "
-                f"{self.warmup_steps} is."
+                f"{given} must not be more than {limit}, and {self.warm_up} is."
             )
+
+    @property
+    def warm_up(self) -> int:
+        """The steps of the warm-up."""
+        if self.warmup_steps is not None:
+            return self.warmup_steps
+        # A share such as 0.025 is a little less in binary than in decimals.
+        return int(self.warmup_share * self.steps + 1e-9)
 
     @property
     def cooldown_start(self) -> int:
@@ -547,7 +563,6 @@ class TrainConfig:
         >>> config.warmup_steps, config.eval_every, config.eval_examples
         (175, 280, 672)
         """
-        warmup = self.steps // 40 if self.warmup_steps is None else self.warmup_steps
         every = self.eval_every or max(100, self.steps // 25)
         share = EVALUATION_SHARE / FORWARD_SHARE
         affordable = int(share * every * self.batch_size)
@@ -555,7 +570,7 @@ class TrainConfig:
         return ResolvedTrainConfig(
             **vars(self)
             | {
-                "warmup_steps": warmup,
+                "warmup_steps": self.warm_up,
                 "eval_every": every,
                 "eval_examples": self.eval_examples or examples,
             }

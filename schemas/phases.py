@@ -149,12 +149,6 @@ def given(train: TrainConfig) -> dict[Setting, str]:
     return {setting: value for setting, value in values.items() if value is not None}
 
 
-def changes_over_steps(train: TrainConfig) -> bool:
-    """Whether a setting of the examples depends on how far a run is."""
-    pieces = [parse_schedule(text, setting) for setting, text in given(train).items()]
-    return any(len(found) > 1 or found[0].first != found[0].last for found in pieces)
-
-
 def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]:
     """The phases of a run.
 

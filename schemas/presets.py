@@ -52,10 +52,12 @@ RECIPES: dict[str, dict[str, Any]] = {
         "optimizer": "muon",
         "bias_correction": True,
         "learning_rate": 0.002,
+        "warmup_share": 0.1,
         "initializer": "positional-heads",
         "unigram_bias": True,
         "pmi_embeddings": True,
-        "masked_lm_prob": "0.30..0.15",
+        # Constant while the rate rises: no step before then depends on how many follow.
+        "masked_lm_prob": "0.30:0.1,0.30..0.15",
     },
 }
 

@@ -3,8 +3,11 @@
     train             Training from end to end: checks, a new or a resumed run, the
                       loop.
     beginning         How a run begins, or goes on from its newest checkpoint.
+    parts             The parts of a run, put together at the step where it stands.
     continuation      What may be set anew when a run is continued, and what stays as it
                       began.
+    budget_revision   The steps of a budget, counted again once a run has shown its
+                      pace.
     training_loop     The training loop: steps, and between them evaluations and
                       checkpoints.
     announcement      What is said before the first step: what it takes, and its share

@@ -31,6 +31,7 @@ from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.phases import Sample, samples_of
+from schemas.readable import counted
 
 Say = Callable[[str], None]
 
@@ -160,7 +161,7 @@ def mean_example(samples: Sequence[Sample]) -> ResolvedDataConfig:
 
 
 def _shape(config: ModelConfig) -> str:
-    return f"{config.num_hidden_layers} layers of {config.hidden_size}"
+    return f"{counted(config.num_hidden_layers, 'layer')} of {config.hidden_size}"
 
 
 def _considered(

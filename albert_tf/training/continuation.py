@@ -2,29 +2,31 @@
 
 A run continues with the same settings, so that it ends with the same bytes wherever it
 was stopped. Its micro-batch may change, on which only rounding depends, and its number
-of steps, as long as no step that is done would have had another learning rate.
+of steps, as long as none that is done depends on it.
 """
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from albert_tf.runs.checkpoints import newest_step
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
-from schemas.phases import changes_over_steps
+from schemas.phases import given, parse_schedule
 
 # What the rates of a schedule depend on from its cooldown on.
 OF_COOLDOWN = ("steps", "cooldown_share")
 
 
-def continued(given: TrainConfig, begun: TrainConfig) -> TrainConfig:
+def continued(now: TrainConfig, begun: TrainConfig) -> TrainConfig:
     """The settings given, completed by what the run has where they would derive it.
 
     A warm-up derived from other steps would be another one, and evaluations on another
     number of examples would not compare.
 
     Args:
-        given: With which a run is to be continued.
+        now: With which a run is to be continued.
         begun: Those that it has.
 
     >>> begun = TrainConfig(steps=4000, schedule="constant-cooldown", warmup_steps=100)
@@ -34,15 +36,53 @@ def continued(given: TrainConfig, begun: TrainConfig) -> TrainConfig:
     """
     kept: dict[str, int] = {}
     micro, warmup = begun.micro_batch_size, begun.resolved().warmup_steps
-    if given.micro_batch_size is None and micro and micro <= given.batch_size:
+    if now.micro_batch_size is None and micro and micro <= now.batch_size:
         kept["micro_batch_size"] = micro
-    is_derived = given.resolved().warmup_steps == warmup
+    is_derived = now.resolved().warmup_steps == warmup
     examples = begun.resolved().eval_examples
-    if given.eval_examples is None and given.resolved().eval_examples != examples:
+    if now.eval_examples is None and now.resolved().eval_examples != examples:
         kept["eval_examples"] = examples
-    if given.warmup_steps is None and not is_derived and warmup <= given.cooldown_start:
+    if now.warmup_steps is None and not is_derived and warmup <= now.cooldown_start:
         kept["warmup_steps"] = warmup
-    return dataclasses.replace(given, **kept)  # type: ignore[arg-type]
+    return dataclasses.replace(now, **kept)  # type: ignore[arg-type]
+
+
+class Bound(NamedTuple):
+    """Up to where something is the same whatever the number of steps is.
+
+    Attributes:
+        step: Of the steps up to this one it does not depend on the number.
+        what: It, for people.
+    """
+
+    step: int
+    what: str
+
+
+def first_bound(config: TrainConfig) -> Bound:
+    """How many steps of a run are the same if it is given more or fewer of them.
+
+    >>> first_bound(TrainConfig(steps=4000, warmup_steps=100)).step
+    100
+    >>> first_bound(TrainConfig(steps=4000, schedule="constant-cooldown")).step
+    3200
+    """
+    return min(_bounds(config))
+
+
+def _bounds(config: TrainConfig) -> Iterator[Bound]:
+    is_linear = config.schedule == "linear"
+    rates = config.warm_up if is_linear else config.cooldown_start
+    yield Bound(rates, "its learning rates depend")
+    if config.causal_steps:
+        yield Bound(config.causal_steps, "the end of its causal phase depends")
+    for setting, text in given(config).items():
+        piece, *others = parse_schedule(text, setting)
+        if piece.first != piece.last:
+            yield Bound(0, "the settings of its examples depend")
+        elif others:
+            end = round(piece.end * config.steps)
+            yield Bound(end, "the settings of its examples depend")
 
 
 def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> None:
@@ -59,21 +99,12 @@ def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> 
     if all(getattr(before, name) == getattr(now, name) for name in OF_COOLDOWN):
         return
     step = newest_step(run) or 0
-    if changes_over_steps(before):
-        reason = "the settings of its examples depend on --steps"
-    elif before.causal_steps:
-        reason = "the end of its causal phase depends on --steps"
-    elif now.schedule == "linear":
-        reason = "every learning rate of its linear schedule depends on --steps"
-    elif step > before.cooldown_start:
-        reason = f"its cooldown began after step {before.cooldown_start}"
-    elif step > now.cooldown_start:
-        reason = f"the cooldown would begin after step {now.cooldown_start}"
-    else:
+    bound = min(first_bound(before), first_bound(now))
+    if step <= bound.step:
         return
     raise SettingError(
         f"{run} is at step {step} of {before.steps} and cannot get other --steps, for "
-        f"{reason}; leave --steps {before.steps} and --cooldown-share "
-        f"{before.cooldown_share}, or go on in another --output with --init-from {run} "
-        "--keep-optimizer."
+        f"after step {bound.step} {bound.what} on them; leave --steps {before.steps} "
+        f"and --cooldown-share {before.cooldown_share}, or go on in another --output "
+        f"with --init-from {run} --keep-optimizer."
     )

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Generator, Iterator
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -15,29 +15,16 @@ from albert_tf.data.data_check import (
     check_settings_fit,
     check_shards_are_whole,
 )
-from albert_tf.data.input_pipeline import Records, training_batches
-from albert_tf.data.on_the_fly import Landmark
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.runs.checkpoints import Which, has_checkpoint
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import backend
-from albert_tf.training.beginning import Job, WordsOf, begin
-from albert_tf.training.evaluation import (
-    HeldOut,
-    HeldOutWords,
-    num_evaluation_examples,
-)
-from albert_tf.training.evaluations import Evaluations
+from albert_tf.training.beginning import Job, WordsOf
+from albert_tf.training.budget_revision import Deadline, pause_of, steps_that_fit
 from albert_tf.training.hosts import ONE_HOST, Hosts
-from albert_tf.training.interruption import Reason, StopRequest, stop_requests
-from albert_tf.training.metrics_log import MetricsLog, RememberedMetrics
+from albert_tf.training.interruption import Reason, stop_requests
+from albert_tf.training.parts import Parts, examples_of, make_loop, parts_of
 from albert_tf.training.progress import QUIET, Progress
-from albert_tf.training.run_state import RunState
-from albert_tf.training.saver import Saver
 from albert_tf.training.shared_state import shared_value
-from albert_tf.training.step_record import StepRecord
-from albert_tf.training.steps import TrainingSteps
-from albert_tf.training.training_loop import TrainingLoop
 from albert_tf.training.warm_start import (
     check_can_keep_optimizer,
     check_can_start_from,
@@ -83,6 +70,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
     keep_optimizer: bool = False,
     init_checkpoint: Which = "latest",
     max_seconds: float | None = None,
+    deadline: Deadline | None = None,
     progress: Progress = QUIET,
     words_of: WordsOf | None = None,
     hosts: Hosts = ONE_HOST,
@@ -99,6 +87,8 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         init_checkpoint: Which of its checkpoints.
         max_seconds: Stop when so long has passed, saving as after Ctrl-C; the first
             step is done in any case.
+        deadline: When the last step is to be done, for which the steps of a new run
+            are counted again once its pace is known; None to leave them.
         progress: Shows how the run goes.
         words_of: Makes the held-out words that evaluations ask about; None for none.
         hosts: Those that train together, with the same settings; the first alone reads
@@ -113,6 +103,7 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         check_same_data(output, data=data)
         # The run has what it started from; its source may be gone.
         init_from, keep_optimizer = None, False
+        deadline = None
     check_run(
         model_config,
         train_config,
@@ -134,39 +125,38 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         words_of,
         hosts,
     )
-    return train_until_stopped(job, max_seconds=max_seconds, progress=progress)
+    return train_until_stopped(
+        job, max_seconds=max_seconds, deadline=deadline, progress=progress
+    )
 
 
 def train_until_stopped(
-    job: Job, *, max_seconds: float | None, progress: Progress
+    job: Job,
+    *,
+    max_seconds: float | None,
+    deadline: Deadline | None,
+    progress: Progress,
 ) -> TrainResult:
     """Begin a checked run, or go on with it, to its end or until it is stopped.
+
+    With a deadline it pauses early, and goes on with as many steps as fit it.
 
     Raises:
         AlbertError: It cannot be continued, or something failed.
     """
     with stop_requests(max_seconds, job.hosts) as stop:
-        steps, state = begin(job, progress.say)
-        log = metrics_log(job, step=state.step)
-        records = job.records(progress.say)
-        # Reading has threads, and Python at its end may wait for them for ever.
-        with contextlib.closing(examples_of(job, steps, state, records)) as batches:
-            loop = make_loop(
-                job,
-                steps,
-                state,
-                log=log,
-                progress=progress,
-                stop=stop,
-                records=records,
-                batches=batches,
-            )
-            reason = loop.train()
-        log.close()
-    lines = log.evaluations()
+        parts = parts_of(job, stop=stop, progress=progress)
+        reason = None
+        if deadline is not None and parts.state.step < pause_of(job.config):
+            reason = train_until(pause_of(job.config), job, parts)
+            if reason is None:
+                job = revised(job, deadline, parts)
+        reason = reason or train_until(None, job, parts)
+        parts.log.close()
+    lines = parts.log.evaluations()
     first, last = (lines[0], lines[-1]) if lines else (None, None)
     return TrainResult(
-        step=state.step,
+        step=parts.state.step,
         steps=job.config.steps,
         finished=reason is None,
         reason=reason or "finished",
@@ -175,13 +165,36 @@ def train_until_stopped(
     )
 
 
-def metrics_log(job: Job, *, step: int) -> RememberedMetrics:
-    """The metrics up to a step, written on by the first host alone."""
-    if job.is_writer:
-        log: RememberedMetrics = MetricsLog(job.run, step=step)
-        shared_value(log.lines, job.hosts)
-        return log
-    return RememberedMetrics(shared_value(None, job.hosts))
+def train_until(until: int | None, job: Job, parts: Parts) -> Reason | None:
+    """Train up to a step, or the last; why it ended earlier, if it did.
+
+    Raises:
+        AlbertError: Something failed; what was done before is saved.
+    """
+    records = job.records(parts.progress.say)
+    # Reading has threads, and Python at its end may wait for them for ever.
+    with contextlib.closing(examples_of(job, parts, records)) as batches:
+        loop = make_loop(job, parts, records=records, batches=batches, until=until)
+        return loop.train()
+
+
+def revised(job: Job, deadline: Deadline, parts: Parts) -> Job:
+    """The same with as many steps as fit the deadline."""
+    steps = steps_that_fit(
+        job.config,
+        job.model_config,
+        job.manifest.config,
+        parts.log.lines,
+        length=job.manifest.statistics["mean_length"],
+        seconds=deadline.at - time.monotonic(),
+    )
+    parts.progress.say(
+        f"At the pace so far {steps:,} steps fill the budget; {job.config.steps:,} had "
+        "been expected to."
+    )
+    config = dataclasses.replace(job.config, steps=steps)
+    deadline.tell(config)
+    return dataclasses.replace(job, config=config)
 
 
 def check_run(  # noqa: PLR0913 - the arguments of the command
@@ -307,84 +320,3 @@ def check_can_recompute(config: TrainConfig) -> None:
             "--recompute saves nothing with JAX on a CPU; leave it out, or unset "
             "KERAS_BACKEND."
         )
-
-
-def examples_of(
-    job: Job, steps: TrainingSteps, state: RunState, records: Records
-) -> Generator[Batch, None, None]:
-    """The examples of a run from where it stands, a step at a time."""
-    return training_batches(
-        records,
-        seed=job.config.seed,
-        start=state.examples,
-        batch_size=job.config.batch_size,
-        micro_batch_size=state.micro_batch_size,
-        devices=steps.num_devices,
-        host=job.hosts.index,
-        num_hosts=job.hosts.number,
-        landmark=Landmark(*state.landmark),
-    )
-
-
-def make_loop(  # noqa: PLR0913 - the parts of a run
-    job: Job,
-    steps: TrainingSteps,
-    state: RunState,
-    *,
-    records: Records,
-    batches: Iterator[Batch],
-    log: RememberedMetrics,
-    progress: Progress,
-    stop: StopRequest,
-) -> TrainingLoop:
-    """Put the parts of a run together at the step where it stands."""
-    held_out = make_held_out(job, steps.model, records, progress=progress)
-    return TrainingLoop(
-        run=job.run,
-        config=job.config,
-        steps=steps,
-        batches=batches,
-        state=state,
-        evaluations=Evaluations(
-            held_out,
-            log,
-            job.config,
-            progress=progress,
-            words=words_of_run(job, steps.model, records, held_out),
-        ),
-        saver=Saver(
-            job.run,
-            steps,
-            state,
-            every=job.config.checkpoint_every,
-            is_writer=job.is_writer,
-            landmark=records.landmarks.before,
-        ),
-        record=StepRecord(job.config, job.model_config, state, log),
-        progress=progress,
-        stop=stop,
-        hosts=job.hosts,
-    )
-
-
-def words_of_run(
-    job: Job, model: AlbertPretrainer, records: Records, held_out: HeldOut | None
-) -> HeldOutWords | None:
-    """The words that a run is evaluated on, if it is on any."""
-    if job.words_of is None or held_out is None:
-        return None
-    return job.words_of(model, records, examples=held_out.examples)
-
-
-def make_held_out(
-    job: Job, model: AlbertPretrainer, records: Records, *, progress: Progress
-) -> HeldOut | None:
-    """What the run is evaluated on; None, and a word, if the data set has nothing."""
-    examples = num_evaluation_examples(job.manifest, maximum=job.config.eval_examples)
-    if examples:
-        return HeldOut(model, records, examples=examples)
-    progress.say(
-        f"{job.data} has no held-out examples: training goes on without held-out "
-        "losses."
-    )
-    return None

@@ -44,6 +44,8 @@ class TrainingLoop:
         record: Told of every step.
         progress: Shows how the run goes.
         stop: Asked between micro-batches.
+        pace: Of the steps that this process has done.
+        until: The step to pause after; None for the last one.
         hosts: Those that train together.
     """
 
@@ -57,20 +59,19 @@ class TrainingLoop:
     record: StepRecord
     progress: Progress
     stop: StopRequest
+    pace: Pace
+    until: int | None = None
     hosts: Hosts = ONE_HOST
 
-    def __post_init__(self) -> None:
-        self._pace = Pace(self.config.batch_size)
-
     def train(self) -> Reason | None:
-        """Go on to the last step; why it ended earlier, if it did.
+        """Go on to the last step, or to a pause; why it ended earlier, if it did.
 
         What is done by then is saved, in either case.
 
         Raises:
             AlbertError: A loss or gradient overflowed, or nothing can be saved.
         """
-        if not (self._is_finished or self.stop.reason):
+        if not (self._is_finished or self.stop.reason or self.pace.steps):
             self._prepare()
         self._evaluate_when_due(has_bar=False)
         self._begin_bar()
@@ -88,11 +89,11 @@ class TrainingLoop:
 
     @property
     def _is_finished(self) -> bool:
-        return self.state.step >= self.config.steps
+        return self.state.step >= (self.until or self.config.steps)
 
     def _may_go_on(self) -> bool:
         """Whether there is a step left to do, and time for it."""
-        self.stop.need(self._pace.step_seconds + self.saver.seconds)
+        self.stop.need(self.pace.step_seconds + self.saver.seconds)
         return not (self._is_finished or self.stop.agree())
 
     def _prepare(self) -> None:
@@ -106,7 +107,7 @@ class TrainingLoop:
         batch = self._of_phase(given)
         counts, fills = self._agreed(batch)
         seconds = self.steps.compile(list(self._parts(batch, fills)))
-        self._pace.estimate = seconds
+        self.pace.estimate = seconds
         utilization = utilization_text(
             self.steps,
             counts,
@@ -134,7 +135,7 @@ class TrainingLoop:
 
     def _seconds_left(self) -> float:
         """Of all steps and evaluations."""
-        step, step_seconds = self.state.step, self._pace.step_seconds
+        step, step_seconds = self.state.step, self.pace.step_seconds
         evaluating = self.evaluations.seconds_left(step, step_seconds=step_seconds)
         return (self.config.steps - step) * step_seconds + evaluating
 
@@ -154,10 +155,10 @@ class TrainingLoop:
         self.state.step += 1
         self.state.examples += self.config.batch_size
         seconds = time.perf_counter() - start
-        self._pace.add(seconds, waited=waited)
+        self.pace.add(seconds, waited=waited)
         text = self.record.add(sums, seconds, learning_rate=rate, gradient_norm=norm)
         self.progress.show(
-            f"{text}, {self._pace.text()}, {duration(self._seconds_left())} left",
+            f"{text}, {self.pace.text()}, {duration(self._seconds_left())} left",
             is_last=self._is_finished,
         )
         self.stop.has_progress = True
@@ -235,7 +236,7 @@ class TrainingLoop:
         Args:
             has_bar: Whether the training has its bar already.
         """
-        step, step_seconds = self.state.step, self._pace.step_seconds
+        step, step_seconds = self.state.step, self.pace.step_seconds
         if not self.evaluations.is_due(step):
             return
         seconds = self.evaluations.seconds(step, step_seconds=step_seconds)

@@ -5,7 +5,7 @@ import functools
 import os
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -201,24 +201,37 @@ def lead(
     )
     for line in [*notes(asked.config), *epochs_note(asked.config, manifest)]:
         console.say(line)
-    decisive = identity(architecture, asked.config.resolved(), manifest)
+    described = functools.partial(
+        description,
+        architecture=architecture,
+        paths=paths,
+        manifest=manifest,
+        named=named,
+        max_time=max_time,
+    )
     with output_folder.claim(
         output,
         output_folder.PRETRAIN,
-        settings=settings_of(asked, paths, named=named, max_time=max_time),
-        identity=decisive | begun_from(paths),
+        **described(asked),
         overwrite=overwrite,
     ) as finished:
         tell(architecture, asked.config, manifest, is_finished=finished, hosts=hosts)
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return None
+
+        def rewrite(config: TrainConfig) -> None:
+            now = described(asked._replace(config=config))
+            output_folder.rewrite(output, output_folder.PRETRAIN, **now)
+
         return train(
             architecture,
             asked.config,
             paths=paths,
             vocabulary=load_vocabulary(paths["data"], manifest),
             max_time=max_time,
+            budget=budget,
+            on_new_steps=rewrite,
             hosts=hosts,
             console=console,
         )
@@ -276,26 +289,36 @@ def begun_from(paths: Paths) -> dict[str, Any]:
     }
 
 
-def settings_of(
-    asked: Asked, paths: Paths, *, named: str, max_time: float | None
-) -> dict[str, Any]:
-    """All settings of a run, as `config.json` has them.
+def description(
+    asked: Asked,
+    *,
+    architecture: ModelConfig,
+    paths: Paths,
+    manifest: DatasetManifest,
+    named: str,
+    max_time: float | None,
+) -> dict[str, dict[str, Any]]:
+    """A run as `config.json` has it: all settings, and those that decide the weights.
 
     Args:
         asked: What it is to be.
+        architecture: Of its model.
         paths: Where it reads and writes.
+        manifest: Of its data.
         named: The data set, as it was given.
         max_time: In seconds.
     """
-    model = asked.model
-    return {
+    model, begun = asked.model, begun_from(paths)
+    settings = {
         "data": from_anywhere(named),
         "model": model if model in PRESETS else os.path.abspath(model),
         "overrides": list(asked.overrides),
         **dataclasses.asdict(asked.config),
-        **begun_from(paths),
+        **begun,
         "max_time": max_time,
     } | ({BUDGET_RECORD: asked.record} if asked.record else {})
+    decisive = identity(architecture, asked.config.resolved(), manifest)
+    return {"settings": settings, "identity": decisive | begun}
 
 
 def tell(
@@ -408,24 +431,32 @@ def train(
     paths: Paths,
     vocabulary: "Tokenizer",
     max_time: float | None,
+    budget: float | None = None,
+    on_new_steps: Callable[[TrainConfig], None] = lambda config: None,
     hosts: "Hosts",
     console: Console,
 ) -> "TrainResult":
-    """Train in a folder that is claimed, as long as the command may take."""
+    """Train in a folder that is claimed, as long as the command may take.
+
+    Both `max_time` and `budget` count from when the command was entered.
+    """
     with silent_stderr():
         from albert_tf.evaluation.training_words import TrainingWords
+        from albert_tf.training.budget_revision import Deadline
         from albert_tf.training.train import pretrain
 
-    max_seconds = None
+    max_seconds = deadline = None
     if max_time is not None:
-        # It counts from when the command was entered.
         max_seconds = max_time - (time.monotonic() - STARTED)
+    if budget is not None:
+        deadline = Deadline(STARTED + budget, on_new_steps)
     with console:
         return pretrain(
             architecture,
             config,
             **paths,
             max_seconds=max_seconds,
+            deadline=deadline,
             progress=console,
             words_of=functools.partial(TrainingWords, vocabulary=vocabulary),
             hosts=hosts,

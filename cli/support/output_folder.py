@@ -212,7 +212,7 @@ def claim(
                 remove(folder, footprint)
             finished = compare(folder, footprint, identity=identity)
             if not finished:
-                _prepare(folder, footprint, settings | {"identity": identity})
+                _prepare(folder, footprint, settings=settings, identity=identity)
             try:
                 yield finished
             except BaseException:
@@ -228,13 +228,31 @@ def claim(
                 folder.rmdir()
 
 
-def _prepare(folder: Path, footprint: Footprint, settings: dict[str, Any]) -> None:
+def rewrite(
+    folder: Path, footprint: Footprint, *, settings: dict[str, Any], identity: Identity
+) -> None:
+    """Say with which settings a run goes on, and with which it began.
+
+    Args:
+        folder: Claimed, with something to continue.
+        footprint: Of the command.
+        settings: All of them, as they are now.
+        identity: What decides the result now.
+    """
+    record = run_record(footprint, settings | {"identity": identity})
+    _keep_beginning(record, read_json(folder / layout.CONFIG), footprint)
+    write_json(folder / layout.CONFIG, record)
+
+
+def _prepare(
+    folder: Path, footprint: Footprint, *, settings: dict[str, Any], identity: Identity
+) -> None:
     """Leave only what can be continued, and say whose folder it is since when."""
-    record = run_record(footprint, settings)
     if has_progress(folder, footprint):
-        _keep_beginning(record, read_json(folder / layout.CONFIG), footprint)
-    else:
-        remove(folder, footprint)
+        rewrite(folder, footprint, settings=settings, identity=identity)
+        return
+    remove(folder, footprint)
+    record = run_record(footprint, settings | {"identity": identity})
     write_json(folder / layout.CONFIG, record)
 
 

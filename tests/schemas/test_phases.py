@@ -7,7 +7,6 @@ from schemas.errors import SettingError
 from schemas.phases import (
     Piece,
     Ramp,
-    changes_over_steps,
     parse_schedule,
     phases_of,
     samples_of,
@@ -86,14 +85,12 @@ def test_a_change_that_a_setting_cannot_have_is_refused(text, setting, problem):
 def test_without_settings_a_run_is_one_phase_of_its_data():
     (phase,) = phases_of(DATA, TrainConfig())
     assert (phase.first_step, phase.config, phase.ramp) == (0, DATA, None)
-    assert not changes_over_steps(TrainConfig())
 
 
 def test_a_phase_begins_wherever_a_setting_changes():
     train = TrainConfig(
         steps=1000, max_seq_length="64:0.9,128", masked_lm_prob="0.3:0.5,0.3..0.15"
     )
-    assert changes_over_steps(train)
     assert [
         (
             phase.first_step,

@@ -321,65 +321,80 @@ def test_an_import_has_no_optimizer_state(data, tmp_path):
 STEPS_100 = TrainConfig(steps=100, schedule="constant-cooldown", cooldown_share=0.2)
 
 
+WARMING_100 = TrainConfig(
+    steps=100, warmup_steps=10, masked_lm_prob="0.3:0.2,0.30..0.15"
+)
+
+
 @pytest.mark.parametrize(
-    ("step", "changes"),
+    ("before", "step", "changes"),
     [
-        (0, {"steps": 10}),
-        (80, {"steps": 101}),
-        (80, {"cooldown_share": 0.0}),
-        (40, {"steps": 50}),
-        (99, {"micro_batch_size": 1}),
+        (STEPS_100, 0, {"steps": 10}),
+        (STEPS_100, 80, {"steps": 101}),
+        (STEPS_100, 80, {"cooldown_share": 0.0}),
+        (STEPS_100, 40, {"steps": 50}),
+        (STEPS_100, 99, {"micro_batch_size": 1}),
+        (WARMING_100, 10, {"steps": 50}),
+        (WARMING_100, 10, {"steps": 200}),
+        (dataclasses.replace(STEPS_100, causal_share=0.2), 20, {"steps": 200}),
     ],
 )
-def test_other_steps_are_taken_while_no_rate_so_far_depends_on_them(
-    tmp_path, step, changes
+def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
+    tmp_path, before, step, changes
 ):
     (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
-    now = dataclasses.replace(STEPS_100, **changes)
-    check_steps_may_change(tmp_path, STEPS_100, now)
+    now = dataclasses.replace(before, **changes)
+    check_steps_may_change(tmp_path, before, now)
 
 
 @pytest.mark.parametrize(
     ("before", "step", "changes", "reason"),
     [
         (
-            TrainConfig(steps=100),
-            1,
+            TrainConfig(steps=100, warmup_steps=10),
+            11,
             {"steps": 200},
-            "is at step 1 of 100 and cannot get other --steps, for every learning rate "
-            "of its linear schedule depends on --steps",
+            "is at step 11 of 100 and cannot get other --steps, for after step 10 its "
+            "learning rates depend on them",
         ),
         (
             dataclasses.replace(STEPS_100, max_seq_length="128:0.5,512"),
+            51,
+            {"steps": 200},
+            "is at step 51 of 100 and cannot get other --steps, for after step 50 the "
+            "settings of its examples depend on them",
+        ),
+        (
+            dataclasses.replace(STEPS_100, masked_lm_prob="0.30..0.15"),
             1,
             {"steps": 200},
-            "is at step 1 of 100 and cannot get other --steps, for the settings of its "
-            "examples depend on --steps",
+            "is at step 1 of 100 and cannot get other --steps, for after step 0 the "
+            "settings of its examples depend on them",
         ),
         (
             dataclasses.replace(STEPS_100, causal_share=0.2),
             30,
             {"steps": 200},
-            "is at step 30 of 100 and cannot get other --steps, for the end of its "
-            "causal phase depends on --steps",
+            "is at step 30 of 100 and cannot get other --steps, for after step 20 the "
+            "end of its causal phase depends on them",
         ),
         (
             STEPS_100,
             81,
             {"steps": 200},
-            "is at step 81 of 100 and cannot get other --steps, for its cooldown began "
-            "after step 80",
+            "is at step 81 of 100 and cannot get other --steps, for after step 80 its "
+            "learning rates depend on them",
         ),
         (
             STEPS_100,
             41,
             {"steps": 50},
-            "is at step 41 of 100 and cannot get other --steps, for the cooldown would "
-            "begin after step 40",
+            "is at step 41 of 100 and cannot get other --steps, for after step 40 its "
+            "learning rates depend on them",
         ),
     ],
 )
-def test_other_steps_are_refused_where_a_rate_so_far_depends_on_them(
+def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
     tmp_path, before, step, changes, reason
 ):
     (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)

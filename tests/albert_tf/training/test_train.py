@@ -521,7 +521,7 @@ def test_reading_has_ended_when_a_run_has_however_that_was(data, tmp_path, monke
         begun.append(training_batches(*given, **settings))
         return begun[-1]
 
-    monkeypatch.setattr("albert_tf.training.train.training_batches", noted)
+    monkeypatch.setattr("albert_tf.training.parts.training_batches", noted)
     monkeypatch.setattr(TensorFlowSteps, "sums", lambda self: np.full(6, np.nan))
     with pytest.raises(AlbertError, match="loss"):
         train(data, tmp_path / "run")

@@ -137,8 +137,8 @@ def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
     code, said = attempt(*command, "--steps", 300)
     assert code == 2
     assert said.endswith(
-        f"{tmp_path}/run is at step 2 of 2 and cannot get other --steps, for every "
-        "learning rate of its linear schedule depends on --steps; leave --steps 2 and "
+        f"{tmp_path}/run is at step 2 of 2 and cannot get other --steps, for after "
+        "step 0 its learning rates depend on them; leave --steps 2 and "
         "--cooldown-share 0.2, or go on in another --output with --init-from "
         f"{tmp_path}/run --keep-optimizer.\n"
     )

@@ -1,12 +1,14 @@
 """`--budget`: what is chosen is said, frozen into the run, and gone on with."""
 
 import json
+import math
 import time
 
 import pytest
 
 from albert_tf.planning.ladder import SHAPES
 from albert_tf.training import budget_choice
+from cli.commands import pretrain
 from cli.support import budget
 from cli.support.budget import overrides_of
 from schemas.presets import PRESETS
@@ -54,6 +56,29 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path
         f"Error: {tmp_path}/run was begun with --budget 80s; give the same to go on, "
         "or another --output.\n"
     )
+
+
+def test_steps_are_counted_again_early_in_the_run_and_frozen_then(
+    command, tmp_path, monkeypatch
+):
+    # The budget is over when the run pauses, so half of the steps are all it gets.
+    monkeypatch.setattr(pretrain, "STARTED", time.monotonic() - 3600)
+    monkeypatch.setattr(budget_choice, "fed_step_seconds", lambda *_, seconds: 0.35)
+    given = (*command, "--budget", "60s", "--model", "tiny")
+    given = (*given, "--set", "num_hidden_layers=1", "--set", "intermediate_size=64")
+    said = run(*given)
+    config = config_of(tmp_path / "run")
+    planned = config["began"]["steps"]
+    # 60 s less what was spent before, at 0.35 s a step and a sixteenth for evaluations.
+    assert 150 <= planned <= int(60 / (0.35 * 1.0625))
+    assert f", {planned} steps of 2 sequences" in said
+    left = math.ceil(planned / 2)
+    expected = f"At the pace so far {left} steps fill the budget; {planned} had been "
+    assert f"{expected}expected to.\n" in said
+    assert config["steps"] == config["identity"]["steps"] == left
+    assert config["warmup_steps"] == planned // 10
+    again = run(*given)
+    assert again.splitlines()[-1].endswith("is finished already; nothing to do.")
 
 
 def test_steps_and_a_budget_do_not_go_together(command):
