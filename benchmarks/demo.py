@@ -16,7 +16,7 @@ VOCAB_SIZE = 2000
 
 # What a text of 80,000 tokens can teach in minutes.
 SMALLER = (
-    "--set sharing=none --set num_hidden_layers=2 --set hidden_size=128 "
+    "--set num_hidden_layers=2 --set hidden_size=128 "
     "--set num_attention_heads=2 --set intermediate_size=512 "
     "--set hidden_dropout_prob=0.1"
 )

@@ -380,6 +380,8 @@ class TrainConfig:
         "Share of the steps that warm-up takes, unless --warmup-steps says how many.",
         minimum=0.0,
         maximum=0.9,
+        # The steps that follow from it do.
+        changes_result=False,
     )
     cooldown_share: float = option(
         0.2,

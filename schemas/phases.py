@@ -217,7 +217,8 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
     0.050 512 0.11
     0.050 512 0.10
     """
-    train = dataclasses.replace(train, steps=_MANY_STEPS)
+    # Without a warm-up, which may take more steps than these.
+    train = dataclasses.replace(train, steps=_MANY_STEPS, warmup_steps=0)
     phases = phases_of(data, train)
     ends = [*(phase.first_step for phase in phases[1:]), _MANY_STEPS]
     for phase, end in zip(phases, ends, strict=True):

@@ -252,6 +252,8 @@ def tokens_to_count(job: Job, say: Say) -> tuple[list[Integers], list[Integers]]
         examples = min(COUNTED_EXAMPLES, job.manifest.num_examples(TRAIN))
         say(f"Counting the tokens to predict in {examples:,} training examples.")
     records = job.records(say)
+    # Of one phase, so that first weights do not depend on when the next one begins.
+    records = dataclasses.replace(records, phases=records.phases[:1])
     for batch in first_batches(records, seed=config.seed, maximum=COUNTED_EXAMPLES):
         if config.pmi_embeddings:
             texts.append(whole_texts(batch))

@@ -2,33 +2,23 @@
 
 Steps that were timed before a run may have had a machine that was hot, or busy for a
 moment. So a run with a budget pauses before any of its steps depends on how many there
-will be, and goes on with as many as fit: it has the bytes of a run that was begun with
-them.
+will be, and goes on with as many as fit: it has the weights of a run that was begun
+with so many, and with the same warm-up.
 """
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from albert_tf.planning.budget import EVALUATING
 from albert_tf.planning.compute_cost import training_flops
-from albert_tf.runs.metrics import Metrics
 from albert_tf.training.continuation import first_bound
-from schemas.config import (
-    ModelConfig,
-    ResolvedDataConfig,
-    ResolvedTrainConfig,
-    TrainConfig,
-)
-from schemas.layout import TRAIN
+from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
 from schemas.phases import Sample, samples_of
 
 # The share before the pause of those steps that do not depend on how many there will
 # be: steps up to twice as slow as they were timed can still be counted anew.
 PAUSED_AFTER = 0.5
-
-# Of the steps before the pause, the first ones that do not count: many compile.
-WARMING = 0.25
 
 # With fewer steps than these before the pause there is none: they tell nothing.
 LEAST_STEPS = 8
@@ -63,12 +53,12 @@ def pause_of(config: TrainConfig) -> int:
 
 
 def steps_that_fit(
-    config: ResolvedTrainConfig,
+    config: TrainConfig,
     model: ModelConfig,
     data: ResolvedDataConfig,
-    lines: Sequence[Metrics],
     *,
     length: float,
+    step_seconds: float,
     seconds: float,
 ) -> int:
     """The steps of a run that pauses now, in all.
@@ -77,32 +67,29 @@ def steps_that_fit(
         config: Its settings.
         model: Its architecture.
         data: The settings of its data.
-        lines: Its metrics up to here.
         length: Tokens in an average example.
+        step_seconds: What a step took before the pause.
         seconds: From now to its end.
     """
-    step = pause_of(config)
-    ahead = step_seconds(lines) * cost_ahead(config, model, data, length=length)
+    ahead = step_seconds * cost_ahead(config, model, data, length=length)
     more = (seconds - ENDING_SECONDS) / (ahead * (1 + EVALUATING))
-    return max(math.ceil(PAUSED_AFTER * config.steps), step + int(more))
+    return pause_of(config) + max(0, int(more))
 
 
-def step_seconds(lines: Sequence[Metrics]) -> float:
-    """The seconds of a step, by lines of metrics of which the first do not count.
+def least_steps(config: TrainConfig) -> int:
+    """The steps that a run which pauses now has at least.
 
-    >>> lines = [
-    ...     {"split": "train", "step": step, "seconds": seconds}
-    ...     for step, seconds in ((5, 9.0), (10, 14.0), (15, 16.0), (20, 18.0))
-    ... ]
-    >>> step_seconds(lines)
-    0.4
+    With fewer, steps that are done would have been others, or the warm-up that is begun
+    would not end before the rate falls.
+
+    >>> least_steps(TrainConfig(steps=4000, warmup_steps=400))
+    2000
+    >>> least_steps(TrainConfig(steps=4000, warmup_steps=3000))
+    3000
     """
-    trained = [
-        (line["step"], line["seconds"]) for line in lines if line["split"] == TRAIN
-    ]
-    first_step, begun = trained[int(WARMING * len(trained))]
-    last_step, done = trained[-1]
-    return float((done - begun) / (last_step - first_step))
+    share = 0.0 if config.schedule == "linear" else config.cooldown_share
+    warmed = math.ceil(config.warm_up / (1 - share))
+    return max(math.ceil(PAUSED_AFTER * config.steps), warmed)
 
 
 def cost_ahead(

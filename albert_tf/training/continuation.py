@@ -71,6 +71,7 @@ def first_bound(config: TrainConfig) -> Bound:
 
 
 def _bounds(config: TrainConfig) -> Iterator[Bound]:
+    """Of all that depends on the number of steps."""
     is_linear = config.schedule == "linear"
     rates = config.warm_up if is_linear else config.cooldown_start
     yield Bound(rates, "its learning rates depend")

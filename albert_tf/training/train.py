@@ -19,7 +19,12 @@ from albert_tf.runs.checkpoints import Which, has_checkpoint
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import backend
 from albert_tf.training.beginning import Job, WordsOf
-from albert_tf.training.budget_revision import Deadline, pause_of, steps_that_fit
+from albert_tf.training.budget_revision import (
+    Deadline,
+    least_steps,
+    pause_of,
+    steps_that_fit,
+)
 from albert_tf.training.hosts import ONE_HOST, Hosts
 from albert_tf.training.interruption import Reason, stop_requests
 from albert_tf.training.parts import Parts, examples_of, make_loop, parts_of
@@ -179,19 +184,24 @@ def train_until(until: int | None, job: Job, parts: Parts) -> Reason | None:
 
 
 def revised(job: Job, deadline: Deadline, parts: Parts) -> Job:
-    """The same with as many steps as fit the deadline."""
-    steps = steps_that_fit(
+    """The same with as many steps as fit the deadline, once its settings are told."""
+    expected, least = job.config.steps, least_steps(job.config)
+    fitting = steps_that_fit(
         job.config,
         job.model_config,
         job.manifest.config,
-        parts.log.lines,
         length=job.manifest.statistics["mean_length"],
+        step_seconds=parts.pace.settled_seconds,
         seconds=deadline.at - time.monotonic(),
     )
-    parts.progress.say(
-        f"At the pace so far {steps:,} steps fill the budget; {job.config.steps:,} had "
-        "been expected to."
+    steps = max(fitting, least)
+    said = (
+        f"At the pace so far {fitting:,} steps fill the budget; {expected:,} had been"
     )
+    if fitting < least:
+        parts.progress.say(f"{said} expected to. {least:,} are the fewest it can have.")
+    else:
+        parts.progress.say(f"{said} expected to.")
     config = dataclasses.replace(job.config, steps=steps)
     deadline.tell(config)
     return dataclasses.replace(job, config=config)

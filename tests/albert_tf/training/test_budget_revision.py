@@ -11,57 +11,71 @@ from albert_tf.training.budget_revision import (
     ENDING_SECONDS,
     Deadline,
     cost_ahead,
+    least_steps,
     pause_of,
     steps_that_fit,
 )
+from albert_tf.training.continuation import first_bound
 from albert_tf.training.train import pretrain
 from schemas.config import DataConfig, TrainConfig
-from tests.albert_tf.training.test_train import CONFIG, final
+from tests.albert_tf.training.test_train import CONFIG, OF_DOCUMENTS, final
+from tests.commands import make_data
 from tests.training_data import TINY, write_dataset
 
 BEGUN = dataclasses.replace(CONFIG, steps=40, warmup_steps=20)
 DATA = DataConfig(max_seq_length=24, examples="on-the-fly").resolved(input_bytes=0)
 
 
+# What of the recipe for budgets depends on the number of steps, or might.
+RECIPE = {
+    "masked_lm_prob": "0.30:0.5,0.30..0.15",
+    "unigram_bias": True,
+    "pmi_embeddings": True,
+}
+
+
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
+def stored(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
     write_dataset(root)
     return root
 
 
-def lines(*, until, seconds):
-    """The metrics of steps that take so many seconds each, after a slow first one."""
-    return [
-        {"split": "train", "step": step, "seconds": 5.0 + seconds * step}
-        for step in range(1, until + 1)
-    ]
+@pytest.fixture(scope="module")
+def documents(small, tmp_path_factory):
+    output = tmp_path_factory.mktemp("documents") / "data"
+    make_data(small, "--eval-fraction", 0.3, "--examples", "on-the-fly", output=output)
+    return output
 
 
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
-        # 100 s for steps of 0.2 s, and a sixteenth as long for evaluations.
+        # Steps of 0.2 s, and a sixteenth as long for evaluations.
         (100.0 + ENDING_SECONDS, 100 + 470),
-        # Twice the time, as many again.
         (200.0 + ENDING_SECONDS, 100 + 941),
-        # Too few for what is done already to be the same: half as many as planned.
-        (1.0, 1000),
-        (-50.0, 1000),
+        (-50.0, 100),
     ],
 )
-def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected):
-    config = TrainConfig(steps=2000, warmup_steps=200).resolved()
+@pytest.mark.parametrize("steps", [2000, 2_000_000])
+def test_as_many_steps_as_the_time_left_is_enough_for(steps, seconds, expected):
+    config = TrainConfig(steps=steps, warmup_steps=200).resolved()
     assert pause_of(config) == 100
-    counted = steps_that_fit(
-        config,
-        TINY,
-        DATA,
-        lines(until=100, seconds=0.2),
-        length=20.0,
-        seconds=seconds,
+    assert expected == steps_that_fit(
+        config, TINY, DATA, length=20.0, step_seconds=0.2, seconds=seconds
     )
-    assert counted == max(expected, 1000)
+
+
+@pytest.mark.parametrize("schedule", ["linear", "constant-cooldown"])
+@pytest.mark.parametrize("share", [0.0, 0.025, 0.1, 0.5, 0.7])
+@pytest.mark.parametrize("steps", [77, 2000, 30_001])
+def test_the_fewest_steps_are_half_of_them_with_all_of_the_warm_up(
+    schedule, share, steps
+):
+    config = TrainConfig(steps=steps, schedule=schedule, warmup_share=share).resolved()
+    least = dataclasses.replace(config, steps=least_steps(config))
+    assert pause_of(config) <= first_bound(least).step
+    assert steps / 2 <= least.steps <= steps
 
 
 @pytest.mark.parametrize(
@@ -90,34 +104,56 @@ def test_steps_ahead_cost_what_their_examples_do(settings, parts):
 
 
 @pytest.mark.parametrize("steps", [30, 52])
+@pytest.mark.parametrize("kind", ["stored", "documents"])
 def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
-    data, tmp_path, monkeypatch, steps
+    kind, steps, request, tmp_path, monkeypatch
 ):
+    model, config, data = TINY, BEGUN, request.getfixturevalue(kind)
+    if kind == "documents":
+        model, config = OF_DOCUMENTS, dataclasses.replace(BEGUN, **RECIPE)
     monkeypatch.setattr(train_module, "steps_that_fit", lambda *_, **__: steps)
     told = []
     deadline = Deadline(time.monotonic() + 60, told.append)
     result = pretrain(
-        TINY, BEGUN, data=data, output=tmp_path / "revised", deadline=deadline
+        model, config, data=data, output=tmp_path / "revised", deadline=deadline
     )
     assert (result.step, result.steps, result.finished) == (steps, steps, True)
-    asked = dataclasses.replace(BEGUN, steps=steps)
+    asked = dataclasses.replace(config, steps=steps)
     assert told == [asked.resolved()]
-    pretrain(TINY, asked, data=data, output=tmp_path / "begun")
+    pretrain(model, asked, data=data, output=tmp_path / "begun")
     assert final(tmp_path / "revised") == final(tmp_path / "begun")
 
 
-def test_a_run_that_goes_on_keeps_the_steps_it_has(data, tmp_path):
+def test_a_run_that_is_killed_before_its_new_steps_are_kept_has_the_old_ones(
+    stored, tmp_path
+):
+    def killed(config):
+        raise KeyboardInterrupt
+
     output = tmp_path / "run"
-    pretrain(TINY, BEGUN, data=data, output=output, max_seconds=0.0)
+    deadline = Deadline(time.monotonic() + 60, killed)
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(TINY, BEGUN, data=stored, output=output, deadline=deadline)
+    result = pretrain(TINY, BEGUN, data=stored, output=output)
+    assert (result.step, result.finished) == (40, True)
+    pretrain(TINY, BEGUN, data=stored, output=tmp_path / "whole")
+    assert final(output) == final(tmp_path / "whole")
+
+
+def test_a_run_that_goes_on_keeps_the_steps_it_has(stored, tmp_path):
+    output = tmp_path / "run"
+    pretrain(TINY, BEGUN, data=stored, output=output, max_seconds=0.0)
     deadline = Deadline(time.monotonic() - 60, pytest.fail)
-    result = pretrain(TINY, BEGUN, data=data, output=output, deadline=deadline)
+    result = pretrain(TINY, BEGUN, data=stored, output=output, deadline=deadline)
     assert (result.step, result.steps) == (40, 40)
 
 
 def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(
-    data, tmp_path
+    stored, tmp_path
 ):
     config = dataclasses.replace(BEGUN, warmup_steps=0)
     deadline = Deadline(time.monotonic() - 60, pytest.fail)
-    result = pretrain(TINY, config, data=data, output=tmp_path / "r", deadline=deadline)
+    result = pretrain(
+        TINY, config, data=stored, output=tmp_path / "r", deadline=deadline
+    )
     assert (result.step, result.steps) == (40, 40)
