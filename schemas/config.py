@@ -372,16 +372,8 @@ class TrainConfig:
     )
     warmup_steps: int | None = option(
         None,
-        "Steps of linear warm-up  [default: warmup-share of the steps]",
+        "Steps of linear warm-up  [default: steps / 40]",
         minimum=0,
-    )
-    warmup_share: float = option(
-        0.025,
-        "Share of the steps that warm-up takes, unless --warmup-steps says how many.",
-        minimum=0.0,
-        maximum=0.9,
-        # The steps that follow from it do.
-        changes_result=False,
     )
     cooldown_share: float = option(
         0.2,
@@ -527,24 +519,19 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check_bounds(self)
         check_micro_batch(self.micro_batch_size, batch_size=self.batch_size)
-        if self.warm_up > self.cooldown_start:
+        if (self.warmup_steps or 0) > self.cooldown_start:
             limit = f"--steps {self.steps}"
             if self.cooldown_start < self.steps:
                 limit = f"the {self.cooldown_start} steps before the cooldown"
-            given = "--warmup-steps"
-            if self.warmup_steps is None:
-                given = f"--warmup-share {self.warmup_share:g} of the steps"
             raise SettingError(
-                f"{given} must not be more than {limit}, and {self.warm_up} is."
+                f"--warmup-steps must not be more than {limit}, and "
+                f"{self.warmup_steps} is."
             )
 
     @property
     def warm_up(self) -> int:
         """The steps of the warm-up."""
-        if self.warmup_steps is not None:
-            return self.warmup_steps
-        # A share such as 0.025 is a little less in binary than in decimals.
-        return int(self.warmup_share * self.steps + 1e-9)
+        return self.steps // 40 if self.warmup_steps is None else self.warmup_steps
 
     @property
     def cooldown_start(self) -> int:

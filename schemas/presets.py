@@ -55,12 +55,12 @@ RECIPES: dict[str, dict[str, Any]] = {
         "optimizer": "muon",
         "bias_correction": True,
         "learning_rate": 0.002,
-        "warmup_share": 0.1,
+        "schedule": "constant-cooldown",
         "initializer": "positional-heads",
         "unigram_bias": True,
         "pmi_embeddings": True,
-        # Constant while the rate rises: no step before then depends on how many follow.
-        "masked_lm_prob": "0.30:0.1,0.30..0.15",
+        # Constant up to the cooldown: until then no step depends on how many follow.
+        "masked_lm_prob": "0.30:0.8,0.30..0.15",
     },
 }
 

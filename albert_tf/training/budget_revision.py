@@ -1,11 +1,13 @@
-"""The steps of a budget, counted again once a run has shown its pace.
+"""The steps of a budget, counted again while a run shows its pace.
 
-Steps that were timed before a run may have had a machine that was hot, or busy for a
-moment. So a run with a budget pauses before any of its steps depends on how many there
-will be, and goes on with as many as fit: it has the weights of a run that was begun
-with so many, and with the same warm-up.
+Steps that were timed before a run may have had a machine that was busy for a moment,
+and an hour of training makes many machines hot. So a run with a budget pauses now and
+then, as long as none of its steps depends on how many there will be, and goes on with
+as many as fit: it has the weights of a run that was begun with so many, and with the
+same warm-up.
 """
 
+import bisect
 import dataclasses
 import math
 from collections.abc import Callable
@@ -14,13 +16,14 @@ from albert_tf.planning.budget import EVALUATING
 from albert_tf.planning.compute_cost import training_flops
 from albert_tf.training.continuation import first_bound
 from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
+from schemas.errors import SettingError
 from schemas.phases import Sample, samples_of
 
-# The share before the pause of those steps that do not depend on how many there will
-# be: steps up to twice as slow as they were timed can still be counted anew.
-PAUSED_AFTER = 0.5
+# Of the steps that do not depend on how many there will be, the shares after which they
+# are counted again: the last time when a little can still be taken off.
+PAUSES = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 
-# With fewer steps than these before the pause there is none: they tell nothing.
+# With fewer steps before it there is no pause: they tell nothing.
 LEAST_STEPS = 8
 
 # Saving, and ending the process.
@@ -40,67 +43,64 @@ class Deadline:
     tell: Callable[[TrainConfig], None]
 
 
-def pause_of(config: TrainConfig) -> int:
-    """The step after which the steps of a run are counted again; 0 for not at all.
+def pause_after(share: float, config: TrainConfig) -> int:
+    """The step of one of the `PAUSES`; 0 for none.
 
-    >>> pause_of(TrainConfig(steps=4000, warmup_steps=400))
-    200
-    >>> pause_of(TrainConfig(steps=4000, masked_lm_prob="0.30..0.15"))
+    >>> pause_after(0.4, TrainConfig(steps=4000, warmup_steps=400))
+    160
+    >>> pause_after(0.4, TrainConfig(steps=4000, masked_lm_prob="0.30..0.15"))
     0
     """
-    step = int(PAUSED_AFTER * first_bound(config).step)
+    step = int(share * first_bound(config).step)
     return step if step >= LEAST_STEPS else 0
 
 
-def steps_that_fit(
+def steps_that_fit(step: int, *, step_seconds: float, seconds: float) -> int:
+    """The steps that a run has time for, in all.
+
+    Args:
+        step: Those that are done.
+        step_seconds: What one of the others will take.
+        seconds: From now to the end, evaluations included.
+    """
+    more = (seconds - ENDING_SECONDS) / (step_seconds * (1 + EVALUATING))
+    return step + max(0, int(more))
+
+
+def least_steps(config: TrainConfig, *, step: int) -> int:
+    """The steps that a run has at least, once so many are done.
+
+    With fewer some of them would have been others.
+
+    >>> least_steps(TrainConfig(steps=4000, schedule="constant-cooldown"), step=2400)
+    3000
+    """
+
+    def are_enough(steps: int) -> bool:
+        try:
+            return first_bound(dataclasses.replace(config, steps=steps)).step >= step
+        except SettingError:
+            return False  # not even for the warm-up
+
+    fewer = range(step, config.steps)
+    return step + bisect.bisect_left(fewer, True, key=are_enough)
+
+
+def cost_ahead(
     config: TrainConfig,
     model: ModelConfig,
     data: ResolvedDataConfig,
     *,
+    step: int,
     length: float,
-    step_seconds: float,
-    seconds: float,
-) -> int:
-    """The steps of a run that pauses now, in all.
-
-    Args:
-        config: Its settings.
-        model: Its architecture.
-        data: The settings of its data.
-        length: Tokens in an average example.
-        step_seconds: What a step took before the pause.
-        seconds: From now to its end.
-    """
-    ahead = step_seconds * cost_ahead(config, model, data, length=length)
-    more = (seconds - ENDING_SECONDS) / (ahead * (1 + EVALUATING))
-    return pause_of(config) + max(0, int(more))
-
-
-def least_steps(config: TrainConfig) -> int:
-    """The steps that a run which pauses now has at least.
-
-    With fewer, steps that are done would have been others, or the warm-up that is begun
-    would not end before the rate falls.
-
-    >>> least_steps(TrainConfig(steps=4000, warmup_steps=400))
-    2000
-    >>> least_steps(TrainConfig(steps=4000, warmup_steps=3000))
-    3000
-    """
-    share = 0.0 if config.schedule == "linear" else config.cooldown_share
-    warmed = math.ceil(config.warm_up / (1 - share))
-    return max(math.ceil(PAUSED_AFTER * config.steps), warmed)
-
-
-def cost_ahead(
-    config: TrainConfig, model: ModelConfig, data: ResolvedDataConfig, *, length: float
 ) -> float:
-    """What a step after the pause costs on average, in steps before it.
+    """What a step after a pause costs on average, in steps before it.
 
     Args:
         config: The settings of the run.
         model: Its architecture.
         data: The settings of its data.
+        step: After which it pauses.
         length: Tokens in an average example.
     """
 
@@ -110,6 +110,6 @@ def cost_ahead(
         return training_flops(model, length=tokens, predictions=round(share * tokens))
 
     samples = list(samples_of(data, config))
-    before, done = flops(samples[0]), pause_of(config) / config.steps
+    before, done = flops(samples[0]), step / config.steps
     whole = math.fsum(sample.share * flops(sample) for sample in samples)
     return (whole / before - done) / (1 - done)

@@ -20,9 +20,11 @@ from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import backend
 from albert_tf.training.beginning import Job, WordsOf
 from albert_tf.training.budget_revision import (
+    PAUSES,
     Deadline,
+    cost_ahead,
     least_steps,
-    pause_of,
+    pause_after,
     steps_that_fit,
 )
 from albert_tf.training.hosts import ONE_HOST, Hosts
@@ -144,7 +146,7 @@ def train_until_stopped(
 ) -> TrainResult:
     """Begin a checked run, or go on with it, to its end or until it is stopped.
 
-    With a deadline it pauses early, and goes on with as many steps as fit it.
+    With a deadline it pauses, and goes on with as many steps as fit it.
 
     Raises:
         AlbertError: It cannot be continued, or something failed.
@@ -152,10 +154,8 @@ def train_until_stopped(
     with stop_requests(max_seconds, job.hosts) as stop:
         parts = parts_of(job, stop=stop, progress=progress)
         reason = None
-        if deadline is not None and parts.state.step < pause_of(job.config):
-            reason = train_until(pause_of(job.config), job, parts)
-            if reason is None:
-                job = revised(job, deadline, parts)
+        if deadline is not None:
+            job, reason = train_with_pauses(job, deadline, parts)
         reason = reason or train_until(None, job, parts)
         parts.log.close()
     lines = parts.log.evaluations()
@@ -183,25 +183,45 @@ def train_until(until: int | None, job: Job, parts: Parts) -> Reason | None:
         return loop.train()
 
 
+def train_with_pauses(
+    job: Job, deadline: Deadline, parts: Parts
+) -> tuple[Job, Reason | None]:
+    """Train while no step depends on how many follow, and count them again meanwhile.
+
+    Returns:
+        What is asked for then, and why it ended earlier, if it did.
+
+    Raises:
+        AlbertError: Something failed; what was done before is saved.
+    """
+    for share in PAUSES:
+        pause = pause_after(share, job.config)
+        if parts.state.step >= pause:
+            continue
+        if reason := train_until(pause, job, parts):
+            return job, reason
+        job = revised(job, deadline, parts)
+    return job, None
+
+
 def revised(job: Job, deadline: Deadline, parts: Parts) -> Job:
     """The same with as many steps as fit the deadline, once its settings are told."""
-    expected, least = job.config.steps, least_steps(job.config)
+    step, before = parts.state.step, job.config.steps
+    length = job.manifest.statistics["mean_length"]
+    data = job.manifest.config
+    ahead = cost_ahead(job.config, job.model_config, data, step=step, length=length)
     fitting = steps_that_fit(
-        job.config,
-        job.model_config,
-        job.manifest.config,
-        length=job.manifest.statistics["mean_length"],
-        step_seconds=parts.pace.settled_seconds,
+        step,
+        step_seconds=ahead * parts.pace.settled_seconds,
         seconds=deadline.at - time.monotonic(),
     )
-    steps = max(fitting, least)
-    said = (
-        f"At the pace so far {fitting:,} steps fill the budget; {expected:,} had been"
+    steps = max(fitting, least_steps(job.config, step=step))
+    if steps == before:
+        return job
+    note = "" if steps == fitting else f", and it can have no fewer than {steps:,} now"
+    parts.progress.say(
+        f"At the pace so far {fitting:,} steps fill the budget, not {before:,}{note}."
     )
-    if fitting < least:
-        parts.progress.say(f"{said} expected to. {least:,} are the fewest it can have.")
-    else:
-        parts.progress.say(f"{said} expected to.")
     config = dataclasses.replace(job.config, steps=steps)
     deadline.tell(config)
     return dataclasses.replace(job, config=config)

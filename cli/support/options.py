@@ -365,8 +365,8 @@ def budget_option(command: Command) -> Command:
         callback=_take_budget,
         help="Choose the model, its number format and its steps for so much time on "
         f"this machine, such as 1h or 24h, with the recipe {BUDGET_RECIPE}: steps of "
-        "a few shapes are timed first, and the steps are counted again early in the "
-        "run. What other flags say is kept.",
+        "a few shapes are timed first, and the steps are counted again while it runs. "
+        "What other flags say is kept.",
     )(command)
 
 

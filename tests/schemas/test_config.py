@@ -41,7 +41,6 @@ def test_the_defaults_of_pretrain_are_those_of_the_paper():
         "steps": 125_000,
         "schedule": "linear",
         "warmup_steps": None,
-        "warmup_share": 0.025,
         "cooldown_share": 0.2,
         "learning_rate": 0.00176,
         "scale_lr_to_batch": False,
@@ -167,12 +166,6 @@ def test_the_defaults_of_vocab_are_those_of_the_release():
             {"steps": 10, "schedule": "constant-cooldown", "warmup_steps": 9},
             "--warmup-steps must not be more than the 8 steps before the cooldown, and "
             "9 is.",
-        ),
-        (
-            TrainConfig,
-            {"steps": 10, "schedule": "constant-cooldown", "warmup_share": 0.9},
-            "--warmup-share 0.9 of the steps must not be more than the 8 steps before "
-            "the cooldown, and 9 is.",
         ),
         (
             TrainConfig,

@@ -1,7 +1,6 @@
 """`--budget`: what is chosen is said, frozen into the run, and gone on with."""
 
 import json
-import math
 import time
 
 import pytest
@@ -58,10 +57,10 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path
     )
 
 
-def test_steps_are_counted_again_early_in_the_run_and_frozen_then(
+def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
     command, tmp_path, monkeypatch
 ):
-    # The budget is over when the run pauses, so half of the steps are all it gets.
+    # The budget is over at the first pause, so that nothing but the cooldown is left.
     monkeypatch.setattr(pretrain, "STARTED", time.monotonic() - 3600)
     monkeypatch.setattr(budget_choice, "fed_step_seconds", lambda *_, seconds: 0.25)
     given = (*command, "--budget", "60s", "--model", "tiny")
@@ -72,13 +71,16 @@ def test_steps_are_counted_again_early_in_the_run_and_frozen_then(
     # 60 s less what was spent before, at 0.25 s a step and a sixteenth for evaluations.
     assert 180 <= planned <= int(60 / (0.25 * 1.0625))
     assert f", {planned} steps of 2 sequences" in said
-    left = math.ceil(planned / 2)
+    # A fifth of the four fifths before the cooldown.
+    pause = int(0.2 * (planned - round(0.2 * planned)))
+    steps = config["steps"]
+    assert steps - round(0.2 * steps) == pause
     assert (
-        f"At the pace so far {planned // 20} steps fill the budget; {planned} had been "
-        f"expected to. {left} are the fewest it can have.\n"
+        f"At the pace so far {pause} steps fill the budget, not {planned}, and it can "
+        f"have no fewer than {steps} now.\n"
     ) in said
-    assert config["steps"] == config["identity"]["steps"] == left
-    assert config["warmup_steps"] == planned // 10
+    assert config["identity"]["steps"] == steps
+    assert config["warmup_steps"] == planned // 40
     again = run(*given)
     assert again.splitlines()[-1].endswith("is finished already; nothing to do.")
 
