@@ -20,7 +20,7 @@ SMALLER = {
     "vocab": ["--vocab-size", "1000"],
     "make-data": ["--max-seq-length", "64", "--eval-fraction", "0.1"],
     "pretrain": [
-        *("--model", "tiny", "--steps", "2", "--warmup-steps", "1"),
+        *("--steps", "2", "--warmup-steps", "1"),
         *("--batch-size", "4", "--eval-examples", "4"),
     ],
     "finetune": ["--epochs", "1", "--max-seq-length", "32"],
@@ -91,6 +91,8 @@ def run_all(commands: list[list[str]], folder: Path) -> None:
     """Run commands, each made smaller, in a folder."""
     for command in commands:
         arguments = without_budget([*command[1:], *SMALLER.get(command[1], [])])
+        if command[1] == "pretrain" and "--init-from" not in arguments:
+            arguments += ["--model", "tiny"]
         done = subprocess.run(
             [sys.executable, "-c", "from cli.main import cli; cli()", *arguments],
             cwd=folder,
