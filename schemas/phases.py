@@ -197,6 +197,11 @@ class Sample(NamedTuple):
     config: ResolvedDataConfig
     is_causal: bool = False
 
+    @property
+    def predicted(self) -> float:
+        """The share of the tokens of an example that are predicted."""
+        return 1.0 if self.is_causal else self.config.masked_lm_prob
+
 
 def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]:
     """Settings that the examples have in parts of a run.

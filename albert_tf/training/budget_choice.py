@@ -148,10 +148,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
 def mean_example(samples: Sequence[Sample]) -> ResolvedDataConfig:
     """The settings of the last examples, with as many predictions as all on average."""
     last = samples[-1].config
-    predicted = math.fsum(
-        sample.share * (1.0 if sample.is_causal else sample.config.masked_lm_prob)
-        for sample in samples
-    )
+    predicted = math.fsum(sample.share * sample.predicted for sample in samples)
     most = most_predictions(
         (sample.config for sample in samples),
         has_causal_phase=any(sample.is_causal for sample in samples),

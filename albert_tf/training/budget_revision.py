@@ -106,8 +106,8 @@ def cost_ahead(
 
     def flops(sample: Sample) -> int:
         tokens = round(length * sample.config.max_seq_length / data.max_seq_length)
-        share = 1.0 if sample.is_causal else sample.config.masked_lm_prob
-        return training_flops(model, length=tokens, predictions=round(share * tokens))
+        predictions = round(sample.predicted * tokens)
+        return training_flops(model, length=tokens, predictions=predictions)
 
     samples = list(samples_of(data, config))
     before, done = flops(samples[0]), step / config.steps

@@ -115,6 +115,9 @@ class Rule(NamedTuple):
     role: Role
 
 
+# What is kept for a weight of some role, by the names in checkpoints.
+StateOf = Callable[[Role], tuple[str, ...]]
+
 # The next weight and its state, from weight, gradient and state.
 Update = Callable[[Tensor, Tensor, State, Rule], tuple[Tensor, State]]
 
@@ -220,7 +223,7 @@ class Optimizer:
     """
 
     update: Update
-    state: Callable[[Role], tuple[str, ...]]
+    state: StateOf
     settings: AdamSettings
     clip_norm: float
 
@@ -299,7 +302,7 @@ def muon_state(role: Role) -> tuple[str, ...]:
 
 
 # How one weight is updated, and what is kept for it.
-OPTIMIZERS: dict[str, tuple[Update, Callable[[Role], tuple[str, ...]]]] = {
+OPTIMIZERS: dict[str, tuple[Update, StateOf]] = {
     "lamb": (lamb_update, two_moments),
     "adamw": (adamw_update, two_moments),
     "muon": (muon_update, muon_state),
