@@ -367,8 +367,8 @@ class TrainConfig:
     schedule: Schedule = option(
         "linear",
         "The learning rate after warm-up: linear to 0, as ALBERT was trained with, or "
-        "constant with a cooldown to 0 at the end. --steps may be changed until the "
-        "warm-up of the former is over or the cooldown of the latter begins.",
+        "constant with a cooldown to 0 at the end. --steps of a run may still be "
+        "changed during its warm-up (linear) or before its cooldown.",
     )
     warmup_steps: int | None = option(
         None,
@@ -440,9 +440,9 @@ class TrainConfig:
     )
     causal_share: float = option(
         0.0,
-        "Share of the steps, the first ones, in which every token is predicted from "
-        "those before it (causal language modelling) and not the masked ones from all; "
-        "the model stays the same.",
+        "Share of the steps, at the beginning, that train a causal language model: "
+        "every token is predicted from those before it. After them masked tokens are "
+        "predicted from all others, by the same weights.",
         minimum=0.0,
         maximum=0.9,
     )

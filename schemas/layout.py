@@ -7,6 +7,9 @@ MANIFEST = "manifest.json"
 CONFIG = "config.json"
 SPM_MODEL = "spiece.model"
 
+# Where CONFIG has the record of what was chosen for --budget.
+BUDGET_RECORD = "chosen_for_budget"
+
 # What an imported ALBERT with BERT's WordPiece has in the place of SPM_MODEL.
 WORDPIECE = "vocab.txt"
 

@@ -377,6 +377,15 @@ EDITS = [
     ),
     (
         report,
+        "config.json",
+        values(chosen_for_budget=[]),
+        (
+            "run/config.json: chosen_for_budget must be of type dict, not list; put "
+            "the file back as it was written."
+        ),
+    ),
+    (
+        report,
         "metrics.jsonl",
         line(step=-1),
         (

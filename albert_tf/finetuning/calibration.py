@@ -4,8 +4,6 @@ A temperature or threshold that is chosen on the examples it is measured on look
 than it is. So it is chosen on half of them, and measured on the other half.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -95,12 +93,3 @@ def halves(ids: list[str]) -> npt.NDArray[np.bool_]:
 
     digests = (hashlib.sha256(name.encode("utf-8", "replace")).digest() for name in ids)
     return np.array([digest[0] % 2 == 0 for digest in digests], bool)
-
-
-def chosen_on_half(
-    choose: Callable[[npt.NDArray[np.bool_]], float], is_first: npt.NDArray[np.bool_]
-) -> float | None:
-    """What is chosen on the first half; None where a half is empty."""
-    if not is_first.any() or is_first.all():
-        return None
-    return choose(is_first)

@@ -1,7 +1,7 @@
 """A ladder of shapes, and what runs of them have reached: which one suits a budget.
 
-The runs are in `ladder.csv`, a line each; `python -m benchmarks.ladder RUN... --data
-DATA` adds those of other machines and texts. Losses are told as a share of what the
+The runs are in `ladder.csv`, a line each; `python -m benchmarks.ladder RUN... --corpus
+NAME --language CODE` prints the lines of others. Losses are told as a share of what the
 frequencies of tokens alone give on the same held-out text, so that runs on different
 vocabularies and languages lie on one curve.
 """

@@ -20,6 +20,7 @@ from schemas.config import (
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
 from schemas.layout import (
+    BUDGET_RECORD,
     CONFIG,
     DATA_MANIFEST,
     EXPORT_RECORD,
@@ -45,6 +46,7 @@ _TYPES: dict[str, type] = {
     "identity": dict,
     "environment": dict,
     "began": dict,
+    BUDGET_RECORD: dict,
 }
 
 # What else may say how long the sequences were that a model was trained on.

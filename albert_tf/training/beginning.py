@@ -62,7 +62,7 @@ WordsOf = Callable[..., HeldOutWords]
 COUNTED_EXAMPLES = 50_000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
     """What `pretrain` was asked to do, with the data set's manifest."""
 

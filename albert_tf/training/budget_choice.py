@@ -108,6 +108,11 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     """
     check_has_training_examples(manifest, data=data)
     until = time.monotonic() + seconds
+    if seconds < OVERHEAD_SECONDS:
+        raise SettingError(
+            "--budget is too short: beginning and ending alone take about "
+            f"{OVERHEAD_SECONDS:.0f} s; give more time."
+        )
     if not precision_is_given:
         train = dataclasses.replace(train, precision=faster_precision())
     samples = list(samples_of(manifest.config, train))

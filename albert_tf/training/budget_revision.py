@@ -24,7 +24,7 @@ from schemas.phases import Sample, samples_of
 PAUSES = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 
 # With fewer steps before it there is no pause: they tell nothing.
-LEAST_STEPS = 8
+LEAST_STEPS_TIMED = 8
 
 # Saving, and ending the process.
 ENDING_SECONDS = 10.0
@@ -52,7 +52,7 @@ def pause_after(share: float, config: TrainConfig) -> int:
     0
     """
     step = int(share * first_bound(config).step)
-    return step if step >= LEAST_STEPS else 0
+    return step if step >= LEAST_STEPS_TIMED else 0
 
 
 def steps_that_fit(step: int, *, step_seconds: float, seconds: float) -> int:

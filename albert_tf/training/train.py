@@ -121,16 +121,16 @@ def pretrain(  # noqa: PLR0913 - the arguments of the command
         init_checkpoint=init_checkpoint,
     )
     job = Job(
-        model_config,
-        train_config.resolved(),
-        read_manifest(data),
-        data,
-        output,
-        init_from,
-        shared_value(keep_optimizer, hosts),
-        init_checkpoint,
-        words_of,
-        hosts,
+        model_config=model_config,
+        config=train_config.resolved(),
+        manifest=read_manifest(data),
+        data=data,
+        run=output,
+        init_from=init_from,
+        keep_optimizer=shared_value(keep_optimizer, hosts),
+        init_checkpoint=init_checkpoint,
+        words_of=words_of,
+        hosts=hosts,
     )
     return train_until_stopped(
         job, max_seconds=max_seconds, deadline=deadline, progress=progress

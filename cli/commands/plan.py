@@ -15,11 +15,18 @@ from cli.support.budget import (
     Asked,
     budget_lines,
     budget_table,
+    check_no_steps,
     choose,
     record_of,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import UserPath, budget_option, config_options
+from cli.support.options import (
+    UserPath,
+    budget_option,
+    config_options,
+    is_given,
+    is_of_recipe,
+)
 from schemas.config import (
     MAX_NUMBER,
     DataConfig,
@@ -41,6 +48,9 @@ if TYPE_CHECKING:
 
 # What the data set decides.
 DATA_FIELDS = ("max_seq_length", "max_predictions_per_seq")
+
+# The flags that say how fast the machine is.
+TIMES = ("rate", "flops", "measure")
 
 # What people call the parts of parameters and of operations.
 PARTS = {
@@ -91,7 +101,10 @@ Show = Callable[[float], str]
     is_flag=True,
     help="Tell the time for this machine: time a few steps of the model now.",
 )
-@budget_option
+@budget_option(
+    help="Tell what albert pretrain would choose for so much time on this machine, "
+    "such as 1h or 24h, and what to expect: steps of a few shapes are timed now."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def plan(
@@ -116,12 +129,13 @@ def plan(
     if budget is not None:
         if data is None or manifest is None:
             raise SettingError("--budget plans for a data set; name it with --data.")
+        check_beside_budget()
         recipe = RECIPES[BUDGET_RECIPE]
         of_flags = {"batch_size": batch_size, "precision": precision}
         if not manifest.has_documents:
             recipe = {name: recipe[name] for name in recipe if name not in SETTINGS}
         config = TrainConfig(**recipe | of_flags)
-        asked = Asked(model, overrides, config, {})
+        asked = Asked(model, overrides, config, is_given("model"))
         plan_budget(asked, budget, data=data, manifest=manifest, as_json=as_json)
         return
     architecture = resolve_model(model, overrides, manifest)
@@ -138,6 +152,20 @@ def plan(
     click.echo(json.dumps(figures) if as_json else table(figures))
 
 
+def check_beside_budget() -> None:
+    """Refuse flags that a budget does not go with.
+
+    Raises:
+        SettingError: Names the flag.
+    """
+    check_no_steps()
+    for name in (*TIMES, *DATA_FIELDS):
+        if is_given(name):
+            raise SettingError(
+                f"{flag_name(name)} says nothing to --budget; leave one of them out."
+            )
+
+
 def plan_budget(
     asked: Asked,
     seconds: float,
@@ -147,7 +175,7 @@ def plan_budget(
     as_json: bool,
 ) -> None:
     """Tell what a budget is best spent on, and the command that does it."""
-    choice = choose(
+    _, choice = choose(
         seconds,
         asked,
         data=data,
@@ -157,12 +185,23 @@ def plan_budget(
     if as_json:
         click.echo(json.dumps(record_of(choice, seconds=seconds)))
         return
-    for line in [*budget_table(choice), "", *budget_lines(choice)]:
+    lines = budget_lines(choice, begins_anew=True)
+    for line in [*budget_table(choice), "", *lines]:
         click.echo(line)
-    click.echo(
-        f"Next:  albert pretrain --budget {seconds:.0f}s --data "
-        f"{shlex.quote(str(data))} --output run"
-    )
+    click.echo(f"Next:  {command_for(seconds, asked, data=data)}")
+
+
+def command_for(seconds: float, asked: Asked, *, data: Path) -> str:
+    """The command that does what was planned, with the flags that were given."""
+    words = ["albert", "pretrain", "--budget", f"{seconds:.0f}s"]
+    if asked.is_model_given:
+        words += ["--model", asked.model]
+    for override in asked.overrides:
+        words += ["--set", override]
+    for name in ("batch_size", "precision"):
+        if is_given(name) and not is_of_recipe(name):
+            words += [flag_name(name), str(getattr(asked.config, name))]
+    return shlex.join([*words, "--data", str(data), "--output", "run"])
 
 
 def _shape(

@@ -14,7 +14,7 @@ import click
 from cli import STARTED
 from cli.support import output_folder, several_hosts
 from cli.support.architecture import model_options, resolve_model
-from cli.support.budget import BUDGET_RECORD, Asked, asked_for_budget
+from cli.support.budget import Asked, asked_for_budget, check_beside_budget
 from cli.support.console import Console, silent_stderr
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import (
@@ -32,10 +32,10 @@ from cli.support.options import (
 )
 from cli.support.several_hosts import host_options
 from schemas.config import ModelConfig, TrainConfig, config_from_dict
-from schemas.errors import AlbertError, SettingError
-from schemas.layout import MODEL_CONFIG, TRAIN
+from schemas.errors import AlbertError
+from schemas.layout import BUDGET_RECORD, MODEL_CONFIG, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.presets import PRESETS, RECIPES
+from schemas.presets import BUDGET_RECIPE, PRESETS, RECIPES
 
 if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
@@ -61,7 +61,12 @@ if TYPE_CHECKING:
     default="paper",
     help="ALBERT's, or those that make most of a few hours on a small machine.",
 )
-@budget_option
+@budget_option(
+    help="Choose the model, its number format and its steps for so much time on this "
+    f"machine, such as 1h or 24h, with the recipe {BUDGET_RECIPE}: steps of a few "
+    "shapes are timed first, and the steps are counted again while it runs. What other "
+    "flags say is kept."
+)
 @config_options(TrainConfig)
 @click.option(
     "--init-from",
@@ -110,7 +115,7 @@ def pretrain(
 
     Stops at the last step, after --max-time, or at Ctrl-C; the same command goes on
     where it stopped. It may then have another --micro-batch-size, which changes only
-    rounding and what dropout leaves out.
+    rounding and what dropout leaves out, and other --steps where --schedule allows it.
     """
     from albert_tf.training.host_setting import host_setting
 
@@ -120,10 +125,9 @@ def pretrain(
         num_hosts=num_hosts,
         host_index=host_index,
     )
-    if place is not None and values["budget"] is not None:
-        raise SettingError(
-            "--budget measures one machine and cannot choose for several hosts; leave "
-            "it out, or give --num-hosts 1."
+    if values["budget"] is not None:
+        check_beside_budget(
+            is_several_hosts=place is not None, keeps_optimizer=keep_optimizer
         )
     paths = Paths(
         data=data_here(data, Console(quiet=quiet)),
@@ -133,6 +137,8 @@ def pretrain(
         init_checkpoint=init_checkpoint,
     )
     config = take_config(TrainConfig, values)
+    model, overrides = values.pop("model"), values.pop("overrides")
+    asked = Asked(model, overrides, config, is_model_given=is_given("model"))
     with several_hosts.joined(place, debug=debug) as hosts:
         console = Console(quiet=quiet or hosts.index > 0)
         if hosts.index:
@@ -141,7 +147,7 @@ def pretrain(
             )
         else:
             result = lead(
-                config, paths, named=str(data), hosts=hosts, console=console, **values
+                asked, paths, named=str(data), hosts=hosts, console=console, **values
             )
     if result is not None:
         say_end(result, paths, console)
@@ -158,12 +164,10 @@ class Paths(TypedDict):
 
 
 def lead(
-    config: TrainConfig,
+    asked: Asked,
     paths: Paths,
     *,
     named: str,
-    model: str,
-    overrides: tuple[str, ...],
     budget: float | None,
     max_time: float | None,
     overwrite: bool,
@@ -173,12 +177,9 @@ def lead(
     """Train as the only host, or as the first, which alone has the output.
 
     Args:
-        config: As it was given, as are `model`, `overrides`, `budget`, `max_time` and
-            `overwrite`.
+        asked: What the flags say.
         paths: Where to read and write.
         named: The data set, as it was given.
-        model: Value of --model.
-        overrides: Values of --set.
         budget: In seconds, if the model is to be chosen for it.
         max_time: In seconds.
         overwrite: Whether to begin again.
@@ -192,7 +193,7 @@ def lead(
 
     manifest, output = read_manifest(paths["data"]), paths["output"]
     asked, architecture = decided(
-        Asked(model, overrides, config, {}),
+        asked,
         paths,
         manifest=manifest,
         budget=budget,
@@ -254,29 +255,28 @@ def decided(
     Raises:
         AlbertError: The run cannot work; nothing was written yet.
     """
+    with silent_stderr():
+        from albert_tf.runs.checkpoints import has_checkpoint
+    output, init_from = paths["output"], paths["init_from"]
+    goes_on = has_checkpoint(output) and not overwrite
     config = fitting_recipe(asked.config, has_documents=manifest.has_documents)
     asked = asked._replace(config=config)
+    if init_from is not None and not asked.is_model_given:
+        model = model_of(output if goes_on else init_from)
+        asked = asked._replace(model=model, is_model_given=True)
     if budget is not None:
         asked = asked_for_budget(
             budget,
             asked,
             data=paths["data"],
             manifest=manifest,
-            output=paths["output"],
-            overwrite=overwrite,
+            output=output,
+            goes_on=goes_on,
             console=console,
         )
-    if not overwrite:
-        asked = asked._replace(config=as_begun(asked.config, paths["output"]))
-    model, architecture = checked_model(
-        asked.model,
-        asked.overrides,
-        asked.config,
-        manifest=manifest,
-        paths=paths,
-        overwrite=overwrite,
-    )
-    return asked._replace(model=model), architecture
+    if goes_on:
+        asked = asked._replace(config=as_begun(asked.config, output))
+    return asked, checked_model(asked, paths, manifest=manifest, goes_on=goes_on)
 
 
 def begun_from(paths: Paths) -> dict[str, Any]:
@@ -373,55 +373,41 @@ def follow(
 
 
 def as_begun(config: TrainConfig, run: Path) -> TrainConfig:
-    """The settings given, completed by those of a run that they continue, if they do.
+    """The settings given, completed by those of the run that they continue.
 
     Raises:
         AlbertError: The settings of the run cannot be read.
     """
-    from albert_tf.runs.checkpoints import has_checkpoint
     from albert_tf.runs.run_record import recorded_settings, recorded_training
     from albert_tf.training.continuation import continued
 
-    if not has_checkpoint(run):
-        return config
     return continued(config, recorded_training(run, recorded_settings(run)))
 
 
 def checked_model(
-    model: str,
-    overrides: tuple[str, ...],
-    config: TrainConfig,
-    *,
-    manifest: DatasetManifest,
-    paths: Paths,
-    overwrite: bool,
-) -> tuple[str, ModelConfig]:
-    """The model of a run, as a value of --model, and its architecture.
+    asked: Asked, paths: Paths, *, manifest: DatasetManifest, goes_on: bool
+) -> ModelConfig:
+    """The architecture of a run.
 
     Raises:
         AlbertError: The run cannot work; nothing was written yet.
     """
     with silent_stderr():
         from albert_tf.data.data_check import manifests_of
-        from albert_tf.runs.checkpoints import has_checkpoint
         from albert_tf.training.train import check_run
-    init_from, output = paths["init_from"], paths["output"]
-    goes_on = has_checkpoint(output) and not overwrite
-    if init_from is not None and not is_given("model"):
-        model = model_of(output if goes_on else init_from)
-    made_first, *_ = manifests_of(config, manifest)
-    architecture = resolve_model(model, overrides, made_first)
+    made_first, *_ = manifests_of(asked.config, manifest)
+    architecture = resolve_model(asked.model, asked.overrides, made_first)
     # A run that goes on has its weights; where they once came from may be gone.
     check_run(
         architecture,
-        config,
+        asked.config,
         data=paths["data"],
-        output=output,
-        init_from=None if goes_on else init_from,
+        output=paths["output"],
+        init_from=None if goes_on else paths["init_from"],
         keep_optimizer=paths["keep_optimizer"] and not goes_on,
         init_checkpoint=paths["init_checkpoint"],
     )
-    return model, architecture
+    return architecture
 
 
 def train(

@@ -3,18 +3,23 @@
 import dataclasses
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
+
 from cli import STARTED
+from cli.support import output_folder
 from cli.support.architecture import resolve_model
 from cli.support.console import Console, silent_stderr
-from cli.support.options import is_given
+from cli.support.options import is_given, is_of_recipe, named_recipe
 from schemas.config import ModelConfig, TrainConfig
 from schemas.errors import SettingError
+from schemas.layout import BUDGET_RECORD
 from schemas.manifest import DatasetManifest
-from schemas.presets import PRESETS
+from schemas.presets import BUDGET_RECIPE, PRESETS
 from schemas.readable import aligned, counted, rounded
 
 if TYPE_CHECKING:
@@ -23,9 +28,6 @@ if TYPE_CHECKING:
 
 # The preset that the models of a budget are told as differing from.
 NEAREST = "tiny"
-
-# Where config.json has the record of a choice.
-BUDGET_RECORD = "chosen_for_budget"
 
 # What the data decides, so that no flag has to.
 OF_DATA = ("vocab_size", "sentence_task")
@@ -45,13 +47,45 @@ class Asked(NamedTuple):
         model: Value of --model.
         overrides: Values of --set.
         config: All other settings.
+        is_model_given: Whether the model was asked for, by --model or by --init-from.
         record: What config.json keeps of a choice; empty where nothing was chosen.
     """
 
     model: str
     overrides: tuple[str, ...]
     config: TrainConfig
-    record: dict[str, Any]
+    is_model_given: bool
+    record: Mapping[str, Any] = MappingProxyType({})
+
+
+def check_beside_budget(*, is_several_hosts: bool, keeps_optimizer: bool) -> None:
+    """Refuse flags of `pretrain` that a budget does not go with.
+
+    Raises:
+        SettingError: Names the flag and the remedy.
+    """
+    check_no_steps()
+    if is_several_hosts:
+        raise SettingError(
+            "--budget measures one machine and cannot choose for several hosts; leave "
+            "it out, or give --num-hosts 1."
+        )
+    if keeps_optimizer:
+        raise SettingError(
+            "--budget counts the steps of a new run, and --keep-optimizer goes on "
+            "after those of another; leave --budget out and give --steps."
+        )
+    if named_recipe() not in (None, BUDGET_RECIPE):
+        raise SettingError(
+            f"--budget is spent with the recipe {BUDGET_RECIPE}; leave it or --recipe "
+            f"{named_recipe()} out."
+        )
+
+
+def check_no_steps() -> None:
+    """Raises SettingError if --steps is given."""
+    if is_given("steps"):
+        raise SettingError("--budget chooses the steps; leave it or --steps out.")
 
 
 def asked_for_budget(
@@ -61,7 +95,7 @@ def asked_for_budget(
     data: Path,
     manifest: DatasetManifest,
     output: Path,
-    overwrite: bool,
+    goes_on: bool,
     console: Console,
 ) -> Asked:
     """What a run with --budget is to be: as it was begun, or as is chosen now.
@@ -72,35 +106,30 @@ def asked_for_budget(
         data: The data set.
         manifest: Its manifest.
         output: The run directory.
-        overwrite: Whether a run that is there is begun again.
+        goes_on: Whether it has a run that is to be continued.
         console: Told what was chosen.
 
     Raises:
         SettingError: The run was begun for another budget, or no step fits.
     """
-    from albert_tf.runs.checkpoints import has_checkpoint
+    from albert_tf.data.data_check import check_may_be_set
 
-    if has_checkpoint(output) and not overwrite:
-        return as_begun_for_budget(output, seconds)
-    choice = choose(
-        seconds,
-        asked,
-        data=data,
-        manifest=manifest,
-        console=console,
+    if goes_on:
+        return as_begun_for_budget(output, seconds, asked)
+    # What would be refused later anyway is not worth the timing.
+    output_folder.check_recognised(output, output_folder.PRETRAIN)
+    check_may_be_set(asked.config, manifest, data=data)
+    chosen, choice = choose(
+        seconds, asked, data=data, manifest=manifest, console=console
     )
-    for line in budget_lines(choice):
+    begins_anew = click.get_current_context().params["init_from"] is None
+    for line in budget_lines(choice, begins_anew=begins_anew):
         console.say(line)
-    return Asked(
-        NEAREST,
-        overrides_of(choice.chosen.config),
-        choice.train,
-        record_of(choice, seconds=seconds),
-    )
+    return chosen
 
 
-def as_begun_for_budget(run: Path, seconds: float) -> Asked:
-    """What was chosen when a run was begun.
+def as_begun_for_budget(run: Path, seconds: float, asked: Asked) -> Asked:
+    """What was chosen when a run was begun, but for the flags that are given now.
 
     Raises:
         SettingError: It was begun for another budget, or for none.
@@ -108,17 +137,26 @@ def as_begun_for_budget(run: Path, seconds: float) -> Asked:
     from albert_tf.runs.run_record import recorded_settings, recorded_training
 
     recorded = recorded_settings(run)
-    record = recorded.get(BUDGET_RECORD)
-    if not record or record["seconds"] != seconds:
-        begun = f"--budget {record['seconds']:.0f}s" if record else "no --budget"
+    record = recorded.get(BUDGET_RECORD) or {}
+    if record.get("seconds") != seconds:
+        begun = record.get("seconds")
+        said = "no --budget" if begun is None else f"--budget {begun:.0f}s"
         raise SettingError(
-            f"{run} was begun with {begun}; give the same to go on, or another "
-            "--output."
+            f"{run} was begun with {said}; give the same to go on, or another --output."
         )
+    given = {
+        name: value
+        for name, value in dataclasses.asdict(asked.config).items()
+        if is_given(name) and not is_of_recipe(name)
+    }
+    model, overrides = recorded["model"], tuple(recorded["overrides"])
+    if asked.is_model_given:
+        model, overrides = asked.model, asked.overrides
     return Asked(
-        recorded["model"],
-        tuple(recorded["overrides"]),
-        recorded_training(run, recorded),
+        model,
+        tuple(dict.fromkeys((*overrides, *asked.overrides))),
+        dataclasses.replace(recorded_training(run, recorded), **given),
+        asked.is_model_given,
         record,
     )
 
@@ -130,7 +168,7 @@ def choose(
     data: Path,
     manifest: DatasetManifest,
     console: Console,
-) -> "BudgetChoice":
+) -> tuple[Asked, "BudgetChoice"]:
     """Choose what flags do not say, by timing steps on this machine.
 
     Args:
@@ -140,26 +178,55 @@ def choose(
         manifest: Its manifest.
         console: Told what is being timed.
 
+    Returns:
+        What the run is to be, and what else was considered.
+
     Raises:
-        SettingError: --steps was given too, or no step fits.
+        SettingError: No step fits.
     """
-    if is_given("steps"):
-        raise SettingError("--budget chooses the steps; leave it or --steps out.")
     with silent_stderr():
-        from albert_tf.training.budget_choice import choose_for_budget, models_for
-    if is_given("model") or asked.overrides:
-        models = [resolve_model(asked.model, asked.overrides, manifest)]
-    else:
-        models = models_for(manifest, longest=manifest.config.max_seq_length)
-    return choose_for_budget(
+        from albert_tf.training.budget_choice import choose_for_budget
+    models = models_to_choose_from(asked, manifest)
+    choice = choose_for_budget(
         seconds - (time.monotonic() - STARTED),
         asked.config,
         data=data,
         manifest=manifest,
-        models=models,
+        models=list(models),
         precision_is_given=is_given("precision"),
         say=console.say,
     )
+    chosen = models[choice.chosen.config]._replace(
+        config=choice.train, record=record_of(choice, seconds=seconds)
+    )
+    return chosen, choice
+
+
+def models_to_choose_from(
+    asked: Asked, manifest: DatasetManifest
+) -> dict[ModelConfig, Asked]:
+    """The model asked for, or all of the ladder with what --set says.
+
+    Raises:
+        SettingError: A preset, a field or a value is unknown or does not fit.
+    """
+    from albert_tf.data.data_check import manifests_of
+    from albert_tf.training.budget_choice import models_for
+
+    made_first, *others = manifests_of(asked.config, manifest)
+    if asked.is_model_given:
+        found = [asked]
+    else:
+        longest = max(each.config.max_seq_length for each in (made_first, *others))
+        found = [
+            asked._replace(
+                model=NEAREST, overrides=(*overrides_of(rung), *asked.overrides)
+            )
+            for rung in models_for(made_first, longest=longest)
+        ]
+    return {
+        resolve_model(each.model, each.overrides, made_first): each for each in found
+    }
 
 
 def overrides_of(config: ModelConfig) -> tuple[str, ...]:
@@ -176,10 +243,8 @@ def overrides_of(config: ModelConfig) -> tuple[str, ...]:
     )
 
 
-def budget_lines(choice: "BudgetChoice") -> Iterator[str]:
-    """What was chosen, what to expect of it, and its neighbours."""
-    from albert_tf.planning.budget import suited_vocabulary
-
+def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
+    """What was chosen and, of a model that begins anew, what to expect of it."""
     chosen = choice.chosen
     yield (
         f"chosen: {_shape(chosen)}, {chosen.steps:,} steps of "
@@ -187,6 +252,15 @@ def budget_lines(choice: "BudgetChoice") -> Iterator[str]:
         f"{choice.train.learning_rate:g}, {choice.train.precision}; "
         f"{chosen.tokens:,} tokens at {rounded(_rate(choice, chosen))} sequences/s."
     )
+    if begins_anew:
+        yield from _expectations(choice)
+
+
+def _expectations(choice: "BudgetChoice") -> Iterator[str]:
+    """The loss to expect, neighbours, and what would do better."""
+    from albert_tf.planning.budget import suited_vocabulary
+
+    chosen = choice.chosen
     yield f"expected: masked-LM loss {_loss(choice, chosen)}."
     for place in (choice.place - 1, choice.place + 1):
         if 0 <= place < len(choice.candidates):

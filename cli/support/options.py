@@ -23,6 +23,7 @@ from schemas.config import (
 )
 from schemas.errors import SettingError
 from schemas.json_file import read_json
+from schemas.layout import BUDGET_RECORD
 from schemas.phases import SETTINGS
 from schemas.presets import BUDGET_RECIPE, RECIPES
 
@@ -39,12 +40,11 @@ RECORD_KEYS = (
     "identity",
     "environment",
     "began",
-    "chosen_for_budget",
+    BUDGET_RECORD,
 )
 
-
-# Where a command keeps what its recipe says.
-RECIPE_KEY = "albert.recipe"
+# Where a command keeps what its recipe says, and its name if one was typed.
+RECIPE_KEY, RECIPE_NAME_KEY = "albert.recipe", "albert.recipe_name"
 
 # Files that are passed over and named; the others are only counted.
 SHOWN_NOTES = 5
@@ -343,6 +343,8 @@ def recipe_option(
         """Begin with a recipe, if one is named."""
         if name is not None:
             _begin_with(recipes[name], context)
+        if is_given("recipe"):
+            context.meta[RECIPE_NAME_KEY] = name
 
     return click.option(
         "--recipe",
@@ -356,18 +358,25 @@ def recipe_option(
     )
 
 
-def budget_option(command: Command) -> Command:
-    """The flag that leaves model and settings to the program, for a time."""
+def named_recipe() -> str | None:
+    """The value of --recipe, if one was typed."""
+    name: str | None = click.get_current_context().meta.get(RECIPE_NAME_KEY)
+    return name
+
+
+def budget_option(*, help: str) -> Callable[[Command], Command]:
+    """The flag that leaves model and settings to the program, for a time.
+
+    Args:
+        help: One sentence for `--help`.
+    """
     return click.option(
         "--budget",
         type=Duration(),
         is_eager=True,
         callback=_take_budget,
-        help="Choose the model, its number format and its steps for so much time on "
-        f"this machine, such as 1h or 24h, with the recipe {BUDGET_RECIPE}: steps of "
-        "a few shapes are timed first, and the steps are counted again while it runs. "
-        "What other flags say is kept.",
-    )(command)
+        help=help,
+    )
 
 
 def _take_budget(
@@ -397,12 +406,12 @@ def fitting_recipe(config: TrainConfig, *, has_documents: bool) -> TrainConfig:
     if params["init_from"] is not None:
         useless += OF_FIRST_WEIGHTS
     left_out = {
-        name: getattr(TrainConfig, name) for name in useless if _is_of_recipe(name)
+        name: getattr(TrainConfig, name) for name in useless if is_of_recipe(name)
     }
     return dataclasses.replace(config, **left_out)
 
 
-def _is_of_recipe(name: str) -> bool:
+def is_of_recipe(name: str) -> bool:
     """Whether a setting is what it is because the recipe says so."""
     context = click.get_current_context()
     recipe = context.meta.get(RECIPE_KEY, {})

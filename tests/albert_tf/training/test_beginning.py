@@ -37,7 +37,14 @@ def data(tmp_path_factory):
 def job_of(data, run, config, **changes):
     """A training of nothing but its settings, unless changed."""
     job = Job(
-        TINY, config.resolved(), read_manifest(data), data, run, None, False, "latest"
+        model_config=TINY,
+        config=config.resolved(),
+        manifest=read_manifest(data),
+        data=data,
+        run=run,
+        init_from=None,
+        keep_optimizer=False,
+        init_checkpoint="latest",
     )
     return dataclasses.replace(job, **changes)
 

@@ -9,7 +9,10 @@ from albert_tf.planning.ladder import SHAPES
 from albert_tf.training import budget_choice
 from cli.commands import pretrain
 from cli.support import budget
-from cli.support.budget import overrides_of
+from cli.support.architecture import resolve_model
+from cli.support.budget import Asked, models_to_choose_from, overrides_of
+from schemas.config import TrainConfig
+from schemas.manifest import read_manifest
 from schemas.presets import PRESETS
 from tests.commands import attempt, run
 
@@ -40,6 +43,7 @@ def config_of(folder):
 
 def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path):
     given = (*command, "--model", "tiny", "--budget", "80s")
+    given = (*given, "--recipe", "small-budget")
     said = run(*given)
     assert "chosen: 4 layers of 256, sharing none, 3 steps of 2 sequences" in said
     config = config_of(tmp_path / "run")
@@ -85,10 +89,122 @@ def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
     assert again.splitlines()[-1].endswith("is finished already; nothing to do.")
 
 
-def test_steps_and_a_budget_do_not_go_together(command):
-    code, said = attempt(*command, "--budget", "80s", "--steps", 10)
+@pytest.fixture
+def little(command):
+    """The same of a model that is trained in a second."""
+    fields = ("num_hidden_layers=1", "hidden_size=32", "intermediate_size=64")
+    return (*command, "--model", "tiny", *(w for f in fields for w in ("--set", f)))
+
+
+def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(little, tmp_path):
+    given = (*little, "--budget", "80s")
+    run(*given, "--max-time", "1s")
+    holds = f"Error: {tmp_path}/run holds a run with other settings:"
+    for flag, value in (("--learning-rate", 0.5), ("--set", "hidden_size=64")):
+        code, said = attempt(*given, flag, value)
+        assert code == 2
+        assert holds in said
+    run(*given, "--micro-batch-size", 1)
+    config = config_of(tmp_path / "run")
+    assert (config["steps"], config["micro_batch_size"]) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("flags", "refusal"),
+    [
+        (
+            ("--steps", 10),
+            "--budget chooses the steps; leave it or --steps out.",
+        ),
+        (
+            ("--recipe", "paper"),
+            "--budget is spent with the recipe small-budget; leave it or --recipe "
+            "paper out.",
+        ),
+        (
+            ("--init-from", "run", "--keep-optimizer"),
+            "--budget counts the steps of a new run, and --keep-optimizer goes on "
+            "after those of another; leave --budget out and give --steps.",
+        ),
+        (
+            ("--num-hosts", 2, "--host-index", 0, "--coordinator", "localhost:1"),
+            "--budget measures one machine and cannot choose for several hosts; leave "
+            "it out, or give --num-hosts 1.",
+        ),
+    ],
+)
+def test_what_a_budget_does_not_go_with_is_refused(command, flags, refusal):
+    for given in ((*flags, "--budget", "80s"), ("--budget", "80s", *flags)):
+        assert attempt(*command, *given) == (2, f"Error: {refusal}\n")
+
+
+def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
+    command, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(budget, "choose", None)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/letter.txt").write_text("Dear reader")
+    assert attempt(*command, "--budget", "80s") == (
+        2,
+        f"Error: --output: {tmp_path}/run holds other files; give a new or empty "
+        "folder.\n",
+    )
+    (tmp_path / "run/letter.txt").unlink()
+    code, said = attempt(*command, "--budget", "80s", "--masked-lm-prob", 0.3)
     assert code == 2
-    assert said == "Error: --budget chooses the steps; leave it or --steps out.\n"
+    assert "has stored examples, which are as they were made" in said
+
+
+def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
+    command, monkeypatch
+):
+    monkeypatch.setattr(budget_choice, "OVERHEAD_SECONDS", 45.0)
+    assert attempt(*command, "--budget", "40s") == (
+        2,
+        "Error: --budget is too short: beginning and ending alone take about 45 s; "
+        "give more time.\n",
+    )
+
+
+def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(
+    command, little, tmp_path
+):
+    run(*little, "--steps", 1)
+    other = tmp_path / "other"
+    said = run(
+        *(*command, "--output", other, "--init-from", tmp_path / "run"),
+        *("--budget", "80s"),
+    )
+    assert "chosen: 1 layer of 32" in said
+    # The table is of models that began anew.
+    assert "expected:" not in said
+    assert "albert import" not in said
+    models = [folder / "model.json" for folder in (tmp_path / "run", other)]
+    assert models[0].read_bytes() == models[1].read_bytes()
+
+
+def test_fields_that_are_set_are_those_of_every_model_to_choose_from(small):
+    manifest = read_manifest(small / "data")
+    asked = Asked("base", ("sharing=all", "sentence_task=none"), TrainConfig(), False)
+    models = models_to_choose_from(asked, manifest)
+    assert [(each.num_hidden_layers, each.hidden_size) for each in models] == list(
+        SHAPES
+    )
+    assert {(each.sharing, each.sentence_task) for each in models} == {("all", "none")}
+    for model, each in models.items():
+        assert resolve_model(each.model, each.overrides, manifest) == model
+    # Two rungs that a field makes alike are one model.
+    two = models_to_choose_from(
+        asked._replace(overrides=("num_hidden_layers=2",)), manifest
+    )
+    assert len(two) == len({hidden for _, hidden in SHAPES})
+
+
+def test_models_to_choose_from_read_the_longest_examples_of_the_run(small):
+    manifest = read_manifest(small / "data")
+    longer = TrainConfig(max_seq_length="128:0.9,1024")
+    models = models_to_choose_from(Asked("base", (), longer, False), manifest)
+    assert {each.max_position_embeddings for each in models} == {1024}
 
 
 def test_a_plan_tells_the_ladder_and_the_command(small):
@@ -98,7 +214,34 @@ def test_a_plan_tells_the_ladder_and_the_command(small):
         f"{layers} layers of {hidden}" for layers, hidden in SHAPES
     ]
     assert said.count("  chosen\n") == 1
-    assert "Next:  albert pretrain --budget 3600s --data " in said
+    assert said.endswith(
+        f"Next:  albert pretrain --budget 3600s --data {small}/data --output run\n"
+    )
+
+
+def test_the_command_after_a_plan_has_the_flags_that_were_given(small):
+    flags = ("--model", "tiny", "--set", "sharing=all", "--batch-size", 8)
+    said = run("plan", "--budget", "1h", "--data", small / "data", *flags)
+    assert said.endswith(
+        "Next:  albert pretrain --budget 3600s --model tiny --set sharing=all "
+        f"--batch-size 8 --data {small}/data --output run\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        (("--measure",), "--measure"),
+        (("--rate", 8), "--rate"),
+        (("--max-seq-length", 64), "--max-seq-length"),
+    ],
+)
+def test_flags_of_a_plan_that_say_nothing_to_a_budget_are_refused(small, flags, name):
+    given = ("plan", "--budget", "1h", "--data", small / "data", *flags)
+    assert attempt(*given) == (
+        2,
+        f"Error: {name} says nothing to --budget; leave one of them out.\n",
+    )
 
 
 def test_a_plan_for_a_budget_needs_data():
