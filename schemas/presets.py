@@ -60,7 +60,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "unigram_bias": True,
         "pmi_embeddings": True,
         # Constant up to the cooldown: until then no step depends on how many follow.
-        "masked_lm_prob": "0.30:0.8,0.30..0.15",
+        "masked_lm_prob": "0.40:0.8,0.40..0.15",
     },
 }
 

@@ -46,7 +46,7 @@ OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
 OVERHEAD_SECONDS = 45.0
 
 # The examples in which tokens are counted, to tell losses in nats.
-COUNTED_EXAMPLES = 20_000
+UNIGRAM_EXAMPLES = 20_000
 
 # The share of a budget in which steps of the model chosen are timed, and the least and
 # most seconds of that.
@@ -255,6 +255,6 @@ def unigram_loss(records: Records, train: TrainConfig) -> float:
     Raises:
         AlbertError: A record is corrupt.
     """
-    batches = first_batches(records, seed=train.seed, maximum=COUNTED_EXAMPLES)
+    batches = first_batches(records, seed=train.seed, maximum=UNIGRAM_EXAMPLES)
     vocab_size = records.manifest.vocabulary["size"]
     return unigram_entropy(map(labels_of, batches), vocab_size=vocab_size)
