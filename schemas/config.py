@@ -199,12 +199,18 @@ def check_type(name: str, value: Any, annotation: Any) -> None:
         )
 
 
+# The smallest vocabulary: the special pieces and an alphabet.
+LEAST_PIECES = 32
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabConfig:
     """How text becomes a vocabulary."""
 
     vocab_size: int = option(
-        30000, "Pieces in the vocabulary, special ones included.", minimum=32
+        30000,
+        "Pieces in the vocabulary, special ones included.",
+        minimum=LEAST_PIECES,
     )
     sample_sentences: int = option(
         1_000_000, "Sentences to train on, a random sample of the text.", minimum=1
@@ -270,7 +276,7 @@ class DataConfig:
         None,
         "Files per copy  [default: one for 32 MiB of text, 8 to 1000]",
         minimum=1,
-        maximum=1000,
+        maximum=10_000,
     )
     record_layout: RecordLayout = option(
         "compact",

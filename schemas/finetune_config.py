@@ -155,8 +155,7 @@ class FineTuneConfig:
         check_micro_batch(self.micro_batch_size, batch_size=self.batch_size)
         if self.epochs is not None and self.steps is not None:
             raise SettingError(
-                "--epochs and --steps both say how long to train; give one of them "
-                "(a --recipe has steps)."
+                "--epochs and --steps both say how long to train; give one of them."
             )
 
     def resolved(

@@ -159,6 +159,8 @@ def _without_meaning(features: Any) -> list[tuple[str, str, int]]:
 
 def _shards_problem(values: dict[str, Any], *, has_documents: bool) -> str:
     """Where the files are not those of the copies, by their names and examples."""
+    if not values["splits"][TRAIN]["copies"]:
+        return "splits.train.copies is empty"
     counted = {
         copy_directory(split, copy): (f"splits.{split}.copies[{copy}]", counts)
         for split, described in values["splits"].items()

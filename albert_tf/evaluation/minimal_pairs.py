@@ -52,11 +52,14 @@ def read_minimal_pairs(path: Path) -> list[MinimalPair]:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         raise AlbertError(f"{path} cannot be read: {reason}.") from error
     if path.suffix == ".jsonl":
-        return [
+        pairs = [
             _parsed(line, path=path, number=number)
             for number, line in enumerate(lines, start=1)
             if line.strip()
         ]
+        if not pairs:
+            raise AlbertError(f"{path} has no pairs; give files of BLiMP or Zorro.")
+        return pairs
     sentences = [line.strip() for line in lines if line.strip()]
     if not sentences or len(sentences) % 2:
         raise AlbertError(

@@ -59,7 +59,8 @@ def variants(
         runs: How many seeds, from that of the settings on.
 
     Raises:
-        SettingError: There is no such field, or it cannot have such a value.
+        SettingError: There is no such field, it cannot have such a value, or a field or
+            a value is given twice.
 
     >>> found = variants(FineTuneConfig(seed=7), ["epochs=1,3"], runs=2)
     >>> [each.folder for each in found]
@@ -68,6 +69,7 @@ def variants(
     [(1, 7), (1, 8), (3, 7), (3, 8)]
     """
     fields = [_swept(sweep) for sweep in sweeps]
+    _check_differ(fields)
     found = []
     for values in itertools.product(*(values for _, values in fields)):
         changes = {name: v for (name, _), v in zip(fields, values, strict=True)}
@@ -100,6 +102,19 @@ def _swept(sweep: str) -> tuple[str, list[Any]]:
         raise SettingError(
             f"--sweep {sweep!r:.60}: {name} must be of type {kind.__name__}."
         ) from None
+
+
+def _check_differ(fields: Sequence[tuple[str, list[Any]]]) -> None:
+    """Refuse a field or a value that is given twice: its runs would be the same."""
+    names = [name for name, _ in fields]
+    for name, values in fields:
+        if names.count(name) > 1:
+            raise SettingError(
+                f"--sweep {name} is given twice; give all of its values at once, as "
+                f"{name}=A,B."
+            )
+        if len(set(values)) < len(values):
+            raise SettingError(f"--sweep {name} has a value twice; leave one out.")
 
 
 def summary(

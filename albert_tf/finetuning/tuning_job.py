@@ -13,7 +13,6 @@ from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import check_shapes, shapes_of
 from albert_tf.runs.tensor_files import Arrays
 from schemas.config import Initializer, ModelConfig
-from schemas.errors import AlbertError
 from schemas.finetune_config import ResolvedFineTuneConfig
 from schemas.task import EncodedExample, TaskExample, TaskSpec
 
@@ -92,11 +91,6 @@ class TuningJob:
         """
         if self.config.class_weights == "none":
             return []
-        if self.spec.kind not in ("classify", "tag"):
-            raise AlbertError(
-                f"--class-weights balanced is for classify and tag, and the task is "
-                f"{self.spec.kind}; leave it out."
-            )
         targets = targets_of(self.spec, self.train.examples)
         numbers = np.concatenate([np.atleast_1d(target) for target in targets])
         counts = np.bincount(numbers.astype(int), minlength=len(self.spec.labels))

@@ -9,6 +9,7 @@ from albert_tf.convert.huggingface import is_huggingface, read_huggingface
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.run_weights import read_run_weights
 from albert_tf.runs.checkpoints import Which, assign_arrays
+from albert_tf.runs.run_record import is_tuned
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import MODEL_CONFIG
 
@@ -27,15 +28,16 @@ def load_trained_model(
         say: Told about every damaged checkpoint passed over.
 
     Raises:
-        AlbertError: The folder is neither, or its weights cannot be read.
+        AlbertError: The folder is neither, or a fine-tuned model, or its weights cannot
+            be read.
     """
-    external = read_external(path)
+    if is_tuned(path):
+        raise AlbertError(
+            f"{path} is a fine-tuned model, which has the head of its task alone; ask "
+            "it with albert predict."
+        )
+    external = read_external(path, which=which)
     if external is not None:
-        if which != "latest":
-            raise SettingError(
-                f"--checkpoint {which} is for a run, and {path} is an export of one "
-                "checkpoint; leave it out."
-            )
         config, weights, _ = external
     elif (path / MODEL_CONFIG).exists():
         config, weights, _ = read_run_weights(path, which=which, say=say)
@@ -49,17 +51,27 @@ def load_trained_model(
     return model
 
 
-def read_external(folder: Path, *, needs_head: bool = True) -> ExternalModel | None:
+def read_external(
+    folder: Path, *, which: Which = "latest", needs_head: bool = True
+) -> ExternalModel | None:
     """The model that another program keeps in a folder; None where there is none.
 
     Args:
         folder: Of the model.
+        which: The checkpoint that is asked for; it has only one.
         needs_head: Whether one without a masked-LM head is refused; else it gets a new
             one.
 
     Raises:
         AlbertError: It is of another architecture, or cannot be read.
     """
-    if is_huggingface(folder):
-        return read_huggingface(folder, needs_head=needs_head)
-    return read_google(folder, needs_head=needs_head) if is_google(folder) else None
+    is_of_huggingface = is_huggingface(folder)
+    if not is_of_huggingface and not is_google(folder):
+        return None
+    if which != "latest":
+        raise SettingError(
+            f"--checkpoint {which} is for a run, and {folder} is an export of one "
+            "checkpoint; leave it out."
+        )
+    read = read_huggingface if is_of_huggingface else read_google
+    return read(folder, needs_head=needs_head)

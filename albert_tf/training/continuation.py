@@ -97,7 +97,8 @@ def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> 
     Raises:
         SettingError: Says why, and what to do.
     """
-    if all(getattr(before, name) == getattr(now, name) for name in OF_COOLDOWN):
+    deciding = ("steps",) if before.schedule == "linear" else OF_COOLDOWN
+    if all(getattr(before, name) == getattr(now, name) for name in deciding):
         return
     step = newest_step(run) or 0
     bound = min(first_bound(before), first_bound(now))

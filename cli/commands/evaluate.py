@@ -148,6 +148,10 @@ def check_flags(run: Path, *, is_task: bool) -> None:
     for name in stray:
         if is_given(name):
             raise SettingError(f"{flag_name(name)}: {run} is {what}; leave it out.")
+    if is_given("pairs_per_paradigm") and not is_given("minimal_pairs"):
+        raise SettingError(
+            f"--pairs-per-paradigm says how many of {_PAIRS_FLAG}; give that too."
+        )
 
 
 def evaluate_run(

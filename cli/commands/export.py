@@ -26,6 +26,7 @@ from schemas.layout import (
     MODEL_CARD,
     MODEL_WEIGHTS,
     SPM_MODEL,
+    TASK_EVALUATION,
     WORDPIECE,
     vocabulary_file,
 )
@@ -226,7 +227,7 @@ def export(
         "max_seq_length": exported.max_seq_length,
         **identity(exported),
     }
-    if holds_the_same(output, record):
+    if holds_the_same(output, record) and not overwrite:
         console.say(f"{output} is finished already; nothing to do.")
         return
     if (output / EXPORT_RECORD).exists() and not overwrite:
@@ -259,12 +260,19 @@ def card(exported: Exported, target: str) -> str:
     from albert_tf.convert.model_card import model_card
 
     if exported.task is not None:
-        return task_card(exported.run, exported.task, target=target)
+        return task_card(exported.run, exported.task, target=target, step=exported.step)
     return model_card(exported.run, exported.config, step=exported.step, target=target)
 
 
-def task_card(folder: Path, task: TaskSpec, *, target: str) -> str:
-    """The card of a fine-tuned model, with how what it was written for loads it."""
+def task_card(folder: Path, task: TaskSpec, *, target: str, step: int) -> str:
+    """The card of a fine-tuned model, with how what it was written for loads it.
+
+    Args:
+        folder: Of the model.
+        task: It is for.
+        target: What it was written for.
+        step: Of the weights, which need not be those that were measured.
+    """
     from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
 
     own = folder / MODEL_CARD
@@ -283,7 +291,16 @@ def task_card(folder: Path, task: TaskSpec, *, target: str) -> str:
             "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`."
             "\n\n"
         )
-    return use + (own.read_text(encoding="utf-8") if own.is_file() else "")
+    if not own.is_file():
+        return use
+    path = folder / TASK_EVALUATION
+    measured = read_json(path)["step"] if path.is_file() else step
+    if measured != step:
+        use += (
+            f"These are the weights of step {step:,}; what follows was measured with "
+            f"those of step {measured:,}, the best.\n\n"
+        )
+    return use + own.read_text(encoding="utf-8")
 
 
 def load(run: Path, checkpoint: "Which | None", console: Console) -> Exported:

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,8 +12,8 @@ import click
 
 from cli.support import output_folder
 from cli.support.asked_model import (
+    any_checkpoint_option,
     check_sizes,
-    checkpoint_option,
     vocabulary_for_text,
 )
 from cli.support.console import Console, silent_stderr
@@ -22,6 +22,8 @@ from cli.support.options import (
     column_options,
     common_options,
     config_options,
+    is_given,
+    is_of_recipe,
     recipe_option,
     take_config,
 )
@@ -30,6 +32,7 @@ from schemas.errors import SettingError
 from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import read_json, write_json, write_text
 from schemas.layout import (
+    CONFIG,
     TASK,
     TASK_EVALUATION,
     TASK_RUNS,
@@ -38,7 +41,7 @@ from schemas.layout import (
 )
 from schemas.presets import TASK_RECIPES
 from schemas.report import text_lines
-from schemas.task import Columns, TaskExample
+from schemas.task import Columns, Kind, TaskExample
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.baselines import Guesses
@@ -55,6 +58,11 @@ _FILES: dict[str, Any] = {
     "metavar": "FILE",
     "type": UserPath(readable=False),
 }
+
+
+# Kinds of tasks whose labels may have weights in the loss, and those without labels.
+WEIGHED: tuple[Kind, ...] = ("classify", "tag")
+UNSMOOTHED: tuple[Kind, ...] = ("regress", "answer")
 
 
 class Source(NamedTuple):
@@ -127,7 +135,7 @@ class Source(NamedTuple):
     help="Train with each of these values, as learning_rate=1e-5,3e-5; repeatable, "
     "then with all combinations.",
 )
-@checkpoint_option
+@any_checkpoint_option
 @recipe_option(
     TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models."
 )
@@ -147,7 +155,7 @@ def finetune(
     keep_head: bool,
     runs: int,
     sweep: tuple[str, ...],
-    checkpoint: "Which",
+    checkpoint: "Which | None",
     output: Path,
     overwrite: bool,
     quiet: bool,
@@ -167,11 +175,16 @@ def finetune(
     from pipeline.tasks.named_tasks import task_called
 
     console = Console(quiet=quiet)
-    settings = take_config(FineTuneConfig, values)
-    planned = variants(settings, sweep, runs=runs)
+    if keep_head and from_scratch:
+        raise SettingError(
+            "--keep-head takes weights of MODEL and --from-scratch none; leave one of "
+            "them out."
+        )
+    planned = variants(taken_settings(values), sweep, runs=runs)
     columns = Columns(text=text_column, pair=pair_column, label=label_column)
     files = TaskPaths(train, evaluation, test)
     spec = with_columns(task_called(task), columns)
+    check_variants(planned, model=model, output=output, kind=spec.kind)
     paths = paths_of(files, folder=data, spec=spec)
     tokenizer = vocabulary_for_text(model)
     found = read_task(paths, spec, say=console.say)
@@ -189,12 +202,57 @@ def finetune(
     }
     file = vocabulary_file(model)
     guesses = guesses_of(found, console=console)
-    work = Work(found, source, tokenizer, file, given, overwrite, guesses)
+    summary = output / TASK_RUNS if len(planned) > 1 else None
+    work = Work(found, source, tokenizer, file, given, overwrite, guesses, summary)
     if len(planned) == 1:
-        one_run(work, settings, run=output, console=console)
+        one_run(work, planned[0].config, run=output, console=console)
         say_next(output, console=console)
     else:
         many_runs(work, planned, folder=output, console=console)
+
+
+def taken_settings(values: dict[str, Any]) -> FineTuneConfig:
+    """The settings of training; --epochs wins over the steps that a recipe has.
+
+    Raises:
+        SettingError: A value breaks a rule.
+    """
+    if is_given("epochs"):
+        of_length = filter(is_of_recipe, ("steps", "warmup_steps"))
+        values |= dict.fromkeys(of_length, None)
+    return take_config(FineTuneConfig, values)
+
+
+def check_variants(
+    planned: "list[Variant]", *, model: Path, output: Path, kind: Kind
+) -> None:
+    """Refuse runs that cannot be, before anything is read.
+
+    Raises:
+        SettingError: Names the flag.
+    """
+    for variant in planned:
+        folder = output / variant.folder if len(planned) > 1 else output
+        output_folder.check_is_not(folder, model, what="the model to start from")
+        check_loss_fits(variant.config, kind)
+
+
+def check_loss_fits(settings: FineTuneConfig, kind: Kind) -> None:
+    """Refuse settings of the loss that a kind of task has no use for.
+
+    Raises:
+        SettingError: Names the flag.
+    """
+    if settings.class_weights != "none" and kind not in WEIGHED:
+        raise SettingError(
+            f"--class-weights {settings.class_weights} is for {' and '.join(WEIGHED)}, "
+            f"and the task is {kind}; leave it out."
+        )
+    if settings.label_smoothing and kind in UNSMOOTHED:
+        raise SettingError(
+            f"--label-smoothing divides targets among labels, and the task is {kind}, "
+            "which has none; leave it out."
+        )
 
 
 def recorded_files(
@@ -222,6 +280,7 @@ class Work(NamedTuple):
         given: The flags that are no settings of training.
         overwrite: Whether earlier results are removed first.
         guesses: What guessing says of the held-out examples, measured once.
+        summary: The file that tells what came out of all runs, if there are several.
     """
 
     data: "TaskData"
@@ -231,6 +290,7 @@ class Work(NamedTuple):
     given: dict[str, Any]
     overwrite: bool
     guesses: "Callable[[], Guesses]"
+    summary: Path | None
 
 
 def guesses_of(data: "TaskData", *, console: Console) -> "Callable[[], Guesses]":
@@ -262,12 +322,15 @@ def one_run(
         run,
         output_folder.FINETUNE,
         settings={**work.given, **dataclasses.asdict(settings)},
-        identity=identity(job, tests=list(work.data.tests)),
+        identity=identity(job, tests=work.data.tests),
         overwrite=work.overwrite,
     ) as finished:
         if finished:
             console.say(f"{run} is finished already; nothing to do.")
             return
+        if work.summary is not None:
+            # It tells of runs that are no more, or not yet.
+            work.summary.unlink(missing_ok=True)
         train_and_predict(job, work, console=console)
 
 
@@ -281,11 +344,12 @@ def many_runs(
     """
     from albert_tf.finetuning.repeated_runs import settings_table, summary
 
-    if (folder / TASK).exists():
+    if (folder / CONFIG).exists() or (folder / TASK).exists():
+        what = "a fine-tuned model" if (folder / TASK).exists() else "another output"
         raise SettingError(
-            f"--output: {folder} holds a fine-tuned model; give another folder for "
-            "several of them."
+            f"--output: {folder} holds {what}; give another folder for several models."
         )
+    check_planned(work, planned)
     for number, variant in enumerate(planned, start=1):
         console.say(f"Run {number} of {len(planned)}: {variant.folder}")
         one_run(work, variant.config, run=folder / variant.folder, console=console)
@@ -299,8 +363,25 @@ def many_runs(
     say_next(folder / found["settings"][0]["best"], console=console)
 
 
+def check_planned(work: Work, planned: "list[Variant]") -> None:
+    """Refuse several runs of which one could not begin, before the first one does.
+
+    Raises:
+        SettingError: Says what does not fit.
+    """
+    for variant in planned:
+        silent = Console(quiet=True)
+        length = sequence_length(work.data, work.source, variant.config, console=silent)
+        if variant.config.steps is not None:
+            variant.config.resolved(
+                rows=len(work.data.train),
+                width=work.source.config.hidden_size,
+                max_seq_length=length,
+            )
+
+
 def read_source(
-    path: Path, data: "TaskData", *, checkpoint: "Which", keep_head: bool
+    path: Path, data: "TaskData", *, checkpoint: "Which | None", keep_head: bool
 ) -> Source:
     """The model to start from.
 
@@ -312,26 +393,29 @@ def read_source(
         from albert_tf.model.parameters import is_of_encoder
         from albert_tf.runs.run_record import is_tuned
     if is_tuned(path):
-        source = tuned_source(path, data, keep_head=keep_head)
+        which = checkpoint or "best"
+        source = tuned_source(path, data, checkpoint=which, keep_head=keep_head)
     elif keep_head:
         raise SettingError(
             f"--keep-head: {path} is not a fine-tuned model; leave it out."
         )
     else:
-        source = encoder_source(path, checkpoint=checkpoint)
+        source = encoder_source(path, checkpoint=checkpoint or "latest")
     if keep_head:
         return source
     weights = {name: w for name, w in source.weights.items() if is_of_encoder(name)}
     return source._replace(weights=weights)
 
 
-def tuned_source(path: Path, data: "TaskData", *, keep_head: bool) -> Source:
+def tuned_source(
+    path: Path, data: "TaskData", *, checkpoint: "Which", keep_head: bool
+) -> Source:
     """A fine-tuned model to start from, with its head."""
     with silent_stderr():
         from albert_tf.finetuning.tuned_model import read_tuned
         from albert_tf.runs.run_record import recorded_initializer
 
-    tuned = read_tuned(path)
+    tuned = read_tuned(path, which=checkpoint)
     record, ours = tuned.record, data.spec
     if keep_head and (record.spec.kind, record.spec.labels) != (ours.kind, ours.labels):
         raise SettingError(
@@ -350,7 +434,7 @@ def encoder_source(path: Path, *, checkpoint: "Which") -> Source:
         from albert_tf.model.run_weights import read_run_weights
         from albert_tf.runs.run_record import recorded_initializer, trained_length
 
-    external = read_external(path, needs_head=False)
+    external = read_external(path, which=checkpoint, needs_head=False)
     if external is not None:
         config, weights, _ = external
         return Source(config, weights, trained_length(path, config), "range")
@@ -435,7 +519,9 @@ def sequence_length(
     return asked
 
 
-def identity(job: "TuningJob", *, tests: list[str]) -> dict[str, Any]:
+def identity(
+    job: "TuningJob", *, tests: dict[str, list[TaskExample]]
+) -> dict[str, Any]:
     """What decides the result: a run goes on only with the same."""
     from albert_tf.runs.checkpoints import arrays_sha256
 
@@ -447,19 +533,33 @@ def identity(job: "TuningJob", *, tests: list[str]) -> dict[str, Any]:
     return {
         **deciding,
         "initializer": job.initializer,
+        "task": [job.spec.kind, *job.spec.metrics],
         "labels": list(job.spec.labels),
-        "model": arrays_sha256(job.source),
+        "model": [
+            arrays_sha256(job.source),
+            parts_sha256(dataclasses.astuple(job.model_config)),
+        ],
         "train": rows_sha256(job.train),
-        "evaluation": rows_sha256(job.held_out),
-        "tests": tests,
+        "eval": rows_sha256(job.held_out),
+        "test": {name: tests_sha256(examples) for name, examples in tests.items()},
     }
 
 
 def rows_sha256(given: "TaskRows") -> str:
     """A hash of examples as they are read."""
+    return parts_sha256((r.example, r.sequences, r.target) for r in given.rows)
+
+
+def tests_sha256(examples: Iterable[TaskExample]) -> str:
+    """A hash of examples to predict, wherever their file lies."""
+    return parts_sha256(dataclasses.replace(each, place="") for each in examples)
+
+
+def parts_sha256(parts: Iterable[object]) -> str:
+    """A hash of values, each as Python writes it."""
     digest = hashlib.sha256()
-    for row in given.rows:
-        digest.update(repr((row.example, row.sequences, row.target)).encode())
+    for part in parts:
+        digest.update(repr(part).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

@@ -144,7 +144,9 @@ def take_vocabulary(
     found = read_external(source, given=given)
     asked = normalization_of_pieces(load_tokenizer(found.model))
     model = found.model
-    if not has_own_rules(model):
+    if has_own_rules(model):
+        check_agrees(asked, found.path, cased=cased, keep_accents=keep_accents)
+    else:
         default = found.asked or asked
         asked = Normalization(
             cased=default.cased if cased is None else cased,
@@ -153,6 +155,29 @@ def take_vocabulary(
         with silent_stderr():
             model = imported_model(model, asked, scores=found.scores)
     return TakenVocabulary(found.path, found.model, model, asked, load_tokenizer(model))
+
+
+def check_agrees(
+    kept: "Normalization",
+    path: Path,
+    *,
+    cased: bool | None,
+    keep_accents: bool | None,
+) -> None:
+    """Refuse flags that ask for other than what a vocabulary does by itself.
+
+    Raises:
+        SettingError: Names the flag.
+    """
+    for flag, wanted, is_kept in (
+        ("--cased", cased, kept.cased),
+        ("--keep-accents", keep_accents, kept.keep_accents),
+    ):
+        if wanted is not None and wanted != is_kept:
+            raise SettingError(
+                f"{flag}: {path} has its rules inside and they say otherwise; leave "
+                "the flag out."
+            )
 
 
 def take_wordpiece(

@@ -114,6 +114,7 @@ def make_data(
         raise SettingError("--output: name the folder to write.")
     with contextlib.nullcontext() if debug else silent_logging():
         runner = take_runner(values, output=str(output))
+        check_output(output, values["vocab"], overwrite=overwrite)
         task = gather(values, config, console)
         with claim(task, output, runner=runner, overwrite=overwrite) as finished:
             if finished:
@@ -127,6 +128,22 @@ def make_data(
     manifest = parse_manifest(parse_json(files.read_whole(path), path), output)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
+
+
+def check_output(output: Path | str, vocab: str, *, overwrite: bool) -> None:
+    """Refuse a folder on this machine that cannot be written, before text is read.
+
+    Raises:
+        SettingError: It holds something else, or the vocabulary, which --overwrite
+            would remove.
+    """
+    if isinstance(output, str):
+        return
+    output_folder.check_recognised(output, output_folder.MAKE_DATA)
+    if overwrite and not files.is_remote(vocab):
+        path = Path(vocab)
+        folder = path if path.is_dir() else path.parent
+        output_folder.check_is_not(output, folder, what="the folder of --vocab")
 
 
 class Task(NamedTuple):
@@ -213,7 +230,12 @@ def claim(
                 held.enter_context(output_folder.lock(splits_folder(output)))
             yield remote_output.claim(output, output_folder.MAKE_DATA, **record)
         return
-    with output_folder.claim(output, output_folder.MAKE_DATA, **record) as finished:
+    with output_folder.claim(
+        output,
+        output_folder.MAKE_DATA,
+        goes_on_elsewhere=not runner.is_local,
+        **record,
+    ) as finished:
         yield finished
 
 

@@ -14,7 +14,8 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import UserPath, column_options
+from cli.support.options import UserPath, column_options, is_given
+from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.json_file import write_text
 from schemas.readable import percent
@@ -83,21 +84,25 @@ def predict(
         from albert_tf.finetuning.finetune import predicted
         from albert_tf.finetuning.task_outputs import shown
         from albert_tf.finetuning.tuned_model import read_tuned
-    from cli.support.task_data import encoded, say_lost, with_columns
-    from pipeline.tasks.task_files import read_task_file
+    from cli.support.task_data import (
+        encoded,
+        read_unlabelled,
+        say_lost,
+        with_columns,
+    )
 
     console = Console(quiet=quiet)
+    check_source(source, first, options=options, output=output)
     tuned = read_tuned(model, which=checkpoint, say=console.say)
     record, spec = tuned.record, tuned.record.spec
     tokenizer = vocabulary_for_text(model)
     check_sizes(tokenizer, tuned.config, path=model)
     if source is not None:
-        if first is not None or options:
-            raise SettingError("Give a TEXT, with an --option or not, or --input.")
         named = with_columns(spec, Columns(text=text_column, pair=pair_column))
-        examples = read_task_file(source, named, is_labelled=False).examples
+        examples = read_unlabelled(source, named, say=console.say)
     else:
-        examples = examples_of(typed(first, second), spec, options=options)
+        texts = typed(first, second, is_divided=spec.kind != "tag")
+        examples = examples_of(texts, spec, options=options)
     given = encoded(examples, record, tokenizer=tokenizer)
     say_lost(given.rows, longest=record.max_seq_length, say=console.say)
     outputs = predicted(tuned, given, is_in_haste=True)
@@ -116,8 +121,40 @@ def predict(
         click.echo(line)
 
 
-def typed(text: str | None, second: str | None) -> list[tuple[str, str | None]]:
+def check_source(
+    source: str | None,
+    text: str | None,
+    *,
+    options: tuple[str, ...],
+    output: Path | None,
+) -> None:
+    """Refuse flags that contradict each other, or that nothing would come of.
+
+    Raises:
+        SettingError: Names them.
+    """
+    if source is None:
+        for name in ("text_column", "pair_column"):
+            if is_given(name):
+                raise SettingError(
+                    f"{flag_name(name)} names a column of --input; give that too."
+                )
+        return
+    if text is not None or options:
+        raise SettingError("Give a TEXT, with an --option or not, or --input.")
+    if output is not None and output.resolve() == Path(source).resolve():
+        raise SettingError(f"--output: {output} is the file to read; give another one.")
+
+
+def typed(
+    text: str | None, second: str | None, *, is_divided: bool
+) -> list[tuple[str, str | None]]:
     """What was typed: a text or a pair, or those of the standard input.
+
+    Args:
+        text: TEXT.
+        second: SECOND.
+        is_divided: Whether a tab divides a line of the standard input into a pair.
 
     Raises:
         SettingError: There is none.
@@ -129,7 +166,8 @@ def typed(text: str | None, second: str | None) -> list[tuple[str, str | None]]:
         for line in sys.stdin.buffer:
             written = line.decode("utf-8", errors="replace").rstrip("\r\n")
             first, tab, rest = written.partition("\t")
-            found.append((first, rest if tab else None))
+            is_pair = bool(tab) and is_divided
+            found.append((first, rest) if is_pair else (written, None))
     if not found:
         raise SettingError("There is nothing to predict; give a TEXT or --input.")
     return found
@@ -154,6 +192,8 @@ def examples_of(
         )
     if spec.kind != "choose" and options:
         raise SettingError(f"--option: {spec.name} has nothing to choose from.")
+    if spec.kind == "tag" and any(second is not None for _, second in texts):
+        raise SettingError(f"{spec.name} tags the words of a TEXT; leave SECOND out.")
     if spec.kind == "answer" and any(second is None for _, second in texts):
         raise SettingError(
             f"{spec.name} answers questions: give the passage as TEXT and the question "

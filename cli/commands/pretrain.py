@@ -32,7 +32,7 @@ from cli.support.options import (
 )
 from cli.support.several_hosts import host_options
 from schemas.config import ModelConfig, TrainConfig, config_from_dict
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.layout import BUDGET_RECORD, MODEL_CONFIG, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import BUDGET_RECIPE, PRESETS, RECIPES
@@ -129,6 +129,15 @@ def pretrain(
         check_beside_budget(
             is_several_hosts=place is not None, keeps_optimizer=keep_optimizer
         )
+    if init_checkpoint == "best" and init_from is None:
+        raise SettingError(
+            "--init-checkpoint best is of another run; name it with --init-from."
+        )
+    config = take_config(TrainConfig, values)
+    if place is None or place.host_index == 0:
+        # Before data are copied from a storage.
+        output_folder.check_recognised(output, output_folder.PRETRAIN)
+        output_folder.check_is_not(output, init_from, what="the run to start from")
     paths = Paths(
         data=data_here(data, Console(quiet=quiet)),
         output=output,
@@ -136,7 +145,6 @@ def pretrain(
         keep_optimizer=keep_optimizer,
         init_checkpoint=init_checkpoint,
     )
-    config = take_config(TrainConfig, values)
     model, overrides = values.pop("model"), values.pop("overrides")
     asked = Asked(model, overrides, config, is_model_given=is_given("model"))
     with several_hosts.joined(place, debug=debug) as hosts:
@@ -210,10 +218,12 @@ def lead(
         named=named,
         max_time=max_time,
     )
+    record = described(asked)
     with output_folder.claim(
         output,
         output_folder.PRETRAIN,
-        **described(asked),
+        settings=record["settings"],
+        identity=record["identity"],
         overwrite=overwrite,
     ) as finished:
         tell(architecture, asked.config, manifest, is_finished=finished, hosts=hosts)

@@ -56,6 +56,7 @@ def vocab(
     values.pop("debug")
     config = take_config(VocabConfig, values)
     refuse_stray(click.get_current_context().args)
+    output_folder.check_recognised(output, output_folder.VOCAB)
     given = find_given_inputs(values, console)
     settings = {
         **input_settings(values),

@@ -3,15 +3,13 @@
 import dataclasses
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from cli import STARTED
-from cli.support import output_folder
 from cli.support.architecture import resolve_model
 from cli.support.console import Console, silent_stderr
 from cli.support.options import is_given, is_of_recipe, named_recipe
@@ -48,14 +46,14 @@ class Asked(NamedTuple):
         overrides: Values of --set.
         config: All other settings.
         is_model_given: Whether the model was asked for, by --model or by --init-from.
-        record: What config.json keeps of a choice; empty where nothing was chosen.
+        record: What config.json keeps of a choice; None where nothing was chosen.
     """
 
     model: str
     overrides: tuple[str, ...]
     config: TrainConfig
     is_model_given: bool
-    record: Mapping[str, Any] = MappingProxyType({})
+    record: dict[str, Any] | None = None
 
 
 def check_beside_budget(*, is_several_hosts: bool, keeps_optimizer: bool) -> None:
@@ -117,7 +115,6 @@ def asked_for_budget(
     if goes_on:
         return as_begun_for_budget(output, seconds, asked)
     # What would be refused later anyway is not worth the timing.
-    output_folder.check_recognised(output, output_folder.PRETRAIN)
     check_may_be_set(asked.config, manifest, data=data)
     chosen, choice = choose(
         seconds, asked, data=data, manifest=manifest, console=console

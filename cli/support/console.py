@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Self
 
@@ -40,6 +40,12 @@ def silent_stderr() -> Iterator[None]:
         os.close(kept)
 
 
+def tell(line: str) -> None:
+    """Print a line on stderr, as long as somebody reads it: the work matters more."""
+    with suppress(BrokenPipeError):
+        click.echo(line, err=True)
+
+
 class Console:
     """Speaks to the person unless asked to be quiet: lines, and one bar at a time.
 
@@ -54,7 +60,7 @@ class Console:
         """Print a line, above the bar if there is one."""
         if not self.is_quiet:
             with tqdm.external_write_mode(file=sys.stderr):
-                click.echo(line, err=True)
+                tell(line)
 
     def bar(self, label: str, *, total: int, unit: str = "", done: int = 0) -> "Bar":
         """A progress bar, or plain lines where there is no terminal."""
@@ -147,7 +153,7 @@ class Bar:
         is_time = time.monotonic() - self._last_line >= LINE_SECONDS
         if self._has_lines and (is_last or is_time):
             self._last_line = time.monotonic()
-            click.echo(f"{self._label}: {text}" if self._label else text, err=True)
+            tell(f"{self._label}: {text}" if self._label else text)
 
     def __enter__(self) -> Self:
         return self

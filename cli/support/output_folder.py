@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import fcntl
+import json
 import os
 import platform
 import shutil
@@ -139,7 +140,7 @@ PRETRAIN = Footprint(
 
 def is_measured(folder: Path | str, identity: dict[str, Any]) -> bool:
     """Whether a fine-tuned model is there, with all predictions it was asked for."""
-    tests = (f"{layout.TEST_PREDICTIONS}/{name}" for name in identity["tests"])
+    tests = (f"{layout.TEST_PREDICTIONS}/{name}" for name in identity["test"])
     names = (layout.TASK_EVALUATION, *tests)
     return all((Path(folder) / name).exists() for name in names)
 
@@ -188,6 +189,7 @@ def claim(
     settings: dict[str, Any],
     identity: dict[str, Any],
     overwrite: bool,
+    goes_on_elsewhere: bool = False,
 ) -> Iterator[bool]:
     """Take a folder for writing; yields whether the command has finished there before.
 
@@ -199,6 +201,8 @@ def claim(
         settings: All settings, accepted back by --config.
         identity: What decides the result; a run continues only if it is the same.
         overwrite: Remove an earlier result first.
+        goes_on_elsewhere: What writes there may go on when this process has ended, so
+            that nothing is removed then.
 
     Raises:
         SettingError: The folder holds something else, or a run with other settings.
@@ -216,9 +220,8 @@ def claim(
             try:
                 yield finished
             except BaseException:
-                if not (
-                    has_progress(folder, footprint) or has_evidence(folder, footprint)
-                ):
+                is_kept = has_progress(folder, footprint) or goes_on_elsewhere
+                if not (is_kept or has_evidence(folder, footprint)):
                     remove(folder, footprint)
                 raise
     finally:
@@ -317,6 +320,21 @@ def check_recognised(folder: Path, footprint: Footprint) -> None:
         )
 
 
+def check_is_not(folder: Path, source: Path | None, *, what: str) -> None:
+    """Refuse a folder that is read as well: beginning there would remove what it has.
+
+    Args:
+        folder: To be written.
+        source: What is read, if anything is.
+        what: It, for people.
+
+    Raises:
+        SettingError: They are the same.
+    """
+    if source is not None and folder.resolve() == source.resolve():
+        raise SettingError(f"--output: {folder} is {what}; give another folder.")
+
+
 def compare(folder: Path, footprint: Footprint, *, identity: dict[str, Any]) -> bool:
     """Whether the folder has a finished run of the same settings.
 
@@ -348,7 +366,8 @@ def check_identity(
     Raises:
         SettingError: A setting differs.
     """
-    recorded, now = record.get("identity"), identity
+    # As it will be read again: JSON makes lists of tuples.
+    recorded, now = record.get("identity"), json.loads(json.dumps(identity))
     if not isinstance(recorded, dict):
         recorded = {}
     before = {**footprint.defaults, **recorded} if recorded else {}

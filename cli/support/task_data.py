@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.hold_out import hold_out
 from pipeline.tasks.task_checks import check_examples
-from pipeline.tasks.task_files import find_task_files, read_task_file
+from pipeline.tasks.task_files import TaskFile, find_task_files, read_task_file
 from pipeline.tasks.task_labels import with_labels
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
@@ -104,7 +104,7 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     for number, path in enumerate(paths.test):
         named = spec.submissions[number : number + 1]
         name = named[0] if named else f"predictions-{number + 1}.jsonl"
-        tests[name] = read_task_file(path, spec, is_labelled=False).examples
+        tests[name] = read_unlabelled(path, spec, say=say)
     return TaskData(spec, train, held_out, tests)
 
 
@@ -119,14 +119,30 @@ def read_labelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
     return examples
 
 
+def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
+    """The examples of a file that are to be predicted.
+
+    Raises:
+        AlbertError: It cannot be read or is not what the task has.
+    """
+    file = read_task_file(path, spec, is_labelled=False)
+    _say_counts(path, file, say=say)
+    return file.examples
+
+
+def _say_counts(path: str, file: TaskFile, *, say: Say) -> None:
+    """Say what was left out or read otherwise than it stands."""
+    for reason, count in sorted(file.counts.items()):
+        say(f"{path}: {reason}: {count:,}")
+
+
 def _read(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], TaskSpec]:
     """The examples of a file, and the task with the columns that were found."""
     file = read_task_file(path, spec)
     columns = dataclasses.asdict(file.columns)
     named = ", ".join(f"{name} {value}" for name, value in columns.items() if value)
     say(f"{path}: {len(file.examples):,} examples" + (f" ({named})" if named else ""))
-    for reason, count in sorted(file.counts.items()):
-        say(f"{path}: {reason}: {count:,}")
+    _say_counts(path, file, say=say)
     known = [example for example in file.examples if _is_known(example)]
     if len(known) < len(file.examples):
         say(

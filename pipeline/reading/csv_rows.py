@@ -9,8 +9,11 @@ from pipeline.core.documents import Dropped
 from pipeline.reading.rows import Row, row_of
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
 
-# Of the characters that may part two cells, the one that the header has most of.
-_DELIMITERS = (",", "\t", ";")
+# Of the characters that may part two cells, the one that the header has most of; of one
+# name alone the first, which texts have least.
+_DELIMITERS = ("\t", ",", ";")
+
+TOO_MANY_CELLS = Dropped("row with more cells than the header")
 
 
 def read_records(
@@ -48,7 +51,10 @@ def read_table(
             # A quotation mark that nothing closes; the next line begins a row.
             yield TOO_LONG
             continue
-        if cells:
+        if any(cells[len(names) :]):
+            # Which of them are one text with a delimiter in it cannot be told.
+            yield TOO_MANY_CELLS
+        elif cells:
             yield dict(zip(names, cells, strict=False))
 
 

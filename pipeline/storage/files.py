@@ -7,6 +7,7 @@ input or writes to a cluster's storage.
 
 import glob
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -14,12 +15,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, TypeVar
 
 from pipeline.storage import remote
 from pipeline.storage.remote import Entry
 from schemas.errors import AlbertError
 from schemas.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 Result = TypeVar("Result")
 
@@ -64,17 +68,38 @@ def find_files(pattern: str) -> list[str]:
     """The files at a path, in a folder or of a glob, in order; hidden ones left out.
 
     Raises:
-        AlbertError: A remote storage cannot be reached.
+        AlbertError: A folder cannot be read, or a remote storage not be reached.
     """
     if is_remote(pattern):
         return _find_remote(pattern)
-    path = Path(pattern)
     if is_folder(pattern):
-        names = (p.relative_to(path) for p in path.rglob("*") if p.is_file())
-        return sorted(str(path / name) for name in names if _is_shown(name.parts))
+        return sorted(map(str, _files_in(Path(pattern))))
     if os.path.exists(pattern):
         return [pattern]
     return sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """The files below a folder, also behind links; of what is there twice, one."""
+
+    def refuse(error: OSError) -> NoReturn:
+        raise AlbertError(
+            f"{error.filename} cannot be read: {error.strerror}."
+        ) from error
+
+    seen = set()
+    for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        real = os.path.realpath(parent)
+        # A link may lead to a folder above itself.
+        folders[:] = [] if real in seen else sorted(filter(_is_shown_name, folders))
+        if real not in seen:
+            paths = (Path(parent, name) for name in filter(_is_shown_name, names))
+            yield from (path for path in paths if path.is_file())
+        seen.add(real)
+
+
+def _is_shown_name(name: str) -> bool:
+    return _is_shown((name,))
 
 
 def _is_shown(parts: tuple[str, ...]) -> bool:
@@ -216,12 +241,24 @@ def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
         block_bytes: So many will be read at a time.
 
     Raises:
-        AlbertError: It cannot be read; also while it is read, if it is remote.
+        AlbertError: It cannot be read; also while it is read.
     """
     if is_remote(path):
         return remote.open_file(path, _file_entry(path), block_bytes=block_bytes)
     with _explained(path):
-        return Path(path).open("rb")
+        return io.BufferedReader(_LocalFile(path))
+
+
+class _LocalFile(io.FileIO):
+    """A local file of which a disk or a network that fails is not taken for damage."""
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        with _explained(str(self.name)):
+            return super().readinto(buffer)
+
+    def readall(self) -> bytes:
+        with _explained(str(self.name)):
+            return super().readall()
 
 
 def file_hash(path: str) -> str:

@@ -133,14 +133,14 @@ def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
     """The same with the text, and with the second text if there is one."""
     text, pair = None, found.pair
     if kind in _KIND_TEXTS:
-        text = _first(table, _KIND_TEXTS[kind])
+        text = _first(table, _KIND_TEXTS[kind], without=pair)
         if kind != "tag" and pair is None:
             pair = _first(table, _QUESTIONS)
     else:
         for first, second in _PAIRS:
             if pair is None and _first(table, (first,)) and _first(table, (second,)):
                 text, pair = _first(table, (first,)), _first(table, (second,))
-        text = text or _first(table, _TEXTS)
+        text = text or _first(table, _TEXTS, without=pair)
         rest = _others(table, found)
         if text is None and len(rest) == 1:
             (text,) = rest
@@ -165,10 +165,13 @@ def _others(table: Table, found: Columns) -> list[str]:
     return [name for name in table.columns if name not in known]
 
 
-def _first(table: Table, names: Sequence[str]) -> str | None:
-    """The first column of one of these names, as the table writes it."""
+def _first(
+    table: Table, names: Sequence[str], *, without: str | None = None
+) -> str | None:
+    """The first column of one of these names, as the table writes it, but for one."""
     columns = {name.strip().lower(): name for name in reversed(table.columns)}
-    return next((columns[name] for name in names if name in columns), None)
+    found = (columns[name] for name in names if name in columns)
+    return next((name for name in found if name != without), None)
 
 
 def _require(table: Table, name: str | None, *, flag: str = "") -> None:

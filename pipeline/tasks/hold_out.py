@@ -40,6 +40,7 @@ def hold_out(
     for texts in by_label.values():
         texts.sort(key=_hash)
         chosen |= set(texts[: round(_SHARE * len(texts))])
+    chosen -= _texts_of_all(examples, chosen)
     if not chosen:
         raise AlbertError(
             f"{len(examples)} training examples are too few to hold out a tenth of "
@@ -49,6 +50,18 @@ def hold_out(
         [example for example in examples if example.text not in chosen],
         [example for example in examples if example.text in chosen],
     )
+
+
+def _texts_of_all(examples: Sequence[TaskExample], chosen: set[str]) -> set[str]:
+    """Chosen texts that have a label, or a tag, which no other text has."""
+    rest = {each for e in examples if e.text not in chosen for each in _marks(e)}
+    return {e.text for e in examples if e.text in chosen and not _marks(e) <= rest}
+
+
+def _marks(example: TaskExample) -> set[str]:
+    """The labels and tags of an example."""
+    own = () if example.label is None else (example.label,)
+    return {*own, *(example.labels or ()), *(example.tags or ())}
 
 
 def _hash(text: str) -> bytes:

@@ -160,7 +160,9 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
             return TaskFile(examples, task.columns, counts)
         table = table_of_records(value, path=path)
     elif task.kind == "tag":
-        return TaskFile(_sentences(text, task, path=path), task.columns, counts)
+        # Tags that are not read may be in any column, or in none.
+        column = task.columns.label if is_labelled else None
+        return TaskFile(_sentences(text, column, path=path), task.columns, counts)
     else:
         named = NAMED_TASKS.get(task.name)
         table = parse_table(text, path=path, header=named.header if named else ())
@@ -194,8 +196,8 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     return TaskFile(examples, columns, table.counts)
 
 
-def _sentences(text: str, task: TaskSpec, *, path: str) -> list[TaskExample]:
-    sentences = read_sentences(text, path=path, column=task.columns.label)
+def _sentences(text: str, column: str | None, *, path: str) -> list[TaskExample]:
+    sentences = read_sentences(text, path=path, column=column)
     return [
         TaskExample(
             id=str(number),

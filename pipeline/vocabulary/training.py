@@ -26,7 +26,7 @@ from pipeline.vocabulary.sampling import (
     SplitSample,
     sample_split,
 )
-from schemas.config import VocabConfig
+from schemas.config import LEAST_PIECES, VocabConfig
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
 
@@ -300,9 +300,11 @@ def explain(message: str, *, vocab_size: int) -> str:
 use --vocab-size 8300 or add text.'
     """
     if found := re.search(r"too high \(\d+\).*<= (\d+)", message):
+        smaller = f"use --vocab-size {found[1]} or "
         return (
             f"The text is too small for --vocab-size {vocab_size}: it gives at most "
-            f"{found[1]} pieces; use --vocab-size {found[1]} or add text."
+            f"{found[1]} pieces; {smaller if int(found[1]) >= LEAST_PIECES else ''}"
+            "add text."
         )
     if found := re.search(r"required_chars\. \d+ vs (\d+)", message):
         return (

@@ -349,6 +349,7 @@ EDITS = [
         f"splits.train.documents {COUNT} -3",
     ),
     (put("splits", "eval", "copies", to=None), "copies must be a list, not None"),
+    (put("splits", "train", "copies", to=[]), "splits.train.copies is empty"),
     (put(*COPY, to=5), "splits.train.copies[0] must be an object, not 5"),
     (put(*COPY, "tokens", to="400"), f"splits.train.copies[0].tokens {COUNT} '400'"),
     (put(*COPY, "masked_tokens", to=-1), f"copies[0].masked_tokens {COUNT} -1"),

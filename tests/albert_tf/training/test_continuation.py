@@ -334,6 +334,8 @@ WARMING_100 = TrainConfig(
         (STEPS_100, 80, {"cooldown_share": 0.0}),
         (STEPS_100, 40, {"steps": 50}),
         (STEPS_100, 99, {"micro_batch_size": 1}),
+        # Which a linear schedule has no use for.
+        (TrainConfig(steps=100, warmup_steps=10), 50, {"cooldown_share": 0.5}),
         (WARMING_100, 10, {"steps": 50}),
         (WARMING_100, 10, {"steps": 200}),
         (dataclasses.replace(STEPS_100, causal_share=0.2), 20, {"steps": 200}),

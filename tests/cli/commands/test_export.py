@@ -127,6 +127,10 @@ def test_an_export_is_made_once(copied):
     card.write_text("edited")
     assert run(*arguments) == f"{copied}-hf is finished already; nothing to do.\n"
     assert card.read_text() == "edited"
+    assert (
+        run(*arguments, "--overwrite") == f"{copied}-hf: step 7 of {copied}, for hf\n"
+    )
+    assert card.read_text() != "edited"
 
 
 def test_another_export_replaces_one_only_when_told(copied):

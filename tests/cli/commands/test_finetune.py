@@ -1,12 +1,15 @@
 """`albert finetune`, `predict`, `evaluate` and `export` of fine-tuned models."""
 
 import csv
+import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
 
-from albert_tf.runs.checkpoints import load_newest
+from albert_tf.runs.checkpoints import load_newest, save_checkpoint
+from cli.commands import finetune
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.json_file import read_json
 from tests.commands import attempt, contents, run
@@ -84,6 +87,77 @@ def test_the_same_command_again_has_nothing_to_do(encoder, table, tuned, tmp_pat
     fewer.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
     code, said = attempt(*command, *FAST, "--train", fewer)
     assert (code, "--train changed; give another --output" in said) == (2, True)
+    others = ("--train", table, "--eval", table, "--test", fewer, "--output", tuned)
+    code, said = attempt("finetune", encoder, "--task", "classify", *others, *FAST)
+    assert (code, "--test changed; give another --output" in said) == (2, True)
+
+
+def test_the_model_to_start_from_is_never_written(tuned, table):
+    before = contents(tuned)
+    given = ("finetune", tuned, "--task", "classify", "--train", table, *FAST)
+    for flags in ((), ("--overwrite",)):
+        assert attempt(*given, "--output", tuned, *flags) == (
+            2,
+            f"Error: --output: {tuned} is the model to start from; give another "
+            "folder.\n",
+        )
+    assert contents(tuned) == before
+
+
+def test_a_sweep_of_one_value_trains_with_it(encoder, table, tmp_path):
+    files = ("--train", table, "--eval", table, "--output", tmp_path / "swept")
+    command = ("finetune", encoder, "--task", "classify", *files, *FAST)
+    run(*command, "--sweep", "learning_rate=0.01")
+    assert read_json(tmp_path / "swept" / "config.json")["learning_rate"] == 0.01
+
+
+def test_a_recipe_gives_way_to_the_epochs_that_are_asked_for(encoder, table, tmp_path):
+    # The recipe has 800 steps, of which 200 are its warm-up.
+    files = ("--train", table, "--eval", table, "--output", tmp_path / "recipe")
+    command = ("finetune", encoder, "--task", "classify", *files, *FAST)
+    run(*command, "--recipe", "mrpc")
+    assert read_json(tmp_path / "recipe" / "eval.json")["step"] <= 4
+
+
+def test_rows_to_predict_that_are_left_out_are_said(tuned, tmp_path):
+    rows = tmp_path / "rows.tsv"
+    rows.write_text("text\tnote\nAn object.\tone\nIts value.\nIt is.\ttwo\n")
+    said = run("predict", tuned, "--input", rows, "--output", tmp_path / "said.jsonl")
+    assert f"{rows}: row with too few cells, left out: 1\n" in said
+
+
+def test_weights_that_were_not_measured_say_so_on_their_card(tuned, tmp_path):
+    copy = tmp_path / "tuned"
+    shutil.copytree(tuned, copy, symlinks=True)
+    later = dataclasses.replace(load_newest(copy, print), state={"step": 9})
+    save_checkpoint(copy, later, is_best=False)
+    measured = read_json(copy / "eval.json")["step"]
+    card = tmp_path / "hf" / "README.md"
+    command = ("export", copy, "--to", "hf", "--output", card.parent, "--quiet")
+    run(*command)
+    assert "These are the weights of step" not in card.read_text()
+    run(*command, "--checkpoint", "latest", "--overwrite")
+    assert (
+        "These are the weights of step 9; what follows was measured with those of step "
+        f"{measured}, the best."
+    ) in card.read_text()
+
+
+def test_an_interrupted_sweep_leaves_no_summary_of_an_earlier_one(
+    encoder, table, tmp_path, monkeypatch
+):
+    folder = tmp_path / "several"
+    folder.mkdir()
+    (folder / "runs.json").write_text("{}")
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(finetune, "train_and_predict", interrupted)
+    files = ("--train", table, "--eval", table, "--output", folder)
+    settings = (*FAST, "--runs", 2, "--overwrite")
+    assert attempt("finetune", encoder, "--task", "classify", *files, *settings)[0] != 0
+    assert not (folder / "runs.json").exists()
 
 
 def test_texts_that_are_typed_have_the_predictions_of_the_file(tuned):
@@ -258,8 +332,52 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
             "--sweep 'rate=1,2' is not a setting with its values",
         ),
         (
+            (
+                *("--task", "classify", "--train", "TABLE"),
+                *("--sweep", "epochs=1", "--sweep", "epochs=2"),
+            ),
+            "--sweep epochs is given twice; give all of its values at once",
+        ),
+        (
+            ("--task", "classify", "--train", "TABLE", "--sweep", "dropout=0.1,0.10"),
+            "--sweep dropout has a value twice; leave one out.",
+        ),
+        (
+            (
+                *("--task", "classify", "--train", "TABLE", "--eval", "TABLE"),
+                *("--sweep", "max_seq_length=16,64"),
+            ),
+            "--max-seq-length 64 is more than the 48 positions of the model",
+        ),
+        (
+            (
+                *("--task", "classify", "--train", "TABLE", "--eval", "TABLE"),
+                *("--sweep", "steps=50,5", "--warmup-steps", 10),
+            ),
+            "--warmup-steps",
+        ),
+        (
             ("--task", "classify", "--train", "TABLE", "--keep-head"),
             "is not a fine-tuned model",
+        ),
+        (
+            (
+                *("--task", "classify", "--train", "TABLE"),
+                *("--keep-head", "--from-scratch"),
+            ),
+            "--keep-head takes weights of MODEL and --from-scratch none",
+        ),
+        (
+            (
+                *("--task", "regress", "--train", "TABLE"),
+                *("--class-weights", "balanced"),
+            ),
+            "--class-weights balanced is for classify and tag, and the task is "
+            "regress; leave it out.",
+        ),
+        (
+            ("--task", "answer", "--train", "TABLE", "--label-smoothing", 0.1),
+            "--label-smoothing divides targets among labels, and the task is answer",
         ),
         (
             ("--task", "classify", "--train", "TABLE", "--micro-batch-size", 33),
@@ -284,3 +402,21 @@ def test_questions_that_a_model_is_not_for_are_refused(tuned, encoder):
     assert (code, "has nothing to choose from" in said) == (2, True)
     code, said = attempt("predict", tuned, "a text", "another")
     assert (code, "The model learned from single texts; leave" in said) == (2, True)
+    assert attempt("predict", tuned, "a text", "--text-column", "body") == (
+        2,
+        "Error: --text-column names a column of --input; give that too.\n",
+    )
+    assert attempt("fill-mask", tuned, "a [MASK]") == (
+        1,
+        f"Error: {tuned} is a fine-tuned model, which has the head of its task alone; "
+        "ask it with albert predict.\n",
+    )
+
+
+def test_a_file_is_not_replaced_by_its_predictions(tuned, table, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_bytes(table.read_bytes())
+    assert attempt("predict", tuned, "--input", rows, "--output", rows) == (
+        2,
+        f"Error: --output: {rows} is the file to read; give another one.\n",
+    )

@@ -239,7 +239,9 @@ def test_a_fine_tuned_model_comes_back_with_its_head(
     chosen = {"threshold": 0.25, "temperature": 1.5}
     write_tuned(tmp_path / "tuned", kind, vocabulary, config=config, **chosen)
     before = exported(tmp_path / "tuned", tmp_path / "hf")
-    run("import", tmp_path / "hf", "--output", tmp_path / "imported")
+    again = ("import", tmp_path / "hf", "--output", tmp_path / "imported")
+    run(*again)
+    assert "is finished already; nothing to do." in run(*again)
     assert exported(tmp_path / "imported", tmp_path / "again") == before
     assert {"config.json", "model.safetensors", "tokenizer.json"} < set(before)
     tasks = [tmp_path / name / "task.json" for name in ("imported", "tuned")]

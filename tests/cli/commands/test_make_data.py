@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,6 +90,21 @@ def test_nothing_held_out_on_purpose_needs_no_advice(small, tmp_path):
     assert "held-out examples, few" not in said
     said = run("inspect", tmp_path / "e", "--split", "eval")
     assert said.splitlines()[-1] == f"{tmp_path}/e has no examples in its eval split."
+
+
+def test_the_folder_of_the_vocabulary_is_not_overwritten(small, tmp_path):
+    shutil.copytree(small / "data", tmp_path / "data")
+    before = contents(tmp_path / "data")
+    given = ("--text", small / "text", "--vocab", tmp_path / "data")
+    code, said = attempt(
+        "make-data", *given, "--output", tmp_path / "data", "--overwrite"
+    )
+    assert (code, said) == (
+        2,
+        f"Error: --output: {tmp_path}/data is the folder of --vocab; give another "
+        "folder.\n",
+    )
+    assert contents(tmp_path / "data") == before
 
 
 def test_hashing_shows_how_far_it_is(small, tmp_path, monkeypatch):

@@ -48,6 +48,18 @@ def command(small, tmp_path):
     )
 
 
+def test_flags_about_another_run_are_refused_where_there_is_none(command, tmp_path):
+    assert attempt(*command, "--init-checkpoint", "best") == (
+        2,
+        "Error: --init-checkpoint best is of another run; name it with --init-from.\n",
+    )
+    folder = tmp_path / "run"
+    assert attempt(*command, "--init-from", folder, "--overwrite") == (
+        2,
+        f"Error: --output: {folder} is the run to start from; give another folder.\n",
+    )
+
+
 def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(
     command, tmp_path
 ):

@@ -55,6 +55,14 @@ def test_at_a_terminal_there_is_a_bar_that_ends_with_the_last_status(
     assert text.rstrip().endswith("| step 4")
 
 
+def test_the_work_goes_on_where_nobody_reads_any_more(monkeypatch, clock):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    assert trained(monkeypatch, clock, Closed()) == ""
+
+
 def test_a_stage_says_its_share_rate_and_time_left(monkeypatch, clock):
     stream = io.StringIO()
     monkeypatch.setattr(console.sys, "stderr", stream)

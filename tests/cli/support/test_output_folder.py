@@ -28,6 +28,24 @@ def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, numbe
     assert claim(tmp_path / "v") is False
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_what_goes_on_elsewhere_keeps_its_folder(tmp_path, goes_on):
+    folder = tmp_path / "data"
+    with (
+        pytest.raises(KeyboardInterrupt),
+        output_folder.claim(
+            folder,
+            output_folder.MAKE_DATA,
+            settings={},
+            identity=IDENTITY,
+            overwrite=False,
+            goes_on_elsewhere=goes_on,
+        ),
+    ):
+        raise KeyboardInterrupt
+    assert (folder / "config.json").exists() == goes_on
+
+
 def test_a_vocabulary_without_its_model_is_not_finished(tmp_path):
     claim(tmp_path)
     record = {"command": "vocab", "identity": IDENTITY}

@@ -1,5 +1,6 @@
 """Where a job may run, what Beam may be asked, and what is refused beforehand."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -192,7 +193,7 @@ def test_options_reach_beam():
 def documented_commands():
     """The complete `albert` commands of docs/dataflow.md, split at blanks."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    return [line.split() for line in lines if line.startswith("albert make-data")]
+    return [shlex.split(line) for line in lines if line.startswith("albert make-data")]
 
 
 @pytest.mark.parametrize("name", ["FlinkRunner", "SparkRunner", "PortableRunner"])
@@ -211,7 +212,7 @@ def test_the_example_for_kubernetes_is_accepted():
 def test_the_example_for_yarn_is_accepted():
     lines = (DOCS / "yarn.md").read_text(encoding="utf-8").splitlines()
     (line,) = (line for line in lines if line.startswith("albert make-data --"))
-    accept(line.split())
+    accept(shlex.split(line))
 
 
 def accept(command):

@@ -1,7 +1,7 @@
 from collections import Counter
 
 from pipeline.core.documents import NO_TEXT
-from pipeline.reading.csv_rows import read_columns, read_records
+from pipeline.reading.csv_rows import TOO_MANY_CELLS, read_columns, read_records
 from pipeline.reading.rows import Row
 from pipeline.storage.lines import TOO_LONG
 
@@ -19,6 +19,20 @@ def test_the_header_tells_what_parts_the_cells():
     for delimiter in (b",", b"\t", b";"):
         table = b"id|title|text\n1|A|Ada wrote.\n".replace(b"|", delimiter)
         assert rows_of(table) == [Row("Ada wrote.", "A")]
+
+
+def test_a_column_of_its_own_keeps_its_commas():
+    assert rows_of(b'text\nHe came, late.\n"Why; so?"\n') == [
+        Row("He came, late."),
+        Row("Why; so?"),
+    ]
+
+
+def test_a_row_with_more_cells_than_the_header_is_not_cut():
+    assert rows_of(b"id,text\n1,He came, late.\n2,Ada wrote.,\n") == [
+        TOO_MANY_CELLS,
+        Row("Ada wrote."),
+    ]
 
 
 def test_a_row_without_the_cell_has_no_text():

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -9,6 +10,7 @@ from pipeline.reading.inputs import find_inputs
 from pipeline.reading.readers import read_file, read_split
 from pipeline.reading.splits import plan_splits
 from pipeline.storage import files
+from pipeline.storage.files import find_files, open_binary
 from schemas.errors import AlbertError
 from tests.memory_files import STORAGE
 
@@ -186,6 +188,47 @@ def test_what_can_only_be_read_is_not_written():
         match=r"^https://host/a cannot be written: https:// can only be read\.$",
     ):
         files.write_whole("https://host/a", "text")
+
+
+def test_a_folder_is_read_behind_links_and_once(tmp_path):
+    for name in ("texts/b/c.txt", "texts/a.txt", "texts/.git/x.txt", "disk/d.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text")
+    texts = tmp_path / "texts"
+    (texts / "b/up").symlink_to(texts)
+    (texts / "b/more").symlink_to(tmp_path / "disk")
+    (texts / "more").symlink_to(tmp_path / "disk")
+    (texts / "link.txt").symlink_to(tmp_path / "disk/d.txt")
+    assert [path.removeprefix(f"{texts}/") for path in find_files(str(texts))] == [
+        "a.txt",
+        "b/c.txt",
+        "b/more/d.txt",
+        "link.txt",
+    ]
+
+
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    listed = os.scandir
+
+    def scandir(path):
+        if str(path).endswith("/a"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(AlbertError) as refusal:
+        find_files(str(tmp_path))
+    assert str(refusal.value) == f"{tmp_path}/a cannot be read: Permission denied."
+
+
+def test_a_disk_that_fails_is_not_taken_for_a_damaged_file():
+    # Nothing is mapped at the beginning of a process' memory.
+    path = "/proc/self/mem"
+    for size in (10, -1):
+        with open_binary(path) as file, pytest.raises(AlbertError) as refusal:
+            file.read(size)
+        assert str(refusal.value) == f"{path} cannot be read: Input/output error."
 
 
 def test_a_local_glob_may_go_into_folders(tmp_path):

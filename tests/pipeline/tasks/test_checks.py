@@ -152,6 +152,23 @@ def test_a_tenth_of_each_label_is_held_out_by_the_text_alone():
     assert sorted(e.text for e in again[1]) == sorted(e.text for e in held_out)
 
 
+def test_a_label_that_one_text_alone_has_is_trained_on():
+    examples = [
+        TaskExample(
+            id=str(n),
+            place="",
+            text=f"text {n}",
+            labels=("common", f"rare {n}") if n % 2 else ("common",),
+        )
+        for n in range(400)
+    ]
+    train, held_out = hold_out(examples)
+    assert {label for e in train for label in e.labels} == {
+        label for e in examples for label in e.labels
+    }
+    assert {e.labels for e in held_out} == {("common",)}
+
+
 def test_questions_on_one_passage_are_held_out_together():
     examples = [
         dataclasses.replace(example, label=None, text=f"passage {n % 20}")

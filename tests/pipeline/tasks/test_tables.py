@@ -50,6 +50,12 @@ def test_an_unusual_line_end_is_part_of_a_text(tmp_path):
     assert labelled(file) == [("one\u2028two", "1"), ("three\x85", "0")]
 
 
+def test_the_second_text_is_not_taken_for_the_first(tmp_path):
+    content = "question,text,label\nWho?,Ada.,1\n"
+    (example,) = read(tmp_path, content, pair="text").examples
+    assert (example.text, example.text_pair) == ("Who?", "Ada.")
+
+
 def test_the_cola_files_have_no_header_but_the_test_file_has(tmp_path):
     train = read(tmp_path, "gj04\t1\t\tHe ran.\ngj04\t0\t*\tRan he.\n", task="cola")
     assert labelled(train) == [("He ran.", "1"), ("Ran he.", "0")]

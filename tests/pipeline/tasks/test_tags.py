@@ -113,6 +113,11 @@ def test_cluener_marks_the_first_and_last_character_of_entities(tmp_path):
 def test_words_alone_have_no_tags(tmp_path):
     file = read(tmp_path, "Ada\nran\n\n", task="tag", is_labelled=False)
     assert (file.examples[0].words, file.examples[0].tags) == (("Ada", "ran"), None)
+    # As after training on records, or on another column.
+    for label in ("ner_tags", "4"):
+        assert file == read(
+            tmp_path, "Ada\nran\n\n", task="tag", is_labelled=False, label=label
+        )._replace(columns=file.columns)
 
 
 @pytest.mark.parametrize(
