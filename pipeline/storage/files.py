@@ -15,15 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, NoReturn, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from pipeline.storage import remote
 from pipeline.storage.remote import Entry
 from schemas.errors import AlbertError
 from schemas.whole_file import whole_file
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 Result = TypeVar("Result")
 
@@ -252,7 +249,7 @@ def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
 class _LocalFile(io.FileIO):
     """A local file of which a disk or a network that fails is not taken for damage."""
 
-    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+    def readinto(self, buffer: Any, /) -> int:
         with _explained(str(self.name)):
             return super().readinto(buffer)
 
