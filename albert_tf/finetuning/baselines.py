@@ -52,7 +52,7 @@ def baselines_of(
     elif spec.kind == "choose":
         guesses["words"] = [_shared_words(example) for example in examples]
     elif spec.kind != "answer":
-        # Every so manieth, for a file may be sorted by label.
+        # From all over the file, which may be sorted by label.
         every = -(-len(train) // _MOST_EXAMPLES)
         guesses["words"] = _regression(spec, train[::every], examples)
     return guesses

@@ -165,9 +165,11 @@ def typed(
     if sys.stdin and not sys.stdin.isatty():
         for line in sys.stdin.buffer:
             written = line.decode("utf-8", errors="replace").rstrip("\r\n")
-            first, tab, rest = written.partition("\t")
-            is_pair = bool(tab) and is_divided
-            found.append((first, rest) if is_pair else (written, None))
+            if is_divided and "\t" in written:
+                first, _, rest = written.partition("\t")
+                found.append((first, rest))
+            else:
+                found.append((written, None))
     if not found:
         raise SettingError("There is nothing to predict; give a TEXT or --input.")
     return found

@@ -96,11 +96,11 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _is_shown_name(name: str) -> bool:
-    return _is_shown((name,))
+    return not name.startswith(".")
 
 
 def _is_shown(parts: tuple[str, ...]) -> bool:
-    return not any(part.startswith(".") for part in parts)
+    return all(map(_is_shown_name, parts))
 
 
 def _find_remote(pattern: str) -> list[str]:
