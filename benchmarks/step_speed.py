@@ -219,7 +219,7 @@ def resident_megabytes(name: str) -> float:
     """`VmRSS`, what this process has in memory now, or `VmHWM`, its peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith(name))
-    return int(line.split()[1]) / 1024
+    return int(line.split()[1]) * 1024 / 1e6
 
 
 if __name__ == "__main__":

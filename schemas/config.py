@@ -28,6 +28,9 @@ Config = TypeVar("Config")
 EVALUATION_SHARE = 0.05
 MIN_EVAL_EXAMPLES, MAX_EVAL_EXAMPLES = 200, 10_000
 
+# Before the first step all models guess alike, so a few examples show as much as all.
+FIRST_EXAMPLES = 200
+
 # Going forward takes about a third of the time of a whole step.
 FORWARD_SHARE = 1 / 3
 
@@ -378,8 +381,14 @@ class TrainConfig:
     )
     warmup_steps: int | None = option(
         None,
-        "Steps of linear warm-up  [default: steps / 40]",
+        "Steps of linear warm-up  [default: steps / 40, at most --constant-steps]",
         minimum=0,
+    )
+    constant_steps: int | None = option(
+        None,
+        "Steps of constant-cooldown after which the rate falls with the root of the "
+        "step, as in long runs it has to  [default: all up to the cooldown]",
+        minimum=1,
     )
     cooldown_share: float = option(
         0.2,
@@ -533,11 +542,24 @@ class TrainConfig:
                 f"--warmup-steps must not be more than {limit}, and "
                 f"{self.warmup_steps} is."
             )
+        if (self.warmup_steps or 0) > self._falls_after:
+            raise SettingError(
+                f"--warmup-steps {self.warmup_steps} is more than --constant-steps "
+                f"{self.constant_steps}, after which the rate falls; give fewer."
+            )
 
     @property
     def warm_up(self) -> int:
-        """The steps of the warm-up."""
-        return self.steps // 40 if self.warmup_steps is None else self.warmup_steps
+        """The steps of the warm-up, none of which has a rate that is to fall again."""
+        if self.warmup_steps is not None:
+            return self.warmup_steps
+        return min(self.steps // 40, self._falls_after)
+
+    @property
+    def _falls_after(self) -> int:
+        """The steps before the rate falls with the root of the step; all if never."""
+        is_linear = self.schedule == "linear"
+        return self.steps if is_linear else self.constant_steps or self.steps
 
     @property
     def cooldown_start(self) -> int:

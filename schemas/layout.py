@@ -10,6 +10,10 @@ SPM_MODEL = "spiece.model"
 # Where CONFIG has the record of what was chosen for --budget.
 BUDGET_RECORD = "chosen_for_budget"
 
+# Where CONFIG has the tokens in the longest sequences that the weights of --init-from
+# were trained on.
+LENGTH_BEFORE = "length_before"
+
 # What an imported ALBERT with BERT's WordPiece has in the place of SPM_MODEL.
 WORDPIECE = "vocab.txt"
 

@@ -203,6 +203,25 @@ class Sample(NamedTuple):
         return 1.0 if self.is_causal else self.config.masked_lm_prob
 
 
+def mean_length(
+    config: ResolvedDataConfig, *, data: ResolvedDataConfig, length: float
+) -> int:
+    """Tokens in an average example that is made with other settings than the data's.
+
+    Args:
+        config: Of the examples.
+        data: Of the data set.
+        length: Tokens in an average example of the data set.
+
+    >>> from schemas.config import DataConfig
+    >>> data = DataConfig(max_seq_length=512).resolved(input_bytes=0)
+    >>> shorter = DataConfig(max_seq_length=128).resolved(input_bytes=0)
+    >>> mean_length(shorter, data=data, length=470.0)
+    118
+    """
+    return round(length * config.max_seq_length / data.max_seq_length)
+
+
 def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]:
     """Settings that the examples have in parts of a run.
 

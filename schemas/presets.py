@@ -56,6 +56,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "bias_correction": True,
         "learning_rate": 0.002,
         "schedule": "constant-cooldown",
+        "constant_steps": 1000,
         "initializer": "positional-heads",
         "unigram_bias": True,
         "pmi_embeddings": True,

@@ -6,13 +6,14 @@ The temporary name lies beside the final one, so that renaming stays on one file
 import contextlib
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from schemas.errors import AlbertError
 
-# Follows the name of what is not whole yet; the number of the process follows it.
+# Follows the name of what is not whole yet; what follows it no two attempts share.
 TEMPORARY = ".tmp-"
 
 
@@ -47,7 +48,6 @@ def whole_folder(path: Path) -> Iterator[Path]:
             _flush(written)
         # A folder cannot be renamed onto one that has something in it.
         before = path.with_name(f"{temporary.name}-before")
-        _remove(before)
         if path.exists():
             path.rename(before)
         temporary.rename(path)
@@ -58,11 +58,10 @@ def whole_folder(path: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
     """A name beside a path, unused before and after; its errors name the path."""
-    temporary = path.with_name(f"{path.name}{TEMPORARY}{os.getpid()}")
+    # On machines that share a folder, processes may have the same number.
+    temporary = path.with_name(f"{path.name}{TEMPORARY}{uuid.uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A process that was killed may have had the number of this one.
-        _remove(temporary)
         yield temporary
     except OSError as error:
         reason = error.strerror or error

@@ -335,6 +335,11 @@ TEXT_CASES = [
         "vocab --output out --books text --input-format mediawiki",
         exit_code=2,
     ),
+    Case(
+        "a column for texts that have none",
+        f"{TEXTS} text --text-key body",
+        exit_code=2,
+    ),
     Case("a language that is no code", f"{TEXTS} text --language English", exit_code=2),
     Case(
         "a page that is no article",
@@ -402,9 +407,34 @@ SETTING_CASES = [
     Case("a share of more than one", f"{DATA} --eval-fraction 1.5", exit_code=2),
     Case("a share that is no number", f"{DATA} --masked-lm-prob nan", exit_code=2),
     Case("an unknown sentence task", f"{DATA} --sentence-task cloze", exit_code=2),
+    Case(
+        "a setting of another schedule",
+        "pretrain --data data --output out --constant-steps 100",
+        exit_code=2,
+    ),
     Case("an unknown runner", f"{DATA} --runner HadoopRunner", exit_code=2),
+    Case(
+        "a job to check where it would be run",
+        f"{DATA} -- --dry_run=true",
+        exit_code=2,
+    ),
+    Case(
+        "a job to write to a file",
+        f"{DATA} --runner FlinkRunner -- --output_executable_path=job.jar",
+        exit_code=2,
+    ),
+    Case(
+        "a flag where none is taken",
+        "vocab --text text --output out -- --vocab-size 100",
+        exit_code=2,
+    ),
     Case("no vocabulary", "make-data --text text --output out", exit_code=2),
     Case("no folder for the data", "make-data --text text --vocab vocab", exit_code=2),
+    Case(
+        "copies to store of examples that are not stored",
+        f"{DATA} --examples on-the-fly --dupe-factor 5",
+        exit_code=2,
+    ),
 ]
 
 OUTPUT_CASES = [

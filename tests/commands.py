@@ -28,9 +28,10 @@ def make_small(folder: Path) -> None:
 
 def make_data(small: Path, *arguments, output: Path) -> tuple[int, str]:
     """Make data from the texts of a folder with its vocabulary."""
+    copies = () if "on-the-fly" in arguments else ("--dupe-factor", 2)
     return attempt(
         *("make-data", "--text", small / "text", "--vocab", small / "vocab"),
-        *("--max-seq-length", 32, "--dupe-factor", 2, "--workers", 1),
+        *("--max-seq-length", 32, "--workers", 1, *copies),
         *("--output", output),
         *arguments,
     )

@@ -17,7 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from albert_tf.convert.google_checkpoint import write_google
-from albert_tf.convert.huggingface import huggingface_config, write_huggingface
+from albert_tf.convert.huggingface import (
+    huggingface_config,
+    huggingface_tensors,
+    write_tensors,
+)
 from albert_tf.convert.model_card import model_card
 from albert_tf.evaluation import run_evaluation
 from albert_tf.inference.trained_model import load_trained_model, read_external
@@ -47,7 +51,9 @@ def whole(small, tmp_path_factory):
     for name in ("hf", "google"):
         (folder / name).mkdir()
     write_json(folder / "hf/config.json", huggingface_config(SMALL_RUN))
-    write_huggingface(weights, SMALL_RUN, folder / "hf/model.safetensors")
+    write_tensors(
+        huggingface_tensors(weights, SMALL_RUN), folder / "hf/model.safetensors"
+    )
     write_google(weights, SMALL_RUN, folder / "google", step=7)
     return folder
 

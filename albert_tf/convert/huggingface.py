@@ -117,13 +117,6 @@ def identity_projection(config: ModelConfig) -> Arrays:
     }
 
 
-def write_huggingface(
-    weights: Mapping[str, Any], config: ModelConfig, path: Path
-) -> None:
-    """Write `model.safetensors`."""
-    write_tensors(huggingface_tensors(weights, config), path)
-
-
 def write_tensors(tensors: Arrays, path: Path) -> None:
     """Write a file of tensors as transformers reads it."""
     # Not `save_file`, which makes a file that only its owner may read.

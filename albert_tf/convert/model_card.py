@@ -15,7 +15,7 @@ from albert_tf.runs.run_record import (
 )
 from schemas import __version__
 from schemas.config import ModelConfig, TrainConfig, recorded
-from schemas.layout import EVAL, SPM_MODEL
+from schemas.layout import EVAL, SPM_MODEL, WORDPIECE
 from schemas.manifest import DatasetManifest
 from schemas.report import markdown_lines
 
@@ -54,7 +54,7 @@ same folder.""",
     "google": """\
 A checkpoint for google-research/albert, whose flags are
 `--init_checkpoint=FOLDER/model.ckpt --albert_config_file=FOLDER/albert_config.json
---spm_model_file=FOLDER/spiece.model`.""",
+VOCABULARY`.""",
     "saved-model": """\
 ```python
 import tensorflow as tf
@@ -69,10 +69,25 @@ describes them; TensorFlow Serving reads the folder too, with a version as its n
 # Inputs that the card lists one by one, the largest first.
 _MOST_INPUTS = 20
 
-_VOCABULARY = "`spiece.model` holds the text normalization: give it raw text."
+# What each kind of vocabulary asks for, and how google-research/albert is told of it.
+_VOCABULARIES = {
+    SPM_MODEL: "`spiece.model` holds the text normalization: give it raw text.",
+    WORDPIECE: "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does.",
+}
+_FLAGS = {
+    SPM_MODEL: "--spm_model_file=FOLDER/spiece.model",
+    WORDPIECE: "--vocab_file=FOLDER/vocab.txt",
+}
 
 
-def model_card(run: Path, config: ModelConfig, *, step: int, target: str = "hf") -> str:
+def model_card(
+    run: Path,
+    config: ModelConfig,
+    *,
+    step: int,
+    target: str = "hf",
+    vocabulary: str = SPM_MODEL,
+) -> str:
     """`README.md` of an export.
 
     Args:
@@ -80,6 +95,7 @@ def model_card(run: Path, config: ModelConfig, *, step: int, target: str = "hf")
         config: The architecture.
         step: Of the checkpoint.
         target: What it was exported to, a value of `--to`.
+        vocabulary: The name of the file that has it.
     """
     record, manifest = recorded_settings(run), recorded_manifest(run)
     lines = [
@@ -88,9 +104,9 @@ def model_card(run: Path, config: ModelConfig, *, step: int, target: str = "hf")
         "",
         _origin(record, step=step),
         "",
-        _USE[target],
+        _USE[target].replace("VOCABULARY", _FLAGS[vocabulary]),
         "",
-        _VOCABULARY,
+        _VOCABULARIES[vocabulary],
         "",
         *_model(config),
         *_recipe(run, record),
@@ -132,7 +148,9 @@ def _model(config: ModelConfig) -> Iterator[str]:
     yield f"| weights, encoder with pooler | {count_encoder_parameters(config):,} |"
     yield f"| weights with both heads | {total:,} |"
     yield ""
-    if config.sharing != "all":
+    if config.sharing == "none":
+        yield from ("Each layer has weights of its own.", "")
+    elif config.sharing != "all":
         yield "The layers share only in part, which other programs cannot say: the"
         yield "files hold the weights of each layer, equal where they are shared."
         yield ""

@@ -23,6 +23,7 @@ from albert_tf.data.on_the_fly import (
     Landmarks,
     MadeExamples,
     Making,
+    makings_of,
 )
 from albert_tf.data.reading_order import shard_groups
 from albert_tf.data.shuffling import SHUFFLE_WINDOW, as_written, shuffled
@@ -93,19 +94,15 @@ class Records:
         (self.on_corrupt or self._found.append)(item)
         return itertools.repeat(b"", item.lost)
 
-    def makings(self, batch_size: int) -> list[Making]:
-        """What training examples are to be made of documents, in their order."""
+    def makings(self, batch_size: int, *, ahead: int = 0) -> list[Making]:
+        """What training examples are to be made of documents, in their order.
+
+        Args:
+            batch_size: Examples in a step.
+            ahead: See `Making`.
+        """
         phases = self.phases or (Phase(0, self.manifest.config),)
-        return [
-            Making(
-                number,
-                phase.first_step * batch_size,
-                phase.config,
-                phase.ramp,
-                batch_size,
-            )
-            for number, phase in enumerate(phases)
-        ]
+        return makings_of(phases, batch_size, ahead=ahead)
 
     def made(self, making: Making) -> MadeExamples:
         """Makes them."""
@@ -145,6 +142,7 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
     host: int = 0,
     num_hosts: int = 1,
     landmark: Landmark = BEGINNING,
+    ahead: int = 0,
 ) -> Generator[Batch, None, None]:
     """The batches of training steps, without end.
 
@@ -159,6 +157,7 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
         num_hosts: H, how many there are.
         landmark: A place at or before the start that is found at once, where examples
             are made of documents.
+        ahead: See `Making`.
 
     Yields:
         Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`; the
@@ -173,7 +172,11 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
     divide = functools.partial(divided, number=every, size=micro_batch_size, own=own)
     rows = rows_in(own, batch_size, micro_batch_size)
     for stream, config, examples in _streams(
-        records, seed=seed, start=start, batch_size=batch_size, landmark=landmark
+        records,
+        seed=seed,
+        start=start,
+        landmark=landmark,
+        makings=records.makings(batch_size, ahead=ahead),
     ):
         batches = stream.batch(batch_size, drop_remainder=True)
         batches = records.parse(batches.map(divide).unbatch(), config)
@@ -250,7 +253,12 @@ def divided(records: tf.Tensor, number: int, size: int, own: list[int]) -> tf.Te
 
 
 def _streams(
-    records: Records, *, seed: int, start: int, batch_size: int, landmark: Landmark
+    records: Records,
+    *,
+    seed: int,
+    start: int,
+    landmark: Landmark,
+    makings: list[Making],
 ) -> Iterator[tuple[tf.data.Dataset, ResolvedDataConfig, int | None]]:
     """The streams of training records one after the other, the last without end.
 
@@ -261,7 +269,6 @@ def _streams(
         stream = training_records(records, seed=seed, start=start)
         yield stream, records.manifest.config, None
         return
-    makings = records.makings(batch_size)
     ends = [making.first_example for making in makings[1:]]
     for making, end in itertools.zip_longest(makings, ends):
         if end is None or start < end:

@@ -12,6 +12,7 @@ import numpy as np
 
 from albert_tf.evaluation.neighbour_counts import UNKNOWN, Asked
 from albert_tf.evaluation.word_scores import Float, Questions
+from albert_tf.runs.confidence import DEVIATIONS
 
 
 class BitsPerCharacter(NamedTuple):
@@ -43,9 +44,8 @@ def bits_per_character(losses: Float, characters: Float) -> BitsPerCharacter:
     value = bits.sum() / characters.sum()
     # The deviation of a ratio of sums, to first order.
     deviation = math.sqrt(np.sum((bits - value * characters) ** 2)) / characters.sum()
-    return BitsPerCharacter(
-        float(value), float(value - 1.96 * deviation), float(value + 1.96 * deviation)
-    )
+    half = DEVIATIONS * deviation
+    return BitsPerCharacter(float(value), float(value - half), float(value + half))
 
 
 def known_beside(questions: Questions) -> Asked:

@@ -47,7 +47,8 @@ def read_minimal_pairs(path: Path) -> list[MinimalPair]:
         AlbertError: It cannot be read or is of another form; names file and line.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not `splitlines`, to which a sentence may have more ends of lines.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         raise AlbertError(f"{path} cannot be read: {reason}.") from error
@@ -78,6 +79,7 @@ def _parsed(line: str, *, path: Path, number: int) -> MinimalPair:
         values: Any = json.loads(line)
         good, bad = values["sentence_good"], values["sentence_bad"]
         paradigm = values.get("UID", path.stem)
+        (good + bad).encode()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         good = bad = paradigm = None
     if isinstance(good, str) and isinstance(bad, str) and isinstance(paradigm, str):

@@ -8,7 +8,6 @@ character.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -131,11 +130,3 @@ def _best(scores: Array) -> list[int]:
     """The places of the best scores, best first, without those of minus infinity."""
     order = np.argsort(-scores, kind="stable")[:BEST]
     return [int(place) for place in order if scores[place] > -np.inf]
-
-
-def probabilities_of(scores: Any) -> Array:
-    """The softmax of the scores of several answers, as SQuAD's scripts print it."""
-    values = np.asarray(scores, np.float64)
-    shares = np.exp(values - values.max())
-    result: Array = shares / shares.sum()
-    return result

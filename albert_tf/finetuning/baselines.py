@@ -65,17 +65,26 @@ def _majority(
     if spec.kind == "answer":
         return [""] * len(examples)
     targets = targets_of(spec, train)
+    most: Any
     if spec.kind == "tag":
-        counts = Counter(number for tags in targets for number in tags)
-        (most, _), *_ = counts.most_common(1)
+        most = _most_frequent(Counter(itertools.chain.from_iterable(targets)))
         return [(most,) * len(example.words) for example in examples]
     if spec.kind == "multilabel":
         most = tuple(int(share >= 0.5) for share in np.mean(targets, axis=0))
     elif spec.kind == "regress":
         most = float(np.mean(targets))
     else:
-        most = max(sorted(set(targets)), key=Counter(targets).__getitem__)
+        most = _most_frequent(Counter(targets))
     return [most] * len(examples)
+
+
+def _most_frequent(counts: Counter[int]) -> int:
+    """What is there most often, the least of several, in whatever order they came.
+
+    >>> _most_frequent(Counter([2, 1, 0, 1, 2]))
+    1
+    """
+    return max(sorted(counts), key=counts.__getitem__)
 
 
 def _tags_of_words(
@@ -87,7 +96,7 @@ def _tags_of_words(
         for word, tag in zip(example.words, tags, strict=True):
             counts[word][tag] += 1
             counts[""][tag] += 1
-    best = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
+    best = {word: _most_frequent(tags) for word, tags in counts.items()}
     return [
         tuple(best.get(word, best[""]) for word in example.words)
         for example in examples

@@ -1,7 +1,8 @@
 """Whether probabilities are right: their error, one temperature, one threshold.
 
 A temperature or threshold that is chosen on the examples it is measured on looks better
-than it is. So it is chosen on half of them, and measured on the other half.
+than it is. So it is chosen on half of them, and a temperature is measured on the other
+half. The measures of a task are those of all examples, a threshold's own half included.
 """
 
 import numpy as np

@@ -12,24 +12,23 @@ from schemas.config import plain_type
 from schemas.errors import AlbertError, SettingError
 from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import read_json
-from schemas.json_shape import TEXT, Each, Rule, problem
+from schemas.json_shape import ANY_NUMBER, TEXT, Each, problem
 from schemas.layout import TASK_RUNS
 from schemas.report import Table
 
-_NUMBER = Rule("a number", lambda value: type(value) in (int, float))
 _SHAPE: Any = {
     "metric": TEXT,
     "settings": [
         {
             "setting": TEXT,
-            "median": _NUMBER,
-            "least": _NUMBER,
-            "most": _NUMBER,
-            "values": [_NUMBER],
+            "median": ANY_NUMBER,
+            "least": ANY_NUMBER,
+            "most": ANY_NUMBER,
+            "values": [ANY_NUMBER],
             "best": TEXT,
         }
     ],
-    "baselines": Each(TEXT, Each(TEXT, _NUMBER)),
+    "baselines": Each(TEXT, Each(TEXT, ANY_NUMBER)),
 }
 
 
@@ -82,10 +81,18 @@ def variants(
     return found
 
 
+def swept_field(sweep: str) -> str:
+    """The field of a sweep, whether there is one of that name or not.
+
+    >>> swept_field("learning-rate=1e-5,3e-5")
+    'learning_rate'
+    """
+    return sweep.partition("=")[0].replace("-", "_")
+
+
 def _swept(sweep: str) -> tuple[str, list[Any]]:
     """The field of a sweep and its values."""
-    name, _, listed = sweep.partition("=")
-    name = name.replace("-", "_")
+    name, listed = swept_field(sweep), sweep.partition("=")[2]
     kinds = {f.name: plain_type(f.type) for f in dataclasses.fields(FineTuneConfig)}
     if name not in kinds or not listed:
         raise SettingError(

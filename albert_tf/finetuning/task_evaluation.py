@@ -11,6 +11,8 @@ from albert_tf.finetuning.entity_metrics import found, has_entities
 from albert_tf.finetuning.task_logits import TaskLogits
 from albert_tf.finetuning.task_measures import (
     interval_of,
+    is_right,
+    measure_of_answers,
     measured,
     targets_of,
 )
@@ -87,16 +89,21 @@ def chosen_threshold(
         return calibration.best_threshold(scores.ravel(), wanted.ravel())
     if spec.kind == "answer" and spec.has_unanswerable and rows:
         return _null_threshold(
-            [outputs[row] for row in rows], [targets[row] for row in rows]
+            [outputs[row] for row in rows],
+            [targets[row] for row in rows],
+            measure=measure_of_answers(spec),
         )
     return 0.0 if spec.kind == "answer" and spec.has_unanswerable else None
 
 
 def _null_threshold(
-    outputs: Sequence[AnswerScores], targets: Sequence[tuple[str, ...]]
+    outputs: Sequence[AnswerScores],
+    targets: Sequence[tuple[str, ...]],
+    *,
+    measure: Callable[[str, str], float],
 ) -> float:
     def worth(text: str, golds: tuple[str, ...]) -> float:
-        return answer_metrics.best_of(answer_metrics.answer_f1, text, golds)
+        return answer_metrics.best_of(measure, text, golds)
 
     pairs = list(zip(outputs, targets, strict=True))
     threshold, _ = answer_metrics.best_null_threshold(
@@ -276,7 +283,7 @@ def _errors(
         for number, (output, true, guess) in enumerate(
             zip(outputs, targets, predictions, strict=True)
         )
-        if not _is_right(spec, true, guess)
+        if not is_right(spec, true, guess)
     ]
     wrong.sort(key=lambda pair: (-pair[0], pair[1]))
     return {
@@ -293,13 +300,6 @@ def _errors(
             for true, guess in [(targets[number], predictions[number])]
         ]
     }
-
-
-def _is_right(spec: TaskSpec, true: Any, guess: Any) -> bool:
-    if spec.kind == "answer":
-        measure = answer_metrics.exact_match
-        return bool(answer_metrics.best_of(measure, guess, true))
-    return bool(true == guess)
 
 
 def _sureness(spec: TaskSpec, output: Any, true: Any, guess: Any) -> float:

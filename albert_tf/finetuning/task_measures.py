@@ -94,6 +94,26 @@ def interval_of(
     return float(low), float(high)
 
 
+def measure_of_answers(spec: TaskSpec) -> Callable[[str, str], float]:
+    """The first measure of a task of answers: of one that is said and a right one."""
+    return _ANSWERS[spec.metrics[0]]
+
+
+def is_right(spec: TaskSpec, true: Any, said: Any) -> bool:
+    """Whether a prediction is what is right; of answers by the exact match of the task.
+
+    >>> spec = TaskSpec(
+    ...     name="cmrc", kind="answer", metrics=("cmrc_f1", "cmrc_exact_match")
+    ... )
+    >>> is_right(spec, ("\u5317\u4eac",), "\u5317\u4eac\u3002")
+    True
+    """
+    if spec.kind != "answer":
+        return bool(true == said)
+    exact = next(metric for metric in spec.metrics if metric in _SHARES)
+    return bool(answer_metrics.best_of(_ANSWERS[exact], said, true))
+
+
 def _on_sample(
     spec: TaskSpec, metric: Metric, targets: Targets, predictions: Targets
 ) -> Callable[[Array | None], float]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.finetuning.answers import answer_scores, probabilities_of
+from albert_tf.finetuning.answers import answer_scores
 from albert_tf.finetuning.calibration import sigmoid, softmax
 from albert_tf.finetuning.entity_metrics import entities_of, has_entities
 from schemas.task import EncodedExample, TaskExample, TaskSpec
@@ -114,7 +114,8 @@ def shown(
 def _answer(output: Any, threshold: float | None) -> dict[str, Any]:
     best = output.best(threshold)
     scores = [span.score for span in output.spans]
-    shares = probabilities_of(scores).tolist() if scores else []
+    # As SQuAD's scripts print it.
+    shares = softmax(np.array(scores)).tolist() if scores else []
     return {
         "answer": best.text if best else "",
         "start": best.start if best else None,

@@ -7,18 +7,17 @@ from typing import Any
 from albert_tf.runs.run_record import recorded_settings
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
-from schemas.json_shape import COUNT, TEXT, Each, Rule, problem
+from schemas.json_shape import ANY_NUMBER, COUNT, TEXT, Each, problem
 from schemas.layout import TASK_EVALUATION
 from schemas.report import Table
 
-_NUMBER = Rule("a number", lambda value: type(value) in (int, float))
-_VALUES = Each(TEXT, _NUMBER)
+_VALUES = Each(TEXT, ANY_NUMBER)
 _SHAPE: Any = {
     "step": COUNT,
     "examples": COUNT,
     "metric": TEXT,
     "metrics": _VALUES,
-    "intervals": Each(TEXT, [_NUMBER]),
+    "intervals": Each(TEXT, [ANY_NUMBER]),
     "baselines": Each(TEXT, _VALUES),
 }
 

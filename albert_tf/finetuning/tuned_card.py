@@ -15,6 +15,7 @@ from albert_tf.finetuning.tuned_model import TaskRecord
 from albert_tf.finetuning.tuning_job import TuningJob
 from albert_tf.runs.run_record import recorded_settings
 from schemas import __version__
+from schemas.finetune_config import OF_ANSWERS
 from schemas.layout import TASK_EVALUATION
 from schemas.report import markdown_lines
 
@@ -27,9 +28,7 @@ _KINDS = {
     "tag": "gives each word a tag",
 }
 
-
-# Settings that say nothing of other kinds, and labels that a card has room for.
-_OF_ANSWERS = ("doc_stride", "max_query_tokens", "max_answer_tokens")
+# Labels that a card has room for.
 _MOST_LABELS = 30
 
 # Of a text in the list of errors.
@@ -96,6 +95,7 @@ def _threshold(record: TaskRecord) -> Iterator[str]:
             "A question has no answer where [CLS] scores more than the best span by "
             f"more than {record.threshold:.4f}."
         )
+    yield "Half of these examples chose that; what is measured is told of all."
 
 
 def _labels(result: dict[str, Any]) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _recipe(record: TaskRecord, job: TuningJob) -> Iterator[str]:
     yield from ("## Recipe", "", "| setting | value |", "|---|---|")
     for field in dataclasses.fields(job.config):
         value = getattr(job.config, field.name)
-        is_of_kind = record.spec.kind == "answer" or field.name not in _OF_ANSWERS
+        is_of_kind = record.spec.kind == "answer" or field.name not in OF_ANSWERS
         if is_of_kind and field.metadata["changes_result"] and value is not None:
             yield f"| {field.name} | {value} |"
 

@@ -13,7 +13,7 @@ from schemas.config import ModelConfig
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import read_json, write_json
-from schemas.json_shape import COUNT, NUMBER, TEXT, Rule, problem
+from schemas.json_shape import COUNT, NUMBER, TEXT, Rule, or_null, problem
 from schemas.layout import EXPORT_RECORD, TASK
 from schemas.task import KINDS, Columns, TaskSpec
 
@@ -154,13 +154,7 @@ def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _optional(rule: Rule) -> Rule:
-    return Rule(
-        f"{rule.words}, or null", lambda value: value is None or rule.holds(value)
-    )
-
-
-_ANY_NUMBER = Rule(
+_FINITE = Rule(
     "a number", lambda value: type(value) in (int, float) and abs(value) < 2**63
 )
 _SHAPE: Any = {
@@ -168,11 +162,11 @@ _SHAPE: Any = {
     "kind": Rule(f"one of {', '.join(KINDS)}", lambda value: value in KINDS),
     "labels": [TEXT],
     "columns": {
-        "text": _optional(TEXT),
-        "pair": _optional(TEXT),
-        "label": _optional(TEXT),
+        "text": or_null(TEXT),
+        "pair": or_null(TEXT),
+        "label": or_null(TEXT),
         "options": [TEXT],
-        "id": _optional(TEXT),
+        "id": or_null(TEXT),
     },
     "metrics": [TEXT],
     "max_seq_length": COUNT,
@@ -184,7 +178,7 @@ _SHAPE: Any = {
             or (
                 isinstance(value, list)
                 and len(value) == 2
-                and all(map(_ANY_NUMBER.holds, value))
+                and all(map(_FINITE.holds, value))
             )
         ),
     ),
@@ -192,6 +186,6 @@ _SHAPE: Any = {
     "doc_stride": COUNT,
     "max_query_tokens": COUNT,
     "max_answer_tokens": COUNT,
-    "threshold": _optional(_ANY_NUMBER),
-    "temperature": _optional(NUMBER),
+    "threshold": or_null(_FINITE),
+    "temperature": or_null(NUMBER),
 }

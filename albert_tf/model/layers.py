@@ -117,7 +117,10 @@ class Embeddings(keras.layers.Layer):
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
         config, width = self.config, self.config.embedding_size
-        self.word_embeddings = self._table("word_embeddings", config.vocab_size)
+        # Looked up in float32, in which the gradients of a token are then added up.
+        self.word_embeddings = self._table(
+            "word_embeddings", config.vocab_size, autocast=False
+        )
         self.position_embeddings = self._table(
             "position_embeddings", config.max_position_embeddings
         )
@@ -134,9 +137,11 @@ class Embeddings(keras.layers.Layer):
                 dtype=self.dtype_policy,
             )
 
-    def _table(self, name: str, rows: int) -> keras.Variable:
+    def _table(self, name: str, rows: int, *, autocast: bool = True) -> keras.Variable:
         shape = (rows, self.config.embedding_size)
-        return self.add_weight(name=name, shape=shape, initializer="zeros")
+        return self.add_weight(
+            name=name, shape=shape, initializer="zeros", autocast=autocast
+        )
 
     def call(
         self,
@@ -152,7 +157,8 @@ class Embeddings(keras.layers.Layer):
         segments = ops.one_hot(
             segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype
         )
-        x = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, E]
+        tokens = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, E]
+        x = ops.cast(tokens, self.compute_dtype)
         x = x + ops.matmul(segments, self.token_type_embeddings)
         x = x + self.position_embeddings[:length]
         x = ops.reshape(x, (-1, width))  # [B*S, E]

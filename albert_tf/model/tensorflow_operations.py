@@ -2,8 +2,8 @@
 
 Elementwise parts are compiled by XLA, which fuses them; matrix products and the softmax
 stay with the kernels of oneDNN, which are faster than XLA's on a CPU. Nothing is kept
-for a gradient but what goes in or comes out anyway; GELU and the attention weights, the
-largest tensors of a layer, are computed again.
+for a gradient but what goes in or comes out anyway; GELU and, unless they are few, the
+attention weights, the largest tensors of a layer, are computed again.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,9 @@ from typing import Any
 import tensorflow as tf
 
 Tensor = Any
+
+# Attention weights of a layer, up to which they are kept: 8 MiB in bfloat16.
+MOST_KEPT = 1 << 22
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
@@ -73,7 +76,7 @@ def fused(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
-    """See `operations.attend`: the weights are computed again for the gradient.
+    """See `operations.attend`: many weights are computed again for the gradient.
 
     The gradient of the softmax of a row is P * (dP - the mean of dP, weighted by P).
     Where one weight is almost 1, its dP and the mean are almost equal, and in bfloat16
@@ -94,12 +97,16 @@ def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
             # The one multiplication and addition that join a product of matrices.
             return tf.nn.softmax(products * depth**-0.5 + tf.cast(bias, products.dtype))
 
-        context = attention_weights() @ value  # [B, A, S, D]
+        kept = attention_weights()
+        context = kept @ value  # [B, A, S, D]
 
         def gradient(drows: Tensor) -> Tensor:
-            # Otherwise TensorFlow would see the same product twice and keep the first.
-            with tf.control_dependencies([drows]):
-                weights = attention_weights()
+            weights = kept
+            if not _are_few(bias, heads=heads):
+                # Otherwise TensorFlow would see the same product twice and keep the
+                # first.
+                with tf.control_dependencies([drows]):
+                    weights = attention_weights()
             dcontext = tf.reshape(drows, (-1, length, heads, depth))
             dcontext = tf.transpose(dcontext, (0, 2, 1, 3))
             near = _row_products(dcontext, context)
@@ -117,6 +124,16 @@ def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
         return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, width)), gradient
 
     return differentiable(projected)
+
+
+def _are_few(bias: Tensor, *, heads: int) -> bool:
+    """Whether attention weights `[B, A, S, S]` are kept for the gradient.
+
+    Computing few of them again takes time and saves next to nothing.
+    """
+    rows, length = bias.shape[0], bias.shape[-1]
+    is_known = rows is not None and length is not None
+    return is_known and rows * heads * length**2 <= MOST_KEPT
 
 
 @_compiled

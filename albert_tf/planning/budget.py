@@ -1,12 +1,15 @@
 """The model that makes most of a machine in the time one has."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from albert_tf.planning.ladder import Law, effective_weights
 from albert_tf.planning.speed import Timing, estimated_seconds
-from schemas.config import EVALUATION_SHARE, ModelConfig
+from schemas.config import FORWARD_SHARE, ModelConfig, TrainConfig
+
+# What evaluations add to the time of so many steps, as a share of it.
+Evaluating = Callable[[int], float]
 
 # Pieces in a vocabulary, by the greatest number of tokens of text that they suit: small
 # encoders on little text did worse with more (BabyBERTa, Huebner et al. 2021, and
@@ -17,8 +20,8 @@ LARGEST_VOCABULARY = 30_000
 # Losses up to so many times the least are as good as it, for all that the law can tell.
 AS_GOOD = 1.01
 
-# What evaluations add to the time of training: they ask about words as well.
-EVALUATING = 1.25 * EVALUATION_SHARE
+# So many times as long as on its examples an evaluation takes: it asks about words too.
+WITH_WORDS = 1.25
 
 # Fewer steps than these leave no model on the plateau of frequencies.
 LEAST_STEPS = 500
@@ -36,6 +39,26 @@ class Workload(NamedTuple):
     batch_size: int
     length: int
     predictions: int
+
+
+def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
+    """What evaluations add to the time of so many steps, as a share of it.
+
+    >>> train = TrainConfig(batch_size=32)
+    >>> round(evaluating_share(2500, train, held_out=1_000_000), 4)
+    0.0625
+    >>> evaluating_share(2500, train, held_out=0)
+    0.0
+
+    Args:
+        steps: Of the run.
+        train: Its other settings.
+        held_out: Examples there are to evaluate on.
+    """
+    of_steps = dataclasses.replace(train, steps=steps, warmup_steps=None).resolved()
+    examples = min(of_steps.eval_examples, held_out)
+    trained = of_steps.eval_every * of_steps.batch_size
+    return WITH_WORDS * FORWARD_SHARE * examples / trained
 
 
 def suited_vocabulary(tokens: int) -> int:
@@ -79,6 +102,7 @@ def candidate(
     step_seconds: float,
     workload: Workload,
     seconds: float,
+    evaluating: Evaluating,
     law: Law,
 ) -> Candidate:
     """What a model would be after so many seconds of training.
@@ -88,9 +112,11 @@ def candidate(
         step_seconds: What an optimizer step takes.
         workload: Of a step.
         seconds: For steps and evaluations.
+        evaluating: What evaluations add.
         law: Of losses.
     """
-    steps = max(1, int(seconds / (step_seconds * (1 + EVALUATING))))
+    share = evaluating(max(1, int(seconds / step_seconds)))
+    steps = max(1, int(seconds / (step_seconds * (1 + share))))
     tokens = steps * workload.batch_size * workload.length
     weights = effective_weights(
         config.num_hidden_layers, config.hidden_size, sharing=config.sharing
@@ -112,6 +138,7 @@ def candidates(
     *,
     workload: Workload,
     seconds: float,
+    evaluating: Evaluating,
     law: Law,
 ) -> list[Candidate]:
     """What each of some models would be, in their order.
@@ -121,6 +148,7 @@ def candidates(
         timings: Of some shapes on this machine.
         workload: Of a step.
         seconds: For steps and evaluations.
+        evaluating: What evaluations add.
         law: Of losses.
     """
     return [
@@ -129,6 +157,7 @@ def candidates(
             step_seconds=estimated_seconds(timings, config, **workload._asdict()),
             workload=workload,
             seconds=seconds,
+            evaluating=evaluating,
             law=law,
         )
         for config in configs

@@ -19,6 +19,9 @@ from schemas.presets import PRESETS
 PEAK_FLOPS = {"H100": 989e12, "A100": 312e12}
 SHARE_OF_PEAK = 0.4
 
+# The fields of an architecture that follow from the data and not from its shape.
+OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
+
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
@@ -134,10 +137,7 @@ def preset_name(config: ModelConfig) -> str | None:
     >>> preset_name(same_shape_bert(ModelConfig(vocab_size=8000)))
     'bert-base'
     """
-    of_data = {
-        field: getattr(config, field)
-        for field in ("vocab_size", "sentence_task", "max_position_embeddings")
-    }
+    of_data = {field: getattr(config, field) for field in OF_DATA}
     for name, preset in PRESETS.items():
         if dataclasses.replace(preset, **of_data) == config:
             return name

@@ -13,6 +13,7 @@ from albert_tf.runs.confidence import with_interval
 from albert_tf.runs.metrics import Metrics, perplexity
 from albert_tf.runs.run_record import Run
 from albert_tf.training.health import collapse_warning
+from schemas.config import FIRST_EXAMPLES
 from schemas.layout import EVAL, TRAIN
 from schemas.readable import duration, percent
 from schemas.report import Cell, Curve, Curves, Section, Table, Unit
@@ -133,7 +134,9 @@ def _evaluations(run: Run) -> list[Metrics]:
 
 def _sentences(run: Run) -> Iterator[str]:
     """What is said of a run in words."""
-    if warning := collapse_warning(_evaluations(run)):
+    if warning := collapse_warning(
+        _evaluations(run), causal_steps=run.config.causal_steps
+    ):
         yield warning
     if run.evaluation:
         yield (
@@ -253,7 +256,9 @@ def _held_out(runs: Sequence[Run]) -> Table:
             continue
         last = lines[-1]
         rows.append(_figures(run, last, which="last"))
-        best = min(lines, key=lambda line: _or_infinity(line.get("mlm_loss")))
+        # As `--checkpoint best`: of a trained model, the newest of several.
+        trained = [line for line in reversed(lines) if line["step"]] or [last]
+        best = min(trained, key=lambda line: _or_infinity(line.get("mlm_loss")))
         if best is not last:
             rows.append(_figures(run, best, which="best"))
     return Table(
@@ -314,7 +319,9 @@ def _figures(run: Run, line: Metrics, *, which: str) -> tuple[Cell, ...]:
         None if loss is None else perplexity(loss),
         _with_interval(line.get("mlm_accuracy"), pairs=0),
         line.get("sentence_loss"),
-        _with_interval(line.get("sentence_accuracy"), pairs=_evaluated(run)),
+        _with_interval(
+            line.get("sentence_accuracy"), pairs=_evaluated(run, step=line["step"])
+        ),
     )
 
 
@@ -329,10 +336,10 @@ def _with_interval(accuracy: float | None, *, pairs: int) -> str | None:
     return with_interval(accuracy, pairs) if pairs else percent(accuracy)
 
 
-def _evaluated(run: Run) -> int:
-    """How many held-out examples a run is measured on."""
+def _evaluated(run: Run, *, step: int) -> int:
+    """How many held-out examples a run is measured on after a step."""
     held_out = run.data.num_examples(EVAL) if run.data else 0
-    return min(held_out, run.config.eval_examples)
+    return min(held_out, run.config.eval_examples if step else FIRST_EXAMPLES)
 
 
 def _configuration(runs: Sequence[Run]) -> Table:

@@ -5,7 +5,7 @@ import math
 from schemas.readable import percent
 
 # Standard deviations on both sides of a normal distribution that hold 95 %.
-_DEVIATIONS = 1.96
+DEVIATIONS = 1.96
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
@@ -15,10 +15,10 @@ def interval(share: float, count: int) -> tuple[float, float]:
     >>> round(low, 3), round(high, 3)
     (0.404, 0.596)
     """
-    squared = _DEVIATIONS**2
+    squared = DEVIATIONS**2
     middle = (share + squared / (2 * count)) / (1 + squared / count)
     spread = share * (1 - share) / count + squared / (4 * count * count)
-    half = _DEVIATIONS * math.sqrt(spread) / (1 + squared / count)
+    half = DEVIATIONS * math.sqrt(spread) / (1 + squared / count)
     # Rounding may lead out of the range of a share.
     return max(0.0, middle - half), min(1.0, middle + half)
 

@@ -8,16 +8,23 @@ from albert_tf.runs.confidence import with_interval
 from albert_tf.runs.metrics import Metrics
 from schemas.errors import AlbertError
 from schemas.json_file import read_json, write_json
-from schemas.json_shape import COUNT, HASH, SHARE, TEXT, Rule, Shape, problem
+from schemas.json_shape import (
+    ANY_NUMBER,
+    COUNT,
+    HASH,
+    SHARE,
+    TEXT,
+    Shape,
+    or_null,
+    problem,
+)
 from schemas.layout import EVALUATION
 from schemas.readable import counted
 from schemas.report import Cell, Table
 
 # A loss of a model that went wrong is not finite.
-_ANY_NUMBER = Rule("a number", lambda value: type(value) in (int, float))
-_LOSS = Rule("a number or null", lambda v: v is None or _ANY_NUMBER.holds(v))
-_ACCURACY = Rule(f"{SHARE.words}, or null", lambda v: v is None or SHARE.holds(v))
-_INTERVAL: Shape = dict.fromkeys(("value", "low", "high"), _ANY_NUMBER)
+_LOSS, _ACCURACY = or_null(ANY_NUMBER), or_null(SHARE)
+_INTERVAL: Shape = dict.fromkeys(("value", "low", "high"), ANY_NUMBER)
 _TASK: dict[str, Shape] = {"mlm_loss": _LOSS, "mlm_accuracy": _ACCURACY}
 _PAIRS: dict[str, Shape] = {
     **dict.fromkeys(("right", "pairs"), COUNT),

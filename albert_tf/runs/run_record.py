@@ -25,6 +25,7 @@ from schemas.layout import (
     DATA_MANIFEST,
     EXPORT_RECORD,
     HF_TOKENIZER_CONFIG,
+    LENGTH_BEFORE,
     MODEL_CONFIG,
     TASK,
 )
@@ -47,6 +48,7 @@ _TYPES: dict[str, type] = {
     "environment": dict,
     "began": dict,
     BUDGET_RECORD: dict,
+    LENGTH_BEFORE: int,
 }
 
 # What else may say how long the sequences were that a model was trained on.
@@ -87,12 +89,17 @@ def read_run(run: Path, *, title: str) -> Run:
         AlbertError: It has no metrics or no architecture, or a file cannot be read.
     """
     lines = read_metrics(run)
+    settings = recorded_settings(run)
+    if not lines and settings.get("command") == "import":
+        raise AlbertError(
+            f"{run} was imported and not trained further, so it has no curves to draw; "
+            "what albert evaluate measures of it stands in the card of albert export."
+        )
     if not lines:
         raise AlbertError(
             f"{run} has no metrics yet; let albert pretrain take its first steps, "
             "then ask again."
         )
-    settings = recorded_settings(run)
     return Run(
         title=title,
         lines=tuple(lines),
@@ -186,9 +193,10 @@ def is_tuned(folder: Path) -> bool:
 def trained_length(folder: Path, config: ModelConfig) -> int:
     """Tokens in the longest sequences that a model was trained on.
 
-    A run keeps the settings of its data, an export has it in its record, an import and
-    most models from elsewhere in the settings of their tokenizer. Where nothing says
-    it, tokens in the longest sequences that the model takes.
+    A run keeps the settings of its data and the length of the model it began with, an
+    export has it in its record, an import and most models from elsewhere in the
+    settings of their tokenizer. Where nothing says it, tokens in the longest sequences
+    that the model takes.
 
     Args:
         folder: Of the model.
@@ -200,9 +208,10 @@ def trained_length(folder: Path, config: ModelConfig) -> int:
     longest = config.max_position_embeddings
     manifest = recorded_manifest(folder)
     if manifest is not None:
-        training = recorded_training(folder, recorded_settings(folder))
-        phases = phases_of(manifest.config, training)
-        return min(longest, max(phase.config.max_seq_length for phase in phases))
+        settings = recorded_settings(folder)
+        phases = phases_of(manifest.config, recorded_training(folder, settings))
+        lengths = [phase.config.max_seq_length for phase in phases]
+        return min(longest, max(*lengths, settings.get(LENGTH_BEFORE) or 0))
     for name, key in _LENGTHS.items():
         said = read_json(folder / name).get(key) if (folder / name).exists() else None
         if type(said) is int and said > 0:

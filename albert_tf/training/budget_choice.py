@@ -1,6 +1,7 @@
 """The model and the settings for the time one has, from speeds measured now."""
 
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -15,31 +16,30 @@ from albert_tf.data.unigrams import labels_of, unigram_entropy
 from albert_tf.planning.budget import (
     LEAST_STEPS,
     Candidate,
+    Evaluating,
     Workload,
     best,
     candidate,
     candidates,
+    evaluating_share,
 )
 from albert_tf.planning.ladder import SHAPES, ladder_model, law
 from albert_tf.planning.speed import Timing, estimated_seconds
-from albert_tf.planning.training_plan import predictions_of
+from albert_tf.planning.training_plan import OF_DATA, predictions_of
 from albert_tf.training.beginning import records_of
 from albert_tf.training.matrix_rate import matrix_rate
 from albert_tf.training.measured_step import fed_step_seconds, step_seconds
 from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
 from schemas.errors import SettingError
-from schemas.layout import TRAIN
+from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
-from schemas.phases import Sample, samples_of
+from schemas.phases import Sample, mean_length, samples_of
 from schemas.readable import counted
 
 Say = Callable[[str], None]
 
 # The shapes of the ladder that are timed: narrow, middle and wide.
 TIMED = ((2, 128), (4, 256), (8, 512))
-
-# The fields of an architecture that the data decides.
-OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
 
 # Beginning a run and ending it: reading, compiling some twenty sizes of batches, the
 # last evaluation and saving.
@@ -117,7 +117,9 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         train = dataclasses.replace(train, precision=faster_precision())
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
-    length = round(manifest.statistics["mean_length"])
+    length = mean_length(
+        mean, data=manifest.config, length=manifest.statistics["mean_length"]
+    )
     workload = Workload(train.batch_size, length, predictions_of(mean, length))
 
     def left() -> float:
@@ -131,7 +133,12 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         say(f"Timing a step of {_shape(config)} ...")
         return step_seconds(config, mean, train, length=length)
 
-    found = _considered(models, seconds_of, workload=workload, left=left)
+    evaluating = functools.partial(
+        evaluating_share, train=train, held_out=manifest.num_examples(EVAL)
+    )
+    found = _considered(
+        models, seconds_of, workload=workload, left=left, evaluating=evaluating
+    )
     place = best(found)
     chosen = found[place]
     say(f"Timing steps of {_shape(chosen.config)} ...")
@@ -139,7 +146,9 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     own = fed_step_seconds(chosen.config, train, samples, records, seconds=timed)
     _check_fits(own, seconds=left())
     times = own / chosen.step_seconds
-    found = _slower(found, times, workload=workload, seconds=left())
+    found = _slower(
+        found, times, workload=workload, seconds=left(), evaluating=evaluating
+    )
     return BudgetChoice(
         candidates=found,
         place=place,
@@ -151,15 +160,22 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
 
 
 def mean_example(samples: Sequence[Sample]) -> ResolvedDataConfig:
-    """The settings of the last examples, with as many predictions as all on average."""
-    last = samples[-1].config
-    predicted = math.fsum(sample.share * sample.predicted for sample in samples)
+    """The settings of an example that takes as long as those of a run on average."""
+
+    def mean(of: Callable[[Sample], float]) -> float:
+        return math.fsum(sample.share * of(sample) for sample in samples)
+
+    longest = round(mean(lambda sample: sample.config.max_seq_length))
+    predicted = mean(lambda each: each.predicted * each.config.max_seq_length)
     most = most_predictions(
         (sample.config for sample in samples),
         has_causal_phase=any(sample.is_causal for sample in samples),
     )
-    predictions = min(most, round(predicted * last.max_seq_length))
-    return dataclasses.replace(last, max_predictions_per_seq=max(1, predictions))
+    return dataclasses.replace(
+        samples[-1].config,
+        max_seq_length=longest,
+        max_predictions_per_seq=max(1, min(most, round(predicted), longest - 3)),
+    )
 
 
 def _shape(config: ModelConfig) -> str:
@@ -172,6 +188,7 @@ def _considered(
     *,
     workload: Workload,
     left: Callable[[], float],
+    evaluating: Evaluating,
 ) -> list[Candidate]:
     """What each model would be, from the times of a few like them.
 
@@ -191,11 +208,23 @@ def _considered(
                 if LEAST_STEPS * expected / 2 > left():
                     break
             timings.append(Timing(model, *workload, seconds=seconds_of(model)))
-    return candidates(models, timings, workload=workload, seconds=left(), law=law())
+    return candidates(
+        models,
+        timings,
+        workload=workload,
+        seconds=left(),
+        evaluating=evaluating,
+        law=law(),
+    )
 
 
 def _slower(
-    found: Sequence[Candidate], times: float, *, workload: Workload, seconds: float
+    found: Sequence[Candidate],
+    times: float,
+    *,
+    workload: Workload,
+    seconds: float,
+    evaluating: Evaluating,
 ) -> list[Candidate]:
     """What models would be if steps of all took so many times as long.
 
@@ -208,6 +237,7 @@ def _slower(
             step_seconds=times * each.step_seconds,
             workload=workload,
             seconds=seconds,
+            evaluating=evaluating,
             law=law(),
         )
         for each in found

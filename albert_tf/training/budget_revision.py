@@ -12,12 +12,11 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from albert_tf.planning.budget import EVALUATING
 from albert_tf.planning.compute_cost import training_flops
 from albert_tf.training.continuation import first_bound
 from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
 from schemas.errors import SettingError
-from schemas.phases import Sample, samples_of
+from schemas.phases import Sample, mean_length, samples_of
 
 # Of the steps that do not depend on how many there will be, the shares after which they
 # are counted again: the last time when a little can still be taken off.
@@ -55,15 +54,18 @@ def pause_after(share: float, config: TrainConfig) -> int:
     return step if step >= LEAST_STEPS_TIMED else 0
 
 
-def steps_that_fit(step: int, *, step_seconds: float, seconds: float) -> int:
+def steps_that_fit(
+    step: int, *, step_seconds: float, evaluating: float, seconds: float
+) -> int:
     """The steps that a run has time for, in all.
 
     Args:
         step: Those that are done.
         step_seconds: What one of the others will take.
+        evaluating: What evaluations add, as a share of that.
         seconds: From now to the end, evaluations included.
     """
-    more = (seconds - ENDING_SECONDS) / (step_seconds * (1 + EVALUATING))
+    more = (seconds - ENDING_SECONDS) / (step_seconds * (1 + evaluating))
     return step + max(0, int(more))
 
 
@@ -101,11 +103,11 @@ def cost_ahead(
         model: Its architecture.
         data: The settings of its data.
         step: After which it pauses.
-        length: Tokens in an average example.
+        length: Tokens in an average example of the data.
     """
 
     def flops(sample: Sample) -> int:
-        tokens = round(length * sample.config.max_seq_length / data.max_seq_length)
+        tokens = mean_length(sample.config, data=data, length=length)
         predictions = round(sample.predicted * tokens)
         return training_flops(model, length=tokens, predictions=predictions)
 

@@ -10,11 +10,8 @@ from albert_tf.training.interruption import StopRequest
 from albert_tf.training.metrics_log import RememberedMetrics
 from albert_tf.training.progress import Progress
 from albert_tf.training.run_state import RunState
-from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
+from schemas.config import FIRST_EXAMPLES, FORWARD_SHARE, ResolvedTrainConfig
 from schemas.layout import EVAL
-
-# Before the first step all models guess alike, so a few examples show as much as all.
-FIRST_EXAMPLES = 200
 
 
 class Evaluations:
@@ -102,7 +99,9 @@ class Evaluations:
         """Log an evaluation and show it."""
         self._log.write(line)
         self._progress.say(f"Held out, step {line['step']}: {metrics_text(line)}.")
-        if warning := collapse_warning(self._log.evaluations()):
+        if warning := collapse_warning(
+            self._log.evaluations(), causal_steps=self._config.causal_steps
+        ):
             self._progress.say(warning)
 
     def seconds(self, step: int, *, step_seconds: float) -> float:

@@ -41,8 +41,14 @@ def diverged(
     )
 
 
-def collapse_warning(evaluations: list[dict[str, Any]]) -> str | None:
+def collapse_warning(
+    evaluations: list[dict[str, Any]], *, causal_steps: int = 0
+) -> str | None:
     """A warning when the last evaluations show that nothing is being learned.
+
+    Args:
+        evaluations: The lines of metrics, oldest first.
+        causal_steps: The first steps, which do not train what is evaluated.
 
     >>> stuck = [
     ...     {"step": s, "mlm_loss": 7.1, "sentence_accuracy": 0.5} for s in range(4)
@@ -50,13 +56,15 @@ def collapse_warning(evaluations: list[dict[str, Any]]) -> str | None:
     >>> collapse_warning(stuck).split(":")[0]
     'The masked-LM loss has stayed at 7.10 since step 0'
     """
-    recent = evaluations[-STUCK_EVALUATIONS:]
+    told = [line for line in evaluations if line["step"] >= causal_steps]
+    recent = told[-STUCK_EVALUATIONS:]
     losses = [line["mlm_loss"] for line in recent]
     if len(recent) < STUCK_EVALUATIONS or None in losses:
         return None
     accuracy = recent[-1]["sentence_accuracy"]
     is_at_chance = accuracy is None or abs(accuracy - 0.5) < 0.02
-    is_stuck = min(losses) > STUCK_ABOVE_NATS and losses[0] - min(losses) < STUCK_NATS
+    has_moved = max(losses) - min(losses) >= STUCK_NATS
+    is_stuck = min(losses) > STUCK_ABOVE_NATS and not has_moved
     if not (is_stuck and is_at_chance):
         return None
     return (

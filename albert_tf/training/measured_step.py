@@ -105,7 +105,9 @@ def _with(sample: ResolvedDataConfig, records: Records) -> Records:
 
 def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
     """Steps of a model that nobody keeps."""
-    model = AlbertPretrainer(config, precision=train.precision)
+    model = AlbertPretrainer(
+        config, precision=train.precision, recompute=train.recompute
+    )
     initialize_weights(model, standard_deviation=config.initializer_range, seed=0)
     return training_steps(model, train)
 
@@ -130,6 +132,7 @@ def _micro_batch_size(
         free_bytes=room.free_bytes,
         max_tokens=room.max_tokens,
         precision=train.precision,
+        recompute=train.recompute,
         devices=steps.num_devices,
     )
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from schemas.config import TrainConfig
+from schemas.config import Precision, TrainConfig
 
 Tensor = Any
 # The tensors that an optimizer keeps for one weight.
@@ -81,6 +81,7 @@ class AdamSettings:
         weight_decay: How much of a weight is added to its direction.
         bias_correction: Whether moments are divided by 1 - beta^t in step t, from 1
             (Adam, 1412.6980; LAMB, 1904.00962).
+        precision: What Muon makes matrices orthogonal in, that of the computation.
     """
 
     beta1: float
@@ -88,6 +89,7 @@ class AdamSettings:
     epsilon: float
     weight_decay: float
     bias_correction: bool
+    precision: Precision
 
     def scales(self, learning_rate: float, *, step: int) -> Scales:
         """The scales of a step, from 0.
@@ -187,25 +189,32 @@ def muon_update(
     first = MOMENTUM * first + (1 - MOMENTUM) * gradient
     ahead = MOMENTUM * first + (1 - MOMENTUM) * gradient
     size = SIZE_OF_ADAMW * max(weight.shape) ** 0.5
-    direction = size * orthogonal(ahead) + rule.settings.weight_decay * weight
+    turned = orthogonal(ahead, precision=rule.settings.precision)
+    direction = size * turned + rule.settings.weight_decay * weight
     return weight - rule.scales.learning_rate * direction, (first,)
 
 
-def orthogonal(matrix: Tensor) -> Tensor:
-    """About U V' of a matrix U S V', computed in bfloat16.
+def orthogonal(matrix: Tensor, *, precision: Precision) -> Tensor:
+    """About U V' of a matrix U S V'.
 
     A few rounds of a polynomial of odd powers, which takes singular values to between
-    0.7 and 1.2 (Newton-Schulz; Jordan 2024).
+    0.7 and 1.2 (Newton-Schulz; Jordan 2024). All that is not a product of matrices is
+    done to the smaller ones, of which there is a square.
+
+    Args:
+        matrix: In float32.
+        precision: Of the computation.
     """
     rows, columns = matrix.shape
     wide = ops.transpose(matrix) if rows > columns else matrix
     norm = ops.maximum(ops.norm(wide), 1e-7)
-    x = ops.cast(wide / norm, "bfloat16")
-    one, cubed, fifth = POLYNOMIAL
+    x = ops.cast(wide / norm, precision)
+    first, third, fifth = POLYNOMIAL
+    identity = ops.eye(min(rows, columns), dtype=precision)
+    ones, threes = first * identity, third * identity
     for _ in range(ROUNDS):
         square = ops.matmul(x, ops.transpose(x))
-        powers = cubed * square + fifth * ops.matmul(square, square)
-        x = one * x + ops.matmul(powers, x)
+        x = ops.matmul(ones + ops.matmul(threes + fifth * square, square), x)
     x = ops.cast(x, "float32")
     return ops.transpose(x) if rows > columns else x
 

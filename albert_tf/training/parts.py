@@ -93,6 +93,7 @@ def examples_of(
         host=job.hosts.index,
         num_hosts=job.hosts.number,
         landmark=Landmark(*parts.state.landmark),
+        ahead=parts.state.examples_ahead(job.config.batch_size),
     )
 
 

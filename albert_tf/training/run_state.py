@@ -39,6 +39,17 @@ class RunState:
     window_seconds: float = 0.0
     window_steps: int = 0
 
+    def examples_ahead(self, batch_size: int) -> int:
+        """How many more examples the steps have had than the data have given.
+
+        The same at every step of a run: 0, unless it went on from a run of other data
+        or of other batches.
+
+        >>> RunState(8, step=100, examples=0).examples_ahead(32)
+        3200
+        """
+        return self.step * batch_size - self.examples
+
     def add_to_window(self, sums: Array, seconds: float) -> None:
         """Count a step that took so long, with its sums `[6]`."""
         self.seconds += seconds

@@ -161,9 +161,10 @@ def added_up(sums: Sequence[Array] | Array) -> Array:
 
 
 def shape_of(batch: Batch) -> tuple[int, ...]:
-    """What of a batch `[..., S]` is compiled for, with the number of predictions."""
-    predictions = batch.get("masked_lm_ids", batch["input_ids"][..., :0])
-    return (*batch["input_ids"].shape, predictions.shape[-1])
+    """What of a batch `[..., S]` is compiled for: its tokens, predictions, rows."""
+    nothing = batch["input_ids"][..., :0]
+    sized = (batch.get(name, nothing) for name in ("masked_lm_ids", "row_places"))
+    return (*batch["input_ids"].shape, *(values.shape[-1] for values in sized))
 
 
 def loss_of_values(

@@ -5,6 +5,7 @@ a step, on the first device, which has the optimizer: ALBERT has few weights for
 time that its steps take.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -31,7 +32,10 @@ from albert_tf.training.steps import (
 
 
 class Replica(NamedTuple):
-    """A device with its copy of the weights and the gradients it has added up."""
+    """A device with its copy of the weights and the gradients it has added up.
+
+    What is left of the step before is overwritten by the first micro-batch of a step.
+    """
 
     device: str
     weights: dict[str, tf.Variable]
@@ -73,10 +77,17 @@ class TensorFlowSteps:
         self._gradients = tf.function(
             self._gradients_of_micro_batch, autograph=False, jit_compile=xla or None
         )
-        self._accumulate = tf.function(self._add_gradients, autograph=False)
+        # Of the first micro-batch of a step, and of the others.
+        self._accumulate = {
+            is_first: tf.function(
+                functools.partial(self._add_gradients, is_first=is_first),
+                autograph=False,
+            )
+            for is_first in (True, False)
+        }
         self._apply = tf.function(self._update_weights, autograph=False)
         self._sums: list[tf.Tensor] = []
-        # The kinds of batches for which there is a graph.
+        # The kinds of batches for which there is a graph, first in a step or not.
         self._traced: set[tuple[Any, ...]] = set()
 
     def accumulate(
@@ -88,11 +99,12 @@ class TensorFlowSteps:
         micro: int,
     ) -> None:
         """See `TrainingSteps.accumulate`."""
+        is_first = not self._sums
         # A run may have a causal phase, and its sequences may become longer.
-        if graph_kind(batch) not in self._traced:
-            self._trace(batch)
+        if (is_first, *graph_kind(batch)) not in self._traced:
+            self._trace(batch, is_first=is_first)
         keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
-        sums = self._accumulate(
+        sums = self._accumulate[is_first](
             batch,
             tf.constant(keys, tf.int64),
             {name: tf.constant(count, tf.float32) for name, count in counts.items()},
@@ -107,17 +119,18 @@ class TensorFlowSteps:
         """See `TrainingSteps.compile`."""
         scalar = tf.TensorSpec([], tf.float32)
         self._apply.get_concrete_function(Scales(scalar, scalar, scalar))
-        self._trace(parts[0])
+        for is_first in (True, False)[: len(parts)]:
+            self._trace(parts[0], is_first=is_first)
         return accumulation_seconds(self, parts)
 
-    def _trace(self, batch: Batch) -> None:
+    def _trace(self, batch: Batch, *, is_first: bool) -> None:
         """Make the graph for batches of such sequences, whatever their sizes."""
-        self._accumulate.get_concrete_function(
+        self._accumulate[is_first].get_concrete_function(
             of_any_size(batch),
             tf.TensorSpec([self.num_devices, 2], tf.int64),
             dict.fromkeys(self.loss.counts(batch), tf.TensorSpec([], tf.float32)),
         )
-        self._traced.add(graph_kind(batch))
+        self._traced.add((is_first, *graph_kind(batch)))
 
     def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""
@@ -130,12 +143,6 @@ class TensorFlowSteps:
     def discard(self) -> None:
         """See `TrainingSteps.discard`."""
         self._sums = []
-        self._forget_gradients()
-
-    def _forget_gradients(self) -> None:
-        for replica in self._replicas:
-            for total in replica.totals.values():
-                total.assign(tf.zeros_like(total))
 
     def memory(self) -> list[Memory]:
         """See `TrainingSteps.memory`."""
@@ -152,7 +159,9 @@ class TensorFlowSteps:
             if device.device_type == "GPU"
         ]
 
-    def _add_gradients(self, batch: Batch, keys: Any, counts: Any) -> tf.Tensor:
+    def _add_gradients(
+        self, batch: Batch, keys: Any, counts: Any, *, is_first: bool
+    ) -> tf.Tensor:
         """What `accumulate` compiles: one graph, whose devices run side by side."""
         sums = []
         for number, replica in enumerate(self._replicas):
@@ -164,7 +173,8 @@ class TensorFlowSteps:
                     counts,
                 )
                 for path, total in replica.totals.items():
-                    total.assign_add(gradients[path])
+                    add = total.assign if is_first else total.assign_add
+                    add(gradients[path])
                 sums.append(part_sums)
         return tf.stack(sums)
 
@@ -201,7 +211,6 @@ class TensorFlowSteps:
             with tf.device(replica.device):
                 for path, weight in replica.weights.items():
                     weight.assign(weights[path])
-        self._forget_gradients()
         return norm
 
 

@@ -15,6 +15,7 @@ from albert_tf.data.data_check import (
     check_settings_fit,
     check_shards_are_whole,
 )
+from albert_tf.planning.budget import evaluating_share
 from albert_tf.runs.checkpoints import Which, has_checkpoint
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import backend
@@ -43,6 +44,7 @@ from schemas.config import (
     flag_name,
 )
 from schemas.errors import SettingError
+from schemas.layout import EVAL
 from schemas.manifest import DatasetManifest, read_manifest
 
 
@@ -213,6 +215,9 @@ def revised(job: Job, deadline: Deadline, parts: Parts) -> Job:
     fitting = steps_that_fit(
         step,
         step_seconds=ahead * parts.pace.settled_seconds,
+        evaluating=evaluating_share(
+            before, job.config, held_out=job.manifest.num_examples(EVAL)
+        ),
         seconds=deadline.at - time.monotonic(),
     )
     steps = max(fitting, least_steps(job.config, step=step))

@@ -1,5 +1,6 @@
 """The training loop: steps, and between them evaluations and checkpoints."""
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -178,8 +179,14 @@ class TrainingLoop:
         Raises:
             AlbertError: They cannot be read; the steps before are saved first.
         """
-        try:
+        with self._saving_first():
             return next(self.batches)
+
+    @contextlib.contextmanager
+    def _saving_first(self) -> Iterator[None]:
+        """Save the steps that are done before an error ends the run."""
+        try:
+            yield
         except AlbertError:
             self.saver.save_what_is_new()
             raise
@@ -235,13 +242,18 @@ class TrainingLoop:
 
         Args:
             has_bar: Whether the training has its bar already.
+
+        Raises:
+            AlbertError: The held-out examples cannot be read; the steps before are
+                saved first.
         """
         step, step_seconds = self.state.step, self.pace.step_seconds
         if not self.evaluations.is_due(step):
             return
         seconds = self.evaluations.seconds(step, step_seconds=step_seconds)
         self.stop.need(seconds + self.saver.seconds)
-        line = self.evaluations.measure(self.state, self.stop, has_bar=has_bar)
+        with self._saving_first():
+            line = self.evaluations.measure(self.state, self.stop, has_bar=has_bar)
         if line is None:
             return
         if self.evaluations.is_best(line):

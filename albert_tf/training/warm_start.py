@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from albert_tf.data.data_check import check_same_vocabulary, vocabulary_of
-from albert_tf.data.on_the_fly import BEGINNING
+from albert_tf.data.on_the_fly import BEGINNING, makings_of
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import (
@@ -156,23 +156,34 @@ def position_in_data(
     state, settings = RunState(**source.state), recorded_settings(run)
     before = recorded_training(run, settings)
     is_same = bool(settings) and before.seed == config.seed
-    if is_same and _made_alike(before, config, manifest):
+    if is_same and _made_alike(before, config, manifest, state=state):
         return state.examples, state.landmark
     return state.examples, BEGINNING
 
 
 def _made_alike(
-    one: TrainConfig, other: TrainConfig, manifest: DatasetManifest
+    one: TrainConfig, other: TrainConfig, manifest: DatasetManifest, *, state: RunState
 ) -> bool:
-    """Whether two trainings make examples with the same settings at every place."""
-    makings = [
+    """Whether two trainings make examples with the same settings at every place.
+
+    Args:
+        one: The settings of a training.
+        other: Those of another that goes on from it.
+        manifest: Of the data of both.
+        state: Where that is.
+    """
+    ours, theirs = (
         [
-            (phase.first_step * config.batch_size, phase.config)
-            for phase in phases_of(manifest.config, config)
+            (making.first_example, making.config)
+            for making in makings_of(
+                phases_of(manifest.config, config),
+                config.batch_size,
+                ahead=state.examples_ahead(config.batch_size),
+            )
         ]
         for config in (one, other)
-    ]
-    return makings[0] == makings[1]
+    )
+    return ours == theirs
 
 
 def check_can_start_from(

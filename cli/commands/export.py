@@ -66,6 +66,11 @@ class Exported(NamedTuple):
     record: "TaskRecord | None" = None
 
     @property
+    def vocabulary_name(self) -> str:
+        """The file that has the vocabulary."""
+        return SPM_MODEL if self.order is None else WORDPIECE
+
+    @property
     def task(self) -> TaskSpec | None:
         """The task that it was fine-tuned on; None for a run."""
         return self.record.spec if self.record else None
@@ -155,6 +160,9 @@ WRITERS: dict[str, Callable[[Exported, Path], None]] = {
 }
 
 
+# Where the record of an export has the names of all that it wrote.
+WRITTEN = "files"
+
 # What fine-tuned models are written for.
 _OF_TASKS = ("hf", "saved-model")
 
@@ -202,6 +210,8 @@ def export(
     """
     console = Console(quiet=quiet)
     output = output or default_output(run, target)
+    if target == "saved-model":
+        check_backend()
     if from_text and target != "saved-model":
         raise SettingError(f"--from-text is for --to saved-model, not {target}.")
     exported = load(run, checkpoint, console)._replace(from_text=from_text)
@@ -237,12 +247,28 @@ def export(
         )
     with whole_folder(output) as folder:
         WRITERS[target](exported, folder)
-        name = SPM_MODEL if exported.order is None else WORDPIECE
-        with whole_file(folder / name) as file:
+        with whole_file(folder / exported.vocabulary_name) as file:
             file.write(exported.vocabulary)
         write_text(folder / MODEL_CARD, card(exported, target))
-        write_json(folder / EXPORT_RECORD, record)
+        written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
+        check_replaceable(output, written)
+        write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
     console.say(f"{output}: step {exported.step:,} of {run}, for {target}")
+
+
+def check_backend() -> None:
+    """Refuse to write what only TensorFlow can where Keras computes with another.
+
+    Raises:
+        SettingError: Names the variable that says so.
+    """
+    with silent_stderr():
+        from keras import backend
+    if backend.backend() != "tensorflow":
+        raise SettingError(
+            f"--to saved-model is written by TensorFlow, and KERAS_BACKEND is "
+            f"{backend.backend()}; leave that out."
+        )
 
 
 def default_output(run: Path, target: str) -> Path:
@@ -261,7 +287,13 @@ def card(exported: Exported, target: str) -> str:
 
     if exported.task is not None:
         return task_card(exported.run, exported.task, target=target, step=exported.step)
-    return model_card(exported.run, exported.config, step=exported.step, target=target)
+    return model_card(
+        exported.run,
+        exported.config,
+        step=exported.step,
+        target=target,
+        vocabulary=exported.vocabulary_name,
+    )
 
 
 def task_card(folder: Path, task: TaskSpec, *, target: str, step: int) -> str:
@@ -373,4 +405,26 @@ def holds_the_same(output: Path, record: dict[str, Any]) -> bool:
         raise SettingError(
             f"--output: {output} holds other files; give a new or empty folder."
         )
-    return json_text(read_json(output / EXPORT_RECORD)) == json_text(record)
+    found = read_json(output / EXPORT_RECORD)
+    found.pop(WRITTEN, None)
+    return json_text(found) == json_text(record)
+
+
+def check_replaceable(output: Path, written: list[str]) -> None:
+    """Refuse to replace a folder that holds more than an export.
+
+    Args:
+        output: The folder.
+        written: Names of what is to stand there, for exports that list none.
+
+    Raises:
+        SettingError: Names what no export has written.
+    """
+    path = output / EXPORT_RECORD
+    exported = {*written, *(read_json(path).get(WRITTEN, ()) if path.exists() else ())}
+    held = sorted(path.name for path in output.iterdir()) if output.exists() else ()
+    if others := [name for name in held if name not in exported]:
+        raise SettingError(
+            f"--output: {output} holds {others[0]}, which no export has written; move "
+            "it, or give another folder."
+        )

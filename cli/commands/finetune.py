@@ -27,9 +27,9 @@ from cli.support.options import (
     recipe_option,
     take_config,
 )
-from schemas.config import Initializer, ModelConfig
+from schemas.config import Initializer, ModelConfig, flag_name
 from schemas.errors import SettingError
-from schemas.finetune_config import FineTuneConfig
+from schemas.finetune_config import OF_ANSWERS, FineTuneConfig
 from schemas.json_file import read_json, write_json, write_text
 from schemas.layout import (
     CONFIG,
@@ -59,6 +59,7 @@ _FILES: dict[str, Any] = {
     "type": UserPath(readable=False),
 }
 
+Say = Callable[[str], None]
 
 # Kinds of tasks whose labels may have weights in the loss, and those without labels.
 WEIGHED: tuple[Kind, ...] = ("classify", "tag")
@@ -170,17 +171,15 @@ def finetune(
     on --eval is measured beside guessing and kept; the same command goes on where it
     was stopped.
     """
-    from albert_tf.finetuning.repeated_runs import variants
+    from albert_tf.finetuning.repeated_runs import swept_field, variants
     from cli.support.task_data import TaskPaths, paths_of, read_task, with_columns
     from pipeline.tasks.named_tasks import task_called
 
     console = Console(quiet=quiet)
-    if keep_head and from_scratch:
-        raise SettingError(
-            "--keep-head takes weights of MODEL and --from-scratch none; leave one of "
-            "them out."
-        )
-    planned = variants(taken_settings(values), sweep, runs=runs)
+    if from_scratch:
+        check_from_scratch(keep_head=keep_head, checkpoint=checkpoint)
+    settings = taken_settings(values, swept=map(swept_field, sweep))
+    planned = variants(settings, sweep, runs=runs)
     columns = Columns(text=text_column, pair=pair_column, label=label_column)
     files = TaskPaths(train, evaluation, test)
     spec = with_columns(task_called(task), columns)
@@ -188,7 +187,9 @@ def finetune(
     paths = paths_of(files, folder=data, spec=spec)
     tokenizer = vocabulary_for_text(model)
     found = read_task(paths, spec, say=console.say)
-    source = read_source(model, found, checkpoint=checkpoint, keep_head=keep_head)
+    source = read_source(
+        model, found, checkpoint=checkpoint, keep_head=keep_head, say=console.say
+    )
     check_sizes(tokenizer, source.config, path=model)
     if from_scratch:
         source = source._replace(weights={})
@@ -211,13 +212,31 @@ def finetune(
         many_runs(work, planned, folder=output, console=console)
 
 
-def taken_settings(values: dict[str, Any]) -> FineTuneConfig:
-    """The settings of training; --epochs wins over the steps that a recipe has.
+def check_from_scratch(*, keep_head: bool, checkpoint: "Which | None") -> None:
+    """Refuse flags about weights that are not taken.
+
+    Raises:
+        SettingError: Names the flag.
+    """
+    flag = "--keep-head" if keep_head else "--checkpoint" if checkpoint else ""
+    if flag:
+        raise SettingError(
+            f"{flag} is about the weights of MODEL, and --from-scratch takes none; "
+            "leave one of them out."
+        )
+
+
+def taken_settings(values: dict[str, Any], *, swept: Iterable[str]) -> FineTuneConfig:
+    """The settings of training; epochs win over the steps that a recipe has.
+
+    Args:
+        values: Of all flags; those of settings are taken out.
+        swept: The fields of --sweep.
 
     Raises:
         SettingError: A value breaks a rule.
     """
-    if is_given("epochs"):
+    if is_given("epochs") or "epochs" in swept:
         of_length = filter(is_of_recipe, ("steps", "warmup_steps"))
         values |= dict.fromkeys(of_length, None)
     return take_config(FineTuneConfig, values)
@@ -234,15 +253,22 @@ def check_variants(
     for variant in planned:
         folder = output / variant.folder if len(planned) > 1 else output
         output_folder.check_is_not(folder, model, what="the model to start from")
-        check_loss_fits(variant.config, kind)
+        check_settings_fit(variant.config, kind)
 
 
-def check_loss_fits(settings: FineTuneConfig, kind: Kind) -> None:
-    """Refuse settings of the loss that a kind of task has no use for.
+def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:
+    """Refuse settings that a kind of task has no use for.
 
     Raises:
         SettingError: Names the flag.
     """
+    for name in OF_ANSWERS:
+        value = getattr(settings, name)
+        if kind != "answer" and value != getattr(FineTuneConfig, name):
+            raise SettingError(
+                f"{flag_name(name)} {value} is for answers in passages, and the task "
+                f"is {kind}; leave it out."
+            )
     if settings.class_weights != "none" and kind not in WEIGHED:
         raise SettingError(
             f"--class-weights {settings.class_weights} is for {' and '.join(WEIGHED)}, "
@@ -381,9 +407,22 @@ def check_planned(work: Work, planned: "list[Variant]") -> None:
 
 
 def read_source(
-    path: Path, data: "TaskData", *, checkpoint: "Which | None", keep_head: bool
+    path: Path,
+    data: "TaskData",
+    *,
+    checkpoint: "Which | None",
+    keep_head: bool,
+    say: Say,
 ) -> Source:
     """The model to start from.
+
+    Args:
+        path: Of its folder.
+        data: The task.
+        checkpoint: Which to take; by default the best of a fine-tuned model, and the
+            latest of others.
+        keep_head: Whether the head for the task is kept too.
+        say: Is told what is passed over.
 
     Raises:
         AlbertError: It cannot be read.
@@ -394,13 +433,15 @@ def read_source(
         from albert_tf.runs.run_record import is_tuned
     if is_tuned(path):
         which = checkpoint or "best"
-        source = tuned_source(path, data, checkpoint=which, keep_head=keep_head)
+        source = tuned_source(
+            path, data, checkpoint=which, keep_head=keep_head, say=say
+        )
     elif keep_head:
         raise SettingError(
             f"--keep-head: {path} is not a fine-tuned model; leave it out."
         )
     else:
-        source = encoder_source(path, checkpoint=checkpoint or "latest")
+        source = encoder_source(path, checkpoint=checkpoint or "latest", say=say)
     if keep_head:
         return source
     weights = {name: w for name, w in source.weights.items() if is_of_encoder(name)}
@@ -408,14 +449,14 @@ def read_source(
 
 
 def tuned_source(
-    path: Path, data: "TaskData", *, checkpoint: "Which", keep_head: bool
+    path: Path, data: "TaskData", *, checkpoint: "Which", keep_head: bool, say: Say
 ) -> Source:
     """A fine-tuned model to start from, with its head."""
     with silent_stderr():
         from albert_tf.finetuning.tuned_model import read_tuned
         from albert_tf.runs.run_record import recorded_initializer
 
-    tuned = read_tuned(path, which=checkpoint)
+    tuned = read_tuned(path, which=checkpoint, say=say)
     record, ours = tuned.record, data.spec
     if keep_head and (record.spec.kind, record.spec.labels) != (ours.kind, ours.labels):
         raise SettingError(
@@ -427,7 +468,7 @@ def tuned_source(
     )
 
 
-def encoder_source(path: Path, *, checkpoint: "Which") -> Source:
+def encoder_source(path: Path, *, checkpoint: "Which", say: Say) -> Source:
     """A run, an import or an export to start from, with its heads."""
     with silent_stderr():
         from albert_tf.inference.trained_model import read_external
@@ -438,7 +479,7 @@ def encoder_source(path: Path, *, checkpoint: "Which") -> Source:
     if external is not None:
         config, weights, _ = external
         return Source(config, weights, trained_length(path, config), "range")
-    config, weights, _ = read_run_weights(path, which=checkpoint)
+    config, weights, _ = read_run_weights(path, which=checkpoint, say=say)
     length = trained_length(path, config)
     return Source(config, weights, length, recorded_initializer(path))
 

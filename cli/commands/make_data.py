@@ -24,6 +24,7 @@ from cli.support.options import (
     from_anywhere,
     input_options,
     input_settings,
+    is_typed,
     refuse_stray,
     settings_line,
     take_config,
@@ -105,15 +106,18 @@ def make_data(
     debug = values.pop("debug")
     refuse_stray(values["beam_options"])
     config = take_config(DataConfig, values)
-    if plan:
-        task = gather(values, config, console)
-        for line in plan_lines(task):
-            console.say(line)
-        return
-    if output is None:
-        raise SettingError("--output: name the folder to write.")
+    if config.examples == "on-the-fly" and is_typed("dupe_factor"):
+        raise SettingError(
+            "--dupe-factor says how many copies are stored, and with --examples "
+            "on-the-fly none are; leave one of them out."
+        )
     with contextlib.nullcontext() if debug else silent_logging():
-        runner = take_runner(values, output=str(output))
+        if plan:
+            print_plan(values, config, output=output, console=console)
+            return
+        if output is None:
+            raise SettingError("--output: name the folder to write.")
+        runner = take_runner(values, output=output)
         check_output(output, values["vocab"], overwrite=overwrite)
         task = gather(values, config, console)
         with claim(task, output, runner=runner, overwrite=overwrite) as finished:
@@ -153,7 +157,8 @@ class Task(NamedTuple):
         inputs: The recognised files.
         config: Settings as resolved.
         model: The SentencePiece model.
-        given: The settings as config.json records them.
+        given: The settings as config.json records them, without those that follow
+            from others.
         workers: Processes, where they run on this machine.
         passed_over: Files beside the inputs that are not read.
     """
@@ -178,8 +183,8 @@ def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task
     inputs, passed_over = find_given_inputs(values, console)
     text_bytes = sum(file.text_bytes for file in inputs)
     resolved = config.resolved(input_bytes=text_bytes)
-    settings = dataclasses.asdict(resolved)
-    derived = {n: v for n, v in settings.items() if getattr(config, n) is None}
+    settings = dataclasses.asdict(config)
+    derived = {n: getattr(resolved, n) for n, v in settings.items() if v is None}
     if derived:
         console.say(f"derived: {settings_line(derived)}")
     vocab = from_anywhere(values["vocab"])
@@ -190,17 +195,26 @@ def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task
     return Task(inputs, resolved, model, given, workers, passed_over)
 
 
-def take_runner(values: dict[str, Any], *, output: str) -> "Runner":
-    """Where the job runs, refused at once where it could not end well."""
+def take_runner(values: dict[str, Any], *, output: Path | str | None) -> "Runner":
+    """Where the job runs, refused at once where it could not end well.
+
+    Args:
+        values: Of the flags.
+        output: The data set; None where it is only planned and not named.
+
+    Raises:
+        SettingError: The runner cannot be used so, or not with these places.
+    """
     from pipeline.job.runners import check_places, choose_runner
 
     runner = choose_runner(values["runner"], values["beam_options"])
-    check_places(
-        runner,
-        output=output,
-        inputs=[path for kind in KINDS for path in values[kind]],
-        workers=values["workers"],
-    )
+    if output is not None:
+        check_places(
+            runner,
+            output=str(output),
+            inputs=[path for kind in KINDS for path in values[kind]],
+            workers=values["workers"],
+        )
     return runner
 
 
@@ -227,7 +241,10 @@ def claim(
     if isinstance(output, str):
         with contextlib.ExitStack() as held:
             if runner.is_local:
-                held.enter_context(output_folder.lock(splits_folder(output)))
+                cache = splits_folder(output)
+                held.enter_context(
+                    output_folder.lock(cache, chosen_by="XDG_CACHE_HOME")
+                )
             yield remote_output.claim(output, output_folder.MAKE_DATA, **record)
         return
     with output_folder.claim(
@@ -303,6 +320,23 @@ class JobBars:
         for bar in (self._reading, self._writing):
             if bar is not None:
                 bar.close()
+
+
+def print_plan(
+    values: dict[str, Any],
+    config: DataConfig,
+    *,
+    output: Path | str | None,
+    console: Console,
+) -> None:
+    """Print what a job would make, which is all that is asked for.
+
+    Raises:
+        AlbertError: The job would be refused.
+    """
+    take_runner(values, output=output)
+    for line in plan_lines(gather(values, config, console)):
+        click.echo(line)
 
 
 def plan_lines(task: Task) -> list[str]:

@@ -26,6 +26,7 @@ from cli.support.options import (
     config_options,
     is_given,
     is_of_recipe,
+    useful,
 )
 from schemas.config import (
     MAX_NUMBER,
@@ -39,7 +40,6 @@ from schemas.config import (
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.phases import SETTINGS
 from schemas.presets import BUDGET_RECIPE, RECIPES
 from schemas.readable import aligned, duration, percent, prefixed, rounded
 
@@ -130,10 +130,8 @@ def plan(
         if data is None or manifest is None:
             raise SettingError("--budget plans for a data set; name it with --data.")
         check_beside_budget()
-        recipe = RECIPES[BUDGET_RECIPE]
+        recipe = useful(RECIPES[BUDGET_RECIPE], has_documents=manifest.has_documents)
         of_flags = {"batch_size": batch_size, "precision": precision}
-        if not manifest.has_documents:
-            recipe = {name: recipe[name] for name in recipe if name not in SETTINGS}
         config = TrainConfig(**recipe | of_flags)
         asked = Asked(model, overrides, config, is_given("model"))
         plan_budget(asked, budget, data=data, manifest=manifest, as_json=as_json)
@@ -214,9 +212,9 @@ def _shape(
     """
     from albert_tf.data.data_check import check_has_training_examples, check_model_fits
 
-    context = click.get_current_context()
     if data is None or manifest is None:
-        values = {name: context.params[name] for name in DATA_FIELDS}
+        params = click.get_current_context().params
+        values = {name: params[name] for name in DATA_FIELDS}
         shape = DataConfig(**values).resolved(input_bytes=0)
         if shape.max_seq_length > config.max_position_embeddings:
             raise SettingError(
@@ -225,9 +223,8 @@ def _shape(
                 f"--set max_position_embeddings={shape.max_seq_length}."
             )
         return shape
-    given = click.core.ParameterSource.COMMANDLINE
     for name in DATA_FIELDS:
-        if context.get_parameter_source(name) is given:
+        if is_given(name):
             raise SettingError(
                 f"{flag_name(name)} follows from --data; leave one of them out."
             )
@@ -257,7 +254,7 @@ def _machines(
                 f"--{name} must be more than 0 and less than {MAX_NUMBER}, not "
                 f"{asked[name]:g}."
             )
-    given = [name for name in ("rate", "flops", "measure") if asked[name]]
+    given = [name for name in TIMES if asked[name]]
     if len(given) > 1:
         flags = " and ".join(f"--{name}" for name in given)
         raise SettingError(f"{flags} cannot be given together; choose one.")

@@ -1,5 +1,6 @@
 """`albert predict`: what a fine-tuned model says of texts."""
 
+import itertools
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from cli.support.asked_model import (
 from cli.support.console import Console, silent_stderr
 from cli.support.options import UserPath, column_options, is_given
 from schemas.config import flag_name
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 from schemas.json_file import write_text
 from schemas.readable import percent
 from schemas.task import Columns, TaskExample, TaskSpec
@@ -158,13 +159,20 @@ def typed(
 
     Raises:
         SettingError: There is none.
+        AlbertError: A line is not UTF-8.
     """
     if text is not None:
         return [(text, second)]
     found: list[tuple[str, str | None]] = []
     if sys.stdin and not sys.stdin.isatty():
-        for line in sys.stdin.buffer:
-            written = line.decode("utf-8", errors="replace").rstrip("\r\n")
+        for number, line in enumerate(sys.stdin.buffer, start=1):
+            try:
+                written = line.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError:
+                raise AlbertError(
+                    f"Line {number} of the standard input is not UTF-8; convert it "
+                    "first."
+                ) from None
             if is_divided and "\t" in written:
                 first, _, rest = written.partition("\t")
                 found.append((first, rest))
@@ -185,9 +193,14 @@ def examples_of(
 
     Raises:
         SettingError: Something that the task needs is missing, or is too much.
+        AlbertError: A text is not UTF-8.
     """
+    from pipeline.queries.masked_text import check_text
     from pipeline.tasks.table_examples import words_of
 
+    for text in (*options, *itertools.chain.from_iterable(texts)):
+        if text is not None:
+            check_text(text)
     if spec.kind == "choose" and len(options) < 2:
         raise SettingError(
             f"{spec.name} chooses between options; give two or more with --option."

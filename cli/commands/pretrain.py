@@ -26,14 +26,15 @@ from cli.support.options import (
     fitting_recipe,
     from_anywhere,
     is_given,
+    is_typed,
     recipe_option,
     settings_line,
     take_config,
 )
 from cli.support.several_hosts import host_options
-from schemas.config import ModelConfig, TrainConfig, config_from_dict
+from schemas.config import ModelConfig, TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import BUDGET_RECORD, MODEL_CONFIG, TRAIN
+from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE, MODEL_CONFIG, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import BUDGET_RECIPE, PRESETS, RECIPES
 
@@ -134,6 +135,7 @@ def pretrain(
             "--init-checkpoint best is of another run; name it with --init-from."
         )
     config = take_config(TrainConfig, values)
+    check_schedule(config)
     if place is None or place.host_index == 0:
         # Before data are copied from a storage.
         output_folder.check_recognised(output, output_folder.PRETRAIN)
@@ -159,6 +161,20 @@ def pretrain(
             )
     if result is not None:
         say_end(result, paths, console)
+
+
+def check_schedule(config: TrainConfig) -> None:
+    """Refuse what was typed of another schedule.
+
+    Raises:
+        SettingError: Names the flag.
+    """
+    for name in ("constant_steps", "cooldown_share"):
+        if config.schedule == "linear" and is_typed(name):
+            raise SettingError(
+                f"{flag_name(name)} is of --schedule constant-cooldown, and the "
+                "schedule is linear; give that, or leave it out."
+            )
 
 
 class Paths(TypedDict):
@@ -199,13 +215,16 @@ def lead(
     """
     from pipeline.dataset.verification import load_vocabulary
 
+    with silent_stderr():
+        from albert_tf.runs.checkpoints import has_checkpoint
     manifest, output = read_manifest(paths["data"]), paths["output"]
+    goes_on = has_checkpoint(output) and not overwrite
     asked, architecture = decided(
         asked,
         paths,
         manifest=manifest,
         budget=budget,
-        overwrite=overwrite,
+        goes_on=goes_on,
         console=console,
     )
     for line in [*notes(asked.config), *epochs_note(asked.config, manifest)]:
@@ -217,6 +236,7 @@ def lead(
         manifest=manifest,
         named=named,
         max_time=max_time,
+        length_before=trained_before(paths, goes_on=goes_on),
     )
     record = described(asked)
     with output_folder.claim(
@@ -254,10 +274,18 @@ def decided(
     *,
     manifest: DatasetManifest,
     budget: float | None,
-    overwrite: bool,
+    goes_on: bool,
     console: Console,
 ) -> tuple[Asked, ModelConfig]:
     """What a run is to be, once its recipe, budget and beginning have had their say.
+
+    Args:
+        asked: What the flags say.
+        paths: Where to read and write.
+        manifest: Of the data.
+        budget: In seconds, if the model is to be chosen for it.
+        goes_on: Whether the run was begun before.
+        console: Told what a budget was spent on.
 
     Returns:
         All settings, and the architecture.
@@ -265,10 +293,7 @@ def decided(
     Raises:
         AlbertError: The run cannot work; nothing was written yet.
     """
-    with silent_stderr():
-        from albert_tf.runs.checkpoints import has_checkpoint
     output, init_from = paths["output"], paths["init_from"]
-    goes_on = has_checkpoint(output) and not overwrite
     config = fitting_recipe(asked.config, has_documents=manifest.has_documents)
     asked = asked._replace(config=config)
     if init_from is not None and not asked.is_model_given:
@@ -299,6 +324,25 @@ def begun_from(paths: Paths) -> dict[str, Any]:
     }
 
 
+def trained_before(paths: Paths, *, goes_on: bool) -> int | None:
+    """Tokens in the longest sequences that first weights were trained on, if any were.
+
+    Raises:
+        AlbertError: What says it cannot be read.
+    """
+    from albert_tf.runs.run_record import (
+        recorded_settings,
+        run_config,
+        trained_length,
+    )
+
+    if goes_on:
+        found: int | None = recorded_settings(paths["output"]).get(LENGTH_BEFORE)
+        return found
+    source = paths["init_from"]
+    return trained_length(source, run_config(source)) if source else None
+
+
 def description(
     asked: Asked,
     *,
@@ -307,6 +351,7 @@ def description(
     manifest: DatasetManifest,
     named: str,
     max_time: float | None,
+    length_before: int | None,
 ) -> dict[str, dict[str, Any]]:
     """A run as `config.json` has it: all settings, and those that decide the weights.
 
@@ -317,6 +362,7 @@ def description(
         manifest: Of its data.
         named: The data set, as it was given.
         max_time: In seconds.
+        length_before: Tokens in the longest sequences that its first weights know.
     """
     model, begun = asked.model, begun_from(paths)
     settings = {
@@ -326,7 +372,9 @@ def description(
         **dataclasses.asdict(asked.config),
         **begun,
         "max_time": max_time,
-    } | ({BUDGET_RECORD: asked.record} if asked.record else {})
+    }
+    more = {BUDGET_RECORD: asked.record, LENGTH_BEFORE: length_before}
+    settings |= {name: value for name, value in more.items() if value}
     decisive = identity(architecture, asked.config.resolved(), manifest)
     return {"settings": settings, "identity": decisive | begun}
 

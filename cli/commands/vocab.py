@@ -55,7 +55,7 @@ def vocab(
     console = Console(quiet=quiet)
     values.pop("debug")
     config = take_config(VocabConfig, values)
-    refuse_stray(click.get_current_context().args)
+    refuse_stray(click.get_current_context().args, takes_options=False)
     output_folder.check_recognised(output, output_folder.VOCAB)
     given = find_given_inputs(values, console)
     settings = {

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # The preset that the models of a budget are told as differing from.
 NEAREST = "tiny"
 
-# What the data decides, so that no flag has to.
-OF_DATA = ("vocab_size", "sentence_task")
+# What the data decides, so that no flag may.
+NEVER_SET = ("vocab_size", "sentence_task")
 
 # A vocabulary so many times as large as suits the text is worth a word.
 MUCH_LARGER = 1.5
@@ -236,7 +236,7 @@ def overrides_of(config: ModelConfig) -> tuple[str, ...]:
     return tuple(
         f"{name}={value}"
         for name, value in dataclasses.asdict(config).items()
-        if value != preset[name] and name not in OF_DATA
+        if value != preset[name] and name not in NEVER_SET
     )
 
 

@@ -23,7 +23,7 @@ from schemas.config import (
 )
 from schemas.errors import SettingError
 from schemas.json_file import read_json
-from schemas.layout import BUDGET_RECORD
+from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
 from schemas.phases import SETTINGS
 from schemas.presets import BUDGET_RECIPE, RECIPES
 
@@ -41,6 +41,7 @@ RECORD_KEYS = (
     "environment",
     "began",
     BUDGET_RECORD,
+    LENGTH_BEFORE,
 )
 
 # Where a command keeps what its recipe says, and its name if one was typed.
@@ -286,6 +287,12 @@ def is_given(name: str) -> bool:
     return source is not ParameterSource.DEFAULT
 
 
+def is_typed(name: str) -> bool:
+    """Whether the command line has this flag."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
+
+
 def workers_option(command: Command) -> Command:
     """The number of worker processes, which never changes the result."""
     return click.option(
@@ -394,6 +401,25 @@ def _begin_with(recipe: dict[str, Any], context: click.Context) -> None:
     context.meta[RECIPE_KEY] = context.meta.get(RECIPE_KEY, {}) | recipe
 
 
+def useful(
+    recipe: Mapping[str, Any], *, has_documents: bool, begins_anew: bool = True
+) -> dict[str, Any]:
+    """The settings of a recipe that have a use.
+
+    Args:
+        recipe: Settings other than the defaults.
+        has_documents: Whether examples are made on the fly.
+        begins_anew: Whether no weights are there to begin with.
+
+    >>> useful({"batch_size": 32, "max_ngram": 1}, has_documents=False)
+    {'batch_size': 32}
+    """
+    useless: set[str] = set() if has_documents else set(SETTINGS)
+    if not begins_anew:
+        useless.update(OF_FIRST_WEIGHTS)
+    return {name: value for name, value in recipe.items() if name not in useless}
+
+
 def fitting_recipe(config: TrainConfig, *, has_documents: bool) -> TrainConfig:
     """The settings without those of the recipe that have no use here.
 
@@ -401,12 +427,14 @@ def fitting_recipe(config: TrainConfig, *, has_documents: bool) -> TrainConfig:
         config: As the flags and the recipe say.
         has_documents: Whether examples are made on the fly.
     """
-    params = click.get_current_context().params
-    useless: list[str] = [] if has_documents else list(SETTINGS)
-    if params["init_from"] is not None:
-        useless += OF_FIRST_WEIGHTS
+    context = click.get_current_context()
+    recipe = context.meta.get(RECIPE_KEY, {})
+    begins_anew = context.params["init_from"] is None
+    kept = useful(recipe, has_documents=has_documents, begins_anew=begins_anew)
     left_out = {
-        name: getattr(TrainConfig, name) for name in useless if is_of_recipe(name)
+        name: getattr(TrainConfig, name)
+        for name in recipe
+        if name not in kept and is_of_recipe(name)
     }
     return dataclasses.replace(config, **left_out)
 
@@ -505,10 +533,14 @@ def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
     return GivenInputs(files, len(notes))
 
 
-def refuse_stray(arguments: Sequence[str]) -> None:
+def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> None:
     """Refuse what stands on the command line without a flag.
 
     A shell replaces a pattern by the names of many files, of which a flag takes one.
+
+    Args:
+        arguments: Those of no flag, and all that stand after --.
+        takes_options: Whether options of another program, such as Beam's, may be there.
 
     Raises:
         SettingError: There is such an argument.
@@ -518,6 +550,11 @@ def refuse_stray(arguments: Sequence[str]) -> None:
             f"{arguments[0]!r} belongs to no flag; give each path with --wikipedia, "
             "--books or --text, and put quotes around a pattern, as in "
             "--text 'novels/*.txt'."
+        )
+    if arguments and not takes_options:
+        raise SettingError(
+            f"{arguments[0]!r} stands after --, where this command takes nothing; put "
+            "it before."
         )
 
 

@@ -415,28 +415,32 @@ def _contents(folder: Path) -> Iterator[Path]:
     )
 
 
-def _make(folder: Path) -> None:
+def _make(folder: Path, *, chosen_by: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingError(
-            f"--output: {folder} cannot be made: {error.strerror}."
+            f"{chosen_by}: {folder} cannot be made: {error.strerror}."
         ) from error
 
 
 @contextlib.contextmanager
-def lock(folder: Path) -> Iterator[None]:
+def lock(folder: Path, *, chosen_by: str = "--output") -> Iterator[None]:
     """Hold a folder, made if need be, until the end of a block.
 
     The system releases the lock of a process that has died.
+
+    Args:
+        folder: To be written.
+        chosen_by: The flag or variable that another folder can be given with.
 
     Raises:
         SettingError: The folder cannot be made or written.
         AlbertError: Another process holds it.
     """
-    _make(folder)
+    _make(folder, chosen_by=chosen_by)
     path = folder / layout.LOCK
-    with _open_lock(path) as file:
+    with _open_lock(path, chosen_by=chosen_by) as file:
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -446,14 +450,14 @@ def lock(folder: Path) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def _open_lock(path: Path) -> TextIO:
+def _open_lock(path: Path, *, chosen_by: str) -> TextIO:
     """The lock file, held by this process and still the one in the folder."""
     while True:
         try:
             file = path.open("a+")
         except OSError as error:
             raise SettingError(
-                f"--output: {path.parent} cannot be written: {error.strerror}."
+                f"{chosen_by}: {path.parent} cannot be written: {error.strerror}."
             ) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -218,12 +218,3 @@ def _tagged(
 def _remembered(encode: Callable[[str], Result]) -> Callable[[str], Result]:
     """The same function, that remembers the texts it had last."""
     return functools.lru_cache(maxsize=_RECENT)(encode)
-
-
-def cut_examples(rows: Sequence[EncodedExample]) -> int:
-    """How many examples have tokens that do not fit and are not read.
-
-    >>> cut_examples([EncodedExample(example=0, sequences=(), cut_tokens=2)])
-    1
-    """
-    return len({row.example for row in rows if row.cut_tokens})

@@ -161,11 +161,12 @@ def measured_sizes(files: list[InputFile]) -> list[InputFile]:
         ),
         key=lambda file: -file.bytes,
     )
+    paths = {file.path for file in packed}
     ratios = {file.path: _expansion(file.path) for file in packed[:PLACES]}
     usual = sum(ratios.values()) / max(1, len(ratios))
     return [
         file._replace(text_bytes=round(file.bytes * ratios.get(file.path, usual)))
-        if file in packed
+        if file.path in paths
         else file
         for file in files
     ]
@@ -208,7 +209,7 @@ def read_sample(files: list[InputFile]) -> tuple[list[ShardDocument], int]:
 def _beginning(part: FilePart, folder: Path) -> FilePart:
     """A part of a file; of a large file that cannot be divided, its beginning."""
     file = part.file
-    if part.text_bytes <= BEGINNING_BYTES or file.group_bytes:
+    if part.text_bytes <= BEGINNING_BYTES or file.format.startswith("parquet"):
         return part
     with closing(open_binary(file.path)) as stream:
         head = bytearray()

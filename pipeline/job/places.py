@@ -74,7 +74,7 @@ def _default_environment(runner: str, options: PipelineOptions) -> str:
 def has_workers_here(runner: str, options: PipelineOptions) -> bool:
     """Whether the workers of a job share this machine's files."""
     portable = options.view_as(PortableOptions)
-    if runner == "DataflowRunner" or portable.output_executable_path:
+    if runner == "DataflowRunner":
         return False
     engine = engine_of(runner, options)
     kind = portable.environment_type or engine.environment

@@ -70,8 +70,8 @@ def choose_runner(name: str, flags: Iterable[str]) -> Runner:
         flags: As given after `--`.
 
     Raises:
-        SettingError: There is no such runner, Beam does not know an option, or the
-            runner needs a part of Beam that is not installed.
+        SettingError: There is no such runner, Beam does not know an option or the
+            runner would not follow it, or something that the runner needs is missing.
     """
     if name in ("DirectRunner", "SwitchingDirectRunner"):
         raise SettingError(
@@ -85,18 +85,39 @@ def choose_runner(name: str, flags: Iterable[str]) -> Runner:
     # The steps need only this package, nothing of __main__.
     options.view_as(SetupOptions).save_main_session = False
     runner = Runner(name, options)
+    _check_options(runner)
+    return runner
+
+
+def _check_options(runner: Runner) -> None:
+    """Refuse options that a runner would not follow, and the want of those it needs.
+
+    Raises:
+        SettingError: Names the option.
+    """
+    name, options = runner
+    portable = options.view_as(PortableOptions)
     if runner.is_local and options.view_as(DirectOptions).direct_num_workers != 1:
         raise SettingError(
             f"--direct_num_workers: {LOCAL_RUNNER} takes --workers, before the --."
         )
     if name == DATAFLOW:
         _check_dataflow(options)
-    if name == "PortableRunner" and not options.view_as(PortableOptions).job_endpoint:
+    elif runner.is_dry:
+        raise SettingError(
+            f"--dry_run: {name} would run the job, for only {DATAFLOW} can check one "
+            "without running it; leave it out."
+        )
+    if portable.output_executable_path:
+        raise SettingError(
+            "--output_executable_path writes a job to a file and does not run it, so "
+            "that no data set is made; leave it out."
+        )
+    if name == "PortableRunner" and not portable.job_endpoint:
         raise SettingError(
             "--runner: PortableRunner needs a job server; give "
             "--job_endpoint=HOST:PORT after --."
         )
-    return runner
 
 
 def parse_options(name: str, flags: list[str]) -> PipelineOptions:

@@ -8,6 +8,7 @@ be read again. The files lie in the data set, or for one on storage in a folder 
 machine.
 """
 
+import contextlib
 import hashlib
 import os
 import struct
@@ -53,10 +54,17 @@ def splits_folder(output: str | Path) -> Path:
 
 
 def forget_splits(output: str | Path) -> None:
-    """Remove all splits of a data set, wherever they are."""
+    """Remove all splits of a data set, wherever they are.
+
+    Raises:
+        AlbertError: Something in the data set cannot be removed, or its storage cannot
+            be reached.
+    """
     remove(join(output, WORK))
     if is_remote(str(output)):
-        remove(str(splits_folder(output)))
+        # A network file system keeps a folder as long as its lock file is open.
+        with contextlib.suppress(AlbertError):
+            remove(str(splits_folder(output)))
 
 
 def write_spill(

@@ -26,7 +26,8 @@ class WorkerPool(BeamFnExternalWorkerPoolServicer):
 
     def StartWorker(self, start_worker_request: Any, unused_context: Any) -> Any:
         """Start a worker."""
-        command = [sys.executable, "-m", "pipeline.job.worker_boot"]
+        # -P: what lies in the current folder must not stand in for our modules.
+        command = [sys.executable, "-P", "-m", "pipeline.job.worker_boot"]
         command.append(f"--id={start_worker_request.worker_id}")
         for name in ("provision", "control", "logging"):
             endpoint = getattr(start_worker_request, f"{name}_endpoint")

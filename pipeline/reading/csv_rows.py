@@ -1,4 +1,8 @@
-"""CSV and TSV: one document a row, under a header that names the columns."""
+"""CSV and TSV: one document a row, under a header that names the columns.
+
+Cells between tabs may be quoted like others, unlike those of a task: documents have
+line ends, which nothing else tells from the ends of rows.
+"""
 
 import csv
 import io

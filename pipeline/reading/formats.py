@@ -243,7 +243,7 @@ def _refuse_other_markup(head: bytes, *, path: str) -> None:
     Raises:
         UnusableFile: Names what it is and what to do.
     """
-    start = head[:_MARKUP_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = without_lead(head[:_MARKUP_BYTES])
     if _HTML.match(start):
         raise UnusableFile(f"{path} is HTML; {_PANDOC}.")
     if _JSON_ARRAY.match(start):
@@ -255,7 +255,7 @@ def _refuse_other_markup(head: bytes, *, path: str) -> None:
 
 def _recognise_markup(head: bytes) -> Format | None:
     """A format that cannot be mistaken for text."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = without_lead(head)
     if head.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"<doc "):
@@ -265,6 +265,15 @@ def _recognise_markup(head: bytes) -> Format | None:
     if start.startswith(b'{"') or re.match(rb'\{\s*"', start):
         return "jsonl"
     return None
+
+
+def without_lead(head: bytes) -> bytes:
+    r"""The first bytes of a file without the mark and white space before its text.
+
+    >>> without_lead(b"\xef\xbb\xbf\n <page>")
+    b'<page>'
+    """
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def _article(found: Format) -> str:
@@ -286,10 +295,19 @@ def _ending(path: str) -> str:
     >>> _ending("gs://bucket/rows.TSV.gz")
     'tsv'
     """
-    name = path.lower()
+    return unpacked_name(path).rpartition(".")[2]
+
+
+def unpacked_name(path: str) -> str:
+    """The name that a file has or, if it is compressed, had before; in small letters.
+
+    >>> unpacked_name("gs://bucket/Rows.TSV.gz")
+    'rows.tsv'
+    """
+    name = path.lower().rpartition("/")[2]
     for packed in _PACKED_NAMES:
         name = name.removesuffix(packed)
-    return name.rpartition("/")[2].rpartition(".")[2]
+    return name
 
 
 def _whole_lines(head: bytes) -> tuple[list[str], bool]:

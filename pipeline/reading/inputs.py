@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -21,6 +22,8 @@ from pipeline.reading.formats import (
     UnusableFile,
     recognise,
     refuse_binary,
+    unpacked_name,
+    without_lead,
 )
 from pipeline.reading.jsonl import parse
 from pipeline.reading.languages import (
@@ -64,7 +67,9 @@ _SAMPLE_ROWS = 100
 _SHOWN_KEYS, _SHOWN_KEY_CHARACTERS = 10, 60
 
 # Files that lie beside texts in folders.
-_NO_TEXT_NAMES = ("readme", "license", "licence", "manifest", "sha256sums", "md5sums")
+_NO_TEXT_NAMES = re.compile(
+    "(readme|license|licence|manifest|sha256sums|md5sums)(?![a-z])"
+)
 _NO_TEXT_SUFFIXES = (
     *(".csv", ".tsv", ".md", ".rst", ".html", ".htm", ".css", ".js", ".py", ".log"),
     *(".yaml", ".yml", ".toml", ".ini", ".sha256", ".md5", ".png", ".jpg", ".jpeg"),
@@ -149,7 +154,8 @@ def find_inputs(
 
     Raises:
         SettingError: A path is missing or matches nothing, none was given, no given
-            kind can have the forced format, or the language is not a code.
+            kind can have the forced format, no file has rows with a key, or the
+            language is not a code.
         AlbertError: A file is empty, unreadable or of no known format.
     """
     if not any(given.values()):
@@ -170,6 +176,11 @@ def find_inputs(
                 same = found.setdefault((kind, _real_path(file.path)), file)
                 if file.path < same.path:
                     found[kind, _real_path(file.path)] = file
+    if text_key and not any(file.text_key for file in found.values()):
+        raise SettingError(
+            f"--text-key {text_key} says where rows have their text, and no file given "
+            "has rows; leave it out."
+        )
     inputs = [
         file._replace(language=language, language_from="flag") if language else file
         for file in found.values()
@@ -252,10 +263,10 @@ def _inspect_or_refuse(
 
 
 def _is_beside_text(path: str, input_format: Format | None) -> bool:
-    name = files.file_name(path).lower()
+    name = unpacked_name(path)
     if input_format == "csv" and name.endswith(_TABLE_SUFFIXES):
         return False
-    return name.endswith(_NO_TEXT_SUFFIXES) or name.startswith(_NO_TEXT_NAMES)
+    return name.endswith(_NO_TEXT_SUFFIXES) or bool(_NO_TEXT_NAMES.match(name))
 
 
 def expand(pattern: str, *, flag: str) -> list[str]:
@@ -334,8 +345,10 @@ def read_head(path: str) -> bytes:
         head = b""
         while len(head) < HEAD_BYTES and (data := reader.read(HEAD_BYTES - len(head))):
             head += data
-        if head.startswith(b"{"):
-            while b"\n" not in head and len(head) < MAX_RECORD_BYTES:
+        start = without_lead(head)
+        if start.startswith(b"{"):
+            lead = len(head) - len(start)
+            while head.find(b"\n", lead) < 0 and len(head) < MAX_RECORD_BYTES:
                 data = reader.read(HEAD_BYTES * 16)
                 if not data:
                     break

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.core.documents import Dropped
 from pipeline.reading.bookcorpus import starts_document
-from pipeline.reading.rows import Row, clean_text, find_text, row_of
+from pipeline.reading.rows import Row, clean_text, row_of
 from pipeline.storage.lines import decode, whole_lines
 
 NOT_JSON = Dropped("line is not a JSON record")
@@ -71,8 +71,7 @@ def sentence_starts(key: str) -> Callable[[bytes], bool]:
     """Whether a document begins with a line that holds a sentence."""
 
     def starts(line: bytes) -> bool:
-        record = parse(decode(line, counts=Counter()))
-        text = find_text(record, key)
-        return text is not None and starts_document(" ".join(text.split()))
+        row = read_record(decode(line, counts=Counter()), key=key)
+        return isinstance(row, Row) and starts_document(" ".join(row.text.split()))
 
     return starts

@@ -15,7 +15,7 @@ class FilePart(NamedTuple):
     """A part of a file.
 
     Attributes:
-        file: The file.
+        file: The file, without the table of its parts.
         start: Its first byte, or row group of a parquet file.
         end: The first one after it; None for the end of the file.
         text_bytes: Estimated size of the text in it.
@@ -71,10 +71,12 @@ def plan_splits(
 
 def divide_file(file: InputFile, split_bytes: int) -> Iterator[FilePart]:
     """The parts of a file, of about equal size."""
+    # With the table in each of its parts, a job would grow with the square of the file.
+    itself = file._replace(group_bytes=(), piece_starts=())
     if file.group_bytes:
         for first, end, size in _join(file.group_bytes, split_bytes):
             is_last = end == len(file.group_bytes)
-            yield FilePart(file, first, None if is_last else end, size)
+            yield FilePart(itself, first, None if is_last else end, size)
         return
     if file.piece_starts:
         ends = (*file.piece_starts[1:], file.bytes)
@@ -83,7 +85,7 @@ def divide_file(file: InputFile, split_bytes: int) -> Iterator[FilePart]:
         ]
         for first, end, size in _join(sizes, split_bytes):
             stop = None if end == len(sizes) else ends[end - 1]
-            yield FilePart(file, file.piece_starts[first], stop, size)
+            yield FilePart(itself, file.piece_starts[first], stop, size)
         return
     count = 1
     if file.is_divisible:
@@ -91,7 +93,7 @@ def divide_file(file: InputFile, split_bytes: int) -> Iterator[FilePart]:
     for number in range(count):
         is_last = number == count - 1
         yield FilePart(
-            file=file,
+            file=itself,
             start=file.bytes * number // count,
             end=None if is_last else file.bytes * (number + 1) // count,
             text_bytes=file.text_bytes * (number + 1) // count

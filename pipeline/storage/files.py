@@ -5,6 +5,7 @@ local file and needs the standard library alone. Nothing else in the product ope
 input or writes to a cluster's storage.
 """
 
+import fnmatch
 import glob
 import hashlib
 import io
@@ -12,7 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NoReturn, TypeVar
@@ -99,19 +100,10 @@ def _is_shown_name(name: str) -> bool:
     return not name.startswith(".")
 
 
-def _is_shown(parts: tuple[str, ...]) -> bool:
-    return all(map(_is_shown_name, parts))
-
-
 def _find_remote(pattern: str) -> list[str]:
     """What `find_files` finds elsewhere; what is told of it is kept."""
     if is_folder(pattern):
         found = _list_matching(pattern, "**")
-        found = {
-            path: entry
-            for path, entry in found.items()
-            if _is_shown(PurePosixPath(path.removeprefix(pattern)).parts)
-        }
     elif (entry := _known(pattern)) is not None:
         found = {pattern: entry}
     else:
@@ -136,14 +128,46 @@ def _split_glob(pattern: str) -> tuple[str, str]:
     return f"{start}://{'/'.join(parts[:fixed])}", "/".join(parts[fixed:])
 
 
-def _list_matching(folder: str, pattern: str) -> dict[str, Entry]:
-    """The files below a remote folder whose names there match, by path."""
-    from fsspec.utils import glob_translate
+def _list_matching(
+    folder: str, pattern: str, *, with_hidden: bool = False
+) -> dict[str, Entry]:
+    """The files below a remote folder whose names there match, by path.
 
-    matches = re.compile(glob_translate(pattern)).match
-    is_deep = "/" in pattern or "**" in pattern
+    Args:
+        folder: Where to look.
+        pattern: Of the names, relative to the folder.
+        with_hidden: Whether a wildcard stands for what is hidden, too.
+    """
+    parts = pattern.split("/")
+    is_deep = len(parts) > 1 or parts == ["**"]
     found = remote.list_entries(folder, is_deep=is_deep)
-    return {join(folder, name): e for name, e in found.items() if matches(name)}
+    return {
+        join(folder, name): entry
+        for name, entry in found.items()
+        if _matches(name.split("/"), parts, with_hidden=with_hidden)
+    }
+
+
+def _matches(names: list[str], parts: list[str], *, with_hidden: bool) -> bool:
+    """Whether the parts of a path match those of a glob, by the rules of `glob.glob`.
+
+    >>> _matches(["low", "b.txt"], ["**", "*.txt"], with_hidden=False)
+    True
+    >>> _matches([".git", "b.txt"], ["**", "*.txt"], with_hidden=False)
+    False
+    """
+    if not parts:
+        return not names
+    first, rest = parts[0], parts[1:]
+    if first == "**" and _matches(names, rest, with_hidden=with_hidden):
+        return True
+    if not names:
+        return False
+    is_shown = with_hidden or first.startswith(".") or _is_shown_name(names[0])
+    if not is_shown or not fnmatch.fnmatchcase(names[0], first):
+        return False
+    following = parts if first == "**" else rest
+    return _matches(names[1:], following, with_hidden=with_hidden)
 
 
 def find_below(folder: str | Path, pattern: str) -> list[str]:
@@ -156,7 +180,8 @@ def find_below(folder: str | Path, pattern: str) -> list[str]:
         start, _, name = pattern.rpartition("/")
         if _MAGIC.search(start):
             start, name = "", pattern
-        return sorted(_list_matching(join(folder, start).rstrip("/"), name))
+        place = join(folder, start).rstrip("/")
+        return sorted(_list_matching(place, name, with_hidden=True))
     return sorted(map(str, Path(folder).glob(pattern)))
 
 
@@ -332,10 +357,11 @@ def remove(path: str) -> None:
         AlbertError: It cannot be removed.
     """
     if not is_remote(path):
-        if os.path.isdir(path):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            Path(path).unlink(missing_ok=True)
+        with _explained(path, "removed"), suppress(FileNotFoundError):
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                Path(path).unlink()
         return
     names = [join(path, name) for name in remote.list_entries(path)]
     for _ in remote.at_once(remote.remove_file, names or [path]):
@@ -376,8 +402,8 @@ def _file_entry(path: str) -> Entry:
 
 
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def _explained(path: str, verb: str = "read") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
+        raise AlbertError(f"{path} cannot be {verb}: {error.strerror}.") from error

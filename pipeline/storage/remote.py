@@ -295,10 +295,20 @@ def _send(whole: Path, path: str, scheme: Scheme) -> None:
 
 
 def _rename(client: Any, temporary: str, there: str) -> None:
-    """Put a whole file in its place, where an earlier attempt at it may lie."""
+    """Put a whole file in its place, where an earlier attempt at it may lie.
+
+    Raises:
+        OSError: It cannot be renamed.
+    """
     try:
         client.mv(temporary, there)
-    except OSError:
+    except OSError as error:
+        # A job removes all temporary names at its end, for remnants of killed workers.
+        if not client.exists(temporary):
+            raise OSError(
+                "another job with the same output has removed it; run the same command "
+                "again"
+            ) from error
         if not client.exists(there):
             raise
         # Some storages never rename onto a file.

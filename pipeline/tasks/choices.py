@@ -161,7 +161,7 @@ def _two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
 
 
 def first_number(table: Table, columns: Columns) -> int:
-    """The number that a table gives the first option: 0, or 1 if no row says 0.
+    """The number that a table gives the first option: 1 if a row needs it, else 0.
 
     Raises:
         AlbertError: It has both 0 and a number that only counting from 1 could give.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 _SPACE_LIKE = frozenset("\u061c\u200b\u200c\u200e\u200f\u2581\ufeff\ufffd")
 
 # Two-character quotation marks, as Hugging Face's ALBERT tokenizer reads them.
-_QUOTES = {"``": '"', "''": '"'}
+QUOTES = {"``": '"', "''": '"'}
 
 _UNASSIGNED = ("Cn", "Co", "Cs")
 
@@ -60,7 +60,7 @@ def normalization_rules(
     Args:
         normalize: What a character becomes, or an accented one in several.
     """
-    yield from _QUOTES.items()
+    yield from QUOTES.items()
     # U+0000 ends a string inside SentencePiece and cannot be the source of a rule.
     for code in range(1, sys.maxunicode + 1):
         character = chr(code)

@@ -10,6 +10,7 @@ import base64
 from typing import Any
 
 from pipeline.core.sentencepiece_proto import compiled_normalization
+from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.special_tokens import (
     CLS,
@@ -102,8 +103,8 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
     # The compiled rules are applied there a character at a time, so that the two rules
     # for two characters have to be said again.
     replace = [
-        {"type": "Replace", "pattern": {"String": quotes}, "content": '"'}
-        for quotes in ("``", "''")
+        {"type": "Replace", "pattern": {"String": quotes}, "content": mark}
+        for quotes, mark in QUOTES.items()
     ]
     precompiled = base64.b64encode(charsmap).decode("ascii")
     return {

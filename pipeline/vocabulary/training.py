@@ -1,5 +1,6 @@
 """Text becomes a SentencePiece model with ALBERT's pieces and normalization inside."""
 
+import contextlib
 import functools
 import io
 import math
@@ -155,18 +156,29 @@ def text_being_read(splits: Iterable[Split], read_bytes: Sequence[int]) -> int:
     return sum(min(read_bytes[split.number], split.text_bytes) for split in splits)
 
 
+@contextlib.contextmanager
 def _processes(
     count: int, read_bytes: MutableSequence[int] | None = None
-) -> ProcessPoolExecutor:
-    """Fresh processes that Ctrl-C ends at once, also inside SentencePiece.
+) -> Iterator[ProcessPoolExecutor]:
+    """Fresh processes that an error or a signal ends at once, also in SentencePiece.
 
     Args:
         count: How many.
         read_bytes: Where those that read text say how much, by the number of the split.
     """
-    return ProcessPoolExecutor(
+    pool = ProcessPoolExecutor(
         max_workers=count, mp_context=_SPAWN, initializer=_begin, initargs=(read_bytes,)
     )
+    try:
+        yield pool
+    except BaseException:
+        # The pool itself would wait until they have done all that they were given.
+        for process in list(pool._processes.values()):
+            process.kill()
+            process.join()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _begin(read_bytes: MutableSequence[int] | None) -> None:

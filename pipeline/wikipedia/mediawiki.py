@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import BinaryIO
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped
@@ -25,7 +24,6 @@ from pipeline.wikipedia.names import (
     REDIRECT_WORDS,
 )
 from pipeline.wikipedia.wikitext import strip_wikitext
-from schemas.errors import AlbertError
 
 CUT_OFF = Dropped("page cut off")
 TOO_LARGE = Dropped("page too large")
@@ -45,7 +43,6 @@ _PAGE_END = b"</page>"
 _NAMESPACE_NAME = re.compile(
     r"<namespace\s(?>[^<>]*?key=\"(-?\d{1,9})\")[^<>/]*+>([^<]+)<"
 )
-_UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
 
 
 @dataclass(frozen=True)
@@ -78,9 +75,6 @@ def read_siteinfo(stream: BinaryIO) -> SiteInfo:
     Args:
         stream: The decompressed dump from its start; read up to the first page.
 
-    Raises:
-        AlbertError: If the dump is UTF-16.
-
     Example:
         >>> from io import BytesIO
         >>> read_siteinfo(BytesIO(b'<mediawiki xml:lang="ltg"><siteinfo><namespaces>'
@@ -93,7 +87,6 @@ def read_siteinfo(stream: BinaryIO) -> SiteInfo:
         if not chunk:
             break
         head += chunk
-    _refuse_utf16(head)
     first_page = _PAGE_START.search(head)
     text = head[: first_page.start() if first_page else None].decode("utf-8", "replace")
     language = re.search(r"<mediawiki\b[^<>]*?\sxml:lang=[\"']([\w-]+)", text)
@@ -119,9 +112,6 @@ def read_pages(
         counts: See `pipeline.storage.lines.decode`.
         dropped: See `pipeline.wikipedia.paragraphs.split_paragraphs`.
 
-    Raises:
-        AlbertError: If the dump is UTF-16.
-
     Example:
         >>> from io import BytesIO
         >>> list(read_pages(BytesIO(b"<page><title>A</title><ns>0</ns><revision><text>"
@@ -141,15 +131,6 @@ def read_pages(
                 yield _read_text(content, siteinfo=siteinfo, dropped=dropped)
             else:
                 yield text
-
-
-def _refuse_utf16(head: bytes) -> None:
-    """Refuse a stream that starts like UTF-16."""
-    if head.startswith(_UTF16_STARTS):
-        raise AlbertError(
-            "the dump is encoded in UTF-16, but MediaWiki dumps are UTF-8: convert it "
-            "first (iconv -f UTF-16 -t UTF-8)"
-        )
 
 
 def _cut_pages(stream: BinaryIO) -> Iterator[bytes | Dropped]:
@@ -180,8 +161,7 @@ def _stretches(stream: BinaryIO) -> Iterator[tuple[bytes | None, bool]]:
     buffer = bytearray()
     searched = 0
     is_skipping = False
-    _refuse_utf16(start := stream.read(_CHUNK_BYTES))
-    for chunk in chain((start,), iter(lambda: stream.read(_CHUNK_BYTES), b"")):
+    for chunk in iter(lambda: stream.read(_CHUNK_BYTES), b""):
         buffer += chunk
         while (end := buffer.find(_PAGE_END, searched)) >= 0:
             yield None if is_skipping else bytes(buffer[:end]), True

@@ -41,6 +41,7 @@ def test_the_defaults_of_pretrain_are_those_of_the_paper():
         "steps": 125_000,
         "schedule": "linear",
         "warmup_steps": None,
+        "constant_steps": None,
         "cooldown_share": 0.2,
         "learning_rate": 0.00176,
         "scale_lr_to_batch": False,
@@ -160,6 +161,17 @@ def test_the_defaults_of_vocab_are_those_of_the_release():
             TrainConfig,
             {"steps": 10, "warmup_steps": 11},
             "--warmup-steps must not be more than --steps 10, and 11 is.",
+        ),
+        (
+            TrainConfig,
+            {
+                "steps": 900,
+                "schedule": "constant-cooldown",
+                "constant_steps": 100,
+                "warmup_steps": 200,
+            },
+            "--warmup-steps 200 is more than --constant-steps 100, after which the "
+            "rate falls; give fewer.",
         ),
         (
             TrainConfig,

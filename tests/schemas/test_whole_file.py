@@ -1,7 +1,5 @@
 """Files and folders appear whole or not at all."""
 
-import os
-
 import pytest
 
 from schemas.errors import AlbertError
@@ -116,15 +114,23 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path):
         pass
 
 
-@pytest.mark.parametrize("ending", ["", "-before"])
-def test_what_a_killed_process_of_the_same_number_left_is_in_nobodys_way(
-    tmp_path, ending
-):
-    left = tmp_path / f"target.tmp-{os.getpid()}{ending}"
-    left.mkdir()
-    (left / "half").touch()
-    (tmp_path / "target").mkdir()
-    with whole_folder(tmp_path / "target") as folder:
-        (folder / "new").touch()
-    assert contents(tmp_path) == ["target/new"]
-    assert list(tmp_path.iterdir()) == [tmp_path / "target"]
+def test_two_attempts_at_a_file_do_not_write_into_one(tmp_path):
+    path = tmp_path / "part"
+    with whole_file(path) as first:
+        first.write(b"first")
+        with whole_file(path) as second:
+            second.write(b"second")
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first"
+    assert names_in(tmp_path) == ["part"]
+
+
+def test_two_attempts_at_a_folder_do_not_write_into_one(tmp_path):
+    target = tmp_path / "target"
+    with whole_folder(target) as first:
+        (first / "one").touch()
+        with whole_folder(target) as second:
+            (second / "two").touch()
+        assert contents(tmp_path / "target") == ["two"]
+    assert contents(tmp_path) == ["target/one"]
+    assert names_in(tmp_path) == ["target"]

@@ -82,6 +82,23 @@ def test_a_card_says_when_sharing_was_written_out(trained):
     partly = dataclasses.replace(SMALL_RUN, sharing="attention")
     assert "share only in part" in model_card(trained, partly, step=7)
     assert "share only in part" not in model_card(trained, SMALL_RUN, step=7)
+    apart = dataclasses.replace(SMALL_RUN, sharing="none")
+    card = model_card(trained, apart, step=7)
+    assert "Each layer has weights of its own." in card
+    assert "share only in part" not in card
+
+
+def test_a_card_names_the_vocabulary_that_stands_beside_it(trained):
+    ours = model_card(trained, SMALL_RUN, step=7, target="google")
+    assert "--spm_model_file=FOLDER/spiece.model`." in ours
+    assert "`spiece.model` holds the text normalization: give it raw text." in ours
+    theirs = model_card(
+        trained, SMALL_RUN, step=7, target="google", vocabulary="vocab.txt"
+    )
+    assert "--vocab_file=FOLDER/vocab.txt`." in theirs
+    assert (
+        "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does." in theirs
+    )
 
 
 def test_where_weights_came_from_is_named_without_its_path(trained):

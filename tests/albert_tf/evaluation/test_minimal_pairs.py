@@ -28,6 +28,17 @@ def test_json_lines_name_the_paradigm(tmp_path):
     ]
 
 
+def test_a_mark_of_byte_order_and_separators_inside_sentences_are_no_obstacle(
+    tmp_path,
+):
+    path = tmp_path / "number.jsonl"
+    pair = '{"sentence_good": "Dogs\u2028bark.", "sentence_bad": "Dogs barks."}\r\n'
+    path.write_bytes(f"\ufeff{pair}".encode())
+    assert read_minimal_pairs(path) == [
+        MinimalPair("number", "Dogs\u2028bark.", "Dogs barks.")
+    ]
+
+
 def test_of_lines_of_text_every_second_one_is_grammatical(tmp_path):
     path = tmp_path / "case.txt"
     path.write_text("him runs .\nhe runs .\n")
@@ -40,6 +51,12 @@ def test_of_lines_of_text_every_second_one_is_grammatical(tmp_path):
         (
             "a.jsonl",
             b'{"sentence_good": "A."}\n',
+            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or "
+            "Zorro.",
+        ),
+        (
+            "a.jsonl",
+            rb'{"sentence_good": "A \ud83d.", "sentence_bad": "A."}',
             "line 1 has no sentence_good and sentence_bad; give files of BLiMP or "
             "Zorro.",
         ),

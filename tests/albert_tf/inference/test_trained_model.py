@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from albert_tf.convert.google_checkpoint import write_google
-from albert_tf.convert.huggingface import huggingface_config, write_huggingface
+from albert_tf.convert.huggingface import (
+    huggingface_config,
+    huggingface_tensors,
+    write_tensors,
+)
 from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.runs.checkpoints import (
     Checkpoint,
@@ -40,7 +44,9 @@ def test_an_export_is_loaded_with_its_weights(tmp_path, target):
     if target == "google":
         write_google(weights, TINY, tmp_path, step=7)
     else:
-        write_huggingface(weights, TINY, tmp_path / "model.safetensors")
+        write_tensors(
+            huggingface_tensors(weights, TINY), tmp_path / "model.safetensors"
+        )
         write_json(tmp_path / "config.json", huggingface_config(TINY))
     model = load_trained_model(tmp_path)
     assert model.config == TINY

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.model import operations
+from albert_tf.model import operations, tensorflow_operations
 from tests.tensor_memory import mebibytes_at_the_peak
 
 RNG = np.random.default_rng(0)
@@ -151,7 +151,18 @@ def test_gradients_of_the_rounds_of_a_loop_are_added_up_in_float32():
     assert gradient(tf.constant([1.0])).numpy() == [257.5]
 
 
-def test_attention_weights_of_earlier_layers_are_not_kept_for_the_gradient():
+def test_few_attention_weights_are_kept_and_give_the_same_gradients(monkeypatch):
+    function, arguments = CASES["attend"]
+    kept = value_and_gradients(function, arguments, "bfloat16")
+    monkeypatch.setattr(tensorflow_operations, "MOST_KEPT", 0)
+    again = value_and_gradients(function, arguments, "bfloat16")
+    assert all(map(np.array_equal, kept, again))
+
+
+def test_many_attention_weights_of_earlier_layers_are_not_kept_for_the_gradient(
+    monkeypatch,
+):
+    monkeypatch.setattr(tensorflow_operations, "MOST_KEPT", 0)
     bias, layers = tf.zeros((1, 1, 1, 256)), 12
 
     def gradient(rows):

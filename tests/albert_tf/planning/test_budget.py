@@ -1,8 +1,18 @@
 """The model for a budget: not the largest, not the one with most steps."""
 
-from albert_tf.planning.budget import LEAST_STEPS, Workload, best, candidate, candidates
+import pytest
+
+from albert_tf.planning.budget import (
+    LEAST_STEPS,
+    Workload,
+    best,
+    candidate,
+    candidates,
+    evaluating_share,
+)
 from albert_tf.planning.ladder import Law, Terms, ladder_model
 from albert_tf.planning.speed import Timing
+from schemas.config import TrainConfig
 
 LAW = Law(
     Terms(floor=0.3, a=6.0, b=16.0),
@@ -19,8 +29,25 @@ TIMINGS = [
 ]
 
 
+def considered(seconds, law=LAW):
+    return candidates(
+        LADDER,
+        TIMINGS,
+        workload=STEP,
+        seconds=seconds,
+        evaluating=lambda steps: 1 / 16,
+        law=law,
+    )
+
+
+def candidate_of(config, **settings):
+    return candidate(
+        config, workload=STEP, evaluating=lambda steps: 1 / 16, law=LAW, **settings
+    )
+
+
 def chosen(seconds):
-    found = candidates(LADDER, TIMINGS, workload=STEP, seconds=seconds, law=LAW)
+    found = considered(seconds)
     return LADDER[best(found)].hidden_size
 
 
@@ -29,23 +56,38 @@ def test_the_longer_the_budget_the_larger_the_model():
 
 
 def test_evaluations_are_part_of_the_budget():
-    found = candidate(
-        LADDER[0], step_seconds=0.5, workload=STEP, seconds=106.3, law=LAW
-    )
+    found = candidate_of(LADDER[0], step_seconds=0.5, seconds=106.3)
     assert found.steps == 200
     assert found.tokens == 640_000
 
 
+@pytest.mark.parametrize(
+    ("settings", "held_out", "share"),
+    [
+        ({}, 100_000, 1.25 / 3 * 0.15),
+        ({"eval_examples": 10_000}, 100_000, 1.25 / 3 * 10_000 / (400 * 32)),
+        ({"eval_every": 10_000}, 100_000, 1.25 / 3 * 10_000 / (10_000 * 32)),
+        ({}, 192, 1.25 / 3 * 192 / (400 * 32)),
+        ({"warmup_steps": 20_000}, 0, 0.0),
+    ],
+)
+def test_evaluations_take_what_their_number_and_their_examples_ask(
+    settings, held_out, share
+):
+    train = TrainConfig(batch_size=32, steps=50_000, **settings)
+    found = evaluating_share(10_000, train, held_out=held_out)
+    assert found == pytest.approx(share)
+
+
 def test_a_budget_shorter_than_a_step_still_is_a_step():
-    found = candidate(LADDER[2], step_seconds=9.0, workload=STEP, seconds=1, law=LAW)
+    found = candidate_of(LADDER[2], step_seconds=9.0, seconds=1)
     assert found.steps == 1
 
 
 def test_a_model_that_would_hardly_begin_is_no_choice_if_another_is():
     certain = Law(Terms(0.3, 6.0, 0.0), 0.05, 1e9, 1e9)
-    seconds = 2.4 * LEAST_STEPS
-    found = candidates(LADDER, TIMINGS, workload=STEP, seconds=seconds, law=certain)
+    found = considered(2.4 * LEAST_STEPS, certain)
     assert found[2].loss_share < found[1].loss_share
     assert best(found) == 1
-    short = candidates(LADDER, TIMINGS, workload=STEP, seconds=10, law=certain)
+    short = considered(10, certain)
     assert best(short) == 2

@@ -71,6 +71,18 @@ def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_pat
     )
 
 
+def test_before_the_first_step_fewer_examples_say_less_and_none_is_the_best(tmp_path):
+    lines = (eval_line(0, loss=1.0), eval_line(2, loss=2.0), eval_line(4, loss=3.0))
+    folder = write_run(tmp_path / "run", lines=lines[:1], held_out=5000)
+    tables = {table.title: table for table in section(folder).tables}
+    ((*_, share),) = tables["Held-out evaluation"].rows
+    assert share == "50.0% (43.1 to 56.9%)"
+    folder = write_run(tmp_path / "longer", lines=lines)
+    tables = {table.title: table for table in section(folder).tables}
+    rows = tables["Held-out evaluation"].rows
+    assert [row[1:3] for row in rows] == [("last", 4), ("best", 2)]
+
+
 def test_bits_per_character_are_drawn_where_they_were_measured(tmp_path):
     lines = [eval_line(n) | {"bits_per_character": 3.0 - n} for n in (1, 2)]
     plots = section(write_run(tmp_path / "run", lines=[eval_line(0), *lines])).plots

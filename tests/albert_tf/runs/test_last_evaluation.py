@@ -57,7 +57,7 @@ def test_the_losses_of_a_model_that_went_wrong_are_kept(tmp_path):
             {"mlm_accuracy": 1.5},
             "mlm_accuracy must be a number from 0 to 1, or null, not 1.5",
         ),
-        ({"mlm_loss": "low"}, "mlm_loss must be a number or null, not 'low'"),
+        ({"mlm_loss": "low"}, "mlm_loss must be a number, or null, not 'low'"),
         (
             {"bits_per_character": {"words": 1}},
             "bits_per_character has no characters",

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from albert_tf.runs.run_record import read_run
+from albert_tf.runs.run_record import read_run, trained_length
 from schemas.config import ModelConfig, TrainConfig
 from schemas.errors import AlbertError
 from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
@@ -69,6 +69,15 @@ def test_a_setting_that_is_none_is_named_with_its_file(tmp_path):
     )
 
 
+def test_a_model_that_was_begun_from_one_of_longer_sequences_knows_them(tmp_path):
+    model = ModelConfig(max_position_embeddings=1024)
+    assert trained_length(write_run(tmp_path / "anew"), model) == 512
+    longer = write_run(tmp_path / "longer", length_before=768)
+    shorter = write_run(tmp_path / "shorter", length_before=128)
+    assert trained_length(longer, model) == 768
+    assert trained_length(shorter, model) == 512
+
+
 def test_a_line_that_is_still_being_written_is_left_out(tmp_path):
     folder = write_run(tmp_path / "run")
     with (folder / METRICS).open("a") as file:
@@ -87,6 +96,16 @@ def test_a_run_without_metrics_is_refused(tmp_path, text):
     assert str(refusal.value) == (
         f"{folder} has no metrics yet; let albert pretrain take its first steps, then "
         "ask again."
+    )
+
+
+def test_an_import_that_was_not_trained_has_no_curves(tmp_path):
+    folder = write_run(tmp_path / "run", lines=(), command="import")
+    with pytest.raises(AlbertError) as refusal:
+        read_run(folder, title="run")
+    assert str(refusal.value) == (
+        f"{folder} was imported and not trained further, so it has no curves to draw; "
+        "what albert evaluate measures of it stands in the card of albert export."
     )
 
 

@@ -60,7 +60,8 @@ def documents(small, tmp_path_factory):
     ],
 )
 def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected):
-    assert steps_that_fit(100, step_seconds=0.2, seconds=seconds) == expected
+    settings = {"step_seconds": 0.2, "evaluating": 1 / 16, "seconds": seconds}
+    assert steps_that_fit(100, **settings) == expected
 
 
 @pytest.mark.parametrize("schedule", ["linear", "constant-cooldown"])

@@ -167,11 +167,14 @@ def test_biases_and_layer_norms_are_excluded_and_the_matrices_of_layers_are_kern
     assert {path: role_of(path) for path in paths} == paths
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("shape", [(7, 5), (5, 7), (64, 256)])
-def test_an_orthogonal_matrix_has_the_directions_of_its_own_and_sizes_near_one(shape):
+def test_an_orthogonal_matrix_has_the_directions_of_its_own_and_sizes_near_one(
+    shape, precision
+):
     matrix = np.random.default_rng(0).normal(size=shape)
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
-    found = orthogonal(tf.constant(matrix, tf.float32)).numpy()
+    found = orthogonal(tf.constant(matrix, tf.float32), precision=precision).numpy()
     sizes = np.diag(left.T @ found @ right.T)
     assert sizes.min() > 0.6
     assert sizes.max() < 1.3

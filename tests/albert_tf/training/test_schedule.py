@@ -62,10 +62,45 @@ def test_a_cooldown_of_no_steps_leaves_the_rate_constant():
     assert rates == {0.5}
 
 
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (5, 0.25),
+        (25, 0.5),
+        (36, 0.5 * 5 / 6),
+        (64, 0.5 * 5 / 8),
+        (80, 0.5 * math.sqrt(25 / 80)),
+        (85, 0.25 * math.sqrt(25 / 80)),
+        (100, 0.0),
+    ],
+)
+def test_a_rate_that_falls_with_the_root_of_the_step_before_its_cooldown(
+    step, expected
+):
+    settings = {"learning_rate": 0.5, "warmup_steps": 10, "steps": 100}
+    ours = rate(step, schedule="constant-cooldown", constant_steps=25, **settings)
+    assert ours == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_derived_warm_up_ends_where_the_rate_begins_to_fall():
+    settings = {"schedule": "constant-cooldown", "constant_steps": 1000}
+    rates = [
+        rate(step, learning_rate=1.0, steps=290_000, **settings)
+        for step in (500, 999, 1000, 1001, 4000)
+    ]
+    assert rates == pytest.approx([0.5, 0.999, 1.0, 1.0, 0.5], rel=1e-3)
+
+
 def test_no_rate_before_the_cooldown_depends_on_the_number_of_steps():
     first, second = (
         [
-            rate(step, schedule="constant-cooldown", warmup_steps=7, steps=steps)
+            rate(
+                step,
+                schedule="constant-cooldown",
+                constant_steps=30,
+                warmup_steps=7,
+                steps=steps,
+            )
             for step in range(80)
         ]
         for steps in (100, 1000)

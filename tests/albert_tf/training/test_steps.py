@@ -121,6 +121,11 @@ def test_twenty_steps_without_padding_change_only_rounding(changes, settings):
             assert relative_difference(ours[path], theirs[path]) < 1e-4, path
 
 
+def graphs_of(steps):
+    """Of the first micro-batch of a step, and of the others."""
+    return [steps._accumulate[is_first] for is_first in (True, False)]
+
+
 def test_batches_of_all_sizes_are_one_graph():
     steps = make_steps()
     batches = [micro_batched(random_batch(SMALL, rows=40, seed=s), 1) for s in (0, 1)]
@@ -128,7 +133,15 @@ def test_batches_of_all_sizes_are_one_graph():
     alone = [unpadded(batch) for batch in batches]
     assert [batch["row_places"].shape for batch in alone] == [(1, 384), (1, 256)]
     steps.compile(alone)
-    assert steps._accumulate.experimental_get_tracing_count() == 1
+    counts = [each.experimental_get_tracing_count() for each in graphs_of(steps)]
+    assert counts == [1, 1]
+
+
+def test_a_step_of_one_micro_batch_has_one_graph():
+    steps = make_steps()
+    steps.compile([unpadded(micro_batched(random_batch(SMALL, rows=8), 1))])
+    counts = [each.experimental_get_tracing_count() for each in graphs_of(steps)]
+    assert counts == [1, 0]
 
 
 def test_a_causal_batch_has_a_graph_of_its_own_and_loses_nothing_without_padding():
@@ -138,7 +151,9 @@ def test_a_causal_batch_has_a_graph_of_its_own_and_loses_nothing_without_padding
         counts = {"counts": step_counts(batch), "step": 0, "micro": 0}
         plain.accumulate(batch, **counts)
         alone.accumulate(unpadded(batch), **counts)
-    assert alone._accumulate.experimental_get_tracing_count() == 2
+    # The first micro-batch of a step replaces what was added up before.
+    counts = [each.experimental_get_tracing_count() for each in graphs_of(alone)]
+    assert counts == [1, 2]
     assert alone.sums() == pytest.approx(plain.sums(), rel=1e-5)
     norm = plain.apply(0.01, step=0)
     assert alone.apply(0.01, step=0) == pytest.approx(norm, rel=1e-5)
@@ -152,7 +167,8 @@ def test_apply_clips_the_sum_to_norm_one_and_forgets_it():
     moments = [steps.optimizer_state[f"{path}/m"].numpy() for path in weights_of(steps)]
     clipped = np.sqrt(sum((10 * moment**2).sum() * 10 for moment in moments))
     assert clipped == pytest.approx(1.0, rel=1e-4)
-    assert float(steps.apply(0.0, step=0)) == 0.0
+    accumulate(steps, random_batch(SMALL))
+    assert float(steps.apply(0.0, step=1)) == norm
 
 
 def test_rate_zero_changes_no_weight():
@@ -173,23 +189,22 @@ def test_sums_are_those_since_the_last_step():
 
 
 def test_discard_forgets_what_was_accumulated():
-    steps = make_steps()
-    accumulate(steps, random_batch(SMALL))
+    steps, fresh = make_steps(), make_steps()
+    accumulate(steps, random_batch(SMALL, seed=1))
     steps.discard()
     assert not steps.sums().any()
-    assert float(steps.apply(0.1, step=0)) == 0.0
+    for each in (steps, fresh):
+        accumulate(each, random_batch(SMALL))
+    assert steps.apply(0.1, step=0) == fresh.apply(0.1, step=0)
 
 
 def test_compiling_changes_nothing():
     steps = make_steps()
     before = weights_of(steps)
     assert steps.compile([micro_batched(random_batch(SMALL), 1)]) > 0
-    assert float(steps.apply(0.1, step=0)) == 0.0
-    fresh = make_steps()
-    assert not any(v.numpy().any() for v in fresh.optimizer_state.values())
-    assert all(
-        (before[p] == v.numpy()).all() for p, v in fresh.model.weights_by_path.items()
-    )
+    assert not steps.sums().any()
+    assert not any(v.numpy().any() for v in steps.optimizer_state.values())
+    assert all((before[p] == after).all() for p, after in weights_of(steps).items())
 
 
 def test_dropout_depends_on_seed_step_and_micro_batch():

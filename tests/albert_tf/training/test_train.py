@@ -514,6 +514,21 @@ def test_a_corrupt_record_ends_a_run_and_skip_corrupt_goes_on(data, tmp_path, ca
     assert f"{place}; left out (1 so far)." in capfd.readouterr().err
 
 
+def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeypatch):
+    measure = HeldOut.sums
+
+    def sums(self, **settings):
+        if (tmp_path / "run/metrics.jsonl").read_text():
+            raise AlbertError("a held-out shard is damaged.")
+        return measure(self, **settings)
+
+    monkeypatch.setattr(HeldOut, "sums", sums)
+    config = dataclasses.replace(CONFIG, eval_every=3, checkpoint_every=None)
+    with pytest.raises(AlbertError, match="a held-out shard is damaged"):
+        train(data, tmp_path / "run", config=config)
+    assert (tmp_path / "run/checkpoints/step-00000003/state.json").is_file()
+
+
 def test_reading_has_ended_when_a_run_has_however_that_was(data, tmp_path, monkeypatch):
     begun = []
 

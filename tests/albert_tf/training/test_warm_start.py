@@ -82,7 +82,6 @@ def test_layers_of_a_deeper_model_start_as_their_neighbours():
         source_path(f"albert/encoder/layer_{n}_inner_0_ffn/x", deep, shallow)
         for n in range(6)
     ]
-    assert [path[len("albert/encoder/")][-1] for path in sources] == ["l"] * 6
     assert [path.split("_")[1] for path in sources] == list("001122")
 
 

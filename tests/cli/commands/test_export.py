@@ -148,6 +148,42 @@ def test_another_export_replaces_one_only_when_told(copied):
     assert (record["command"], record["to"], record["step"]) == ("export", "hf", 9)
 
 
+def test_an_export_never_replaces_what_no_export_wrote(copied):
+    output = copied.parent / "run-hf"
+    run("export", copied, "--to", "hf")
+    (output / ".git").mkdir()
+    (output / ".git" / "HEAD").touch()
+    arguments = (copied, "--to", "google", "--output", output, "--overwrite")
+    assert refusal(*arguments, code=2) == (
+        f"Error: --output: {output} holds .git, which no export has written; move it, "
+        "or give another folder.\n"
+    )
+    assert (output / ".git" / "HEAD").exists()
+    assert (output / "model.safetensors").exists()
+    (output / ".git").rename(copied.parent / "elsewhere")
+    run("export", *arguments)
+    assert not (output / "model.safetensors").exists()
+
+
+def test_an_export_of_a_version_that_listed_no_files_is_replaced(copied):
+    arguments = ("export", copied, "--to", "hf")
+    run(*arguments)
+    path = copied.parent / "run-hf" / "export.json"
+    record = json.loads(path.read_text())
+    del record["files"]
+    path.write_text(json.dumps(record))
+    assert "nothing to do" in run(*arguments)
+    assert "step 7 of" in run(*arguments, "--overwrite")
+
+
+def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):
+    monkeypatch.setattr("keras.backend.backend", lambda: "jax")
+    assert refusal(trained, "--to", "saved-model", code=2) == (
+        "Error: --to saved-model is written by TensorFlow, and KERAS_BACKEND is jax; "
+        "leave that out.\n"
+    )
+
+
 def test_an_export_that_fails_leaves_nothing(trained, tmp_path, monkeypatch):
     def fail(exported, folder):
         (folder / "half").touch()

@@ -2,8 +2,10 @@
 
 import csv
 import dataclasses
+import io
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -117,6 +119,13 @@ def test_a_recipe_gives_way_to_the_epochs_that_are_asked_for(encoder, table, tmp
     command = ("finetune", encoder, "--task", "classify", *files, *FAST)
     run(*command, "--recipe", "mrpc")
     assert read_json(tmp_path / "recipe" / "eval.json")["step"] <= 4
+    swept = ("--output", tmp_path / "swept", "--sweep", "epochs=1,2")
+    run(*command, *swept, "--recipe", "mrpc")
+    steps = [
+        read_json(tmp_path / "swept" / f"epochs={epochs}/run-1/eval.json")["step"]
+        for epochs in (1, 2)
+    ]
+    assert max(steps) <= 8
 
 
 def test_rows_to_predict_that_are_left_out_are_said(tuned, tmp_path):
@@ -365,7 +374,7 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
                 *("--task", "classify", "--train", "TABLE"),
                 *("--keep-head", "--from-scratch"),
             ),
-            "--keep-head takes weights of MODEL and --from-scratch none",
+            "--keep-head is about the weights of MODEL, and --from-scratch takes none",
         ),
         (
             (
@@ -378,6 +387,18 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
         (
             ("--task", "answer", "--train", "TABLE", "--label-smoothing", 0.1),
             "--label-smoothing divides targets among labels, and the task is answer",
+        ),
+        (
+            (
+                *("--task", "classify", "--train", "TABLE"),
+                *("--checkpoint", "best", "--from-scratch"),
+            ),
+            "--checkpoint is about the weights of MODEL, and --from-scratch takes none",
+        ),
+        (
+            ("--task", "classify", "--train", "TABLE", "--doc-stride", 64),
+            "--doc-stride 64 is for answers in passages, and the task is classify; "
+            "leave it out.",
         ),
         (
             ("--task", "classify", "--train", "TABLE", "--micro-batch-size", 33),
@@ -411,6 +432,28 @@ def test_questions_that_a_model_is_not_for_are_refused(tuned, encoder):
         f"Error: {tuned} is a fine-tuned model, which has the head of its task alone; "
         "ask it with albert predict.\n",
     )
+
+
+def test_texts_that_are_not_utf_8_are_refused(tuned, monkeypatch):
+    code, said = attempt("predict", tuned, "caf\udce9")
+    assert (code, said.endswith(" is not UTF-8; convert it first.\n")) == (1, True)
+    content = io.BytesIO(b"one\ncaf\xe9\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(content))
+    assert attempt("predict", tuned) == (
+        1,
+        "Error: Line 2 of the standard input is not UTF-8; convert it first.\n",
+    )
+
+
+def test_a_damaged_checkpoint_is_passed_over_aloud(encoder, table, tmp_path):
+    model = shutil.copytree(encoder, tmp_path / "model")
+    checkpoints = model / "checkpoints"
+    later = checkpoints / "step-00000009"
+    shutil.copytree(checkpoints / "step-00000007", later)
+    (later / "model.safetensors").write_bytes(b"half")
+    files = ("--train", table, "--eval", table, "--output", tmp_path / "new")
+    command = ("finetune", model, "--task", "classify", *files, *FAST[:-1])
+    assert "step-00000009 is damaged" in run(*command)
 
 
 def test_a_file_is_not_replaced_by_its_predictions(tuned, table, tmp_path):

@@ -12,6 +12,8 @@ import sys
 import pytest
 
 from cli.support import console
+from pipeline.job.runners import RUNNERS
+from pipeline.job.spill import splits_folder
 from tests.commands import attempt, contents, make_data, run
 
 ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
@@ -161,6 +163,70 @@ def test_an_interrupt_is_heard_at_once(capsys):
         signal.raise_signal(signal.SIGINT)
     assert capsys.readouterr().err == "Stopping; what is finished is kept.\n"
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(
+    small, tmp_path
+):
+    make_data(small, output=tmp_path / "d")
+    settings = json.loads((tmp_path / "d/config.json").read_bytes())
+    assert settings["max_seq_length"] == 32
+    assert settings["max_predictions_per_seq"] is None
+    said = run(
+        *("make-data", "--config", tmp_path / "d/config.json"),
+        *("--max-seq-length", 64, "--output", tmp_path / "e"),
+    )
+    assert "derived: --max-predictions-per-seq 10 --num-shards 8\n" in said
+
+
+def test_a_plan_is_printed_for_programs_too(small):
+    given = ("--text", small / "text", "--vocab", small / "vocab")
+    done = albert("make-data", *given, "--plan", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    plan, size, seconds = done.stdout.splitlines()
+    assert plan == (
+        "plan: 1 split to read, 8 shards to train on and 1 held out, 10 copies"
+    )
+    assert size.startswith("about ")
+    assert " with 1 worker on this machine" in seconds
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (
+            ("--runner", "HadoopRunner"),
+            f"--runner must be one of {', '.join(RUNNERS)}, not HadoopRunner.",
+        ),
+        (
+            ("--", "--paralellism=4"),
+            "--paralellism is not an option that Beam knows for FnApiRunner; albert's "
+            "own flags come before the --, Beam's after it.",
+        ),
+        (
+            ("--output", "https://host/data"),
+            "--output: https://host/data can only be read; give a folder here or one "
+            "such as s3://bucket/folder.",
+        ),
+    ],
+)
+def test_a_plan_refuses_what_the_job_would_be_refused_for(small, flags, sentence):
+    given = ("--text", small / "text", "--vocab", small / "vocab", "--plan")
+    assert attempt("make-data", *given, *flags) == (2, f"Error: {sentence}\n")
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
+    small, memory, tmp_path, monkeypatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    code, said = make_data(small, output="memory://bucket/data")
+    assert code == 2
+    assert said.splitlines()[-1] == (
+        f"Error: XDG_CACHE_HOME: {splits_folder('memory://bucket/data')} cannot be "
+        "made: Not a directory."
+    )
+    assert not memory
 
 
 def test_the_number_of_workers_follows_from_the_text(small):

@@ -16,7 +16,15 @@ from tests.trained_run import write_run
 
 # Settings that earlier versions had as constants.
 NEW_SETTINGS = (
-    *("schedule", "cooldown_share", "weight_decay", "beta1", "beta2", "epsilon"),
+    *(
+        "schedule",
+        "constant_steps",
+        "cooldown_share",
+        "weight_decay",
+        "beta1",
+        "beta2",
+        "epsilon",
+    ),
     *("bias_correction", "clip_norm", "initializer", "unigram_bias"),
 )
 
@@ -129,6 +137,19 @@ def test_another_run_is_started_from_where_it_was_best(command, small, tmp_path)
         f"Error: {other} has no best checkpoint, for nothing was evaluated; use its "
         "latest.\n",
     )
+
+
+def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(
+    command, tmp_path
+):
+    first, other = tmp_path / "run", tmp_path / "other"
+    shorter = ("--set", "max_position_embeddings=48")
+    run(*command, *shorter)
+    # As of an import of which nothing says it.
+    (first / "data_manifest.json").unlink()
+    run(*command, *shorter, "--output", other, "--init-from", first)
+    assert config_of(other)["length_before"] == 48
+    assert "length_before" not in config_of(first)
 
 
 def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from cli.support import output_folder
+from schemas.errors import SettingError
 from tests.commands import run
 
 IDENTITY = {"seed": 1}
@@ -26,6 +27,20 @@ def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, numbe
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     assert claim(tmp_path / "v") is False
+
+
+@pytest.mark.parametrize("chosen_by", ["--output", "XDG_CACHE_HOME"])
+def test_a_folder_that_cannot_be_made_is_said_with_what_chooses_it(tmp_path, chosen_by):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file/data"
+    with (
+        pytest.raises(SettingError) as refusal,
+        output_folder.lock(folder, chosen_by=chosen_by),
+    ):
+        pass
+    assert str(refusal.value) == (
+        f"{chosen_by}: {folder} cannot be made: Not a directory."
+    )
 
 
 @pytest.mark.parametrize("goes_on", [False, True])

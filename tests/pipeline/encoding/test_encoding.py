@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from pipeline.encoding.encoding import cut_examples, encode_examples
+from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.special_tokens import CLS_ID, SEP_ID, UNK_ID
@@ -59,7 +59,6 @@ def test_the_longer_text_of_a_pair_loses_its_end(tokenizer):
         "[CLS] " + "▁the " * 6 + "[SEP] " + "▁list " * 3 + "[SEP]"
     )
     assert (row.length, row.cut_tokens) == (12, 14)
-    assert cut_examples([row]) == 1
 
 
 def test_an_empty_text_is_two_special_tokens(tokenizer):

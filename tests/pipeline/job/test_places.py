@@ -75,8 +75,6 @@ ENDS, GOES_ON = True, False
         ("PortableRunner", "--job_endpoint=localhost:8099", ELSEWHERE, GOES_ON),
         ("PortableRunner", f"--job_endpoint=node7:8099 {POOL}", ELSEWHERE, GOES_ON),
         ("PortableRunner", f"--job_endpoint=node7:8099 {LOOPBACK}", HERE, ENDS),
-        # A job that is only written to a file.
-        ("FlinkRunner", "--output_executable_path=job.jar", ELSEWHERE, ENDS),
     ],
 )
 def test_where_workers_are_and_what_an_interrupt_does(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.job.runners import RUNNERS, check_places, choose_runner
+from pipeline.job.runners import DATAFLOW, RUNNERS, check_places, choose_runner
 from schemas.errors import SettingError
 from tests.commands import attempt
 
@@ -79,12 +79,28 @@ SERVER = "--job_endpoint=localhost:8099"
             ["--runner=SparkRunner"],
             "--runner belongs before the --, not after it.",
         ),
+        (
+            "FlinkRunner",
+            ["--output_executable_path=job.jar"],
+            "--output_executable_path writes a job to a file and does not run it, so "
+            "that no data set is made; leave it out.",
+        ),
     ],
 )
 def test_a_runner_or_an_option_that_cannot_work_is_refused(name, flags, sentence):
     with pytest.raises(SettingError) as error:
         choose_runner(name, flags)
     assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize("name", sorted({*RUNNERS} - {DATAFLOW}))
+def test_a_runner_that_would_run_the_job_takes_no_dry_run(name):
+    with pytest.raises(SettingError) as error:
+        choose_runner(name, ["--dry_run=true"])
+    assert str(error.value) == (
+        f"--dry_run: {name} would run the job, for only DataflowRunner can check one "
+        "without running it; leave it out."
+    )
 
 
 def places(name, flags=(), **changed):

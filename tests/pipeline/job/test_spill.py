@@ -1,5 +1,6 @@
 """Documents that wait on disk for their shard."""
 
+import os
 import tracemalloc
 from unittest import mock
 
@@ -82,6 +83,23 @@ def test_a_file_that_is_cut_off_is_named(tmp_path, length):
     with pytest.raises(AlbertError) as error:
         list(spill.read_spills(1, shard, output=tmp_path))
     assert str(error.value) == f"{path} is cut off; run the same command again."
+
+
+def test_a_folder_of_splits_that_stays_is_no_failure_of_its_job(
+    memory, tmp_path, monkeypatch
+):
+    def refuse(path, **_):
+        raise OSError(39, "Directory not empty", path)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    memory["memory://bucket/data/.work/split-00000.json"] = b"{}"
+    path = spill.splits_folder("memory://bucket/data") / split_documents(0)
+    path.parent.mkdir(parents=True)
+    path.touch()
+    monkeypatch.setattr(os, "rmdir", refuse)
+    spill.forget_splits("memory://bucket/data")
+    assert not memory
+    assert not path.exists()
 
 
 def test_a_split_is_finished_for_its_own_job_and_with_its_whole_file(tmp_path):

@@ -6,11 +6,15 @@ import subprocess
 import sys
 
 import pytest
-from apache_beam.portability.api import beam_provision_api_pb2, endpoints_pb2
+from apache_beam.portability.api import (
+    beam_fn_api_pb2,
+    beam_provision_api_pb2,
+    endpoints_pb2,
+)
 from google.protobuf import text_format
 
 from pipeline.job.worker_boot import environment_of, start_of
-from pipeline.job.worker_pool import serve
+from pipeline.job.worker_pool import WorkerPool, serve
 from schemas.errors import AlbertError, SettingError
 from tests.commands import attempt
 from tests.servers import HERE, free_port
@@ -60,6 +64,24 @@ def test_a_misspelled_option_is_refused():
         "Error: --adress=localhost:50000 is neither an option of albert worker nor one "
         "that engines add; albert worker --help lists its own.\n",
     )
+
+
+def test_a_worker_takes_no_module_from_the_folder_in_which_it_is_started(monkeypatch):
+    def start(command, **_):
+        commands.append(command)
+
+    commands = []
+    monkeypatch.setattr(subprocess, "Popen", start)
+    request = beam_fn_api_pb2.StartWorkerRequest(worker_id="3-1")
+    request.control_endpoint.url = "localhost:7"
+    WorkerPool().StartWorker(request, None)
+    assert commands == [
+        [
+            *(sys.executable, "-P", "-m", "pipeline.job.worker_boot", "--id=3-1"),
+            *("--provision_endpoint=", "--control_endpoint=localhost:7"),
+            "--logging_endpoint=",
+        ]
+    ]
 
 
 def test_an_address_that_is_not_of_this_machine_is_refused():

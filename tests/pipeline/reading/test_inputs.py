@@ -1,5 +1,6 @@
 import bz2
 import csv
+import gzip
 import json
 import random
 import re
@@ -187,6 +188,32 @@ def test_a_folder_is_read_whole_but_for_what_is_no_text(tmp_path):
         "--wikipedia: x-multistream-index.txt.bz2 is the index of a dump "
         "and not needed; give the .xml.bz2 file beside it.",
     ]
+
+
+def test_what_lies_beside_text_is_told_by_its_whole_name_packed_or_not(tmp_path):
+    table = b"text\nNobody reads this.\n"
+    for name in ("metadata.csv.gz", "LICENSE.txt.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(table))
+    for name in ("README", "licence", "Manifest.txt", "SHA256SUMS.txt"):
+        (tmp_path / name).write_bytes(table)
+    texts = ["licensed-to-kill.txt", "manifesto.txt", "readmerton.txt.gz"]
+    for name in texts:
+        data = WRAPPED.encode()
+        packed = gzip.compress(data) if name.endswith(".gz") else data
+        (tmp_path / name).write_bytes(packed)
+    notes = []
+    found = find("books", tmp_path, on_passed_over=notes.append)
+    paths = sorted(file.path for file in found)
+    assert paths == [f"{tmp_path}/{name}" for name in texts]
+    assert len(notes) == 6
+
+
+@pytest.mark.parametrize("lead", [b"\xef\xbb\xbf", b"\n  ", b"\xef\xbb\xbf\r\n"])
+def test_a_long_first_record_is_recognised_after_a_mark_or_white_space(tmp_path, lead):
+    record = {"title": "A", "text": "long " * HEAD_BYTES}
+    (tmp_path / "rows").write_bytes(lead + json.dumps(record).encode())
+    (file,) = find("text", tmp_path / "rows")
+    assert (file.format, file.text_key) == ("jsonl", "text")
 
 
 def test_a_glob_reads_what_it_names_without_the_indexes(tmp_path):

@@ -36,3 +36,9 @@ def test_a_line_starts_a_document_by_its_sentence():
     assert starts(b'{"text": "all rights reserved ."}')
     assert not starts(b'{"text": "he nodded ."}')
     assert not starts(b'{"text": "all rights res')
+
+
+def test_a_line_starts_a_document_by_its_sentence_as_it_is_read():
+    line = rb'{"text": "of this \ud83d book all rights\u0000 reserved ."}'
+    assert rows_of(line) == [Row("of this ? book all rights reserved .")]
+    assert sentence_starts("text")(line)

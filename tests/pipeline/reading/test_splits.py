@@ -1,3 +1,6 @@
+import pickle
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,11 +47,22 @@ def test_a_file_that_cannot_be_divided_stays_whole():
 
 def test_row_groups_stay_whole_and_together():
     table = file("table", 9, group_bytes=[10, 10, 50, 5, 10])
+    itself = table._replace(group_bytes=())
     assert list(divide_file(table, split_bytes=30)) == [
-        FilePart(table, 0, 2, 20),
-        FilePart(table, 2, 3, 50),
-        FilePart(table, 3, None, 15),
+        FilePart(itself, 0, 2, 20),
+        FilePart(itself, 2, 3, 50),
+        FilePart(itself, 3, None, 15),
     ]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [{"group_bytes": (10,) * 5000}, {"piece_starts": tuple(range(0, 50_000, 10))}],
+)
+def test_a_job_grows_with_the_parts_of_a_file_and_not_with_their_square(table):
+    splits = plan_splits([file("large", 50_000)._replace(**table)], split_bytes=10)
+    assert len(splits) == 5000
+    assert max(len(pickle.dumps(split)) for split in splits) < 500
 
 
 def test_small_files_are_read_together_and_large_splits_come_first():
@@ -70,7 +84,7 @@ def test_splits_hold_every_part_of_every_file_once(given_files, split_bytes):
     )
     assert [split.number for split in splits] == list(range(len(splits)))
     for f in named:
-        own = [part for part in parts if part.file == f]
+        own = [part for part in parts if part.file.path == f.path]
         assert own[0].start == 0
         assert own[-1].end is None
         assert [part.end for part in own[:-1]] == [part.start for part in own[1:]]

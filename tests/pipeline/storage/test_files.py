@@ -9,7 +9,7 @@ from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.readers import read_file, read_split
 from pipeline.reading.splits import plan_splits
-from pipeline.storage import files
+from pipeline.storage import files, remote
 from pipeline.storage.files import find_files, open_binary
 from schemas.errors import AlbertError
 from tests.memory_files import STORAGE
@@ -40,18 +40,38 @@ def test_a_remote_folder_is_found_and_read_without_what_is_hidden(shelf, folder)
     ("pattern", "found"),
     [
         ("*.txt", ["a.txt"]),
-        ("**/*.txt", [".hidden/c.txt", "a.txt", "low/b.txt"]),
+        ("**.txt", ["a.txt"]),
+        ("**", ["a.txt", "low/b.txt"]),
+        ("**/*.txt", ["a.txt", "low/b.txt"]),
+        ("**/low/**/*.txt", ["low/b.txt"]),
+        ("*/*", ["low/b.txt"]),
+        (".hidden/*", [".hidden/c.txt"]),
+        (".h*/c.txt", [".hidden/c.txt"]),
         ("l?w/*", ["low/b.txt"]),
         ("low/b.txt", ["low/b.txt"]),
         ("[ab].txt", ["a.txt"]),
+        ("[!b].txt", ["a.txt"]),
         ("none", []),
         ("none/*", []),
         ("none/", []),
     ],
 )
-def test_a_remote_glob_finds(shelf, pattern, found):
-    paths = files.find_files(f"memory://shelf/{pattern}")
-    assert [path.removeprefix("memory://shelf/") for path in paths] == found
+def test_a_glob_finds_the_same_here_and_elsewhere(shelf, tmp_path, pattern, found):
+    for path, data in shelf.items():
+        copy = tmp_path / path.removeprefix("memory://shelf/")
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(data)
+    for place in ("memory://shelf", tmp_path):
+        paths = files.find_files(f"{place}/{pattern}")
+        assert [path.removeprefix(f"{place}/") for path in paths] == found
+
+
+def test_what_a_job_has_left_is_found_also_where_it_is_hidden(shelf):
+    assert files.find_below("memory://shelf", "**/*.txt") == [
+        "memory://shelf/.hidden/c.txt",
+        "memory://shelf/a.txt",
+        "memory://shelf/low/b.txt",
+    ]
 
 
 def test_a_remote_file_may_be_called_like_a_glob(memory):
@@ -190,6 +210,49 @@ def test_what_can_only_be_read_is_not_written():
         files.write_whole("https://host/a", "text")
 
 
+@pytest.fixture
+def renaming(memory, monkeypatch):
+    """Storage with folders: a function takes the place of its renaming."""
+    monkeypatch.setitem(remote.SCHEMES, "memory", remote.Scheme(has_folders=True))
+    rename = STORAGE.__class__.mv
+
+    def replace(before):
+        def mv(self, temporary, there):
+            before(self, temporary, there)
+            rename(self, temporary, there)
+
+        monkeypatch.setattr(STORAGE.__class__, "mv", mv)
+        return memory
+
+    return replace
+
+
+def test_a_file_is_replaced_where_nothing_is_renamed_onto_another(renaming):
+    def refuse(client, _, there):
+        if client.exists(there):
+            raise FileExistsError(there)
+
+    memory = renaming(refuse)
+    for text in ("first", "second"):
+        files.write_whole("memory://out/a", text)
+    assert dict(memory) == {"memory://out/a": b"second"}
+
+
+def test_what_another_job_has_written_is_kept_if_it_removed_ours(renaming):
+    def finish(client, temporary, there):
+        client.pipe_file(there, b"theirs")
+        client.rm_file(temporary)
+
+    memory = renaming(finish)
+    with pytest.raises(AlbertError) as error:
+        files.write_whole("memory://out/a", "ours")
+    assert str(error.value) == (
+        "memory://out/a cannot be written: another job with the same output has "
+        "removed it; run the same command again."
+    )
+    assert dict(memory) == {"memory://out/a": b"theirs"}
+
+
 def test_a_folder_is_read_behind_links_and_once(tmp_path):
     for name in ("texts/b/c.txt", "texts/a.txt", "texts/.git/x.txt", "disk/d.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -220,6 +283,34 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
     with pytest.raises(AlbertError) as refusal:
         find_files(str(tmp_path))
     assert str(refusal.value) == f"{tmp_path}/a cannot be read: Permission denied."
+
+
+def test_a_file_and_a_folder_are_removed_and_nothing_is_no_error(tmp_path):
+    (tmp_path / "kept/low").mkdir(parents=True)
+    (tmp_path / "kept/low/a.txt").touch()
+    (tmp_path / "folder/low").mkdir(parents=True)
+    (tmp_path / "folder/low/b.txt").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "kept")
+    for name in ("folder", "file", "link", "nothing"):
+        files.remove(str(tmp_path / name))
+    assert find_files(str(tmp_path)) == [f"{tmp_path}/kept/low/a.txt"]
+
+
+def test_what_cannot_be_removed_is_said(tmp_path, monkeypatch):
+    def refuse(path, **_):
+        raise PermissionError(13, "Permission denied", path)
+
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(os, "rmdir", refuse)
+    for path, reason in {
+        f"{tmp_path}/folder": "Permission denied",
+        f"{tmp_path}/file/inside": "Not a directory",
+    }.items():
+        with pytest.raises(AlbertError) as refusal:
+            files.remove(path)
+        assert str(refusal.value) == f"{path} cannot be removed: {reason}."
 
 
 def test_a_disk_that_fails_is_not_taken_for_a_damaged_file():

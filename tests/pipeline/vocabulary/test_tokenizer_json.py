@@ -44,6 +44,15 @@ def test_the_pieces_are_those_of_the_model(model, tokenizer):
     ]
 
 
+def test_the_rules_for_two_characters_come_before_those_for_one(model):
+    first, second, third, *_ = tokenizer_json(model)["normalizer"]["normalizers"]
+    assert [first, second] == [
+        {"type": "Replace", "pattern": {"String": "``"}, "content": '"'},
+        {"type": "Replace", "pattern": {"String": "''"}, "content": '"'},
+    ]
+    assert third["type"] == "Precompiled"
+
+
 def test_a_field_that_holds_a_number_is_no_message():
     with pytest.raises(ValueError, match="field 1 holds a number"):
         list(nested(b"\x08\x01", 1))

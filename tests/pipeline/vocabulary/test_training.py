@@ -1,6 +1,7 @@
 import gzip
 import json
 import tempfile
+import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
@@ -185,6 +186,21 @@ def test_a_killed_worker_is_one_sentence():
     )
     with pytest.raises(AlbertError, match=expected):
         vocabulary._result(future)
+
+
+def test_an_error_does_not_wait_for_a_worker_that_is_busy():
+    tasks = []
+
+    def fail():
+        with vocabulary._processes(1) as pool:
+            tasks.append(pool.submit(time.sleep, 600))
+            raise ZeroDivisionError
+
+    start = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert time.monotonic() - start < 300
+    assert tasks[0].done()
 
 
 def test_a_cased_vocabulary_has_capitals(sentences):

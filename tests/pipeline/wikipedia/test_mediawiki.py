@@ -13,7 +13,6 @@ from pipeline.core.documents import Document, Dropped
 from pipeline.storage.lines import NOT_UTF8, NUL_BYTES
 from pipeline.wikipedia import mediawiki
 from pipeline.wikipedia.mediawiki import SiteInfo, read_pages, read_siteinfo
-from schemas.errors import AlbertError
 
 PROSE = "Ada Lovelace wrote the first program."
 HEAD = b"""<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/"
@@ -160,15 +159,6 @@ BAD_INPUT = {
 def test_bad_input_loses_no_good_page(case: str) -> None:
     dump, expected = BAD_INPUT[case]
     assert read(dump) == expected
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf16_is_refused_by_name(encoding: str) -> None:
-    dump = (HEAD + page()).decode().encode(encoding)
-    with pytest.raises(AlbertError, match="UTF-16"):
-        read(dump)
-    with pytest.raises(AlbertError, match="UTF-16"):
-        read_siteinfo(BytesIO(dump))
 
 
 class Endless:
