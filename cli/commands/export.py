@@ -215,20 +215,7 @@ def export(
     if from_text and target != "saved-model":
         raise SettingError(f"--from-text is for --to saved-model, not {target}.")
     exported = load(run, checkpoint, console)._replace(from_text=from_text)
-    if exported.task is not None and target not in _OF_TASKS:
-        raise SettingError(
-            f"--to {target}: {run} is a fine-tuned model, which is written only for "
-            f"--to {' or '.join(_OF_TASKS)}."
-        )
-    if from_text and exported.task is not None:
-        raise SettingError(
-            f"--from-text: {run} is a fine-tuned model, which takes piece ids; leave "
-            "it out."
-        )
-    if from_text and exported.order is not None:
-        raise SettingError(
-            f"--from-text: {run} has a WordPiece vocabulary; leave it out."
-        )
+    check_can_be_written(exported, target)
     record = {
         "command": "export",
         "albert_version": __version__,
@@ -268,6 +255,29 @@ def check_backend() -> None:
         raise SettingError(
             f"--to saved-model is written by TensorFlow, and KERAS_BACKEND is "
             f"{backend.backend()}; leave that out."
+        )
+
+
+def check_can_be_written(exported: Exported, target: str) -> None:
+    """Refuse what a fine-tuned model or a WordPiece vocabulary cannot be written as.
+
+    Raises:
+        SettingError: Names the flag.
+    """
+    run, is_tuned = exported.run, exported.task is not None
+    if is_tuned and target not in _OF_TASKS:
+        raise SettingError(
+            f"--to {target}: {run} is a fine-tuned model, which is written only for "
+            f"--to {' or '.join(_OF_TASKS)}."
+        )
+    if exported.from_text and is_tuned:
+        raise SettingError(
+            f"--from-text: {run} is a fine-tuned model, which takes piece ids; leave "
+            "it out."
+        )
+    if exported.from_text and exported.order is not None:
+        raise SettingError(
+            f"--from-text: {run} has a WordPiece vocabulary; leave it out."
         )
 
 
