@@ -6,15 +6,20 @@ A test compares what this writes with the files in the repository.
 
 import ast
 import configparser
+import dataclasses
+import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from cli.main import cli
+from schemas.config import ModelConfig
 from schemas.example import DOCUMENT_FEATURES, FEATURES
 from schemas.finetune_config import RATES
-from schemas.presets import TASK_RECIPES
+from schemas.manifest import DatasetManifest
+from schemas.presets import PRESETS, TASK_RECIPES
 from schemas.special_tokens import SPECIAL_TOKENS, USER_SYMBOLS
 
 DOCS = Path(__file__).parent
@@ -35,7 +40,7 @@ _BESIDE = (
 )
 
 _FORMAT = """\
-# The data format
+# Data formats
 
 Written by `docs/generate.py` from `schemas/`; do not edit.
 
@@ -55,6 +60,12 @@ have the same text, masked and divided differently |
 the documents of one shard as tokens |
 | `eval/copy-00/part-...` | documents held out, one copy |
 | `shards/train-00000.json` | what one finished shard holds |
+
+`manifest.json` has, beside `format` and `format_version`:
+
+| field | what it is |
+|---|---|
+{manifest}
 
 ## A record
 
@@ -80,7 +91,57 @@ all documents of a shard, so that none may be left out.
 ## Pieces
 
 Every vocabulary begins with {special}, then {symbols}.
+
+## A run
+
+| file | what it is |
+|---|---|
+| `model.json` | the architecture, as below |
+| `config.json` | the command's settings, accepted back by `--config`; `began` has what \
+has changed since, `chosen_for_budget` what a budget considered |
+| `data_manifest.json`, `spiece.model` | the manifest and the vocabulary of the data |
+| `metrics.jsonl` | a line for some steps (`split` is `train`) or an evaluation \
+(`eval`); losses are means in nats. In a causal phase `causal_loss` and \
+`causal_accuracy` stand in the place of the four of the masked model |
+| `evaluation.json` | what the last `albert evaluate` printed with `--json` |
+| `checkpoints/step-00000300` | `model.safetensors`, `optimizer.safetensors` and \
+`state.json`; the newest three and the best are kept |
+| `checkpoints/latest`, `checkpoints/best` | the names of the newest and of the best |
+| `tensorboard` | the metrics as events |
+
+A fine-tuned model has `model.json`, `config.json`, `metrics.jsonl`, checkpoints and \
+vocabulary too, and
+
+| file | what it is |
+|---|---|
+| `task.json` | kind, labels and measures of the task, threshold or temperature |
+| `eval.json` | what it is worth, beside guessing; written last |
+| `predictions-eval.jsonl` | what it says of each held-out example |
+| `predictions` | what it says of the files of `--test` |
+
+## An architecture
+
+The fields of `model.json`, under the names of transformers' `AlbertConfig` where that has \
+them; `--set FIELD=VALUE` sets one:
+
+| field | default | what it is |
+|---|---|---|
+{architecture}
+
+`--model` begins with one of these:
+
+{presets}
 """
+
+# What tells the presets apart.
+_OF_PRESETS = (
+    "num_hidden_layers",
+    "hidden_size",
+    "embedding_size",
+    "num_attention_heads",
+    "intermediate_size",
+    "sharing",
+)
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
@@ -112,7 +173,7 @@ def cli_page() -> str:
 
 
 def format_page() -> str:
-    """`docs/data_format.md`: the files and the feature table."""
+    """`docs/data_format.md`: the files, and tables of what is in them."""
     rows = [
         f"| `{f.name}` | {f.dtype} | {f.length} | {'yes' if f.is_compact else 'no'} "
         f"| {f.meaning} |"
@@ -123,9 +184,38 @@ def format_page() -> str:
     return _FORMAT.format(
         features="\n".join(rows),
         documents="\n".join(documents),
+        manifest=table_of_attributes(DatasetManifest),
+        architecture=table_of_fields(ModelConfig),
+        presets=table_of_presets(),
         special=special,
         symbols=" ".join(f"`{symbol}`" for symbol in USER_SYMBOLS),
     )
+
+
+def table_of_attributes(described: type) -> str:
+    """The attributes of a class, each with what its docstring says of it."""
+    docstring = inspect.getdoc(described) or ""
+    _, _, attributes = docstring.partition("Attributes:\n")
+    found = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", attributes, re.MULTILINE)
+    return "\n".join(f"| `{name}` | {' '.join(said.split())} |" for name, said in found)
+
+
+def table_of_fields(config: type) -> str:
+    """The fields of a config with their defaults and their help."""
+    return "\n".join(
+        f"| `{field.name}` | {field.default} | {field.metadata['help']} |"
+        for field in dataclasses.fields(config)
+    )
+
+
+def table_of_presets() -> str:
+    """The architectures that have names."""
+    lines = [f"| `--model` | {' | '.join(_OF_PRESETS)} |"]
+    lines.append("|---" * (1 + len(_OF_PRESETS)) + "|")
+    for name, config in PRESETS.items():
+        values = " | ".join(str(getattr(config, field)) for field in _OF_PRESETS)
+        lines.append(f"| `{name}` | {values} |")
+    return "\n".join(lines)
 
 
 def rooms(package: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The settings of the three commands: type, default, help and rule in one place.
+"""The settings of vocab, make-data and pretrain: type, default, help and rule in one place.
 
 Everything that decides what comes out is a field here, and nothing else is: number of
 workers, runner and verbosity belong to the command line. Flags, `--help`, `docs/cli.md`
@@ -393,7 +393,7 @@ class TrainConfig:
     cooldown_share: float = option(
         0.2,
         "Share of the steps that the cooldown of constant-cooldown takes, in the form "
-        "of 1 - sqrt; 0 for a rate that stays constant.",
+        "of 1 - sqrt; 0 for none.",
         minimum=0.0,
         maximum=0.9,
     )

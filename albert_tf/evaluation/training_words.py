@@ -13,7 +13,7 @@ from albert_tf.evaluation.words import Row, Vocabulary, Word, first_rows, sample
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.training.interruption import StopRequest
 
-# Held-out examples for each word: so words take an eighth of an evaluation, or so.
+# Held-out examples for each word: words make an evaluation a quarter longer, or so.
 EXAMPLES_PER_WORD = 10
 
 

@@ -1,7 +1,7 @@
 """From batches to a trained model: the loop, its steps, evaluation.
 
     train             Training from end to end: checks, a new or a resumed run, the
-                      loop.
+                      loop with the pauses of a budget.
     beginning         How a run begins, or goes on from its newest checkpoint.
     parts             The parts of a run, put together at the step where it stands.
     continuation      What may be set anew when a run is continued, and what stays as it
@@ -44,7 +44,7 @@
     optimizers        LAMB and AdamW as google-research/albert and BERT have them, Muon,
                       a clipped step.
     schedule          The learning rate over the steps of a run: ALBERT's schedule, or
-                      constant + cooldown.
+                      with a cooldown.
     warm_start        Starting from another run: its weights, deeper than it or not, or
                       all of its state.
     evaluation        Held-out losses and accuracies, always on the same examples with

@@ -1,4 +1,4 @@
-"""The learning rate over the steps of a run: ALBERT's schedule, or constant + cooldown.
+"""The learning rate over the steps of a run: ALBERT's schedule, or with a cooldown.
 
 Linear is google-research/albert's. With `constant-cooldown` (Hägele et al., 2405.18392)
 no rate before the cooldown depends on the number of steps, so that a run may be given
@@ -63,7 +63,7 @@ def inverse_root(step: int, *, constant_steps: int | None) -> float:
 
 
 def cooldown(step: int, *, peak: float, start: int, steps: int) -> float:
-    """Constant up to a step, then 1 - sqrt of the share of the cooldown that is done.
+    """The peak up to a step, then 1 - sqrt of the share of the cooldown that is done.
 
     Source: Hägele et al., 2405.18392, where this form beat the linear one.
 

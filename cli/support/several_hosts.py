@@ -33,7 +33,7 @@ def host_options(command: Command) -> Command:
             type=int,
             metavar="N",
             help="Train on so many hosts together; 1 for this one alone.  [default: "
-            "what Slurm, Open MPI, torchrun or a TPU pod says]",
+            "what Slurm, Open MPI, torchrun, a TPU pod or JAX_NUM_PROCESSES says]",
         ),
         click.option(
             "--coordinator",

@@ -1,6 +1,6 @@
 """The Beam job from text to data set: the chain, its workers, its progress.
 
-    make_data     The job from text to data set, on one screen.
+    make_data     The job from text to data set, from beginning to end.
     transforms    The Beam steps: each a thin shell around one function.
     spill         The shuffle on one machine: documents wait on disk until their shard
                   is made.

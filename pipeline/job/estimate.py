@@ -38,8 +38,8 @@ SPEED_OF_SEVERAL = 0.85
 # Of the sample are made one copy and so many, to tell the cost of one more.
 MORE_COPIES = 4
 
-# Work on a core for a megabyte of text, once and for each copy (docs/reproducing.md),
-# and how much work each worker must have to be worth starting.
+# Seconds of a core for a megabyte of text, once and for each copy, and how much work
+# each worker must have to be worth starting.
 READING_SECONDS, COPY_SECONDS = 0.11, 0.013
 WORTH_STARTING_SECONDS = 5.0
 

@@ -1,4 +1,4 @@
-"""The job from text to data set, on one screen."""
+"""The job from text to data set, from beginning to end."""
 
 import contextlib
 import dataclasses
