@@ -97,8 +97,8 @@ Every vocabulary begins with {special}, then {symbols}.
 | file | what it is |
 |---|---|
 | `model.json` | the architecture, as below |
-| `config.json` | the command's settings, accepted back by `--config`; `began` has what \
-has changed since, `chosen_for_budget` what a budget considered |
+| `config.json` | the command's settings, accepted back by `--config`; `began` has \
+what has changed since, `chosen_for_budget` what a budget considered |
 | `data_manifest.json`, `spiece.model` | the manifest and the vocabulary of the data |
 | `metrics.jsonl` | a line for some steps (`split` is `train`) or an evaluation \
 (`eval`); losses are means in nats. In a causal phase `causal_loss` and \
@@ -121,8 +121,8 @@ vocabulary too, and
 
 ## An architecture
 
-The fields of `model.json`, under the names of transformers' `AlbertConfig` where that has \
-them; `--set FIELD=VALUE` sets one:
+The fields of `model.json`, under the names of transformers' `AlbertConfig` where that \
+has them; `--set FIELD=VALUE` sets one:
 
 | field | default | what it is |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""The settings of vocab, make-data and pretrain: type, default, help and rule in one place.
+"""The settings of vocab, make-data and pretrain: type, default, help and rule, once.
 
 Everything that decides what comes out is a field here, and nothing else is: number of
 workers, runner and verbosity belong to the command line. Flags, `--help`, `docs/cli.md`
@@ -601,6 +601,16 @@ class ResolvedTrainConfig(TrainConfig):
     warmup_steps: int = filled_in(TrainConfig, "warmup_steps")
     eval_every: int = filled_in(TrainConfig, "eval_every")
     eval_examples: int = filled_in(TrainConfig, "eval_examples")
+
+    def evaluated_examples(self, step: int, *, held_out: int) -> int:
+        """How many examples an evaluation is on.
+
+        Args:
+            step: After which it is; 0 for the one before the first.
+            held_out: Examples that the data set holds out.
+        """
+        most = min(self.eval_examples, held_out)
+        return most if step else min(FIRST_EXAMPLES, most)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

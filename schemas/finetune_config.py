@@ -26,7 +26,7 @@ FEW_ROWS, EPOCHS, EPOCHS_OF_FEW = 5000, 3, 10
 # The warm-up is the steps divided by this.
 WARMUP_PARTS = 10
 
-# Evaluations in a run, at least one an epoch; none is nearer to the next than so many
+# Evaluations in a run, at least one an epoch; none is nearer to the next than this many
 # steps, unless an epoch is shorter.
 EVALUATIONS, LEAST_EVAL_STEPS = 10, 50
 
@@ -135,7 +135,7 @@ class FineTuneConfig:
     )
     patience: int | None = option(
         None,
-        "Stop after so many evaluations in a row that were not the best so far  "
+        "Stop after this many evaluations in a row that were not the best so far  "
         "[default: never]",
         minimum=1,
     )

@@ -42,7 +42,7 @@ def percent(share: float) -> str:
 
 
 def rounded(number: float, *, digits: int = 3) -> str:
-    """A measured number to so many digits, all of them before the point if it is large.
+    """A measured number to a few digits, all of those before the point if it is large.
 
     >>> [rounded(number) for number in (1234.5, 220.4, 3.14159, 0.00012345)]
     ['1,234', '220', '3.14', '0.000123']

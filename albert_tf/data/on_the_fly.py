@@ -98,7 +98,7 @@ class Landmarks:
             self._passed.append(landmark)
 
     def before(self, examples: int) -> Landmark:
-        """The last place to begin reading at, when so many examples are consumed."""
+        """The last place to begin reading at, when this many examples are consumed."""
         with self._lock:
             passed = self._passed
             while len(passed) > 1 and passed[1].examples <= examples:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 Batch = dict[str, Any]
 Integers = npt.NDArray[np.int32]
 
-# A batch has one of so many sizes, of which a few occur, and one of so many numbers of
+# A batch has one of these many sizes, of which a few occur, and one of these numbers of
 # predictions. Both lie so far from the next or farther, for what it costs to compile.
 MAX_SIZES, MAX_PREDICTION_SIZES, LEAST_STEP = 32, 8, 64
 
@@ -74,7 +74,7 @@ def unpadded(batch: Batch, fill: Fill | None = None) -> Batch:
 
 
 def size_of(tokens: int, *, places: int) -> int:
-    """The rows of a batch of so many tokens: one is left for padding, if there is any.
+    """The rows of a batch of some tokens: one is left for padding, if there is any.
 
     >>> [size_of(tokens, places=4096) for tokens in (0, 3327, 3328, 4096)]
     [128, 3328, 3456, 4096]
@@ -84,7 +84,7 @@ def size_of(tokens: int, *, places: int) -> int:
 
 
 def predictions_kept(predictions: int, *, places: int) -> int:
-    """How many places for predictions a batch of so many has.
+    """How many places for predictions a batch with this many predictions has.
 
     >>> [predictions_kept(most, places=640) for most in (0, 80, 81, 640)]
     [80, 80, 160, 640]

@@ -132,7 +132,8 @@ class NeighbourCounts:
 class _Quotients:
     """How much likelier than usual each token is beside another one, on one side.
 
-    Up to a factor for each neighbour, so that 1 is left where nothing was seen.
+    Scaled for each neighbour so that a token never seen beside it has 1; the scale
+    cancels where shares are made of the numbers.
 
     Args:
         neighbours: Tokens, `[N]`.

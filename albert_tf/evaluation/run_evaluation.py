@@ -35,16 +35,19 @@ from albert_tf.model.run_weights import read_run_weights
 from albert_tf.runs.checkpoints import Which, assign_arrays
 from albert_tf.runs.confidence import interval
 from albert_tf.runs.metrics import Metrics, Sums, means, perplexity
-from albert_tf.runs.run_record import run_config
+from albert_tf.runs.run_record import (
+    recorded_settings,
+    recorded_training,
+    run_config,
+)
 from albert_tf.training.evaluation import HeldOut, held_out_examples
 from albert_tf.training.progress import QUIET, Progress
 from pipeline.records.unmasked import Unmasked, read_unmasked
 from schemas.config import EVALUATED_WORDS, Precision
-from schemas.json_file import read_json
-from schemas.layout import CONFIG, EVAL, TRAIN
+from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 
-# Tokens of the training split that are counted: 115,000 examples of 128.
+# Tokens of the training split that are counted: about 115,000 examples of up to 128.
 COUNTED_TOKENS = 12_000_000
 
 
@@ -137,9 +140,7 @@ def training_precision(run: Path) -> Precision:
     Raises:
         AlbertError: The record of its settings cannot be read.
     """
-    path = run / CONFIG
-    settings = read_json(path) if path.exists() else {}
-    return "bfloat16" if settings.get("precision") == "bfloat16" else "float32"
+    return recorded_training(run, recorded_settings(run)).precision
 
 
 def held_out_losses(

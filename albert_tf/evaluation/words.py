@@ -19,7 +19,7 @@ Row = npt.NDArray[Any]
 # The share of all words that may be asked about.
 SHARE = 0.15
 
-# Words are drawn from so much text, about 800,000 of them in English.
+# Words are drawn from this much text, about 800,000 of them in English.
 TEXT_LETTERS = 4_000_000
 
 # Letters on either side that tell one occurrence of a word from another.

@@ -35,7 +35,7 @@ OFFSETS = (-1, 1, -2, 2)
 SHARE_OF_COLUMNS = 1 / 4
 
 # The highest frequency turns by almost half a circle from token to token, so that
-# neighbours differ; the lowest turns once in so many tokens, so that distant ones do.
+# neighbours differ; the lowest turns once in this many tokens, so that distant ones do.
 HIGHEST_FREQUENCY, LONGEST_PERIOD = 0.9 * math.pi, 128
 
 # The amplitude of a wave, beside the standard deviation of the tables.

@@ -2,13 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from albert_tf.planning.ladder import Law, effective_weights
-from albert_tf.planning.speed import Timing, estimated_seconds
+from albert_tf.planning.speed import Timing, Workload, estimated_seconds
 from schemas.config import FORWARD_SHARE, ModelConfig, TrainConfig
 
-# What evaluations add to the time of so many steps, as a share of it.
+# What evaluations add to the time of this many steps, as a share of it.
 Evaluating = Callable[[int], float]
 
 # Pieces in a vocabulary, by the greatest number of tokens of text that they suit: small
@@ -17,7 +16,7 @@ Evaluating = Callable[[int], float]
 VOCABULARIES = ((65_000_000, 8000), (650_000_000, 16_000))
 LARGEST_VOCABULARY = 30_000
 
-# Losses up to so many times the least are as good as it, for all that the law can tell.
+# Losses up to this many times the least are as good as it: the law can tell no better.
 AS_GOOD = 1.01
 
 # So many times as long as on its examples an evaluation takes: it asks about words too.
@@ -27,22 +26,8 @@ WITH_WORDS = 1.25
 LEAST_STEPS = 500
 
 
-class Workload(NamedTuple):
-    """What a step consists of.
-
-    Attributes:
-        batch_size: Examples in it.
-        length: Tokens in an average example.
-        predictions: Of them predicted.
-    """
-
-    batch_size: int
-    length: int
-    predictions: int
-
-
 def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
-    """What evaluations add to the time of so many steps, as a share of it.
+    """What evaluations add to the time of this many steps, as a share of it.
 
     >>> train = TrainConfig(batch_size=32)
     >>> round(evaluating_share(2500, train, held_out=1_000_000), 4)
@@ -96,72 +81,85 @@ class Candidate:
     is_outside: bool
 
 
-def candidate(
-    config: ModelConfig,
-    *,
-    step_seconds: float,
-    workload: Workload,
-    seconds: float,
-    evaluating: Evaluating,
-    law: Law,
-) -> Candidate:
-    """What a model would be after so many seconds of training.
+@dataclasses.dataclass(frozen=True)
+class Outlook:
+    """What all models that a budget could be spent on have in common.
 
-    Args:
-        config: The architecture.
-        step_seconds: What an optimizer step takes.
+    Attributes:
         workload: Of a step.
-        seconds: For steps and evaluations.
         evaluating: What evaluations add.
         law: Of losses.
     """
-    share = evaluating(max(1, int(seconds / step_seconds)))
-    steps = max(1, int(seconds / (step_seconds * (1 + share))))
-    tokens = steps * workload.batch_size * workload.length
-    weights = effective_weights(
-        config.num_hidden_layers, config.hidden_size, sharing=config.sharing
-    )
-    return Candidate(
-        config=config,
-        step_seconds=step_seconds,
-        steps=steps,
-        tokens=tokens,
-        loss_share=law.terms.share(weights=weights, tokens=tokens),
-        margin=law.margin,
-        is_outside=law.is_outside(weights=weights, tokens=tokens),
-    )
 
+    workload: Workload
+    evaluating: Evaluating
+    law: Law
 
-def candidates(
-    configs: Sequence[ModelConfig],
-    timings: list[Timing],
-    *,
-    workload: Workload,
-    seconds: float,
-    evaluating: Evaluating,
-    law: Law,
-) -> list[Candidate]:
-    """What each of some models would be, in their order.
+    def candidate(
+        self, config: ModelConfig, *, step_seconds: float, seconds: float
+    ) -> Candidate:
+        """What a model would be after this many seconds of training.
 
-    Args:
-        configs: The architectures.
-        timings: Of some shapes on this machine.
-        workload: Of a step.
-        seconds: For steps and evaluations.
-        evaluating: What evaluations add.
-        law: Of losses.
-    """
-    return [
-        candidate(
-            config,
-            step_seconds=estimated_seconds(timings, config, **workload._asdict()),
-            workload=workload,
-            seconds=seconds,
-            evaluating=evaluating,
-            law=law,
+        Args:
+            config: The architecture.
+            step_seconds: What an optimizer step takes.
+            seconds: For steps and evaluations.
+        """
+        share = self.evaluating(max(1, int(seconds / step_seconds)))
+        steps = max(1, int(seconds / (step_seconds * (1 + share))))
+        tokens = steps * self.workload.batch_size * self.workload.length
+        weights = effective_weights(
+            config.num_hidden_layers, config.hidden_size, sharing=config.sharing
         )
-        for config in configs
-    ]
+        return Candidate(
+            config=config,
+            step_seconds=step_seconds,
+            steps=steps,
+            tokens=tokens,
+            loss_share=self.law.terms.share(weights=weights, tokens=tokens),
+            margin=self.law.margin,
+            is_outside=self.law.is_outside(weights=weights, tokens=tokens),
+        )
+
+    def candidates(
+        self,
+        configs: Sequence[ModelConfig],
+        timings: list[Timing],
+        *,
+        seconds: float,
+    ) -> list[Candidate]:
+        """What each of some models would be, in their order.
+
+        Args:
+            configs: The architectures.
+            timings: Of some shapes on this machine.
+            seconds: For steps and evaluations.
+        """
+        return [
+            self.candidate(
+                config,
+                step_seconds=estimated_seconds(timings, config, self.workload),
+                seconds=seconds,
+            )
+            for config in configs
+        ]
+
+    def slower(
+        self, found: Sequence[Candidate], times: float, *, seconds: float
+    ) -> list[Candidate]:
+        """What candidates would be if their steps took this many times as long.
+
+        Args:
+            found: The candidates.
+            times: As long as had been expected, as it was of one of them.
+            seconds: For steps and evaluations.
+        """
+        return [
+            self.candidate(
+                each.config, step_seconds=times * each.step_seconds, seconds=seconds
+            )
+            for each in found
+        ]
 
 
 def best(found: Sequence[Candidate]) -> int:

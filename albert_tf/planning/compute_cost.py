@@ -81,13 +81,16 @@ def activation_bytes(
 ) -> int:
     """What one sequence keeps for its gradients, about.
 
-    For each layer query, key, value and context of attention, what enters and leaves
-    both normalisations (rows `[S, H]`) and what enters GELU (`[S, F]`); as much again
-    for the gradients of one layer, and of one what is computed again: what leaves GELU,
-    the weights of attention and their gradients; once the logits and their gradients.
-    Dropout adds what leaves it and a byte a number for what it left, that of attention
-    the weights too, which are kept then. With recomputation only what enters each
-    layer, and one layer whole. JAX may keep more.
+    * For each layer: query, key, value and context of attention, what enters and leaves
+      both normalisations (rows `[S, H]`), and what enters GELU (`[S, F]`).
+    * For one layer at a time: gradients of all these, and what is computed again, which
+      is what leaves GELU, the weights of attention and their gradients.
+    * Once: the logits and their gradients.
+    * With dropout: what leaves it and its mask, a byte a number; with dropout of
+      attention its weights too, which are kept then.
+
+    With recomputation each layer keeps only what enters it, and one layer is whole. JAX
+    may keep more.
 
     Args:
         config: The architecture.

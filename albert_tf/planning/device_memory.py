@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from albert_tf.planning.micro_batch import MAX_PIECES, free_memory_bytes
 
-# More tokens at a time keep no accelerator busier: a product of so many rows has dozens
+# More tokens at a time keep no accelerator busier: a product of as many rows has dozens
 # of tiles for each of its multiprocessors.
 MAX_TOKENS_OF_ACCELERATOR = 1 << 16
 

@@ -47,7 +47,7 @@ ALPHA, BETA = 0.34, 0.28
 # The interval around a prediction, in deviations of the left-out runs, and the least.
 DEVIATIONS, LEAST_MARGIN = 2.0, 0.03
 
-# How many times the largest run a run may be and still be expected from the law.
+# Runs up to this many times the largest one measured are still predicted by the law.
 BEYOND = 2
 
 Floats = npt.NDArray[np.float64]

@@ -81,7 +81,7 @@ def plan(
 
 
 def predictions_of(data: ResolvedDataConfig, length: int) -> int:
-    """About the predictions in an example of so many tokens.
+    """About the predictions in an example of this many tokens.
 
     >>> from schemas.config import DataConfig
     >>> data = DataConfig(max_seq_length=128).resolved(input_bytes=0)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,6 +103,28 @@ def metrics_text(metrics: Metrics) -> str:
     if metrics.get("gradient_norm") is not None:
         parts.append(f"gradient {metrics['gradient_norm']:.2f}")
     return ", ".join(parts)
+
+
+def best_evaluation(evaluations: Sequence[Metrics]) -> Metrics | None:
+    """The one of a trained model with the lowest loss, the newest of several.
+
+    >>> losses = {0: 1.0, 5: 3.0, 10: math.nan}
+    >>> best_evaluation([{"step": n, "mlm_loss": losses[n]} for n in losses])
+    {'step': 5, 'mlm_loss': 3.0}
+
+    Args:
+        evaluations: Lines of metrics, the oldest first.
+    """
+    trained = [
+        line
+        for line in reversed(evaluations)
+        if line["step"] and not math.isnan(_or_nan(line.get("mlm_loss")))
+    ]
+    return min(trained, key=lambda line: float(line["mlm_loss"]), default=None)
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:

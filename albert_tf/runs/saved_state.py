@@ -49,9 +49,7 @@ def _is_count(value: Any, *, least: int) -> bool:
 
 def _is_landmark(value: Any, *, examples: int) -> bool:
     """Whether a value can be an epoch, a group and the examples that come before."""
-    is_list = isinstance(value, list) and len(value) == len(
-        ("epoch", "group", "before")
-    )
+    is_list = isinstance(value, list) and len(value) == 3
     counts = is_list and all(_is_count(number, least=0) for number in value)
     return counts and value[-1] <= examples
 
@@ -63,7 +61,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_sums(value: Any, *, number: int) -> bool:
-    """Whether a value can be so many sums over the steps since a line of metrics."""
+    """Whether a value can be this many sums over the steps since a line of metrics."""
     is_list = isinstance(value, list) and len(value) == number
     return is_list and all(map(_is_number, value))
 

@@ -16,15 +16,12 @@ from albert_tf.data.unigrams import labels_of, unigram_entropy
 from albert_tf.planning.budget import (
     LEAST_STEPS,
     Candidate,
-    Evaluating,
-    Workload,
+    Outlook,
     best,
-    candidate,
-    candidates,
     evaluating_share,
 )
 from albert_tf.planning.ladder import SHAPES, ladder_model, law
-from albert_tf.planning.speed import Timing, estimated_seconds
+from albert_tf.planning.speed import Timing, Workload, estimated_seconds
 from albert_tf.planning.training_plan import OF_DATA, predictions_of
 from albert_tf.training.beginning import records_of
 from albert_tf.training.matrix_rate import matrix_rate
@@ -52,7 +49,7 @@ UNIGRAM_EXAMPLES = 20_000
 # most seconds of that.
 TIMED_SHARE, TIMED_SECONDS = 0.01, (3.0, 60.0)
 
-# What speaks for bfloat16: a rate of matrix products so many times that of float32.
+# What speaks for bfloat16: a rate of matrix products this many times that of float32.
 SPEED_UP = 1.1
 
 
@@ -106,8 +103,8 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     Raises:
         AlbertError: There is nothing to train on, or no step fits the budget.
     """
-    check_has_training_examples(manifest, data=data)
     until = time.monotonic() + seconds
+    check_has_training_examples(manifest, data=data)
     if seconds < OVERHEAD_SECONDS:
         raise SettingError(
             "--budget is too short: beginning and ending alone take about "
@@ -117,45 +114,55 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         train = dataclasses.replace(train, precision=faster_precision())
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
-    length = mean_length(
-        mean, data=manifest.config, length=manifest.statistics["mean_length"]
-    )
-    workload = Workload(train.batch_size, length, predictions_of(mean, length))
-
-    def left() -> float:
-        return until - time.monotonic() - OVERHEAD_SECONDS
-
-    # Before the steps are counted, so that they fill only what is left.
+    outlook = outlook_of(mean, train, manifest)
     records = records_of(data, manifest, train, say=say)
     unigram = unigram_loss(records, train)
 
+    # Steps fill only what is left after all that is measured.
+    def left() -> float:
+        return until - time.monotonic() - OVERHEAD_SECONDS
+
     def seconds_of(config: ModelConfig) -> float:
         say(f"Timing a step of {_shape(config)} ...")
-        return step_seconds(config, mean, train, length=length)
+        return step_seconds(config, mean, train, length=outlook.workload.length)
 
-    evaluating = functools.partial(
-        evaluating_share, train=train, held_out=manifest.num_examples(EVAL)
-    )
-    found = _considered(
-        models, seconds_of, workload=workload, left=left, evaluating=evaluating
-    )
-    place = best(found)
-    chosen = found[place]
-    say(f"Timing steps of {_shape(chosen.config)} ...")
+    found = _estimated(models, seconds_of, outlook=outlook, left=left)
+    expected = found[best(found)]
+    say(f"Timing steps of {_shape(expected.config)} ...")
     timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
-    own = fed_step_seconds(chosen.config, train, samples, records, seconds=timed)
+    own = fed_step_seconds(expected.config, train, samples, records, seconds=timed)
     _check_fits(own, seconds=left())
-    times = own / chosen.step_seconds
-    found = _slower(
-        found, times, workload=workload, seconds=left(), evaluating=evaluating
-    )
+    found = outlook.slower(found, own / expected.step_seconds, seconds=left())
+    place = best(found)
     return BudgetChoice(
         candidates=found,
         place=place,
         train=dataclasses.replace(train, steps=found[place].steps),
-        workload=workload,
+        workload=outlook.workload,
         unigram=unigram,
         text_tokens=manifest.splits[TRAIN]["copies"][0]["tokens"],
+    )
+
+
+def outlook_of(
+    mean: ResolvedDataConfig, train: TrainConfig, manifest: DatasetManifest
+) -> Outlook:
+    """What all models have in common that are trained on a data set.
+
+    Args:
+        mean: The settings of the mean example.
+        train: Those of the training.
+        manifest: Of the data set.
+    """
+    length = mean_length(
+        mean, data=manifest.config, length=manifest.statistics["mean_length"]
+    )
+    return Outlook(
+        Workload(train.batch_size, length, predictions_of(mean, length)),
+        functools.partial(
+            evaluating_share, train=train, held_out=manifest.num_examples(EVAL)
+        ),
+        law(),
     )
 
 
@@ -182,66 +189,32 @@ def _shape(config: ModelConfig) -> str:
     return f"{counted(config.num_hidden_layers, 'layer')} of {config.hidden_size}"
 
 
-def _considered(
+def _estimated(
     models: Sequence[ModelConfig],
     seconds_of: Callable[[ModelConfig], float],
     *,
-    workload: Workload,
+    outlook: Outlook,
     left: Callable[[], float],
-    evaluating: Evaluating,
 ) -> list[Candidate]:
     """What each model would be, from the times of a few like them.
 
-    One alone is timed once it is chosen, so any time does here. Of the others those are
-    not timed of which too few steps would fit even if they were twice as fast as the
-    ones before let expect.
+    A single model is timed later, so any time does here. Otherwise a shape is not
+    timed, nor are those after it, if fewer than `LEAST_STEPS` of it would fit even at
+    twice the speed that the shapes before let expect.
     """
     if len(models) == 1:
-        timings = [Timing(models[0], *workload, seconds=1.0)]
-    else:
-        of_data = {name: getattr(models[0], name) for name in OF_DATA}
-        timings = []
-        for shape in TIMED:
-            model = ladder_model(*shape, **of_data)
-            if timings:
-                expected = estimated_seconds(timings, model, **workload._asdict())
-                if LEAST_STEPS * expected / 2 > left():
-                    break
-            timings.append(Timing(model, *workload, seconds=seconds_of(model)))
-    return candidates(
-        models,
-        timings,
-        workload=workload,
-        seconds=left(),
-        evaluating=evaluating,
-        law=law(),
-    )
-
-
-def _slower(
-    found: Sequence[Candidate],
-    times: float,
-    *,
-    workload: Workload,
-    seconds: float,
-    evaluating: Evaluating,
-) -> list[Candidate]:
-    """What models would be if steps of all took so many times as long.
-
-    As much longer as those of the one chosen took than had been expected, so that its
-    neighbours are told by the same measure.
-    """
-    return [
-        candidate(
-            each.config,
-            step_seconds=times * each.step_seconds,
-            workload=workload,
-            seconds=seconds,
-            evaluating=evaluating,
-            law=law(),
-        )
-        for each in found
-    ]
+        timings = [Timing(models[0], outlook.workload, seconds=1.0)]
+        return outlook.candidates(models, timings, seconds=left())
+    of_data = {name: getattr(models[0], name) for name in OF_DATA}
+    timings = []
+    for shape in TIMED:
+        model = ladder_model(*shape, **of_data)
+        if timings:
+            expected = estimated_seconds(timings, model, outlook.workload)
+            if LEAST_STEPS * expected / 2 > left():
+                break
+        timings.append(Timing(model, outlook.workload, seconds=seconds_of(model)))
+    return outlook.candidates(models, timings, seconds=left())
 
 
 def _check_fits(step_seconds: float, *, seconds: float) -> None:

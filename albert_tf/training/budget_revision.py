@@ -3,7 +3,7 @@
 Steps that were timed before a run may have had a machine that was busy for a moment,
 and an hour of training makes many machines hot. So a run with a budget pauses now and
 then, as long as none of its steps depends on how many there will be, and goes on with
-as many as fit: it has the weights of a run that was begun with so many, and with the
+as many as fit: it has the weights of a run that was begun with that many, and the
 same warm-up.
 """
 
@@ -70,7 +70,7 @@ def steps_that_fit(
 
 
 def least_steps(config: TrainConfig, *, step: int) -> int:
-    """The steps that a run has at least, once so many are done.
+    """The steps that a run has at least, once this many are done.
 
     With fewer some of them would have been others.
 

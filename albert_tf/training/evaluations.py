@@ -1,16 +1,16 @@
 """When a run is evaluated, what that costs, and whether it is the best so far."""
 
-import math
 import time
 
-from albert_tf.runs.metrics import Metrics, means, metrics_text
+from albert_tf.planning.budget import WITH_WORDS
+from albert_tf.runs.metrics import Metrics, best_evaluation, means, metrics_text
 from albert_tf.training.evaluation import HeldOut, HeldOutWords
 from albert_tf.training.health import collapse_warning
 from albert_tf.training.interruption import StopRequest
 from albert_tf.training.metrics_log import RememberedMetrics
 from albert_tf.training.progress import Progress
 from albert_tf.training.run_state import RunState
-from schemas.config import FIRST_EXAMPLES, FORWARD_SHARE, ResolvedTrainConfig
+from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
 from schemas.layout import EVAL
 
 
@@ -90,10 +90,7 @@ class Evaluations:
 
     def is_best(self, line: Metrics) -> bool:
         """Whether no evaluation of a trained model before had a lower loss."""
-        if not line["step"] or line["mlm_loss"] is None:
-            return False
-        before = [e["mlm_loss"] for e in self._log.evaluations() if e["step"]]
-        return bool(line["mlm_loss"] <= min(before, default=math.inf))
+        return best_evaluation([*self._log.evaluations(), line]) is line
 
     def record(self, line: Metrics) -> None:
         """Log an evaluation and show it."""
@@ -107,16 +104,19 @@ class Evaluations:
     def seconds(self, step: int, *, step_seconds: float) -> float:
         """About what an evaluation after a step takes.
 
-        Judging by the fastest before, or by a step if that is faster: the first
-        evaluation of a process is compiled.
+        Judging by the fastest before that asked about words too, or by a step if that
+        is faster: the first evaluation of a process is compiled.
 
         Args:
             step: After which it is.
             step_seconds: What a step takes.
         """
-        rates = [e.get("sequences_per_second") for e in self._log.evaluations()]
+        before = [line for line in self._log.evaluations() if line["step"]]
+        rates = [line.get("sequences_per_second") for line in before]
         measured = [1 / rate for rate in rates if rate]
         guess = FORWARD_SHARE * step_seconds / self._config.batch_size
+        if self._words and step:
+            guess *= WITH_WORDS
         fastest: float = min([*measured, guess])
         return self._examples(step) * fastest
 
@@ -130,5 +130,4 @@ class Evaluations:
     def _examples(self, step: int) -> int:
         if self._held_out is None:
             return 0
-        all_examples = self._held_out.examples
-        return all_examples if step else min(FIRST_EXAMPLES, all_examples)
+        return self._config.evaluated_examples(step, held_out=self._held_out.examples)

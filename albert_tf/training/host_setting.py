@@ -12,7 +12,7 @@ Environment = Mapping[str, str]
 Found = dict[str, Any]
 
 # Ports that JAX chooses where a launcher names none: one for TPUs, for others one of
-# the last so many, by the number of the job.
+# the last ones, by the number of the job.
 TPU_PORT, LAST_PORT, PORTS = 8482, 65535, 4096
 
 

@@ -65,7 +65,7 @@ class StopRequest:
         return self.reason
 
     def need(self, seconds: float) -> None:
-        """Make it a reason to stop if less than so many seconds are left."""
+        """Make it a reason to stop if less than this many seconds are left."""
         is_over = time.monotonic() + seconds > self._deadline
         if is_over and self.has_progress and self._reason is None:
             self._reason = "max-time"

@@ -22,7 +22,7 @@ from schemas.errors import AlbertError, SettingError
 
 # How long the first host waits for the others, and they for it.
 JOIN_SECONDS = 300
-# A process that was not heard of for so long is lost; all are ended soon after.
+# A process that was not heard of for this long is lost; all are ended soon after.
 HEARTBEAT_SECONDS = 15
 # Bytes that are shared at a time.
 PORTION = 1 << 26

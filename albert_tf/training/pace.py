@@ -12,7 +12,7 @@ MUCH_WAITING = 0.1
 # The newest steps, of which each time is kept.
 NEWEST = 2000
 
-# A step that took so many times the median compiled something.
+# A step that took this many times the median compiled something.
 COMPILING = 3.0
 
 

@@ -8,7 +8,7 @@ from albert_tf.training.run_state import Array, RunState
 from schemas.config import ModelConfig, TrainConfig
 from schemas.layout import TRAIN
 
-# About so many lines of training metrics in a run.
+# About this many lines of training metrics in a run.
 NUM_LINES = 1000
 
 

@@ -88,21 +88,21 @@ Show = Callable[[float], str]
     "--rate",
     type=float,
     metavar="SEQUENCES",
-    help="Tell the time for so many sequences a second.",
+    help="Estimate the time at this many sequences a second.",
 )
 @click.option(
     "--flops",
     type=float,
     metavar="OPERATIONS",
-    help="Tell the time for so many operations a second, such as 4e14.",
+    help="Estimate the time at this many operations a second, such as 4e14.",
 )
 @click.option(
     "--measure",
     is_flag=True,
-    help="Tell the time for this machine: time a few steps of the model now.",
+    help="Estimate the time on this machine: a few steps of the model are timed now.",
 )
 @budget_option(
-    help="Tell what albert pretrain would choose for so much time on this machine, "
+    help="Say what albert pretrain would choose for this much time on this machine, "
     "such as 1h or 24h, and what to expect: steps of a few shapes are timed now."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -160,7 +160,7 @@ def check_beside_budget() -> None:
     for name in (*TIMES, *DATA_FIELDS):
         if is_given(name):
             raise SettingError(
-                f"{flag_name(name)} says nothing to --budget; leave one of them out."
+                f"{flag_name(name)} has no effect with --budget; leave one of them out."
             )
 
 
@@ -279,7 +279,7 @@ def _machine_of_rate(
     length: int,
     name: str = "",
 ) -> "Machine":
-    """A machine that trains on so many sequences a second."""
+    """A machine that trains on this many sequences a second."""
     from albert_tf.planning.compute_cost import training_flops
     from albert_tf.planning.training_plan import Machine, predictions_of
 

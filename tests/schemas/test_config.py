@@ -394,3 +394,15 @@ def test_settings_of_fine_tuning_that_contradict_each_other_are_refused(
 ):
     with pytest.raises(SettingError, match=sentence):
         FineTuneConfig(**values).resolved(rows=64, width=32, max_seq_length=32)
+
+
+@pytest.mark.parametrize(
+    ("eval_examples", "held_out", "first", "others"),
+    [(5000, 10_000, 200, 5000), (5000, 300, 200, 300), (50, 10_000, 50, 50)],
+)
+def test_before_the_first_step_an_evaluation_is_on_a_few_examples_and_never_on_more(
+    eval_examples, held_out, first, others
+):
+    config = TrainConfig(eval_examples=eval_examples).resolved()
+    assert config.evaluated_examples(0, held_out=held_out) == first
+    assert config.evaluated_examples(10, held_out=held_out) == others

@@ -4,14 +4,12 @@ import pytest
 
 from albert_tf.planning.budget import (
     LEAST_STEPS,
-    Workload,
+    Outlook,
     best,
-    candidate,
-    candidates,
     evaluating_share,
 )
 from albert_tf.planning.ladder import Law, Terms, ladder_model
-from albert_tf.planning.speed import Timing
+from albert_tf.planning.speed import Timing, Workload
 from schemas.config import TrainConfig
 
 LAW = Law(
@@ -24,26 +22,17 @@ STEP = Workload(batch_size=32, length=100, predictions=15)
 LADDER = [ladder_model(*shape) for shape in ((2, 128), (4, 256), (8, 512))]
 # Seconds of a step: a machine of 2e11 operations a second, about.
 TIMINGS = [
-    Timing(config, *STEP, seconds=seconds)
+    Timing(config, STEP, seconds)
     for config, seconds in zip(LADDER, (0.12, 0.45, 2.4), strict=True)
 ]
 
 
+def outlook(law=LAW):
+    return Outlook(STEP, lambda steps: 1 / 16, law)
+
+
 def considered(seconds, law=LAW):
-    return candidates(
-        LADDER,
-        TIMINGS,
-        workload=STEP,
-        seconds=seconds,
-        evaluating=lambda steps: 1 / 16,
-        law=law,
-    )
-
-
-def candidate_of(config, **settings):
-    return candidate(
-        config, workload=STEP, evaluating=lambda steps: 1 / 16, law=LAW, **settings
-    )
+    return outlook(law).candidates(LADDER, TIMINGS, seconds=seconds)
 
 
 def chosen(seconds):
@@ -56,7 +45,7 @@ def test_the_longer_the_budget_the_larger_the_model():
 
 
 def test_evaluations_are_part_of_the_budget():
-    found = candidate_of(LADDER[0], step_seconds=0.5, seconds=106.3)
+    found = outlook().candidate(LADDER[0], step_seconds=0.5, seconds=106.3)
     assert found.steps == 200
     assert found.tokens == 640_000
 
@@ -80,7 +69,7 @@ def test_evaluations_take_what_their_number_and_their_examples_ask(
 
 
 def test_a_budget_shorter_than_a_step_still_is_a_step():
-    found = candidate_of(LADDER[2], step_seconds=9.0, seconds=1)
+    found = outlook().candidate(LADDER[2], step_seconds=9.0, seconds=1)
     assert found.steps == 1
 
 

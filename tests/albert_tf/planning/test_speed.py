@@ -6,21 +6,25 @@ import pytest
 
 from albert_tf.planning.compute_cost import training_flops
 from albert_tf.planning.ladder import ladder_model
-from albert_tf.planning.speed import Timing, estimated_seconds
+from albert_tf.planning.speed import Timing, Workload, estimated_seconds
 
-STEP = {"batch_size": 32, "length": 104, "predictions": 15}
+STEP = Workload(batch_size=32, length=104, predictions=15)
 
 
 def timed(layers, hidden, *, rate):
     """A step of a machine that does so many operations a second."""
     config = ladder_model(layers, hidden)
-    work = 32 * training_flops(config, length=104, predictions=15)
-    return Timing(config, **STEP, seconds=work / rate)
+    return Timing(config, STEP, seconds=STEP.flops(config) / rate)
 
 
 def rate_of(timings, config):
-    seconds = estimated_seconds(timings, config, **STEP)
-    return dataclasses.replace(timings[0], config=config, seconds=seconds).flops
+    return STEP.flops(config) / estimated_seconds(timings, config, STEP)
+
+
+def test_the_operations_of_a_step_are_those_of_its_examples():
+    config = ladder_model(4, 256)
+    of_example = training_flops(config, length=104, predictions=15)
+    assert STEP.flops(config) == 32 * of_example
 
 
 @pytest.mark.parametrize(
@@ -48,5 +52,5 @@ def test_wider_layers_make_more_of_a_machine_whatever_was_timed_first(hidden, ra
 
 def test_a_shape_that_was_timed_takes_what_it_took():
     timing = timed(4, 256, rate=2e11)
-    seconds = estimated_seconds([timing], timing.config, **STEP)
+    seconds = estimated_seconds([timing], timing.config, STEP)
     assert seconds == pytest.approx(timing.seconds)

@@ -1,12 +1,8 @@
 """What a report shows of runs."""
 
 import math
-from statistics import fmean
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from albert_tf.reporting.run_report import runs_section, thin
+from albert_tf.reporting.run_report import runs_section
 from albert_tf.runs.last_evaluation import write_evaluation
 from albert_tf.runs.run_record import read_run
 from schemas.json_file import read_json, write_json
@@ -190,12 +186,3 @@ def test_long_runs_are_thinned_and_the_plot_says_so(tmp_path):
     assert "the mean of up to 3 lines of the log" in loss.about
     assert loss.curves[0].points[:2] == ((3, 2.0), (6, 2.0))
     assert norm.curves[0].points[:2] == ((3, 3.0), (6, 6.0))
-
-
-@given(st.lists(st.floats(-9, 9), min_size=1, max_size=60), st.integers(1, 70))
-def test_thinning_keeps_the_last_step_and_the_range(values, size):
-    points = list(enumerate(values))
-    thinned = thin(points, size=size, combine=fmean)
-    assert len(thinned) == -(-len(points) // size)
-    assert thinned[-1][0] == points[-1][0]
-    assert all(min(values) - 1e-9 <= y <= max(values) + 1e-9 for _, y in thinned)

@@ -1,7 +1,10 @@
 """What is chosen for a budget, on a machine whose steps take what they are told."""
 
+import sys
+
 import pytest
 
+from albert_tf.planning.budget import best
 from albert_tf.planning.compute_cost import training_flops
 from albert_tf.planning.ladder import SHAPES, ladder_model
 from albert_tf.training import budget_choice
@@ -63,11 +66,12 @@ def choose(small, monkeypatch):
     return choose
 
 
-def test_three_shapes_are_timed_and_then_longer_the_one_chosen(choose):
+def test_three_shapes_are_timed_and_then_longer_the_one_that_promises_most(choose):
     choice, timed = choose(3600)
     assert timed[:3] == [(2, 128), (4, 256), (8, 512)]
-    chosen = choice.chosen.config
-    assert timed[3:] == [(chosen.num_hidden_layers, chosen.hidden_size, 36.0)]
+    ((*shape, seconds),) = timed[3:]
+    assert tuple(shape) in SHAPES
+    assert seconds == 36.0
     assert [
         (each.config.num_hidden_layers, each.config.hidden_size)
         for each in choice.candidates
@@ -77,6 +81,16 @@ def test_three_shapes_are_timed_and_then_longer_the_one_chosen(choose):
 def test_a_shape_that_is_too_wide_for_the_time_is_not_timed(choose):
     _, timed = choose(150)
     assert [shape for shape in timed if len(shape) == 2] == [(2, 128), (4, 256)]
+
+
+def test_a_model_that_proves_too_slow_gives_way_to_a_smaller_one(choose, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "FED", 50)
+    choice, timed = choose(3600)
+    *shape, _ = timed[-1]
+    chosen = choice.chosen.config
+    assert chosen.hidden_size < shape[1]
+    assert choice.place == best(choice.candidates)
+    assert choice.train.steps == choice.chosen.steps
 
 
 def test_what_feeding_costs_is_counted_for_every_model(choose):

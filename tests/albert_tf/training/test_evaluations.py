@@ -1,5 +1,6 @@
 """When a run is evaluated, what that takes, and which model is the best."""
 
+import math
 import types
 
 import pytest
@@ -27,10 +28,12 @@ def log(tmp_path):
     return MetricsLog(tmp_path, step=0)
 
 
-def evaluations(log, *, examples=5000, **settings):
-    config = TrainConfig(steps=25, batch_size=30, **settings).resolved()
+def evaluations(log, *, examples=5000, words=None, **settings):
+    config = TrainConfig(
+        steps=25, batch_size=30, eval_examples=examples or None, **settings
+    ).resolved()
     held_out = types.SimpleNamespace(examples=examples) if examples else None
-    return Evaluations(held_out, log, config, progress=QUIET)
+    return Evaluations(held_out, log, config, progress=QUIET, words=words)
 
 
 def test_evaluations_are_due_before_the_first_step_regularly_and_after_the_last(log):
@@ -52,8 +55,13 @@ def test_the_time_of_an_evaluation_is_a_third_of_a_steps_for_as_many_sequences(l
     assert due.seconds(0, step_seconds=9.0) == pytest.approx(20.0)
 
 
-def test_or_that_of_the_fastest_evaluation_before(log):
-    for step, rate in ((0, 5.0), (5, 50.0), (10, 40.0)):
+def test_words_make_it_a_quarter_longer_but_for_the_first(log):
+    due = evaluations(log, words=object())
+    assert due.seconds(10, step_seconds=9.0) == pytest.approx(625.0)
+
+
+def test_or_that_of_the_fastest_evaluation_of_a_trained_model_before(log):
+    for step, rate in ((0, 90.0), (5, 50.0), (10, 40.0)):
         log.write(line(step, 6.0, rate=rate))
     assert evaluations(log).seconds(15, step_seconds=9.0) == pytest.approx(100.0)
 
@@ -75,6 +83,13 @@ def test_the_best_is_no_worse_than_any_trained_model_before(log):
     assert due.is_best(line(20, 6.0))
     assert not due.is_best(line(20, 6.1))
     assert not due.is_best(line(20, None))
+
+
+def test_an_evaluation_that_is_no_number_is_no_best_and_hides_none(log):
+    due = evaluations(log)
+    assert not due.is_best(line(10, math.nan))
+    log.write(line(10, math.nan))
+    assert due.is_best(line(20, 6.0))
 
 
 class Stub:

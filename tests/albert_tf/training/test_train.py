@@ -19,7 +19,6 @@ from albert_tf.data.input_pipeline import training_batches
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
-from albert_tf.training import evaluations as evaluations_module
 from albert_tf.training import saver
 from albert_tf.training.beginning import copy_whole
 from albert_tf.training.evaluation import HeldOut
@@ -27,6 +26,7 @@ from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from albert_tf.training.train import check_run, pretrain
 from cli.support.console import Console
+from schemas import config as config_module
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
@@ -592,7 +592,7 @@ def test_a_kill_while_the_best_checkpoint_is_saved_does_not_lose_it(
 def test_before_the_first_step_a_few_examples_are_enough(
     data, tmp_path, monkeypatch, capfd
 ):
-    monkeypatch.setattr(evaluations_module, "FIRST_EXAMPLES", 3)
+    monkeypatch.setattr(config_module, "FIRST_EXAMPLES", 3)
     seen = []
     sums = HeldOut.sums
 

@@ -240,7 +240,7 @@ def test_flags_of_a_plan_that_say_nothing_to_a_budget_are_refused(small, flags, 
     given = ("plan", "--budget", "1h", "--data", small / "data", *flags)
     assert attempt(*given) == (
         2,
-        f"Error: {name} says nothing to --budget; leave one of them out.\n",
+        f"Error: {name} has no effect with --budget; leave one of them out.\n",
     )
 
 
