@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,10 @@ from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
 from albert_tf.model.operations import elementary
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import assign_arrays, has_checkpoint
-from albert_tf.training.beginning import copy_whole
+from albert_tf.training.beginning import copy_whole, remove_leftovers
 from albert_tf.training.progress import Progress
 from schemas.json_file import write_json, write_text
 from schemas.layout import (
-    CHECKPOINTS,
-    METRICS,
     MODEL_CARD,
     MODEL_CONFIG,
     TASK_EVALUATION,
@@ -73,11 +70,12 @@ def finetune(
 
 
 def begin(job: TuningJob, *, vocabulary: Path) -> None:
-    """Write the files that never change."""
-    for name in (CHECKPOINTS, METRICS):
-        # Of a run that ended before its first checkpoint.
-        path = job.run / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    """Write the files that never change.
+
+    Raises:
+        AlbertError: The folder cannot be written.
+    """
+    remove_leftovers(job.run)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     copy_whole(vocabulary, job.run / vocabulary.name)
     length = job.config.max_seq_length

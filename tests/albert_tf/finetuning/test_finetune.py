@@ -1,6 +1,7 @@
 """Fine-tuning from end to end on random examples that a small model can learn."""
 
 import dataclasses
+import errno
 import json
 import signal
 import subprocess
@@ -130,6 +131,21 @@ def test_a_checkpoint_may_come_between_evaluations(tmp_path):
     trained(job)
     steps = {int(path.parent.name[5:]) for path in weights_of(job.run)}
     assert {4, 6, 8} <= steps
+
+
+def test_what_an_earlier_attempt_left_and_cannot_be_removed_is_said(
+    tmp_path, monkeypatch
+):
+    def refused(path, missing_ok=False):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(AlbertError) as caught:
+        trained(job_of("classify", tmp_path / "run"))
+    assert str(caught.value) == (
+        f"{tmp_path}/run/metrics.jsonl cannot be removed: Permission denied; make the "
+        "directory writable, or give another --output."
+    )
 
 
 def test_the_best_checkpoint_is_the_one_that_is_measured(tmp_path):
