@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from keras import ops
+
 from albert_tf.finetuning.baselines import Guesses
-from albert_tf.finetuning.task_evaluation import chosen_threshold, evaluated
+from albert_tf.finetuning.task_evaluation import Answered, chosen_threshold, evaluated
 from albert_tf.finetuning.task_logits import Compute, TaskLogits
-from albert_tf.finetuning.task_measures import targets_of
 from albert_tf.finetuning.task_outputs import outputs_of, shown
 from albert_tf.finetuning.tuned_card import tuned_card
 from albert_tf.finetuning.tuned_model import (
@@ -93,18 +94,12 @@ def finish(
     """Measure the best checkpoint and write predictions, record, card and result."""
     tuned = read_tuned(job.run, say=progress.say)
     outputs = predicted(tuned, job.held_out)
-    targets = targets_of(job.spec, job.held_out.examples)
-    threshold = chosen_threshold(job.spec, job.held_out.examples, outputs, targets)
+    answered = Answered(job.spec, job.held_out.examples, outputs)
+    threshold = chosen_threshold(answered)
     result = {
         "step": tuned.step,
         "training_examples": len(job.train.examples),
-        **evaluated(
-            job.spec,
-            job.held_out.examples,
-            outputs,
-            threshold=threshold,
-            baselines=guesses(),
-        ),
+        **evaluated(answered, threshold=threshold, baselines=guesses()),
     }
     record = dataclasses.replace(
         tuned.record, threshold=threshold, temperature=result.get("temperature")
@@ -155,8 +150,6 @@ def model_of(tuned: TunedModel) -> TaskModel:
 
 
 def _uncompiled(model: TaskModel) -> Compute:
-    from keras import ops
-
     def compute(batch: Any) -> Any:
         tensors = {name: ops.convert_to_tensor(value) for name, value in batch.items()}
         with elementary():
@@ -187,16 +180,16 @@ def prediction_lines(
 def evaluate_tuned(tuned: TunedModel, given: TaskRows) -> Result:
     """What a fine-tuned model is worth on further examples.
 
-    Threshold and temperature are those of the model, not chosen on these examples.
+    Threshold and temperature are those of the model, not chosen on these examples. What
+    is, on half of them and measured on the others: a temperature that the model lacks,
+    and `f1_threshold` of two labels.
     """
     outputs = predicted(tuned, given)
     record = tuned.record
     return {
         "step": tuned.step,
         **evaluated(
-            record.spec,
-            given.examples,
-            outputs,
+            Answered(record.spec, given.examples, outputs),
             threshold=record.threshold,
             temperature=record.temperature,
         ),
