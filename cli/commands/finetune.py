@@ -185,7 +185,7 @@ def finetune(
     spec = with_columns(task_called(task), columns)
     check_variants(planned, model=model, output=output, kind=spec.kind)
     paths = paths_of(files, folder=data, spec=spec)
-    tokenizer = vocabulary_for_text(model)
+    tokenizer = vocabulary_for_text(model, say=console.say)
     found = read_task(paths, spec, say=console.say)
     source = read_source(
         model, found, checkpoint=checkpoint, keep_head=keep_head, say=console.say

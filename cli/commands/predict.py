@@ -59,7 +59,7 @@ _MOST_SHOWN = 5
 )
 @tuned_checkpoint_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@click.option("--quiet", is_flag=True, help="Do not say what of the texts is lost.")
+@click.option("--quiet", is_flag=True, help="Print the predictions and errors only.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def predict(
     model: Path,
@@ -96,7 +96,7 @@ def predict(
     check_source(source, first, options=options, output=output)
     tuned = read_tuned(model, which=checkpoint, say=console.say)
     record, spec = tuned.record, tuned.record.spec
-    tokenizer = vocabulary_for_text(model)
+    tokenizer = vocabulary_for_text(model, say=console.say)
     check_sizes(tokenizer, tuned.config, path=model)
     if source is not None:
         named = with_columns(spec, Columns(text=text_column, pair=pair_column))
