@@ -117,18 +117,18 @@ def finish(
 
 
 def predicted(
-    tuned: TunedModel, given: TaskRows, *, is_in_haste: bool = False
+    tuned: TunedModel, given: TaskRows, *, is_compiled: bool = True
 ) -> list[Any]:
     """The outputs of a fine-tuned model for encoded examples.
 
     Args:
         tuned: The model.
         given: The examples.
-        is_in_haste: Compile nothing for a few rows, which changes rounding.
+        is_compiled: False to compile nothing for a few rows, which changes rounding.
     """
     model = model_of(tuned)
     compute: Compute | None = None
-    if is_in_haste and len(given.rows) <= _FEW_ROWS:
+    if not is_compiled and len(given.rows) <= _FEW_ROWS:
         compute = _uncompiled(model)
     longest = tuned.record.max_seq_length
     logits = TaskLogits(model, tuned.record.spec, longest=longest, compute=compute)
