@@ -52,7 +52,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
             path.rename(before)
         temporary.rename(path)
         _flush(path.parent)
-        _remove(before)
+        remove(before)
 
 
 @contextlib.contextmanager
@@ -67,7 +67,7 @@ def _temporary(path: Path) -> Iterator[Path]:
         reason = error.strerror or error
         raise AlbertError(f"{path} cannot be written: {reason}.") from error
     finally:
-        _remove(temporary)
+        remove(temporary)
 
 
 def _flush(path: Path) -> None:
@@ -79,7 +79,7 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     """Remove a file or a folder, if it is there and can be removed."""
     with contextlib.suppress(OSError):
         if path.is_dir():

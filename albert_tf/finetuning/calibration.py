@@ -5,6 +5,8 @@ than it is. So it is chosen on half of them, and a temperature is measured on th
 half. The measures of a task are those of all examples, a threshold's own half included.
 """
 
+import hashlib
+
 import numpy as np
 import numpy.typing as npt
 
@@ -90,7 +92,5 @@ def halves(ids: list[str]) -> npt.NDArray[np.bool_]:
 
     By a hash of what they are called, so that neither order nor other examples matter.
     """
-    import hashlib
-
     digests = (hashlib.sha256(name.encode("utf-8", "replace")).digest() for name in ids)
     return np.array([digest[0] % 2 == 0 for digest in digests], bool)

@@ -73,12 +73,12 @@ def has_entities(labels: Iterable[str]) -> bool:
     return all(label == OUTSIDE or label[:2] in ("B-", "I-") for label in labels)
 
 
-def found(
+def count_entities(
     targets: Iterable[Sequence[str]], predictions: Iterable[Sequence[str]]
 ) -> dict[str, Found]:
     """How many entities of each type were found, and of all types under "".
 
-    >>> found([["B-PER", "O", "B-LOC"]], [["B-PER", "O", "O"]])[""]
+    >>> count_entities([["B-PER", "O", "B-LOC"]], [["B-PER", "O", "O"]])[""]
     Found(right=1, said=1, wanted=2)
     """
     right: Counter[str] = Counter()

@@ -2,15 +2,15 @@
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from keras import ops
+
 from albert_tf.finetuning.baselines import Guesses
-from albert_tf.finetuning.task_evaluation import chosen_threshold, evaluated
+from albert_tf.finetuning.task_evaluation import Answered, chosen_threshold, evaluated
 from albert_tf.finetuning.task_logits import Compute, TaskLogits
-from albert_tf.finetuning.task_measures import targets_of
 from albert_tf.finetuning.task_outputs import outputs_of, shown
 from albert_tf.finetuning.tuned_card import tuned_card
 from albert_tf.finetuning.tuned_model import (
@@ -24,12 +24,10 @@ from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
 from albert_tf.model.operations import elementary
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import assign_arrays, has_checkpoint
-from albert_tf.training.beginning import copy_whole
+from albert_tf.training.beginning import copy_whole, remove_leftovers
 from albert_tf.training.progress import Progress
 from schemas.json_file import write_json, write_text
 from schemas.layout import (
-    CHECKPOINTS,
-    METRICS,
     MODEL_CARD,
     MODEL_CONFIG,
     TASK_EVALUATION,
@@ -73,11 +71,12 @@ def finetune(
 
 
 def begin(job: TuningJob, *, vocabulary: Path) -> None:
-    """Write the files that never change."""
-    for name in (CHECKPOINTS, METRICS):
-        # Of a run that ended before its first checkpoint.
-        path = job.run / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    """Write the files that never change.
+
+    Raises:
+        AlbertError: The folder cannot be written.
+    """
+    remove_leftovers(job.run)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     copy_whole(vocabulary, job.run / vocabulary.name)
     length = job.config.max_seq_length
@@ -95,18 +94,12 @@ def finish(
     """Measure the best checkpoint and write predictions, record, card and result."""
     tuned = read_tuned(job.run, say=progress.say)
     outputs = predicted(tuned, job.held_out)
-    targets = targets_of(job.spec, job.held_out.examples)
-    threshold = chosen_threshold(job.spec, job.held_out.examples, outputs, targets)
+    answered = Answered(job.spec, job.held_out.examples, outputs)
+    threshold = chosen_threshold(answered)
     result = {
         "step": tuned.step,
         "training_examples": len(job.train.examples),
-        **evaluated(
-            job.spec,
-            job.held_out.examples,
-            outputs,
-            threshold=threshold,
-            baselines=guesses(),
-        ),
+        **evaluated(answered, threshold=threshold, baselines=guesses()),
     }
     record = dataclasses.replace(
         tuned.record, threshold=threshold, temperature=result.get("temperature")
@@ -124,18 +117,18 @@ def finish(
 
 
 def predicted(
-    tuned: TunedModel, given: TaskRows, *, is_in_haste: bool = False
+    tuned: TunedModel, given: TaskRows, *, is_compiled: bool = True
 ) -> list[Any]:
     """The outputs of a fine-tuned model for encoded examples.
 
     Args:
         tuned: The model.
         given: The examples.
-        is_in_haste: Compile nothing for a few rows, which changes rounding.
+        is_compiled: False to compile nothing for a few rows, which changes rounding.
     """
     model = model_of(tuned)
     compute: Compute | None = None
-    if is_in_haste and len(given.rows) <= _FEW_ROWS:
+    if not is_compiled and len(given.rows) <= _FEW_ROWS:
         compute = _uncompiled(model)
     longest = tuned.record.max_seq_length
     logits = TaskLogits(model, tuned.record.spec, longest=longest, compute=compute)
@@ -157,8 +150,6 @@ def model_of(tuned: TunedModel) -> TaskModel:
 
 
 def _uncompiled(model: TaskModel) -> Compute:
-    from keras import ops
-
     def compute(batch: Any) -> Any:
         tensors = {name: ops.convert_to_tensor(value) for name, value in batch.items()}
         with elementary():
@@ -189,16 +180,16 @@ def prediction_lines(
 def evaluate_tuned(tuned: TunedModel, given: TaskRows) -> Result:
     """What a fine-tuned model is worth on further examples.
 
-    Threshold and temperature are those of the model, not chosen on these examples.
+    Threshold and temperature are those of the model, not chosen on these examples. What
+    is, on half of them and measured on the others: a temperature that the model lacks,
+    and `f1_threshold` of two labels.
     """
     outputs = predicted(tuned, given)
     record = tuned.record
     return {
         "step": tuned.step,
         **evaluated(
-            record.spec,
-            given.examples,
-            outputs,
+            Answered(record.spec, given.examples, outputs),
             threshold=record.threshold,
             temperature=record.temperature,
         ),

@@ -58,12 +58,6 @@ def epoch_batches(
     return [batches[number] for number in rng.permutation(len(batches))]
 
 
-def sorted_batches(lengths: Sequence[int], *, batch_size: int) -> list[Array]:
-    """The rows of each batch where the order does not matter: longest first."""
-    order = np.argsort(-np.asarray(lengths), kind="stable")
-    return list(np.split(order, range(batch_size, len(order), batch_size)))
-
-
 def batch_of(
     rows: Sequence[EncodedExample],
     spec: TaskSpec,

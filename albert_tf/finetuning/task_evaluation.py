@@ -1,13 +1,16 @@
 """What a fine-tuned model is worth on examples whose labels are known."""
 
+import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from albert_tf.finetuning import answer_metrics, calibration, label_metrics
 from albert_tf.finetuning.answers import AnswerScores
-from albert_tf.finetuning.entity_metrics import found, has_entities
+from albert_tf.finetuning.entity_metrics import count_entities, has_entities
 from albert_tf.finetuning.task_logits import TaskLogits
 from albert_tf.finetuning.task_measures import (
     interval_of,
@@ -26,6 +29,40 @@ Result = dict[str, Any]
 
 # Errors that are told, the most confident first, and characters of their text.
 _ERRORS, _CHARACTERS = 20, 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Answered:
+    """Examples whose labels are known, and what a model says of them.
+
+    Attributes:
+        spec: The task.
+        examples: With labels.
+        outputs: Of the model, for each (`task_outputs`).
+    """
+
+    spec: TaskSpec
+    examples: Sequence[TaskExample]
+    outputs: Sequence[Any]
+
+    @functools.cached_property
+    def targets(self) -> list[Any]:
+        """What is right, in the form of predictions."""
+        return targets_of(self.spec, self.examples)
+
+    @functools.cached_property
+    def is_first(self) -> npt.NDArray[np.bool_]:
+        """Which of them something is chosen on, `[N]`."""
+        return calibration.halves([example.id for example in self.examples])
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether there are some to choose on and some to measure on."""
+        return bool(self.is_first.any() and not self.is_first.all())
+
+    def predictions(self, threshold: float | None) -> list[Any]:
+        """What the model says from a threshold on (`task_outputs.said`)."""
+        return [said(self.spec, output, threshold=threshold) for output in self.outputs]
 
 
 class Evaluator:
@@ -48,7 +85,6 @@ class Evaluator:
     ) -> None:
         self._spec, self._held_out, self._config = spec, held_out, config
         self._logits = TaskLogits(model, spec, longest=config.max_seq_length)
-        self._targets = targets_of(spec, held_out.examples)
 
     def measures(self, *, on_rows: Callable[[int], None]) -> dict[str, float]:
         """The measures of the task.
@@ -63,37 +99,29 @@ class Evaluator:
             self._logits.of_rows(self._held_out.rows, on_rows=on_rows),
             max_answer_tokens=self._config.max_answer_tokens,
         )
-        threshold = chosen_threshold(
-            self._spec, self._held_out.examples, outputs, self._targets
-        )
-        predictions = [said(self._spec, o, threshold=threshold) for o in outputs]
-        return measured(self._spec, self._targets, predictions)
+        answered = Answered(self._spec, self._held_out.examples, outputs)
+        predictions = answered.predictions(chosen_threshold(answered))
+        return measured(self._spec, answered.targets, predictions)
 
 
-def chosen_threshold(
-    spec: TaskSpec,
-    examples: Sequence[TaskExample],
-    outputs: Sequence[Any],
-    targets: Sequence[Any],
-) -> float | None:
+def chosen_threshold(answered: Answered) -> float | None:
     """The threshold that is best on half of the examples (`calibration.halves`).
 
-    Of `multilabel` for F1 over all labels, of `answer` with unanswerable questions for
-    the first measure of the task. None for all else, and where a half is empty.
+    Of `multilabel` for F1 over all labels, None where that half is empty; of `answer`
+    with unanswerable questions for the first measure of the task, 0 where it is empty.
+    None of all else.
     """
-    is_first = calibration.halves([example.id for example in examples])
-    rows = np.flatnonzero(is_first).tolist()
+    spec = answered.spec
+    rows = np.flatnonzero(answered.is_first).tolist()
+    outputs = [answered.outputs[row] for row in rows]
+    targets = [answered.targets[row] for row in rows]
     if spec.kind == "multilabel" and rows:
-        scores = calibration.sigmoid(np.array([outputs[row] for row in rows]))
-        wanted = np.array([targets[row] for row in rows])
-        return calibration.best_threshold(scores.ravel(), wanted.ravel())
-    if spec.kind == "answer" and spec.has_unanswerable and rows:
-        return _null_threshold(
-            [outputs[row] for row in rows],
-            [targets[row] for row in rows],
-            measure=measure_of_answers(spec),
-        )
-    return 0.0 if spec.kind == "answer" and spec.has_unanswerable else None
+        scores = calibration.sigmoid(np.array(outputs))
+        return calibration.best_threshold(scores.ravel(), np.array(targets).ravel())
+    if spec.kind == "answer" and spec.has_unanswerable:
+        measure = measure_of_answers(spec)
+        return _null_threshold(outputs, targets, measure=measure) if rows else 0.0
+    return None
 
 
 def _null_threshold(
@@ -122,9 +150,7 @@ def said_of(output: AnswerScores) -> str:
 
 
 def evaluated(
-    spec: TaskSpec,
-    examples: Sequence[TaskExample],
-    outputs: Sequence[Any],
+    answered: Answered,
     *,
     threshold: float | None,
     temperature: float | None = None,
@@ -133,22 +159,18 @@ def evaluated(
     """All that is told of a model on some examples, as JSON has it.
 
     Args:
-        spec: The task.
-        examples: With labels.
-        outputs: Of the model, for each.
+        answered: The examples, and what it says of them.
         threshold: See `task_outputs.said`.
         temperature: To measure calibration with; None to choose it on half of these
             examples and measure it on the others.
         baselines: What guessing says of the examples, by name.
     """
-    targets = targets_of(spec, examples)
-    predictions = [said(spec, output, threshold=threshold) for output in outputs]
-    measures = measured(spec, targets, predictions)
-    first = spec.metrics[0]
+    spec, targets = answered.spec, answered.targets
+    predictions = answered.predictions(threshold)
     result: Result = {
-        "examples": len(examples),
-        "metric": first,
-        "metrics": measures,
+        "examples": len(answered.examples),
+        "metric": spec.metrics[0],
+        "metrics": measured(spec, targets, predictions),
         "intervals": {
             name: interval_of(spec, name, targets, predictions) for name in spec.metrics
         },
@@ -158,19 +180,20 @@ def evaluated(
         },
         "threshold": threshold,
     }
-    result |= _by_label(spec, targets, predictions)
+    result |= _by_label(answered, predictions)
     if spec.kind == "classify":
-        result |= _calibration(spec, examples, outputs, targets, temperature)
-    return result | _errors(spec, examples, outputs, targets, predictions)
+        result |= _calibration(answered, temperature)
+        if len(spec.labels) == 2:
+            result |= _of_two_labels(answered)
+    return result | _errors(answered, predictions)
 
 
-def _by_label(
-    spec: TaskSpec, targets: Sequence[Any], predictions: Sequence[Any]
-) -> Result:
+def _by_label(answered: Answered, predictions: Sequence[Any]) -> Result:
     """Precision, recall, F1 and support of each label; the confusion matrix."""
+    spec, targets = answered.spec, answered.targets
     if spec.kind == "tag" and has_entities(spec.labels):
         names = spec.labels
-        counts = found(
+        counts = count_entities(
             [[names[n] for n in true] for true in targets],
             [[names[n] for n in guess] for guess in predictions],
         )
@@ -207,56 +230,53 @@ def _by_label(
 
 def _named(spec: TaskSpec, columns: Any, supports: Any) -> Result:
     rows = zip(spec.labels, columns, supports, strict=True)
-    found = {}
+    by_label = {}
     for name, column, support in rows:
         precision, recall, f1 = map(float, column)
-        found[name] = _scores(precision, recall, f1, int(support))
-    return found
+        by_label[name] = _scores(precision, recall, f1, int(support))
+    return by_label
 
 
 def _scores(precision: float, recall: float, f1: float, support: int) -> Result:
     return {"precision": precision, "recall": recall, "f1": f1, "support": support}
 
 
-def _calibration(
-    spec: TaskSpec,
-    examples: Sequence[TaskExample],
-    outputs: Sequence[Any],
-    targets: Sequence[Any],
-    temperature: float | None,
-) -> Result:
+def _calibration(answered: Answered, temperature: float | None) -> Result:
     """Whether probabilities are right, before and after one temperature.
 
     One that is chosen here is chosen on half of the examples, and both errors are of
-    the others; else they are of all.
+    the others; else they are of all. Nothing where none is given and a half is empty.
     """
-    logits, true = np.array(outputs), np.array(targets)
-    is_first = calibration.halves([example.id for example in examples])
-    if not is_first.any() or is_first.all():
-        return {}
-    is_measured = np.ones_like(is_first)
+    logits, true = np.array(answered.outputs), np.array(answered.targets)
+    is_measured = np.ones(len(true), bool)
     if temperature is None:
+        if not answered.has_halves:
+            return {}
+        is_first, is_measured = answered.is_first, ~answered.is_first
         temperature = calibration.best_temperature(logits[is_first], true[is_first])
-        is_measured = ~is_first
 
     def error(scale: float) -> float:
         shares = calibration.softmax(logits[is_measured] / scale)
         return calibration.calibration_error(shares, true[is_measured])
 
-    result: Result = {
+    return {
         "temperature": temperature,
         "calibration_error": error(1.0),
         "calibration_error_with_temperature": error(temperature),
     }
-    if len(spec.labels) == 2:
-        ones = calibration.softmax(logits)[:, 1]
-        result["area_under_curve"] = label_metrics.area_under_curve(true, ones)
-        result |= _binary_threshold(ones, true, is_first)
-    return result
 
 
-def _binary_threshold(ones: Any, true: Any, is_first: Any) -> Result:
-    """F1 of the second label with a threshold that is chosen on half, on the others."""
+def _of_two_labels(answered: Answered) -> Result:
+    """How well two labels are told apart, by all thresholds and by the best one.
+
+    The best is chosen on half of the examples, and its F1 is of the others; nothing is
+    told of it where a half is empty.
+    """
+    ones = calibration.softmax(np.array(answered.outputs))[:, 1]
+    true, is_first = np.array(answered.targets), answered.is_first
+    area = label_metrics.area_under_curve(true, ones)
+    if not answered.has_halves:
+        return {"area_under_curve": area}
     threshold = calibration.best_threshold(ones[is_first], true[is_first])
 
     def f1(least: float) -> float:
@@ -265,23 +285,17 @@ def _binary_threshold(ones: Any, true: Any, is_first: Any) -> Result:
             label_metrics.confusion(true[~is_first], guess, labels=2)
         )
 
-    return {
-        "f1_threshold": {"value": threshold, "f1": f1(threshold), "f1_at_half": f1(0.5)}
-    }
+    chosen = {"value": threshold, "f1": f1(threshold), "f1_at_half": f1(0.5)}
+    return {"area_under_curve": area, "f1_threshold": chosen}
 
 
-def _errors(
-    spec: TaskSpec,
-    examples: Sequence[TaskExample],
-    outputs: Sequence[Any],
-    targets: Sequence[Any],
-    predictions: Sequence[Any],
-) -> Result:
+def _errors(answered: Answered, predictions: Sequence[Any]) -> Result:
     """The errors that the model is surest of, with their text."""
+    spec, examples, targets = answered.spec, answered.examples, answered.targets
     wrong = [
         (_sureness(spec, output, true, guess), number)
         for number, (output, true, guess) in enumerate(
-            zip(outputs, targets, predictions, strict=True)
+            zip(answered.outputs, targets, predictions, strict=True)
         )
         if not is_right(spec, true, guess)
     ]

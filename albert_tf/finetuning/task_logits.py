@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.finetuning.task_batches import batch_of, sorted_batches, width_of
+from albert_tf.finetuning.task_batches import batch_of, width_of
 from albert_tf.model.task_model import Batch, TaskModel
 from albert_tf.training.backends import compiled
 from schemas.task import EncodedExample, TaskSpec
@@ -67,8 +67,8 @@ class TaskLogits:
             for options in sorted({len(rows[n].sequences) for n in numbers}):
                 alike = [n for n in numbers if len(rows[n].sequences) == options]
                 size = max(1, TOKENS // (width * options))
-                for batch in sorted_batches([1] * len(alike), batch_size=size):
-                    chosen = [alike[place] for place in batch]
+                for first in range(0, len(alike), size):
+                    chosen = alike[first : first + size]
                     for number, logits in self._of_batch(rows, chosen, size=size):
                         found[number] = logits
                     on_rows(len(chosen))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from albert_tf.finetuning import answer_metrics, label_metrics
-from albert_tf.finetuning.entity_metrics import Found, found
+from albert_tf.finetuning.entity_metrics import Found, count_entities
 from albert_tf.runs.confidence import interval
 from schemas.task import Metric, TaskExample, TaskSpec
 
@@ -147,7 +147,9 @@ def _of_tags(
         pairs = zip(targets, predictions, strict=True)
         counts = np.array(
             [
-                found([[names[n] for n in true]], [[names[n] for n in said]])[""]
+                count_entities([[names[n] for n in true]], [[names[n] for n in said]])[
+                    ""
+                ]
                 for true, said in pairs
             ]
         ).reshape(-1, 3)

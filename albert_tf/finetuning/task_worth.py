@@ -97,15 +97,15 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
     value = result["metrics"][name]
     guesses = result["baselines"]
     majority = guesses.get("majority", {}).get(name)
+    words = guesses.get("words", {}).get(name)
     if majority is not None and value <= majority:
         yield (
             f"The model is stuck at the majority: {name} {shown(value)}, and always "
             f"saying the same gives {shown(majority)}."
         )
-    elif guesses.get("words", {}).get(name, value - 1) >= value:
+    elif words is not None and value <= words:
         yield (
-            f"Words alone give {shown(guesses['words'][name])}: the model is no "
-            "better than they are."
+            f"Words alone give {shown(words)}: the model is no better than they are."
         )
     if "temperature" in result:
         yield (

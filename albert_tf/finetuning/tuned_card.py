@@ -60,8 +60,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
         *_threshold(record),
         "",
         *_labels(result),
-        *_recipe(record, job),
-        f"| examples to train on | {result['training_examples']:,} |",
+        *_recipe(record, job, examples=result["training_examples"]),
         "",
         *_errors(result),
     ]
@@ -108,13 +107,14 @@ def _labels(result: dict[str, Any]) -> Iterator[str]:
         yield from (f"{TASK_EVALUATION} has {more:,} more.", "")
 
 
-def _recipe(record: TaskRecord, job: TuningJob) -> Iterator[str]:
+def _recipe(record: TaskRecord, job: TuningJob, *, examples: int) -> Iterator[str]:
     yield from ("## Recipe", "", "| setting | value |", "|---|---|")
     for field in dataclasses.fields(job.config):
         value = getattr(job.config, field.name)
         is_of_kind = record.spec.kind == "answer" or field.name not in OF_ANSWERS
         if is_of_kind and field.metadata["changes_result"] and value is not None:
             yield f"| {field.name} | {value} |"
+    yield f"| examples to train on | {examples:,} |"
 
 
 def _errors(result: dict[str, Any]) -> Iterator[str]:

@@ -5,7 +5,7 @@ newest checkpoint with the same bytes.
 """
 
 import contextlib
-import functools
+import dataclasses
 import math
 import signal
 import time
@@ -13,37 +13,48 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from albert_tf.finetuning.task_batches import batch_of, epoch_batches, micro_batches
+from albert_tf.finetuning.task_batches import (
+    Array,
+    batch_of,
+    epoch_batches,
+    micro_batches,
+)
 from albert_tf.finetuning.task_evaluation import Evaluator
 from albert_tf.finetuning.task_loss import task_loss
 from albert_tf.finetuning.tuning_job import TuningJob
 from albert_tf.model.task_model import Batch
-from albert_tf.runs.checkpoints import (
-    Checkpoint,
-    arrays_of,
-    assign_arrays,
-    load_newest,
-    save_checkpoint,
-)
+from albert_tf.runs.checkpoints import Checkpoint, assign_arrays, load_newest
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.backends import training_steps
-from albert_tf.training.interruption import Reason, StopRequest, stop_requests
+from albert_tf.training.interruption import SIGNALS, StopRequest, stop_requests
 from albert_tf.training.metrics_log import MetricsLog
 from albert_tf.training.progress import Progress
-from albert_tf.training.saver import CHECKPOINT_SECONDS
+from albert_tf.training.saver import Saver
 from albert_tf.training.schedule import learning_rate_of
 from albert_tf.training.steps import shape_of
 from schemas.errors import AlbertError
 from schemas.layout import EVAL, TRAIN
 
-_SIGNALS: dict[Reason, signal.Signals] = {
-    "interrupted": signal.SIGINT,
-    "terminated": signal.SIGTERM,
-}
-
 
 class _Stopped(Exception):
     """A step or an evaluation was left, with nothing changed."""
+
+
+@dataclasses.dataclass
+class TuningState:
+    """Where fine-tuning stands, as `state.json` has it.
+
+    Attributes:
+        step: Steps done.
+        micro_batch_size: As in the settings, which stay those of the run.
+        losses: Loss and weight of the steps since the last line of metrics, added up.
+        window_seconds: Time spent in those steps.
+    """
+
+    step: int
+    micro_batch_size: int
+    losses: tuple[float, ...] = (0.0, 0.0)
+    window_seconds: float = 0.0
 
 
 class Tuning:
@@ -61,24 +72,24 @@ class Tuning:
         loss = task_loss(label_smoothing=job.config.label_smoothing)
         self._steps = training_steps(model, self._config, loss=loss)
         self._label_weights = job.label_weights()
-        self._step = self._saved_step = 0
-        self._losses, self._seconds = np.zeros(2), 0.0
-        self._saved_at = time.monotonic()
-        self._stop = StopRequest()
+        self._state = TuningState(step=0, micro_batch_size=job.config.micro_batch_size)
         checkpoint = load_newest(job.run, progress.say)
         if checkpoint is not None:
             self._resume(checkpoint)
-        self._log = MetricsLog(job.run, step=self._step)
+        every = job.config.checkpoint_every
+        self._saver = Saver(job.run, self._steps, self._state, every=every)
+        self._stop = StopRequest()
+        self._log = MetricsLog(job.run, step=self._state.step)
         self._evaluator = Evaluator(model, job.spec, job.held_out, config=job.config)
         self._compiled: set[tuple[int, ...]] = set()
+        # The number of an epoch and its batches; none yet.
+        self._epoch: tuple[int, list[Array]] = (-1, [])
 
     def _resume(self, checkpoint: Checkpoint) -> None:
         assign_arrays(self._steps.model.weights_by_path, checkpoint.weights)
         assign_arrays(self._steps.optimizer_state, checkpoint.optimizer_state)
-        self._step = self._saved_step = checkpoint.state["step"]
-        self._losses = np.array(checkpoint.state["losses"])
-        self._seconds = checkpoint.state["window_seconds"]
-        self._progress.say(f"Continuing {self._job.run} after step {self._step}.")
+        self._state = TuningState(**checkpoint.state)
+        self._progress.say(f"Continuing {self._job.run} after step {self._state.step}.")
 
     def train(self) -> None:
         """Go on to the last step, or to where it is no use any more.
@@ -88,25 +99,26 @@ class Tuning:
         Raises:
             AlbertError: The loss overflowed, or the folder cannot be written.
         """
-        self._progress.start("", total=self._config.steps, done=self._step)
+        self._progress.start("", total=self._config.steps, done=self._state.step)
         with stop_requests() as self._stop:
             with contextlib.suppress(_Stopped):
                 self._go_on()
-            if self._stop.reason and self._step > self._saved_step:
-                self._save(is_best=False)
+            if self._stop.reason:
+                self._saver.save_what_is_new()
         self._log.close()
         if self._stop.reason:
-            signal.raise_signal(_SIGNALS[self._stop.reason])
+            signal.raise_signal(SIGNALS[self._stop.reason])
 
     def _go_on(self) -> None:
         """Evaluations and steps to the last one."""
         steps, every = self._config.steps, self._job.config.eval_every
         while True:
-            is_due = self._step % every == 0 or self._step == steps
+            step = self._state.step
+            is_due = step % every == 0 or step == steps
             if is_due and not self._is_evaluated():
                 self._evaluate()
-            self._save_when_due()
-            if self._step == steps or self._has_lost_patience():
+            self._saver.save_when_due()
+            if step == steps or self._has_lost_patience():
                 return
             self._take_step()
 
@@ -115,18 +127,9 @@ class Tuning:
         if self._stop.reason:
             raise _Stopped
 
-    def _save_when_due(self) -> None:
-        """Save between evaluations, every so many steps or minutes."""
-        every = self._job.config.checkpoint_every
-        if every is None:
-            is_due = time.monotonic() - self._saved_at >= CHECKPOINT_SECONDS
-        else:
-            is_due = self._step % every == 0
-        if is_due and self._step > self._saved_step:
-            self._save(is_best=False)
-
     def _is_evaluated(self) -> bool:
-        return any(line["step"] == self._step for line in self._log.evaluations())
+        lines = self._log.evaluations()
+        return any(line["step"] == self._state.step for line in lines)
 
     def _worth(self, measures: Metrics) -> tuple[float, ...]:
         """What evaluations are compared by: each measure decides between equals."""
@@ -150,67 +153,53 @@ class Tuning:
         A line of training of this step may be there already.
         """
         measures = self._evaluator.measures(on_rows=lambda rows: self._check_stop())
-        best = self._best()
+        best, step = self._best(), self._state.step
         is_best = best is None or self._worth(measures) > self._worth(best)
-        if self._losses[1]:
+        if self._state.losses[1]:
             self._log.write(self._training_line())
-        self._save(is_best=is_best)
-        self._log.write({"step": self._step, "split": EVAL, **measures})
+        self._saver.save(is_best=is_best)
+        self._log.write({"step": step, "split": EVAL, **measures})
         shown = ", ".join(f"{name} {value:.4f}" for name, value in measures.items())
         mark = " (best)" if is_best else ""
-        self._progress.say(
-            f"step {self._step:,} of {self._config.steps:,}: {shown}{mark}"
-        )
+        self._progress.say(f"step {step:,} of {self._config.steps:,}: {shown}{mark}")
 
     def _training_line(self) -> Metrics:
-        loss, weight = self._losses.tolist()
+        """What the steps since the last such line come to; the next ones begin anew."""
+        state = self._state
+        loss, weight = state.losses
         line = {
-            "step": self._step,
+            "step": state.step,
             "split": TRAIN,
             "loss": loss / weight,
-            "learning_rate": learning_rate_of(self._config, self._step - 1),
-            "seconds": self._seconds,
+            "learning_rate": learning_rate_of(self._config, state.step - 1),
+            "seconds": state.window_seconds,
         }
-        self._losses, self._seconds = np.zeros(2), 0.0
+        state.losses, state.window_seconds = (0.0, 0.0), 0.0
         return line
 
-    def _save(self, *, is_best: bool) -> None:
-        checkpoint = Checkpoint(
-            arrays_of(self._steps.model.weights_by_path),
-            arrays_of(self._steps.optimizer_state),
-            {
-                "step": self._step,
-                "micro_batch_size": self._job.config.micro_batch_size,
-                "losses": self._losses.tolist(),
-                "window_seconds": self._seconds,
-            },
-        )
-        save_checkpoint(self._job.run, checkpoint, is_best=is_best)
-        self._saved_step, self._saved_at = self._step, time.monotonic()
-
     def _take_step(self) -> None:
-        start = time.perf_counter()
-        batch = self._batch(self._step)
+        start, state = time.perf_counter(), self._state
+        batch = self._batch(state.step)
         counts = self._steps.loss.counts(batch)
         parts = list(self._parts(batch))
         self._prepare([part for _, part in parts])
         for micro, part in parts:
             self._check_stop()
-            self._steps.accumulate(part, counts=counts, step=self._step, micro=micro)
+            self._steps.accumulate(part, counts=counts, step=state.step, micro=micro)
         sums = self._steps.sums()
-        rate = learning_rate_of(self._config, self._step)
-        norm = self._steps.apply(rate, step=self._step)
+        rate = learning_rate_of(self._config, state.step)
+        norm = self._steps.apply(rate, step=state.step)
         if not (math.isfinite(norm) and math.isfinite(sums[0])):
             raise AlbertError(
-                f"The loss or gradient overflowed in step {self._step + 1}; start "
+                f"The loss or gradient overflowed in step {state.step + 1}; start "
                 "again with --overwrite and a lower --learning-rate."
             )
-        self._step += 1
-        self._losses = self._losses + sums
-        self._seconds += time.perf_counter() - start
+        state.step += 1
+        state.losses = tuple((np.array(state.losses) + sums).tolist())
+        state.window_seconds += time.perf_counter() - start
         self._progress.advance(1)
-        mean = self._losses[0] / max(self._losses[1], 1e-9)
-        self._progress.show(f"step {self._step:,}, loss {mean:.4f}")
+        mean = state.losses[0] / max(state.losses[1], 1e-9)
+        self._progress.show(f"step {state.step:,}, loss {mean:.4f}")
 
     def _prepare(self, parts: list[Batch]) -> None:
         """Compile for micro-batches of a width that has not come before."""
@@ -239,12 +228,15 @@ class Tuning:
             label_weights=self._label_weights,
         )
 
-    @functools.lru_cache(maxsize=1)  # noqa: B019 - one run in a process
-    def _batches_of_epoch(self, epoch: int) -> list[np.ndarray]:
-        job = self._job
-        return epoch_batches(
-            job.train.lengths,
-            batch_size=job.config.batch_size,
-            seed=job.config.seed,
-            epoch=epoch,
-        )
+    def _batches_of_epoch(self, epoch: int) -> list[Array]:
+        """The rows of each batch, drawn once an epoch."""
+        if self._epoch[0] != epoch:
+            job = self._job
+            batches = epoch_batches(
+                job.train.lengths,
+                batch_size=job.config.batch_size,
+                seed=job.config.seed,
+                epoch=epoch,
+            )
+            self._epoch = (epoch, batches)
+        return self._epoch[1]

@@ -36,7 +36,7 @@ from schemas.layout import (
     STATE,
     checkpoint_directory,
 )
-from schemas.whole_file import TEMPORARY, whole_folder
+from schemas.whole_file import TEMPORARY, remove, whole_folder
 
 T = TypeVar("T")
 Say = Callable[[str], None]
@@ -136,7 +136,8 @@ def _delete_old(run: Path) -> None:
     unfinished = (run / CHECKPOINTS).glob(f"step-*{TEMPORARY}*")
     for path in (*checkpoints, *unfinished):
         if path not in kept:
-            shutil.rmtree(path)
+            # What cannot go now, as what another host reads, may go the next time.
+            remove(path)
 
 
 def _newest_first(run: Path) -> list[Path]:

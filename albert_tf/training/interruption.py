@@ -21,10 +21,12 @@ Reason = Literal["interrupted", "terminated", "max-time"]
 # In the order in which they win where hosts have different ones.
 REASONS: tuple[Reason | None, ...] = (None, "max-time", "interrupted", "terminated")
 
-_REASONS: dict[int, Reason] = {
-    signal.SIGINT: "interrupted",
-    signal.SIGTERM: "terminated",
+# What a signal is the reason of, both ways.
+SIGNALS: dict[Reason, signal.Signals] = {
+    "interrupted": signal.SIGINT,
+    "terminated": signal.SIGTERM,
 }
+_REASONS: dict[int, Reason] = {number: reason for reason, number in SIGNALS.items()}
 
 
 class StopRequest:

@@ -4,6 +4,7 @@ import dataclasses
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 from albert_tf.data.on_the_fly import Landmark
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
@@ -12,6 +13,17 @@ from albert_tf.training.steps import TrainingSteps
 
 # Between checkpoints when --checkpoint-every is not given.
 CHECKPOINT_SECONDS = 30 * 60
+
+
+class State(Protocol):
+    """Where a training stands: a dataclass, whose fields `state.json` has.
+
+    Attributes:
+        step: Steps done.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    step: int
 
 
 class Saver:
@@ -23,8 +35,8 @@ class Saver:
         state: Where the run stands; at this step it is saved already.
         every: Steps between checkpoints; None for every half hour.
         is_writer: Whether this host writes them; the others only know of them.
-        landmark: The last place to begin reading at, when so many examples are
-            consumed; None to keep that of the state.
+        landmark: Of a `RunState`, the last place to begin reading at, when so many
+            examples are consumed; None to keep that of the state.
 
     Attributes:
         saved_step: The step of the newest checkpoint, 0 if there is none.
@@ -35,7 +47,7 @@ class Saver:
         self,
         run: Path,
         steps: TrainingSteps,
-        state: RunState,
+        state: State,
         *,
         every: int | None,
         is_writer: bool = True,
@@ -61,7 +73,7 @@ class Saver:
         self.saved_step, self.seconds = self._state.step, self._saved_at - start
 
     def _write(self, *, is_best: bool) -> None:
-        if self._landmark is not None:
+        if self._landmark is not None and isinstance(self._state, RunState):
             self._state.landmark = self._landmark(self._state.examples)
         checkpoint = Checkpoint(
             arrays_of(self._steps.model.weights_by_path),

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,7 @@ def measure(
         AlbertError: A model cannot be loaded, does not fit the data, or there is no
             held-out text.
     """
-    manifest = read_manifest(data)
+    manifest, console = read_manifest(data), Console(quiet=quiet)
     with silent_stderr():
         from albert_tf.data.input_pipeline import Records
         from albert_tf.inference.layer_similarity import layer_similarities
@@ -121,13 +122,18 @@ def measure(
     tokenizers = {path: read_vocabulary(path) for path in paths}
     models = {
         path: open_for(
-            manifest, path, tokenizer, data=data, checkpoint=checkpoint, quiet=quiet
+            manifest,
+            path,
+            tokenizer,
+            data=data,
+            checkpoint=checkpoint,
+            say=console.say,
         )
         for path, tokenizer in tokenizers.items()
     }
     examples = held_out_examples(manifest, data=data, maximum=most)
     records = Records(data, manifest)
-    with Console(quiet=quiet) as console:
+    with console:
         console.start("measuring", total=examples * len(models))
         return examples, {
             path: layer_similarities(
@@ -144,7 +150,7 @@ def open_for(
     *,
     data: Path,
     checkpoint: "Which",
-    quiet: bool,
+    say: Callable[[str], None],
 ) -> "AlbertPretrainer":
     """A model that fits a data set.
 
@@ -154,7 +160,7 @@ def open_for(
         tokenizer: Its vocabulary.
         data: The data set, for messages.
         checkpoint: Which checkpoint of a run.
-        quiet: Do not say that positions are untrained.
+        say: Told what of it is damaged, and of untrained positions.
 
     Raises:
         AlbertError: It cannot be loaded, or does not fit.
@@ -163,10 +169,10 @@ def open_for(
 
     vocabulary = {"sha256": tokenizer.sha256}
     check_same_vocabulary(vocabulary, manifest, run=path, data=data)
-    model = open_model(path, tokenizer, which=checkpoint).model
+    model = open_model(path, tokenizer, which=checkpoint, say=say).model
     check_model_fits(model.config, manifest, data=data)
     for line in untrained_positions(path, model.config, manifest, data=data):
-        Console(quiet=quiet).say(line)
+        say(line)
     return model
 
 

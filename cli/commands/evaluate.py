@@ -12,7 +12,7 @@ from cli.support.asked_model import (
     read_vocabulary,
     untrained_positions,
 )
-from cli.support.console import Console, silent_stderr
+from cli.support.console import Console, silent_stderr, tell
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import UserPath, column_options, is_given
 from pipeline.reading.inputs import expand
@@ -173,17 +173,18 @@ def evaluate_run(
     from albert_tf.runs.last_evaluation import write_evaluation
     from albert_tf.runs.run_record import run_config
 
-    data = data_here(data, Console(quiet=quiet))
+    console = Console(quiet=quiet)
+    data = data_here(data, console)
     config, manifest = run_config(run), read_manifest(data)
     for notes in (untrained_positions, other_sentence_task):
         for line in notes(run, config, manifest, data=data):
-            Console(quiet=quiet).say(line)
+            console.say(line)
     with silent_stderr():
         from albert_tf.evaluation.run_evaluation import Scope
         from albert_tf.evaluation.run_evaluation import evaluate as measure
 
     vocabulary = read_vocabulary(run)
-    with Console(quiet=quiet) as console:
+    with console:
         measured = measure(
             run,
             data=data,
@@ -194,10 +195,11 @@ def evaluate_run(
             precision=precision,
             progress=console,
         )
-        try:
-            write_evaluation(run, measured)
-        except AlbertError as error:
-            console.say(f"{error} The result is not kept.")
+    try:
+        write_evaluation(run, measured)
+    except AlbertError as error:
+        # A failure, which --quiet does not hide.
+        tell(f"{error} The result is not kept.")
     return measured
 
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support.asked_model import AskedModel, checkpoint_option
+from cli.support.asked_model import (
+    AskedModel,
+    checkpoint_option,
+    open_model,
+    vocabulary_for_text,
+)
+from cli.support.console import tell
 from cli.support.options import UserPath
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
@@ -53,14 +59,12 @@ def fill_mask(
     piece that begins a word is shown with a "▁" before it; one without continues the
     word before.
     """
-    from cli.support.asked_model import open_model, vocabulary_for_text
-
     if not texts:
         check_standard_input()
-    tokenizer = vocabulary_for_text(model)
+    tokenizer = vocabulary_for_text(model, say=tell)
     for text in texts:
         encode(text, tokenizer)
-    asked = open_model(model, tokenizer, which=checkpoint)
+    asked = open_model(model, tokenizer, which=checkpoint, say=tell)
     encoded = [(text, encode(text, tokenizer, asked=asked)) for text in texts]
     lines = Lines(tokenizer, asked)
     for text, ids in encoded or lines:

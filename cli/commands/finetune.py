@@ -2,11 +2,10 @@
 
 import dataclasses
 import functools
-import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,7 +26,9 @@ from cli.support.options import (
     recipe_option,
     take_config,
 )
-from schemas.config import Initializer, ModelConfig, flag_name
+from cli.support.start_model import Source, Start, read_source
+from cli.support.task_identity import identity
+from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.finetune_config import OF_ANSWERS, FineTuneConfig
 from schemas.json_file import read_json, write_json, write_text
@@ -47,9 +48,8 @@ if TYPE_CHECKING:
     from albert_tf.finetuning.baselines import Guesses
     from albert_tf.finetuning.repeated_runs import Variant
     from albert_tf.finetuning.tuned_model import TunedModel
-    from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
+    from albert_tf.finetuning.tuning_job import TuningJob
     from albert_tf.runs.checkpoints import Which
-    from albert_tf.runs.tensor_files import Arrays
     from cli.support.task_data import TaskData, TaskPaths
     from pipeline.vocabulary.tokenizer import Tokenizer
 
@@ -66,20 +66,73 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 UNSMOOTHED: tuple[Kind, ...] = ("regress", "answer")
 
 
-class Source(NamedTuple):
-    """The model that fine-tuning starts from.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked for, before anything is read.
 
     Attributes:
-        config: The architecture of its encoder.
-        weights: By path; none for a start from scratch.
-        max_seq_length: Tokens in the longest sequences it was trained on.
-        initializer: The first weights that it began with.
+        model: The folder of the model to start from.
+        start: What of it is taken.
+        task: A kind, or the name of a task.
+        files: Those that are named.
+        folder: Of a task, for files that are not named.
+        columns: Those that are named.
+        planned: The runs, one or several.
+        output: The folder to write, of one run or of all.
+        overwrite: Whether earlier results are removed first.
     """
 
-    config: ModelConfig
-    weights: "Arrays"
-    max_seq_length: int
-    initializer: Initializer
+    model: Path
+    start: Start
+    task: str
+    files: "TaskPaths"
+    folder: str | None
+    columns: Columns
+    planned: "list[Variant]"
+    output: Path
+    overwrite: bool
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one run is asked for, in a folder of no others."""
+        return len(self.planned) == 1
+
+    def folder_of(self, variant: "Variant") -> Path:
+        """Where a run is written."""
+        return self.output if self.is_single else self.output / variant.folder
+
+    def recorded(self) -> dict[str, Any]:
+        """The flags that are no settings of training, for the record of a run."""
+        named = self.files._asdict().items()
+        return {
+            "model": os.path.abspath(self.model),
+            "task": self.task,
+            **{name: [*map(os.path.abspath, paths)] for name, paths in named},
+            "data": os.path.abspath(self.folder) if self.folder else None,
+            "text_column": self.columns.text,
+            "pair_column": self.columns.pair,
+            "label_column": self.columns.label,
+            **dataclasses.asdict(self.start),
+        }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Work:
+    """What all runs of a request have in common.
+
+    Attributes:
+        request: What is asked for.
+        data: The examples.
+        source: What is started from.
+        tokenizer: Its vocabulary.
+        guesses: What guessing says of the held-out examples, measured once.
+    """
+
+    request: Request
+    data: "TaskData"
+    source: Source
+    tokenizer: "Tokenizer"
+    guesses: "Callable[[], Guesses]"
 
 
 @click.command(
@@ -171,88 +224,89 @@ def finetune(
     on --eval is measured beside guessing and kept; the same command goes on where it
     was stopped.
     """
-    from albert_tf.finetuning.repeated_runs import swept_field, variants
-    from cli.support.task_data import TaskPaths, paths_of, read_task, with_columns
-    from pipeline.tasks.named_tasks import task_called
+    from cli.support.task_data import TaskPaths
 
-    console = Console(quiet=quiet)
-    if from_scratch:
-        check_from_scratch(keep_head=keep_head, checkpoint=checkpoint)
-    settings = taken_settings(values, swept=map(swept_field, sweep))
-    planned = variants(settings, sweep, runs=runs)
-    columns = Columns(text=text_column, pair=pair_column, label=label_column)
-    files = TaskPaths(train, evaluation, test)
-    spec = with_columns(task_called(task), columns)
-    check_variants(planned, model=model, output=output, kind=spec.kind)
-    paths = paths_of(files, folder=data, spec=spec)
-    tokenizer = vocabulary_for_text(model)
-    found = read_task(paths, spec, say=console.say)
-    source = read_source(
-        model, found, checkpoint=checkpoint, keep_head=keep_head, say=console.say
+    request = Request(
+        model=model,
+        start=Start(
+            from_scratch=from_scratch, keep_head=keep_head, checkpoint=checkpoint
+        ),
+        task=task,
+        files=TaskPaths(train, evaluation, test),
+        folder=data,
+        columns=Columns(text=text_column, pair=pair_column, label=label_column),
+        planned=planned_runs(values, sweep, runs=runs),
+        output=output,
+        overwrite=overwrite,
     )
-    check_sizes(tokenizer, source.config, path=model)
-    if from_scratch:
-        source = source._replace(weights={})
-    given = {
-        "model": os.path.abspath(model),
-        "task": task,
-        **recorded_files(files, data, columns=columns),
-        "from_scratch": from_scratch,
-        "keep_head": keep_head,
-        "checkpoint": checkpoint,
-    }
-    file = vocabulary_file(model)
-    guesses = guesses_of(found, console=console)
-    summary = output / TASK_RUNS if len(planned) > 1 else None
-    work = Work(found, source, tokenizer, file, given, overwrite, guesses, summary)
-    if len(planned) == 1:
-        one_run(work, planned[0].config, run=output, console=console)
-        say_next(output, console=console)
+    console = Console(quiet=quiet)
+    work = prepared(request, console=console)
+    if request.is_single:
+        best = one_run(work, request.planned[0], console=console)
     else:
-        many_runs(work, planned, folder=output, console=console)
+        best = many_runs(work, console=console)
+    say_next(best, console=console)
 
 
-def check_from_scratch(*, keep_head: bool, checkpoint: "Which | None") -> None:
-    """Refuse flags about weights that are not taken.
-
-    Raises:
-        SettingError: Names the flag.
-    """
-    flag = "--keep-head" if keep_head else "--checkpoint" if checkpoint else ""
-    if flag:
-        raise SettingError(
-            f"{flag} is about the weights of MODEL, and --from-scratch takes none; "
-            "leave one of them out."
-        )
-
-
-def taken_settings(values: dict[str, Any], *, swept: Iterable[str]) -> FineTuneConfig:
-    """The settings of training; epochs win over the steps that a recipe has.
+def planned_runs(
+    values: dict[str, Any], sweep: tuple[str, ...], *, runs: int
+) -> "list[Variant]":
+    """The runs that are asked for; epochs win over the steps that a recipe has.
 
     Args:
         values: Of all flags; those of settings are taken out.
-        swept: The fields of --sweep.
+        sweep: Settings with several values.
+        runs: How many seeds.
 
     Raises:
         SettingError: A value breaks a rule.
     """
-    if is_given("epochs") or "epochs" in swept:
+    from albert_tf.finetuning.repeated_runs import swept_field, variants
+
+    if is_given("epochs") or "epochs" in map(swept_field, sweep):
         of_length = filter(is_of_recipe, ("steps", "warmup_steps"))
         values |= dict.fromkeys(of_length, None)
-    return take_config(FineTuneConfig, values)
+    return variants(take_config(FineTuneConfig, values), sweep, runs=runs)
 
 
-def check_variants(
-    planned: "list[Variant]", *, model: Path, output: Path, kind: Kind
-) -> None:
+def prepared(request: Request, *, console: Console) -> Work:
+    """What a request needs, read and checked.
+
+    Raises:
+        SettingError: Flags do not go together, or not with the task or the model.
+        AlbertError: A file cannot be read.
+    """
+    from cli.support.task_data import paths_of, read_task, with_columns
+    from pipeline.tasks.named_tasks import task_called
+
+    model = request.model
+    spec = with_columns(task_called(request.task), request.columns)
+    check_request(request, kind=spec.kind)
+    paths = paths_of(request.files, folder=request.folder, spec=spec)
+    tokenizer = vocabulary_for_text(model, say=console.say)
+    data = read_task(paths, spec, say=console.say)
+    source = read_source(model, data.spec, start=request.start, say=console.say)
+    check_sizes(tokenizer, source.config, path=model)
+    return Work(
+        request=request,
+        data=data,
+        source=source,
+        tokenizer=tokenizer,
+        guesses=guesses_of(data, console=console),
+    )
+
+
+def check_request(request: Request, *, kind: Kind) -> None:
     """Refuse runs that cannot be, before anything is read.
 
     Raises:
         SettingError: Names the flag.
     """
-    for variant in planned:
-        folder = output / variant.folder if len(planned) > 1 else output
-        output_folder.check_is_not(folder, model, what="the model to start from")
+    for variant in request.planned:
+        folder = request.folder_of(variant)
+        output_folder.check_is_not(
+            folder, request.model, what="the model to start from"
+        )
         check_settings_fit(variant.config, kind)
 
 
@@ -281,44 +335,6 @@ def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:
         )
 
 
-def recorded_files(
-    files: "TaskPaths", folder: str | None, *, columns: Columns
-) -> dict[str, Any]:
-    """What was asked to be read, as the record of a run has it."""
-    named = files._asdict().items()
-    return {
-        **{name: [*map(os.path.abspath, paths)] for name, paths in named},
-        "data": os.path.abspath(folder) if folder else None,
-        "text_column": columns.text,
-        "pair_column": columns.pair,
-        "label_column": columns.label,
-    }
-
-
-class Work(NamedTuple):
-    """What all runs of a command have in common.
-
-    Attributes:
-        data: The examples.
-        source: What is started from.
-        tokenizer: Its vocabulary.
-        vocabulary: The file of it.
-        given: The flags that are no settings of training.
-        overwrite: Whether earlier results are removed first.
-        guesses: What guessing says of the held-out examples, measured once.
-        summary: The file that tells what came out of all runs, if there are several.
-    """
-
-    data: "TaskData"
-    source: Source
-    tokenizer: "Tokenizer"
-    vocabulary: Path
-    given: dict[str, Any]
-    overwrite: bool
-    guesses: "Callable[[], Guesses]"
-    summary: Path | None
-
-
 def guesses_of(data: "TaskData", *, console: Console) -> "Callable[[], Guesses]":
     """What guessing says of the held-out examples, measured when first asked."""
 
@@ -332,53 +348,27 @@ def guesses_of(data: "TaskData", *, console: Console) -> "Callable[[], Guesses]"
     return measured
 
 
-def one_run(
-    work: Work, settings: FineTuneConfig, *, run: Path, console: Console
-) -> None:
-    """Train in a folder, or say that it is finished."""
-    job = make_job(
-        work.data,
-        work.source,
-        settings,
-        tokenizer=work.tokenizer,
-        run=run,
-        console=console,
-    )
-    with output_folder.claim(
-        run,
-        output_folder.FINETUNE,
-        settings={**work.given, **dataclasses.asdict(settings)},
-        identity=identity(job, tests=work.data.tests),
-        overwrite=work.overwrite,
-    ) as finished:
-        if finished:
-            console.say(f"{run} is finished already; nothing to do.")
-            return
-        if work.summary is not None:
-            # It tells of runs that are no more, or not yet.
-            work.summary.unlink(missing_ok=True)
-        train_and_predict(job, work, console=console)
-
-
-def many_runs(
-    work: Work, planned: "list[Variant]", *, folder: Path, console: Console
-) -> None:
+def many_runs(work: Work, *, console: Console) -> Path:
     """Train each in a folder of its own, and write what came out of all.
+
+    Returns:
+        The folder of the best.
 
     Raises:
         SettingError: The folder holds something else.
     """
     from albert_tf.finetuning.repeated_runs import settings_table, summary
 
+    folder, planned = work.request.output, work.request.planned
     if (folder / CONFIG).exists() or (folder / TASK).exists():
         what = "a fine-tuned model" if (folder / TASK).exists() else "another output"
         raise SettingError(
             f"--output: {folder} holds {what}; give another folder for several models."
         )
-    check_planned(work, planned)
+    check_planned(work)
     for number, variant in enumerate(planned, start=1):
         console.say(f"Run {number} of {len(planned)}: {variant.folder}")
-        one_run(work, variant.config, run=folder / variant.folder, console=console)
+        one_run(work, variant, console=console)
     results = [read_json(folder / v.folder / TASK_EVALUATION) for v in planned]
     found = summary(planned, results)
     write_json(folder / TASK_RUNS, found)
@@ -386,18 +376,18 @@ def many_runs(
     console.say(f"{table.title}:")
     for line in text_lines(table):
         console.say(line)
-    say_next(folder / found["settings"][0]["best"], console=console)
+    best: str = found["settings"][0]["best"]
+    return folder / best
 
 
-def check_planned(work: Work, planned: "list[Variant]") -> None:
+def check_planned(work: Work) -> None:
     """Refuse several runs of which one could not begin, before the first one does.
 
     Raises:
         SettingError: Says what does not fit.
     """
-    for variant in planned:
-        silent = Console(quiet=True)
-        length = sequence_length(work.data, work.source, variant.config, console=silent)
+    for variant in work.request.planned:
+        length = sequence_length(work, variant.config, say=lambda line: None)
         if variant.config.steps is not None:
             variant.config.resolved(
                 rows=len(work.data.train),
@@ -406,92 +396,29 @@ def check_planned(work: Work, planned: "list[Variant]") -> None:
             )
 
 
-def read_source(
-    path: Path,
-    data: "TaskData",
-    *,
-    checkpoint: "Which | None",
-    keep_head: bool,
-    say: Say,
-) -> Source:
-    """The model to start from.
-
-    Args:
-        path: Of its folder.
-        data: The task.
-        checkpoint: Which to take; by default the best of a fine-tuned model, and the
-            latest of others.
-        keep_head: Whether the head for the task is kept too.
-        say: Is told what is passed over.
-
-    Raises:
-        AlbertError: It cannot be read.
-        SettingError: Its head is to be kept, and it has none for this task.
-    """
-    with silent_stderr():
-        from albert_tf.model.parameters import is_of_encoder
-        from albert_tf.runs.run_record import is_tuned
-    if is_tuned(path):
-        which = checkpoint or "best"
-        source = tuned_source(
-            path, data, checkpoint=which, keep_head=keep_head, say=say
-        )
-    elif keep_head:
-        raise SettingError(
-            f"--keep-head: {path} is not a fine-tuned model; leave it out."
-        )
-    else:
-        source = encoder_source(path, checkpoint=checkpoint or "latest", say=say)
-    if keep_head:
-        return source
-    weights = {name: w for name, w in source.weights.items() if is_of_encoder(name)}
-    return source._replace(weights=weights)
-
-
-def tuned_source(
-    path: Path, data: "TaskData", *, checkpoint: "Which", keep_head: bool, say: Say
-) -> Source:
-    """A fine-tuned model to start from, with its head."""
-    with silent_stderr():
-        from albert_tf.finetuning.tuned_model import read_tuned
-        from albert_tf.runs.run_record import recorded_initializer
-
-    tuned = read_tuned(path, which=checkpoint, say=say)
-    record, ours = tuned.record, data.spec
-    if keep_head and (record.spec.kind, record.spec.labels) != (ours.kind, ours.labels):
-        raise SettingError(
-            f"--keep-head: {path} is for {record.spec.kind} with other labels than "
-            f"{ours.name}; leave it out."
-        )
-    return Source(
-        tuned.config, tuned.weights, record.max_seq_length, recorded_initializer(path)
-    )
-
-
-def encoder_source(path: Path, *, checkpoint: "Which", say: Say) -> Source:
-    """A run, an import or an export to start from, with its heads."""
-    with silent_stderr():
-        from albert_tf.inference.trained_model import read_external
-        from albert_tf.model.run_weights import read_run_weights
-        from albert_tf.runs.run_record import recorded_initializer, trained_length
-
-    external = read_external(path, which=checkpoint, needs_head=False)
-    if external is not None:
-        config, weights, _ = external
-        return Source(config, weights, trained_length(path, config), "range")
-    config, weights, _ = read_run_weights(path, which=checkpoint, say=say)
-    length = trained_length(path, config)
-    return Source(config, weights, length, recorded_initializer(path))
+def one_run(work: Work, variant: "Variant", *, console: Console) -> Path:
+    """Train in the folder of a run, or say that it is finished; the folder."""
+    request, run = work.request, work.request.folder_of(variant)
+    job = make_job(work, variant.config, run=run, say=console.say)
+    with output_folder.claim(
+        run,
+        output_folder.FINETUNE,
+        settings={**request.recorded(), **dataclasses.asdict(variant.config)},
+        identity=identity(job, tests=work.data.tests),
+        overwrite=request.overwrite,
+    ) as finished:
+        if finished:
+            console.say(f"{run} is finished already; nothing to do.")
+            return run
+        if not request.is_single:
+            # It tells of runs that are no more, or not yet.
+            (request.output / TASK_RUNS).unlink(missing_ok=True)
+        train_and_predict(job, work, console=console)
+    return run
 
 
 def make_job(
-    data: "TaskData",
-    source: Source,
-    settings: FineTuneConfig,
-    *,
-    tokenizer: "Tokenizer",
-    run: Path,
-    console: Console,
+    work: Work, settings: FineTuneConfig, *, run: Path, say: Say
 ) -> "TuningJob":
     """All that is to be done, with the examples encoded.
 
@@ -503,15 +430,16 @@ def make_job(
         from albert_tf.finetuning.tuning_job import TuningJob
     from cli.support.task_data import encoded, say_divided, say_lost, with_targets
 
-    length = sequence_length(data, source, settings, console=console)
+    data, source = work.data, work.source
+    length = sequence_length(work, settings, say=say)
     record = TaskRecord.of(data.spec, settings, max_seq_length=length)
     train, held_out = (
-        encoded(examples, record, tokenizer=tokenizer)
+        encoded(examples, record, tokenizer=work.tokenizer)
         for examples in (data.train, data.held_out)
     )
-    say_lost(train.rows, longest=length, say=console.say)
+    say_lost(train.rows, longest=length, say=say)
     if data.spec.kind == "answer":
-        say_divided(train, stride=settings.doc_stride, say=console.say)
+        say_divided(train, stride=settings.doc_stride, say=say)
     train = with_targets(train)
     config = settings.resolved(
         rows=len(train.rows),
@@ -519,7 +447,7 @@ def make_job(
         max_seq_length=length,
         options=train.options,
     )
-    console.say(
+    say(
         f"{len(train.rows):,} rows, {config.steps:,} steps of {config.batch_size}, "
         f"learning rate {config.learning_rate:g}."
     )
@@ -535,73 +463,27 @@ def make_job(
     )
 
 
-def sequence_length(
-    data: "TaskData", source: Source, settings: FineTuneConfig, *, console: Console
-) -> int:
+def sequence_length(work: Work, settings: FineTuneConfig, *, say: Say) -> int:
     """Tokens in a sequence: as was asked for, else the task's, if the model reads them.
 
     Raises:
         SettingError: More were asked for than the model takes.
     """
+    source, asked = work.source, settings.max_seq_length
     longest = source.config.max_position_embeddings
-    asked = settings.max_seq_length
     if asked is None:
-        return min(data.spec.max_seq_length, source.max_seq_length)
+        return min(work.data.spec.max_seq_length, source.max_seq_length)
     if asked > longest:
         raise SettingError(
             f"--max-seq-length {asked} is more than the {longest} positions of the "
             "model; give less."
         )
     if asked > source.max_seq_length:
-        console.say(
+        say(
             f"The model was trained on sequences of at most {source.max_seq_length} "
             f"tokens: the positions from there to {asked} were never trained."
         )
     return asked
-
-
-def identity(
-    job: "TuningJob", *, tests: dict[str, list[TaskExample]]
-) -> dict[str, Any]:
-    """What decides the result: a run goes on only with the same."""
-    from albert_tf.runs.checkpoints import arrays_sha256
-
-    deciding = {
-        field.name: getattr(job.config, field.name)
-        for field in dataclasses.fields(job.config)
-        if field.metadata["changes_result"]
-    }
-    return {
-        **deciding,
-        "initializer": job.initializer,
-        "task": [job.spec.kind, *job.spec.metrics],
-        "labels": list(job.spec.labels),
-        "model": [
-            arrays_sha256(job.source),
-            parts_sha256(dataclasses.astuple(job.model_config)),
-        ],
-        "train": rows_sha256(job.train),
-        "eval": rows_sha256(job.held_out),
-        "test": {name: tests_sha256(examples) for name, examples in tests.items()},
-    }
-
-
-def rows_sha256(given: "TaskRows") -> str:
-    """A hash of examples as they are read."""
-    return parts_sha256((r.example, r.sequences, r.target) for r in given.rows)
-
-
-def tests_sha256(examples: Iterable[TaskExample]) -> str:
-    """A hash of examples to predict, wherever their file lies."""
-    return parts_sha256(dataclasses.replace(each, place="") for each in examples)
-
-
-def parts_sha256(parts: Iterable[object]) -> str:
-    """A hash of values, each as Python writes it."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(repr(part).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
 
 
 def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None:
@@ -620,7 +502,7 @@ def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None
     with console:
         result = finetune(
             job,
-            vocabulary=work.vocabulary,
+            vocabulary=vocabulary_file(work.request.model),
             progress=console,
             guesses=work.guesses,
             before_end=predict_tests,

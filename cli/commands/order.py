@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.support.asked_model import checkpoint_option
+from cli.support.asked_model import checkpoint_option, open_model, vocabulary_for_text
 from cli.support.console import Console
 from cli.support.options import UserPath
 from schemas.errors import AlbertError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("second")
 @checkpoint_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--quiet", is_flag=True, help="Do not say that passages were cut.")
+@click.option("--quiet", is_flag=True, help="Print the answer and errors only.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def order(
     model: Path,
@@ -41,11 +41,11 @@ def order(
     MODEL is a run or an export whose sentence task is sop. Of passages that together
     are too long for it, the end of FIRST and the beginning of SECOND are compared.
     """
-    from cli.support.asked_model import open_model, vocabulary_for_text
     from pipeline.queries.passages import pair_passages
 
-    tokenizer = vocabulary_for_text(model)
-    asked = open_model(model, tokenizer, which=checkpoint)
+    console = Console(quiet=quiet)
+    tokenizer = vocabulary_for_text(model, say=console.say)
+    asked = open_model(model, tokenizer, which=checkpoint, say=console.say)
     task = asked.model.config.sentence_task
     if task != "sop":
         raise AlbertError(
@@ -54,7 +54,7 @@ def order(
         )
     pair = pair_passages(first, second, tokenizer, max_seq_length=asked.max_seq_length)
     if pair.tokens_read != pair.tokens:
-        Console(quiet=quiet).say(cut_text(pair, longest=asked.max_seq_length))
+        console.say(cut_text(pair, longest=asked.max_seq_length))
     from albert_tf.inference.predictions import in_order_probability
 
     probability = in_order_probability(asked.model, pair.input_ids)

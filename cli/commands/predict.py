@@ -3,7 +3,7 @@
 import itertools
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,9 @@ from schemas.task import Columns, TaskExample, TaskSpec
 if TYPE_CHECKING:
     from albert_tf.finetuning.tuned_model import TunedModel
     from albert_tf.runs.checkpoints import Which
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
-# Labels, options and answers that are shown of a text.
+# Labels whose probabilities are shown of a text, the likeliest first.
 _MOST_SHOWN = 5
 
 
@@ -59,7 +60,7 @@ _MOST_SHOWN = 5
 )
 @tuned_checkpoint_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@click.option("--quiet", is_flag=True, help="Do not say what of the texts is lost.")
+@click.option("--quiet", is_flag=True, help="Print the predictions and errors only.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def predict(
     model: Path,
@@ -82,44 +83,60 @@ def predict(
     texts, with a tab before the second one.
     """
     with silent_stderr():
-        from albert_tf.finetuning.finetune import predicted
-        from albert_tf.finetuning.task_outputs import shown
         from albert_tf.finetuning.tuned_model import read_tuned
-    from cli.support.task_data import (
-        encoded,
-        read_unlabelled,
-        say_lost,
-        with_columns,
-    )
+    from cli.support.task_data import read_unlabelled, with_columns
 
     console = Console(quiet=quiet)
     check_source(source, first, options=options, output=output)
     tuned = read_tuned(model, which=checkpoint, say=console.say)
-    record, spec = tuned.record, tuned.record.spec
-    tokenizer = vocabulary_for_text(model)
+    tokenizer = vocabulary_for_text(model, say=console.say)
     check_sizes(tokenizer, tuned.config, path=model)
+    spec = tuned.record.spec
     if source is not None:
         named = with_columns(spec, Columns(text=text_column, pair=pair_column))
         examples = read_unlabelled(source, named, say=console.say)
     else:
         texts = typed(first, second, is_divided=spec.kind != "tag")
         examples = examples_of(texts, spec, options=options)
-    given = encoded(examples, record, tokenizer=tokenizer)
-    say_lost(given.rows, longest=record.max_seq_length, say=console.say)
-    outputs = predicted(tuned, given, is_in_haste=True)
-    predictions = [
-        shown(spec, example, out, threshold=record.threshold)
-        for example, out in zip(examples, outputs, strict=True)
-    ]
-    lines = list(
-        lines_of(tuned, examples, predictions, as_json=as_json or bool(output))
-    )
-    if output is not None:
+    predictions = predictions_of(tuned, examples, tokenizer=tokenizer, say=console.say)
+    is_json = as_json or output is not None
+    lines = list(lines_of(spec, examples, predictions, as_json=is_json))
+    if output is None:
+        for line in lines:
+            click.echo(line)
+    else:
         write_text(output, "".join(f"{line}\n" for line in lines))
         console.say(f"{output}: {len(examples):,} predictions")
-        return
-    for line in lines:
-        click.echo(line)
+
+
+def predictions_of(
+    tuned: "TunedModel",
+    examples: Sequence[TaskExample],
+    *,
+    tokenizer: "Tokenizer",
+    say: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """What a model says of each example.
+
+    Args:
+        tuned: The model.
+        examples: Of its task.
+        tokenizer: Its vocabulary.
+        say: Told how much of the texts it does not read.
+    """
+    with silent_stderr():
+        from albert_tf.finetuning.finetune import predicted
+        from albert_tf.finetuning.task_outputs import shown
+    from cli.support.task_data import encoded, say_lost
+
+    record = tuned.record
+    given = encoded(examples, record, tokenizer=tokenizer)
+    say_lost(given.rows, longest=record.max_seq_length, say=say)
+    outputs = predicted(tuned, given, is_compiled=False)
+    return [
+        shown(record.spec, example, output, threshold=record.threshold)
+        for example, output in zip(examples, outputs, strict=True)
+    ]
 
 
 def check_source(
@@ -142,7 +159,10 @@ def check_source(
                 )
         return
     if text is not None or options:
-        raise SettingError("Give a TEXT, with an --option or not, or --input.")
+        raise SettingError(
+            "Give either a TEXT (and --option where the model chooses) or --input, not "
+            "both."
+        )
     if output is not None and output.resolve() == Path(source).resolve():
         raise SettingError(f"--output: {output} is the file to read; give another one.")
 
@@ -250,7 +270,7 @@ def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
 
 
 def lines_of(
-    tuned: "TunedModel",
+    spec: TaskSpec,
     examples: Sequence[TaskExample],
     predictions: Sequence[dict[str, Any]],
     *,
@@ -262,7 +282,7 @@ def lines_of(
             values = {"id": example.id, **prediction}
             yield json.dumps(values, ensure_ascii=False)
         else:
-            yield from shown_lines(tuned.record.spec, example, prediction)
+            yield from shown_lines(spec, example, prediction)
 
 
 def shown_lines(

@@ -18,6 +18,10 @@
                    person should know.
     asked_model    The model that a command asks: its vocabulary, its weights, how much
                    it reads.
+    start_model    The model that fine-tuning starts from: its architecture, and what of
+                   its weights.
+    task_identity  What decides the result of fine-tuning, as hashes of it where it is
+                   large.
 
 May import: `pipeline`, `albert_tf`, inside functions where they are heavy.
 """

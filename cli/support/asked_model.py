@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from cli.support.console import Console, silent_stderr
+from cli.support.console import silent_stderr
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from schemas.manifest import DatasetManifest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Say = Callable[[str], None]
 
 
 def checkpoint_option(command: Command) -> Command:
@@ -115,10 +116,12 @@ def _recorded(path: Path) -> Iterator[tuple[str, str]]:
         yield EXPORT_RECORD, sha256 if isinstance(sha256, str) else "nothing"
 
 
-def vocabulary_for_text(path: Path) -> "Tokenizer":
+def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
     """The vocabulary of a run or an export, to read new text with.
 
-    Says so where other programs do more to a text than the vocabulary itself does.
+    Args:
+        path: The run or the export.
+        say: Told where other programs do more to a text than the vocabulary does.
 
     Raises:
         AlbertError: There is no vocabulary, or another one than the model's.
@@ -131,7 +134,7 @@ def vocabulary_for_text(path: Path) -> "Tokenizer":
     if not is_run and not has_own_rules((path / SPM_MODEL).read_bytes()):
         missing = " and ".join(missing_normalization(tokenizer))
         if missing:
-            Console(quiet=False).say(
+            say(
                 f"{path / SPM_MODEL} leaves {missing} to the program around it; albert "
                 f"import {path} makes a run whose vocabulary does it."
             )
@@ -153,7 +156,7 @@ def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, path: Path) -> N
 
 
 def open_model(
-    path: Path, tokenizer: "Tokenizer", *, which: "Which" = "latest"
+    path: Path, tokenizer: "Tokenizer", *, which: "Which", say: Say
 ) -> AskedModel:
     """The model of a run or an export, once it fits its vocabulary.
 
@@ -161,6 +164,7 @@ def open_model(
         path: The run or the export.
         tokenizer: Its vocabulary.
         which: Which checkpoint of a run.
+        say: Told about every damaged checkpoint passed over.
 
     Raises:
         AlbertError: It cannot be loaded, or has another number of pieces.
@@ -168,7 +172,7 @@ def open_model(
     with silent_stderr():
         from albert_tf.inference.trained_model import load_trained_model
         from albert_tf.runs.run_record import trained_length
-    model = load_trained_model(path, which=which, say=Console(quiet=False).say)
+    model = load_trained_model(path, which=which, say=say)
     check_sizes(tokenizer, model.config, path=path)
     return AskedModel(model, trained_length(path, model.config))
 

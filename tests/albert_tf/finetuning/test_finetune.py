@@ -1,12 +1,15 @@
 """Fine-tuning from end to end on random examples that a small model can learn."""
 
 import dataclasses
+import errno
+import gc
 import json
 import signal
 import subprocess
 import sys
 import time
 import typing
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +90,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     for last in (0, 3, 5):
 
         def killed(self, last=last):
-            if self._step == last:
+            if self._state.step == last:
                 raise Killed
             take_step(self)
 
@@ -110,7 +113,7 @@ def test_a_signal_saves_the_steps_that_are_done(tmp_path, monkeypatch):
 
     def interrupted(self):
         take_step(self)
-        if self._step == 3:
+        if self._state.step == 3:
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(tuning.Tuning, "_take_step", interrupted)
@@ -130,6 +133,45 @@ def test_a_checkpoint_may_come_between_evaluations(tmp_path):
     trained(job)
     steps = {int(path.parent.name[5:]) for path in weights_of(job.run)}
     assert {4, 6, 8} <= steps
+
+
+def test_a_checkpoint_says_where_fine_tuning_stands(tmp_path):
+    job = job_of("classify", tmp_path / "run", steps=1, epochs=None, eval_every=1)
+    trained(job)
+    path = job.run / "checkpoints" / "step-00000001" / "state.json"
+    state = json.loads(path.read_text())
+    assert list(state.items())[:-2] == [
+        ("step", 1),
+        ("micro_batch_size", 16),
+        ("losses", [0.0, 0.0]),
+        ("window_seconds", 0.0),
+    ]
+    assert list(state)[-2:] == ["sha256", "is_best"]
+
+
+def test_a_run_that_has_ended_leaves_the_memory(tmp_path):
+    job = job_of("classify", tmp_path / "run", steps=1, epochs=None)
+    run = tuning.Tuning(job, QUIET)
+    run.train()
+    kept = weakref.ref(run)
+    del run
+    gc.collect()
+    assert kept() is None
+
+
+def test_what_an_earlier_attempt_left_and_cannot_be_removed_is_said(
+    tmp_path, monkeypatch
+):
+    def refused(path, missing_ok=False):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(AlbertError) as caught:
+        trained(job_of("classify", tmp_path / "run"))
+    assert str(caught.value) == (
+        f"{tmp_path}/run/metrics.jsonl cannot be removed: Permission denied; make the "
+        "directory writable, or give another --output."
+    )
 
 
 def test_the_best_checkpoint_is_the_one_that_is_measured(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from albert_tf.finetuning import answer_metrics, label_metrics
-from albert_tf.finetuning.entity_metrics import found
+from albert_tf.finetuning.entity_metrics import count_entities
 from albert_tf.finetuning.task_measures import measured
 from schemas.task import TaskSpec
 from tests.albert_tf.finetuning.made_predictions import (
@@ -152,7 +152,7 @@ def test_entities_are_worth_what_seqeval_says():
         guess = np.where(rng.random(len(right)) < 0.7, right, other)
         true.append([tags[number] for number in right])
         said.append([tags[number] for number in guess])
-    counts = found(true, said)
+    counts = count_entities(true, said)
     theirs = seqeval.classification_report(true, said, output_dict=True)
     assert {name for name in counts if name} == {"PER", "LOC", "X"}
     for name, count in counts.items():

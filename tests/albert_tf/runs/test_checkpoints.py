@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,21 @@ def test_the_newest_few_and_the_best_are_kept(tmp_path):
     save(tmp_path, 1, 2, 3, 4, 5, 6, best=[2])
     assert NUM_KEPT == 3
     assert directories(tmp_path) == [f"step-0000000{n}" for n in (2, 4, 5, 6)]
+
+
+def test_an_old_checkpoint_that_cannot_be_removed_ends_no_run(tmp_path, monkeypatch):
+    save(tmp_path, 1, 2, 3)
+
+    def busy(path):
+        raise OSError(errno.EBUSY, "Device or resource busy", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", busy)
+        save(tmp_path, 4)
+    assert directories(tmp_path) == [f"step-0000000{n}" for n in (1, 2, 3, 4)]
+    assert load(tmp_path)[0].state["step"] == 4
+    save(tmp_path, 5)
+    assert directories(tmp_path) == [f"step-0000000{n}" for n in (3, 4, 5)]
 
 
 def test_no_checkpoint_is_none(tmp_path):

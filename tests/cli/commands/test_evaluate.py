@@ -113,10 +113,13 @@ def test_the_result_is_kept_in_the_run(small, tmp_path, measured):
     assert json.loads((tmp_path / "run" / EVALUATION).read_text()) == METRICS
 
 
-def test_a_result_that_cannot_be_kept_is_shown_all_the_same(small, tmp_path, measured):
+@pytest.mark.parametrize("flags", [(), ("--quiet",)])
+def test_a_result_that_cannot_be_kept_is_shown_and_that_is_said_all_the_same(
+    small, tmp_path, measured, flags
+):
     write_run(tmp_path / "run", SMALL_RUN, small)
     (tmp_path / "run" / EVALUATION).mkdir()
-    (line,) = said(tmp_path / "run", small / "data")
+    (line,) = said(tmp_path / "run", small / "data", *flags)
     assert line.startswith(f"{tmp_path}/run/{EVALUATION} cannot be written: ")
     assert line.endswith(" The result is not kept.")
 

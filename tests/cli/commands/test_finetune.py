@@ -427,6 +427,11 @@ def test_questions_that_a_model_is_not_for_are_refused(tuned, encoder):
         2,
         "Error: --text-column names a column of --input; give that too.\n",
     )
+    assert attempt("predict", tuned, "a text", "--input", tuned / "task.json") == (
+        2,
+        "Error: Give either a TEXT (and --option where the model chooses) or --input, "
+        "not both.\n",
+    )
     assert attempt("fill-mask", tuned, "a [MASK]") == (
         1,
         f"Error: {tuned} is a fine-tuned model, which has the head of its task alone; "

@@ -82,6 +82,26 @@ def test_another_vocabulary_in_an_export_is_refused(trained, tmp_path, model):
     assert "as export.json has it" in said
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        (("order",), ("A name.", "The end.")),
+        (("analyze", "layers"), ("--data", "DATA")),
+    ],
+)
+def test_a_damaged_checkpoint_is_passed_over_in_silence_if_that_is_asked_for(
+    trained, small, command, arguments
+):
+    checkpoints = trained / "checkpoints"
+    shutil.copytree(checkpoints / "step-00000003", checkpoints / "step-00000009")
+    (checkpoints / "step-00000009" / "model.safetensors").write_bytes(b"half")
+    given = [small / "data" if each == "DATA" else each for each in arguments]
+    asked = (*command, trained, *given)
+    note, _, answer = run(*asked).partition("\n")
+    assert note.startswith(f"{checkpoints}/step-00000009 is damaged (")
+    assert run(*asked, "--quiet") == answer
+
+
 def test_a_model_from_elsewhere_whose_vocabulary_needs_help_is_told(small, tmp_path):
     sentencepiece.SentencePieceTrainer.Train(
         sentence_iterator=iter(["the old bridge crosses the river"] * 3),
@@ -103,3 +123,6 @@ def test_a_model_from_elsewhere_whose_vocabulary_needs_help_is_told(small, tmp_p
         "vocabulary does it.\n[MASK] bridge\n"
     )
     assert "leaves" not in run("fill-mask", tmp_path / "run", "[MASK] bridge")
+    passages = ("order", tmp_path / "export", "the bridge", "the river")
+    assert "leaves" in run(*passages)
+    assert "leaves" not in run(*passages, "--quiet")
