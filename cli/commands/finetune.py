@@ -509,7 +509,7 @@ def make_job(
         encoded(examples, record, tokenizer=tokenizer)
         for examples in (data.train, data.held_out)
     )
-    say_lost(train.rows, longest=length, say=console.say)
+    say_lost(train, record, say=console.say)
     if data.spec.kind == "answer":
         say_divided(train, stride=settings.doc_stride, say=console.say)
     train = with_targets(train)

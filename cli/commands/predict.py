@@ -105,7 +105,7 @@ def predict(
         texts = typed(first, second, is_divided=spec.kind != "tag")
         examples = examples_of(texts, spec, options=options)
     given = encoded(examples, record, tokenizer=tokenizer)
-    say_lost(given.rows, longest=record.max_seq_length, say=console.say)
+    say_lost(given, record, say=console.say)
     outputs = predicted(tuned, given, is_in_haste=True)
     predictions = [
         shown(spec, example, out, threshold=record.threshold)
