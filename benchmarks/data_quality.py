@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from cli.support.options import INPUT_OPTIONS
+from pipeline.dataset.contents import read_examples, unpadded
 from pipeline.dataset.shard_plan import plan_shards
-from pipeline.dataset.verification import read_examples, unpadded
 from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.readers import read_split
 from pipeline.reading.splits import plan_splits
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from schemas.json_file import read_json
 from schemas.layout import CONFIG, SPM_MODEL, TRAIN
 from schemas.manifest import read_manifest
@@ -174,7 +174,7 @@ class Recount:
 def measure(dataset: Path) -> dict[str, float]:
     """All figures of a data set."""
     manifest = read_manifest(dataset)
-    tokenizer = Tokenizer((dataset / SPM_MODEL).read_bytes())
+    tokenizer = load_tokenizer((dataset / SPM_MODEL).read_bytes())
     copies = manifest.num_copies(TRAIN)
     source = Source(dataset, tokenizer, copies)
     recount = Recount(tokenizer)

@@ -18,14 +18,14 @@ from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.inputs import InputFile
 from pipeline.reading.splits import plan_splits
 from pipeline.records.tfrecord import RecordWriter
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import SentencePieceTokenizer, Tokenizer
 from schemas.config import DataConfig
 
 # What is measured: stage, where the function is looked up, its name. Time inside a
 # function that is measured itself counts there only.
 FUNCTIONS: tuple[tuple[str, Any, str], ...] = (
     ("segmenting", readers, "split_sentences"),
-    ("encoding", Tokenizer, "encode"),
+    ("encoding", SentencePieceTokenizer, "encode"),
     ("pieces", shards, "tokenize"),
     ("packing and pairing", shards, "pack_copies"),
     ("packing and pairing", examples, "make_pairs"),

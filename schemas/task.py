@@ -48,6 +48,8 @@ class Columns:
         label: The label, labels, score, tags, choice or answers.
         options: Those of `choose`.
         id: What an example is called; None where it is its number.
+        first_option: The number of the first option of `choose`, 0 or 1; None until a
+            table was read for training.
     """
 
     text: str | None = None
@@ -55,6 +57,7 @@ class Columns:
     label: str | None = None
     options: tuple[str, ...] = ()
     id: str | None = None
+    first_option: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

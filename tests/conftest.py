@@ -10,7 +10,7 @@ from pipeline.core.documents import Document
 from pipeline.reading.readers import shard_documents
 from pipeline.storage import files
 from pipeline.vocabulary.sampling import KeyedSentence
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from schemas.config import VocabConfig
 from tests.commands import make_small
@@ -70,7 +70,7 @@ def model(sentences):
 
 @pytest.fixture(scope="session")
 def tokenizer(model):
-    return Tokenizer(model)
+    return load_tokenizer(model)
 
 
 @pytest.fixture(scope="session")

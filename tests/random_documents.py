@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from pipeline.core.arrays import columns_of
 from pipeline.examples.packing import at_its_end, cuttable, cutting_places, pack
 
 # A word is its number of tokens, a sentence its words, a document its sentences.
@@ -59,7 +60,7 @@ def pack_one(places, *, max_tokens, short_seq_prob, key, next_start=at_its_end):
         short_seq_prob=short_seq_prob,
         next_start=next_start,
     )
-    columns = packed.columns()[1:]
+    columns = columns_of(packed)[1:]
     return [
         Sequence(*row)
         for row in zip(*(column.tolist() for column in columns), strict=True)

@@ -137,7 +137,11 @@ def exported_record(folder: Path) -> TaskRecord | None:
 
 
 def _record_of(values: Any, *, path: Path) -> TaskRecord:
-    if found := problem(values, _SHAPE):
+    found = problem(values, _SHAPE)
+    # The files of older models have none.
+    if not found and "first_option" in values["columns"]:
+        found = problem(values, {"columns": {"first_option": or_null(_ZERO_OR_ONE)}})
+    if found:
         raise AlbertError(f"{path}: {found}; put the file back as it was written.")
     columns = {
         **values["columns"],
@@ -157,6 +161,7 @@ def _as_tuple(value: Any) -> Any:
 _FINITE = Rule(
     "a number", lambda value: type(value) in (int, float) and abs(value) < 2**63
 )
+_ZERO_OR_ONE = Rule("0 or 1", lambda value: type(value) is int and value in (0, 1))
 _SHAPE: Any = {
     "name": TEXT,
     "kind": Rule(f"one of {', '.join(KINDS)}", lambda value: value in KINDS),

@@ -230,7 +230,7 @@ def evaluate_task(
     spec = with_columns(record.spec, columns)
     examples = read_labelled(str(data), spec, say=console.say)
     given = encoded(examples, record, tokenizer=tokenizer)
-    say_lost(given.rows, longest=record.max_seq_length, say=console.say)
+    say_lost(given, record, say=console.say)
     return evaluate_tuned(tuned, given)
 
 

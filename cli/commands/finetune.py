@@ -437,7 +437,7 @@ def make_job(
         encoded(examples, record, tokenizer=work.tokenizer)
         for examples in (data.train, data.held_out)
     )
-    say_lost(train.rows, longest=length, say=say)
+    say_lost(train, record, say=say)
     if data.spec.kind == "answer":
         say_divided(train, stride=settings.doc_stride, say=say)
     train = with_targets(train)

@@ -51,21 +51,22 @@ def inspect(
     A masked token stands in brackets, [MASK] or what replaced it; below it the text is
     restored, with what was masked in guillemets.
     """
+    from pipeline.dataset.contents import load_vocabulary, read_examples
     from pipeline.dataset.data_card import data_card
     from pipeline.dataset.example_view import show_example
     from pipeline.dataset.local_copy import all_files, first_files
-    from pipeline.dataset.verification import load_vocabulary, read_examples
 
     def choose(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
         copy = copy_of_epoch(epoch, split, manifest)
         return first_files(split, copy=copy, examples=examples)(manifest)
 
     console = Console(quiet=False)
+    is_copy = isinstance(data, str)
     data = data_here(data, console, choose=all_files if verify else choose)
     manifest = read_manifest(data)
     copy = copy_of_epoch(epoch, split, manifest)
     if verify:
-        check_files(data, manifest)
+        check_files(data, manifest, is_copy=is_copy)
     tokenizer = load_vocabulary(data, manifest)
     click.echo(data_card(manifest))
     if examples and not any(f.examples for f in manifest.shard_files(split, 0)):
@@ -96,12 +97,19 @@ def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:
     return epoch if manifest.has_documents else epoch % manifest.num_copies(TRAIN)
 
 
-def check_files(data: Path, manifest: DatasetManifest) -> None:
+def check_files(data: Path, manifest: DatasetManifest, *, is_copy: bool) -> None:
     """Hash and read every file of a data set, and say what is wrong with each.
+
+    Args:
+        data: Its folder.
+        manifest: Of it.
+        is_copy: Whether that is a copy of a data set on storage, of which nothing
+            damaged is to be kept.
 
     Raises:
         AlbertError: Something is.
     """
+    from pipeline.dataset.local_copy import remove_damaged
     from pipeline.dataset.verification import verify
 
     total = sum(shard.bytes for shard in manifest.shards)
@@ -109,5 +117,11 @@ def check_files(data: Path, manifest: DatasetManifest) -> None:
         problems = list(verify(data, manifest, progress=bar.to))
     for problem in problems:
         click.echo(problem)
-    if problems:
-        raise AlbertError(f"{data} is damaged; make it again with --overwrite.")
+    if not problems:
+        return
+    if is_copy and remove_damaged(data, manifest):
+        raise AlbertError(
+            f"{data} was damaged; what does not match is removed from the copy; the "
+            "next command copies it again."
+        )
+    raise AlbertError(f"{data} is damaged; make it again with --overwrite.")

@@ -177,7 +177,10 @@ def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task
     from pipeline.vocabulary.importing import normalization_warning
     from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 
-    model = read_model(values["vocab"])
+    try:
+        model = read_model(values["vocab"])
+    except SettingError as error:
+        raise SettingError(f"--vocab: {error}") from None
     if warning := normalization_warning(load_tokenizer(model), vocab=values["vocab"]):
         console.say(f"Warning: {warning}")
     inputs, passed_over = find_given_inputs(values, console)

@@ -131,7 +131,7 @@ def predictions_of(
 
     record = tuned.record
     given = encoded(examples, record, tokenizer=tokenizer)
-    say_lost(given.rows, longest=record.max_seq_length, say=say)
+    say_lost(given, record, say=say)
     outputs = predicted(tuned, given, is_compiled=False)
     return [
         shown(record.spec, example, output, threshold=record.threshold)

@@ -213,7 +213,7 @@ def lead(
     Returns:
         How it ended; None if there was nothing to do.
     """
-    from pipeline.dataset.verification import load_vocabulary
+    from pipeline.dataset.contents import load_vocabulary
 
     with silent_stderr():
         from albert_tf.runs.checkpoints import has_checkpoint
@@ -408,7 +408,7 @@ def follow(
         AlbertError: The data set is another one than that of the first host.
     """
     from albert_tf.training.shared_state import shared_value
-    from pipeline.dataset.verification import load_vocabulary
+    from pipeline.dataset.contents import load_vocabulary
 
     told = shared_value(None, hosts)
     manifest = read_manifest(paths["data"])

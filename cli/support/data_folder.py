@@ -44,9 +44,9 @@ def data_here(
     """
     if isinstance(data, Path):
         return data
-    from pipeline.dataset.local_copy import all_files, cache_folder, fetch, find_copy
+    from pipeline.dataset.local_copy import all_files, cache_folder, fetch, prepare_copy
 
-    copy = find_copy(data, cache=cache_folder(), choose=choose or all_files)
+    copy = prepare_copy(data, cache=cache_folder(), choose=choose or all_files)
     if copy.missing:
         size = prefixed(copy.missing_bytes, "B")
         console.say(f"{data}: {size} is copied to {copy.folder}, to be kept there.")

@@ -7,15 +7,20 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.encoding.encoding import encode_examples
+from pipeline.encoding.encoding import encode_examples, question_room
 from pipeline.tasks.hold_out import hold_out
-from pipeline.tasks.task_checks import check_examples
-from pipeline.tasks.task_files import TaskFile, find_task_files, read_task_file
+from pipeline.tasks.task_checks import check_examples, warnings_about
+from pipeline.tasks.task_files import (
+    TaskFile,
+    find_task_files,
+    read_task_file,
+    with_first_option,
+)
 from pipeline.tasks.task_labels import with_labels
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
 from schemas.special_tokens import UNK_ID
-from schemas.task import Columns, EncodedExample, TaskExample, TaskSpec
+from schemas.task import Columns, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.tuned_model import TaskRecord
@@ -86,6 +91,8 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     Raises:
         AlbertError: A file cannot be read or is not what the task has.
     """
+    if spec.kind == "choose" and len(paths.train) > 1:
+        spec = with_first_option(spec, paths.train)
     train: list[TaskExample] = []
     for path in paths.train:
         examples, spec = _read(path, spec, say=say)
@@ -98,7 +105,8 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
         train, held_out = hold_out(train)
         say(f"A tenth of the training examples, {len(held_out):,}, is held out.")
     spec = with_labels(spec, train)
-    for line in check_examples(spec, train, held_out).warnings():
+    check_examples(spec, train, evaluation=held_out)
+    for line in warnings_about(spec, train, evaluation=held_out):
         say(line)
     tests = {}
     for number, path in enumerate(paths.test):
@@ -115,7 +123,7 @@ def read_labelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
         AlbertError: It cannot be read, or has labels that the task has not.
     """
     examples, _ = _read(path, spec, say=say)
-    check_examples(spec, [], examples)
+    check_examples(spec, [], evaluation=examples)
     return examples
 
 
@@ -140,7 +148,8 @@ def _read(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], Ta
     """The examples of a file, and the task with the columns that were found."""
     file = read_task_file(path, spec)
     columns = dataclasses.asdict(file.columns)
-    named = ", ".join(f"{name} {value}" for name, value in columns.items() if value)
+    found = {name.replace("_", " "): value for name, value in columns.items()}
+    named = ", ".join(f"{name} {value}" for name, value in found.items() if value)
     say(f"{path}: {len(file.examples):,} examples" + (f" ({named})" if named else ""))
     _say_counts(path, file, say=say)
     known = [example for example in file.examples if _is_known(example)]
@@ -189,12 +198,29 @@ def encoded(
     return TaskRows(examples, rows)
 
 
-def say_lost(rows: Sequence[EncodedExample], *, longest: int, say: Say) -> None:
-    """Say how much of the texts a model does not read, if that is worth a sentence."""
-    cut = sum(row.cut_tokens > 0 for row in rows)
+def say_lost(given: "TaskRows", record: "TaskRecord", *, say: Say) -> None:
+    """Say how much of the texts a model does not read, if that is worth a sentence.
+
+    Args:
+        given: The examples and their rows.
+        record: The task and how its texts are cut.
+        say: Is told.
+    """
+    what, longest = "texts", record.max_seq_length
+    if record.spec.kind == "answer":
+        # Of a passage every token is in some window.
+        what = "questions"
+        longest = question_room(record.max_query_tokens, max_seq_length=longest)
+    cut = {row.example for row in given.rows if row.cut_tokens}
     if cut:
-        say(f"{percent(cut / len(rows))} of the texts are cut after {longest} tokens.")
-    ids = [each.token_ids for row in rows for each in row.sequences]
+        share = percent(len(cut) / len(given.examples))
+        say(f"{share} of the {what} are cut after {longest} tokens.")
+    _say_unknown(given, say=say)
+
+
+def _say_unknown(given: "TaskRows", *, say: Say) -> None:
+    """Say how much of the texts a vocabulary does not know, if it is much."""
+    ids = [each.token_ids for row in given.rows for each in row.sequences]
     unknown = sum(each.count(UNK_ID) for each in ids) / max(sum(map(len, ids)), 1)
     if unknown > _MUCH_UNKNOWN:
         say(

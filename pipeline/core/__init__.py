@@ -2,7 +2,8 @@
 
     documents            What every reader yields: a document, or the reason why it was
                          left out.
-    arrays               The types of arrays that every room speaks of.
+    arrays               The types of arrays that every room speaks of, and tables with
+                         a column each.
     draws                Random draws as functions of (key, counter): no state, so any
                          order and any batch.
     protobuf             The wire format of protocol buffers, as far as it is needed

@@ -38,6 +38,7 @@ class ShardDocument(NamedTuple):
 
 
 NO_TEXT = Dropped("no text")
+CUT_OFF = Dropped("page cut off")
 
 # Counted for each paragraph that a reader leaves out of a document.
 NOT_PROSE = "paragraph that is not prose"

@@ -11,6 +11,7 @@
     fingerprint   What decides every byte of a data set, and its hash.
     data_card     A data set described for a person, its `README.md`.
     dataset       A data set from its finished shards: the manifest and the data card.
+    contents      The vocabulary and the records of a data set, for those who read them.
     verification  Whether the files of a data set are those of its manifest.
     local_copy    A data set on storage, copied to a folder of this machine where it is
                   read.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.dataset.verification import unpadded
+from pipeline.dataset.contents import unpadded
 from schemas.config import SentenceTask
 from schemas.report import Example, Token
 from schemas.special_tokens import MASK, SEP_ID, SPACE

@@ -1,7 +1,8 @@
 """A data set on storage, copied to a folder of this machine where it is read.
 
 The copy is named by the manifest, which holds the hash of every file: a data set that
-was made again gets another one, and a file that is there is the right one.
+was made again gets another one, and a file that is there is taken for the right one,
+once it was hashed on its way.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.dataset.contents import sha256_of
 from pipeline.storage import files
 from schemas.errors import AlbertError
 from schemas.json_file import parse_json
@@ -44,8 +46,8 @@ class LocalCopy(NamedTuple):
         return sum(shard.bytes for shard in self.missing)
 
 
-def find_copy(place: str, *, cache: Path, choose: Choice) -> LocalCopy:
-    """What is here of a data set, with its manifest and vocabulary.
+def prepare_copy(place: str, *, cache: Path, choose: Choice) -> LocalCopy:
+    """A copy with the manifest and the vocabulary, and what it has of the files.
 
     Args:
         place: The data set.
@@ -120,6 +122,27 @@ def fetch(copy: LocalCopy) -> Iterator[int]:
         return shard.bytes
 
     yield from files.each_of(fetch_one, shards)
+
+
+def remove_damaged(folder: Path, manifest: DatasetManifest) -> bool:
+    """Remove from a copy every file that is not that of the manifest.
+
+    Args:
+        folder: The copy.
+        manifest: Of the data set.
+
+    Returns:
+        Whether there were any. What reads the data set next copies them again.
+    """
+    damaged = [
+        folder / shard.name
+        for shard in manifest.shards
+        if _is_here(folder / shard.name, shard)
+        and sha256_of(folder / shard.name) != shard.sha256
+    ]
+    for path in damaged:
+        path.unlink()
+    return bool(damaged)
 
 
 def cache_folder() -> Path:

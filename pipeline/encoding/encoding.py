@@ -1,6 +1,7 @@
 """The examples of a task become the rows of batches."""
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
@@ -26,8 +27,9 @@ Result = TypeVar("Result")
 # The last tokens of question and option together (google-research/albert, RACE).
 _MAX_QUESTION_AND_OPTION = 128
 
-# Where a question has a blank, each option is read in its place.
-_BLANK = "_"
+# Where a question has a blank, each option is read in its place. Beside a letter it is
+# part of a name, unless the letter is of a script without spaces.
+_BLANK = re.compile(r"(?<!\w)_+(?!\w)", re.ASCII)
 
 # A sequence has room for three special tokens, and for a token of each text.
 MIN_SEQ_LENGTH = 8
@@ -68,15 +70,28 @@ def encode_examples(
     elif task.kind == "tag":
         rows = _tagged(examples, task, tokenizer, max_seq_length=max_seq_length)
     elif task.kind == "answer":
-        # Half of a short sequence at least is for the passage.
-        question_room = min(max_query_length, (max_seq_length - SPECIAL_OF_PAIR) // 2)
+        room = question_room(max_query_length, max_seq_length=max_seq_length)
         windows = functools.partial(
             passage_windows, max_seq_length=max_seq_length, stride=doc_stride
         )
-        rows = _questions(examples, tokenizer, windows, room=question_room)
+        rows = _questions(examples, tokenizer, windows, room=room)
     else:
         rows = _texts(examples, task, tokenizer, max_seq_length=max_seq_length)
     return list(rows)
+
+
+def question_room(max_query_length: int, *, max_seq_length: int) -> int:
+    """How many tokens of a question are read beside its passage.
+
+    Args:
+        max_query_length: The most that are asked for.
+        max_seq_length: Tokens in a sequence, special ones included, of which half at
+            least are for the passage.
+
+    >>> question_room(64, max_seq_length=384), question_room(64, max_seq_length=65)
+    (64, 31)
+    """
+    return min(max_query_length, (max_seq_length - SPECIAL_OF_PAIR) // 2)
 
 
 def _texts(
@@ -135,14 +150,14 @@ def _choices(
     Of question and option the end is kept, of the article the beginning.
     """
     room = max_seq_length - SPECIAL_OF_PAIR
-    question_room = min(_MAX_QUESTION_AND_OPTION, room // 2)
+    asked_room = min(_MAX_QUESTION_AND_OPTION, room // 2)
     article_of = _remembered(lambda text: tokenizer.encode([text])[0])
     for number, example in enumerate(examples):
         article = article_of(example.text)
         asked = tokenizer.encode(
             [_asked(example.text_pair, option) for option in example.options]
         )
-        kept = [ids[-question_room:] for ids in asked]
+        kept = [ids[-asked_room:] for ids in asked]
         sequences = tuple(sequence_of(article[: room - len(k)], k) for k in kept)
         cut = sum(
             max(0, len(article) + len(k) - room) + len(ids) - len(k)
@@ -156,14 +171,15 @@ def _choices(
 def _asked(question: str | None, option: str) -> str:
     """A question with one of its options.
 
-    >>> _asked("He is _ .", "happy"), _asked("Who?", "Ada"), _asked(None, "Ada")
-    ('He is happy .', 'Who? Ada', 'Ada')
+    >>> _asked("He ____ home.", "went"), _asked("Who?", "Ada"), _asked(None, "Ada")
+    ('He went home.', 'Who? Ada', 'Ada')
+    >>> _asked("What does `my_list` do?", "Nothing.")
+    'What does `my_list` do? Nothing.'
     """
     if question is None:
         return option
-    if _BLANK in question:
-        return question.replace(_BLANK, option)
-    return f"{question} {option}"
+    asked, blanks = _BLANK.subn(lambda _: option, question)
+    return asked if blanks else f"{question} {option}"
 
 
 def _questions(

@@ -9,12 +9,10 @@ draws its own target length, so that the share of short ones is what the paper s
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Ids, Int, Keys
+from pipeline.core.arrays import Bool, Ids, Int, Keys, columns_of
 from pipeline.core.draws import draws, purpose_keys, threshold
 
 _PART = 1 << 16
@@ -69,11 +67,7 @@ class Packed:
     is_end: Bool
 
     def __getitem__(self, rows: Int) -> "Packed":
-        return Packed(*(column[rows] for column in self.columns()))
-
-    def columns(self) -> list[npt.NDArray[Any]]:
-        """All attributes, in their order."""
-        return [getattr(self, field.name) for field in dataclasses.fields(self)]
+        return Packed(*(column[rows] for column in columns_of(self)))
 
 
 def cuttable(word_starts: Bool, *, max_tokens: int) -> Bool:
@@ -194,7 +188,7 @@ def pack(  # noqa: PLR0913 - what is packed, and how
     if not rounds:
         nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         return Packed(nothing, nothing, nothing, nothing, none, none)
-    columns = zip(*(one.columns() for one in rounds), strict=True)
+    columns = zip(*map(columns_of, rounds), strict=True)
     packed = Packed(*map(np.concatenate, columns))
     packed = packed[np.argsort(packed.chain, kind="stable")]
     return mend_last(packed, places, max_tokens=max_tokens)
@@ -238,7 +232,13 @@ def sequence_ends(
 
 
 def mend_last(packed: Packed, places: Places, *, max_tokens: int) -> Packed:
-    """Give a last sequence of one word its predecessor, or a word of it."""
+    """Give a last sequence of one word its predecessor, or a word of it.
+
+    Args:
+        packed: Its arrays are changed in place; `pack` has made them for that.
+        places: Where the documents may be cut.
+        max_tokens: Maximum number of tokens of a sequence, special ones not counted.
+    """
     last = np.flatnonzero(np.append(np.diff(packed.chain) != 0, True))
     last = last[places.cut_after(packed.start[last]) >= packed.end[last]]
     is_kept = np.ones(len(packed.chain), np.bool_)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Ids, Int, Keys
+from pipeline.core.arrays import Bool, Ids, Int, Keys, columns_of
 from pipeline.core.draws import below, happens, purpose_keys
 from schemas.special_tokens import CLS_ID, SEP_ID
 
@@ -34,7 +34,7 @@ class Pairs:
     keys: Keys
 
     def __getitem__(self, rows: slice | Int) -> "Pairs":
-        return Pairs(*(getattr(self, f.name)[rows] for f in dataclasses.fields(self)))
+        return Pairs(*(column[rows] for column in columns_of(self)))
 
     def __len__(self) -> int:
         return len(self.keys)

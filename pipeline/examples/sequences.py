@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from pipeline.core.arrays import Bool, Int, Keys
+from pipeline.core.arrays import Bool, Int, Keys, columns_of
 from pipeline.core.draws import draws, happens, purpose_keys
 from pipeline.examples.packing import (
     NextStart,
@@ -33,9 +33,7 @@ class Sequences:
     keys: Keys
 
     def __getitem__(self, rows: slice | Int) -> "Sequences":
-        return Sequences(
-            *(getattr(self, f.name)[rows] for f in dataclasses.fields(self))
-        )
+        return Sequences(*(column[rows] for column in columns_of(self)))
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -39,10 +39,10 @@ _GIVE_UP_SECONDS = 10.0
 Value = TypeVar("Value")
 
 # By name, since Beam hands nothing but bytes from a runner to its handlers.
-_POOLS: "WeakValueDictionary[str, WorkerPool]" = WeakValueDictionary()
+_POOLS: "WeakValueDictionary[str, LocalWorkers]" = WeakValueDictionary()
 
 
-def local_runner(pool: "WorkerPool | None") -> FnApiRunner:
+def local_runner(pool: "LocalWorkers | None") -> FnApiRunner:
     """Beam's runner for this machine, in this process or with the workers of a pool.
 
     Never the DirectRunner, which would first download another from the network.
@@ -50,7 +50,7 @@ def local_runner(pool: "WorkerPool | None") -> FnApiRunner:
     return FnApiRunner(pool and _WorkerEnvironment(pool.name))
 
 
-class WorkerPool:
+class LocalWorkers:
     """The worker processes of one job.
 
     Attributes:

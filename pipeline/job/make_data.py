@@ -14,7 +14,7 @@ from pipeline.dataset.fingerprint import plan_dataset, tool_versions
 from pipeline.dataset.shard_plan import plan_shards
 from pipeline.job import spill
 from pipeline.job.failures import explain
-from pipeline.job.local_runner import WorkerPool, local_runner
+from pipeline.job.local_runner import LocalWorkers, local_runner
 from pipeline.job.places import ends_with_command
 from pipeline.job.resuming import forget_incomplete
 from pipeline.job.runners import LOCAL_RUNNER, Runner, choose_runner
@@ -154,7 +154,7 @@ def run_here(
         AlbertError: It failed.
         BaseException: What interrupted it, such as KeyboardInterrupt.
     """
-    pool = WorkerPool() if workers > 1 else None
+    pool = LocalWorkers() if workers > 1 else None
     runner.options.view_as(DirectOptions).direct_num_workers = workers
     pipeline = beam.Pipeline(runner=local_runner(pool), options=runner.options)
     _ = pipeline | "MakeData" >> transform

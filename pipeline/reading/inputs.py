@@ -68,7 +68,7 @@ _SHOWN_KEYS, _SHOWN_KEY_CHARACTERS = 10, 60
 
 # Files that lie beside texts in folders.
 _NO_TEXT_NAMES = re.compile(
-    "(readme|license|licence|manifest|sha256sums|md5sums)(?![a-z])"
+    r"(readme|licen[cs]e|manifest|sha256sums|md5sums)(\.[a-z0-9]+)*"
 )
 _NO_TEXT_SUFFIXES = (
     *(".csv", ".tsv", ".md", ".rst", ".html", ".htm", ".css", ".js", ".py", ".log"),
@@ -98,6 +98,7 @@ class InputFile(NamedTuple):
         piece_starts: First bytes of the documents that a long text is cut into; empty
             if it is read as a whole.
         language_from: What named the language.
+        is_quoted: Of a table of lines, see `csv_rows.is_quoted`.
     """
 
     kind: Kind
@@ -112,6 +113,7 @@ class InputFile(NamedTuple):
     group_bytes: tuple[int, ...] = ()
     piece_starts: tuple[int, ...] = ()
     language_from: LanguageSource = "default"
+    is_quoted: bool = True
 
     def describe(self) -> dict[str, str | int]:
         """What the manifest says of it: nothing that depends on the machine."""
@@ -128,6 +130,8 @@ class InputFile(NamedTuple):
         # Records that name their language are then read otherwise.
         if self.language_from == "flag" and self.format in _WITH_FIELDS:
             described["language_from"] = "flag"
+        if not self.is_quoted:
+            described["quoting"] = "none"
         return described
 
 
@@ -266,7 +270,7 @@ def _is_beside_text(path: str, input_format: Format | None) -> bool:
     name = unpacked_name(path)
     if input_format == "csv" and name.endswith(_TABLE_SUFFIXES):
         return False
-    return name.endswith(_NO_TEXT_SUFFIXES) or bool(_NO_TEXT_NAMES.match(name))
+    return name.endswith(_NO_TEXT_SUFFIXES) or bool(_NO_TEXT_NAMES.fullmatch(name))
 
 
 def expand(pattern: str, *, flag: str) -> list[str]:
@@ -432,17 +436,19 @@ def _inspect_jsonl(
 
 
 def _inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
-    """Find the column of the text.
+    """Find the column of the text, and whether cells are quoted.
 
     Raises:
         AlbertError: There is no such column.
     """
-    rows = csv_rows.read_table([head], counts=Counter())
+    is_quoted = csv_rows.is_quoted(head, is_whole=len(head) < HEAD_BYTES)
+    rows = csv_rows.read_table([head], counts=Counter(), is_quoted=is_quoted)
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
     columns = csv_rows.read_columns(head)
     key = _choose_key(file, columns, text_key, name="column")
     languages = set(map(language_of_record, records))
-    return _with_language(file._replace(text_key=key), languages, source="records")
+    file = file._replace(text_key=key, is_quoted=is_quoted)
+    return _with_language(file, languages, source="records")
 
 
 def _inspect_parquet(

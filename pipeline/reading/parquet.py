@@ -65,9 +65,10 @@ class Table:
 
 def _cleaned(row: Row) -> Row | Dropped:
     """A row as one of JSON lines would be; dropped if it would be too long."""
-    if len(row.text) > MAX_RECORD_BYTES:
+    text = clean_text(row.text)
+    if len(text.encode()) > MAX_RECORD_BYTES:
         return TOO_LONG
-    return row._replace(text=clean_text(row.text))
+    return row._replace(text=text)
 
 
 def read_groups(

@@ -102,9 +102,11 @@ def _read_parquet_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
 
 
 def _read_csv(part: FilePart, counts: ReadingCounts) -> Documents:
-    blocks, key = _pieces(part, counts), part.file.text_key
-    rows = csv_rows.read_records(blocks, key=key, counts=counts.changed)
-    return read_rows(rows, kind=part.file.kind, dropped=counts.dropped)
+    file, blocks = part.file, _pieces(part, counts)
+    rows = csv_rows.read_records(
+        blocks, key=file.text_key, counts=counts.changed, is_quoted=file.is_quoted
+    )
+    return read_rows(rows, kind=file.kind, dropped=counts.dropped)
 
 
 def _read_book(part: FilePart, counts: ReadingCounts) -> Documents:

@@ -12,7 +12,7 @@ from pipeline.examples.sequences import Sequences, pack_copies
 from pipeline.examples.tokens import Tokens
 from pipeline.records.documents import decode_documents, tokens_of
 from pipeline.records.features import encode_rows
-from pipeline.records.reading import CorruptRecord, Item, read_shard
+from pipeline.records.reading import CorruptRecord, Item, open_shard, read_shard
 from pipeline.records.tfrecord import Frame, read_frames
 from schemas.config import ResolvedDataConfig
 from schemas.layout import DOCUMENTS, MANIFEST
@@ -96,9 +96,7 @@ def read_tokens(
     path = dataset / shard.name
     frames: list[Frame] = []
     try:
-        if path.exists() and not path.is_file():
-            raise OSError(None, "it is not a file")
-        with path.open("rb") as file:
+        with open_shard(path) as file:
             frames += _promised(file, shard)
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"

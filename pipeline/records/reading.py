@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from pipeline.records.checks import problems
 from pipeline.records.tfrecord import Frame, read_frames
@@ -50,6 +51,17 @@ class CorruptRecord:
 Item = bytes | CorruptRecord
 
 
+def open_shard(path: Path) -> BinaryIO:
+    """Open a file of records; a device or a pipe, which might never end, is none.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(None, "it is not a file")
+    return path.open("rb")
+
+
 def read_shard(
     dataset: Path, shard: ShardFile, manifest: DatasetManifest
 ) -> Iterator[list[Item]]:
@@ -61,10 +73,7 @@ def read_shard(
     path = dataset / shard.name
     number = 0
     try:
-        # A device or a pipe might never end.
-        if path.exists() and not path.is_file():
-            raise OSError(None, "it is not a file")
-        with path.open("rb") as file:
+        with open_shard(path) as file:
             frames = read_frames(file)
             promised = itertools.islice(frames, shard.examples)
             while some := list(itertools.islice(promised, CHUNK)):

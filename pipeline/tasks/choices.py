@@ -160,28 +160,29 @@ def _two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
     return options
 
 
-def first_number(table: Table, columns: Columns) -> int:
-    """The number that a table gives the first option: 1 if a row needs it, else 0.
+def first_option_of(table: Table, columns: Columns) -> int:
+    """The number of the first option in a table: 1 if a row needs it, else 0.
 
     Raises:
-        AlbertError: It has both 0 and a number that only counting from 1 could give.
+        AlbertError: Some rows count from 0, and others from 1.
     """
     if columns.label is None:
         return 0
     smallest, last_from_one = None, None
     for row in table.rows:
-        number = _number(row.cells.get(columns.label))
-        if number is None:
+        answer = row.cells.get(columns.label)
+        number = _number(answer)
+        if number is None or answer in (options := options_of(row, columns)):
             continue
         smallest = number if smallest is None else min(smallest, number)
-        if number == len(options_of(row, columns)):
+        if number == len(options):
             last_from_one = row.place
     if last_from_one is not None and smallest == 0:
         raise AlbertError(
             f"{last_from_one}: the right option has the number of options as its "
             "number, and other rows count from 0; correct one of them."
         )
-    return 0 if last_from_one is None else 1
+    return int(last_from_one is not None)
 
 
 def choice_of(

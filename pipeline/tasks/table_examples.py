@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.tasks.choices import choice_of, first_number, options_of
+from pipeline.tasks.choices import choice_of, options_of
 from pipeline.tasks.columns import label_names
 from pipeline.tasks.squad import answers_of, located
 from pipeline.tasks.table_files import Row, Table
@@ -21,8 +21,11 @@ Known = dict[str, Any]
 # What is counted of rows that become no example.
 NO_LABEL = "row without a label, left out"
 
-# How files mark an example that annotators did not agree on, and one of a test set.
-_NO_AGREEMENT = "-"
+# How SNLI and MNLI mark an example that annotators did not agree on, and in which
+# column; elsewhere the same sign is a label like others.
+_NO_AGREEMENT, _AGREED_LABEL = "-", "gold_label"
+
+# How files mark an example of a test set.
 _HIDDEN = "-1"
 
 _LABEL_DIVIDERS = re.compile(r"[,;|]")
@@ -52,7 +55,7 @@ def examples_of_table(
     is_hidden = kind == "classify" and _is_hidden(table, columns)
     target = _TARGETS[kind]
     if kind == "choose":
-        target = functools.partial(target, first=first_number(table, columns))
+        target = functools.partial(target, first=columns.first_option or 0)
     examples = []
     for identity, row in zip(_identities(table, columns), table.rows, strict=True):
         known = {"id": identity, **_texts(row, kind, columns)}
@@ -86,7 +89,7 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
                 f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
                 "correct the row."
             )
-        # CLUENER marks characters.
+        # CLUENER marks characters, spaces among them.
         has_spans = isinstance(row.cells.get(columns.label or ""), dict)
         words = tuple(value) if has_spans else words_of(value)
         return {"words": words, "text": value}
@@ -117,26 +120,33 @@ def _cell(row: Row, name: str | None) -> Any:
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text that have a tag each.
 
-    A text of a script without spaces is divided into characters.
+    What is written without spaces is divided into characters.
 
-    >>> words_of("in Paris"), words_of("在北京")
-    (('in', 'Paris'), ('在', '北', '京'))
+    >>> words_of("I love 寿司 a lot")
+    ('I', 'love', '寿', '司', 'a', 'lot')
     """
-    return tuple(text if any(map(is_unspaced, text)) else text.split())
+    return tuple(
+        word
+        for part in text.split()
+        for word in (part if any(map(is_unspaced, part)) else [part])
+    )
 
 
 def label_text(value: Any) -> str | None:
     """A label as text, the same from every format; None if there is none.
 
-    >>> [label_text(value) for value in (1, 1.0, " 1 ", True, "-", None)]
+    >>> [label_text(value) for value in (1, 1.0, " 1 ", True, math.nan, None)]
     ['1', '1', '1', 'true', None, None]
     """
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if isinstance(value, float):
+        # Missing in a column of numbers.
+        if math.isnan(value):
+            return None
+        value = int(value) if value.is_integer() else value
     text = "" if value is None else str(value).strip()
-    return None if text in ("", _NO_AGREEMENT, "nan") else text
+    return text or None
 
 
 def _is_hidden(table: Table, columns: Columns) -> bool:
@@ -148,7 +158,9 @@ def _is_hidden(table: Table, columns: Columns) -> bool:
 
 
 def _label(row: Row, name: str, _: Known) -> Known:
-    return {"label": label_text(row.cells.get(name))}
+    label = label_text(row.cells.get(name))
+    is_agreed = label != _NO_AGREEMENT or name.strip().lower() != _AGREED_LABEL
+    return {"label": label if is_agreed else None}
 
 
 def _labels(row: Row, name: str, _: Known) -> Known:

@@ -3,11 +3,18 @@
 import dataclasses
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.storage.files import is_folder
-from pipeline.tasks.choices import is_c3, race_questions, read_c3, read_race
+from pipeline.tasks.choices import (
+    first_option_of,
+    is_c3,
+    race_questions,
+    read_c3,
+    read_race,
+)
 from pipeline.tasks.columns import find_columns
 from pipeline.tasks.conll import read_sentences
 from pipeline.tasks.named_tasks import NAMED_TASKS
@@ -32,10 +39,11 @@ from pipeline.tasks.tags import (
 from schemas.errors import AlbertError, SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
 
+# Words in names of files begin there: medieval names no evaluation.
 _PARTS = {
-    "train": re.compile(r"train", re.IGNORECASE),
-    "evaluation": re.compile(r"dev|valid|eval", re.IGNORECASE),
-    "test": re.compile(r"test", re.IGNORECASE),
+    "train": re.compile(r"(?<![a-z])train", re.IGNORECASE),
+    "evaluation": re.compile(r"(?<![a-z])(?:dev|valid|eval)", re.IGNORECASE),
+    "test": re.compile(r"(?<![a-z])test", re.IGNORECASE),
 }
 _RACE_FOLDERS = ("train", "dev", "test")
 _DATA_NAME = re.compile(
@@ -62,19 +70,19 @@ class TaskFile(NamedTuple):
 
     Attributes:
         examples: In the order of the file.
-        columns: Where they were found, in a table.
+        columns: Where they were found, in a table, and how it counts options.
         counts: What was left out or read otherwise than it stands, by reason.
-        convention: Of the tags, as the file had them; "" for other kinds.
     """
 
     examples: list[TaskExample]
     columns: Columns
     counts: Counter[str]
-    convention: str = ""
 
 
 def find_task_files(folder: str, task: TaskSpec) -> TaskFolder:
     """The files in a folder, by their names: those with train, dev and test in them.
+
+    Such a word may go on, as in training, but not begin inside another, as in latest.
 
     Args:
         folder: As the task is distributed.
@@ -143,6 +151,27 @@ def read_task_file(
     return file
 
 
+def with_first_option(task: TaskSpec, train: Sequence[str]) -> TaskSpec:
+    """The task with the number of its first option, which one of many files may tell.
+
+    Args:
+        task: Of `choose`.
+        train: All files to train on.
+
+    Raises:
+        AlbertError: See `read_task_file`.
+    """
+    read, numbers = task, list[int | None]()
+    for path in train:
+        columns = read_task_file(path, read).columns
+        numbers.append(columns.first_option)
+        columns = dataclasses.replace(columns, first_option=None)
+        read = dataclasses.replace(read, columns=columns)
+    first = max((number for number in numbers if number is not None), default=None)
+    columns = dataclasses.replace(task.columns, first_option=first)
+    return dataclasses.replace(task, columns=columns)
+
+
 def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     counts: Counter[str] = Counter()
     if is_folder(path):
@@ -191,6 +220,9 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     columns = find_columns(
         table, task.kind, given=task.columns, is_labelled=is_labelled
     )
+    if task.kind == "choose" and is_labelled and columns.first_option is None:
+        first = first_option_of(table, columns)
+        columns = dataclasses.replace(columns, first_option=first)
     read = columns if is_labelled else dataclasses.replace(columns, label=None)
     examples = examples_of_table(table, task.kind, columns=read)
     return TaskFile(examples, columns, table.counts)
@@ -221,7 +253,7 @@ def _in_iob2(file: TaskFile) -> TaskFile:
     tags = [example.tags for example in file.examples if example.tags is not None]
     convention = convention_of(tags) if tags else "none"
     if convention == "none":
-        return file._replace(convention=convention)
+        return file
     if convention != "IOB1" and (without := sum(map(without_beginning, tags))):
         file.counts[NO_BEGINNING] += without
     examples = [
@@ -230,7 +262,7 @@ def _in_iob2(file: TaskFile) -> TaskFile:
         else dataclasses.replace(example, tags=tuple(iob2(example.tags)))
         for example in file.examples
     ]
-    return file._replace(examples=examples, convention=convention)
+    return file._replace(examples=examples)
 
 
 def _unlabelled(example: TaskExample) -> TaskExample:

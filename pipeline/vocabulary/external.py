@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.core.sentencepiece_proto import model_of_pieces
-from pipeline.vocabulary.tokenizer import Tokenizer, check_model, first_bytes
+from pipeline.vocabulary.tokenizer import check_model, first_bytes, load_tokenizer
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
 from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
@@ -75,7 +75,7 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
         check_model(model, path=tokenizer)
         return ExternalVocabulary(tokenizer, model, _asked(folder), scores)
     model = _checked(path)
-    known = Tokenizer(model)
+    known = load_tokenizer(model)
     if [known.piece(i) for i in range(known.vocab_size)] != [p for p, _ in pieces]:
         raise AlbertError(
             f"{tokenizer} has other pieces than {path}; give the files of one model."

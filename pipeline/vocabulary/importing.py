@@ -19,21 +19,19 @@ from pipeline.core.sentencepiece_proto import (
 )
 from pipeline.vocabulary.external import Normalization
 from pipeline.vocabulary.normalization import rules_tsv
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
+from pipeline.vocabulary.wordpiece import LEAST_SHARE_OF_PIECES
 from schemas.special_tokens import FIRST_ORDINARY_ID
 
 # What Hugging Face takes from the score of a piece such as "▁1," (`AlbertConverter`),
 # so that "▁1" and "," are always better.
 _COMMA_PENALTY = 100
 
-# A vocabulary with fewer such pieces than this share was made from text without them.
-_SHARE_OF_PIECES = 0.01
-
 
 def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
     """What the text was like that a vocabulary was made from, told by its pieces."""
     pieces = [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
-    enough = _SHARE_OF_PIECES * len(pieces)
+    enough = LEAST_SHARE_OF_PIECES * len(pieces)
     ordinary = pieces[FIRST_ORDINARY_ID:]
     return Normalization(
         cased=sum(piece != piece.lower() for piece in ordinary) > enough,
@@ -80,7 +78,7 @@ def imported_model(
     return with_rules_and_scores(
         model,
         charsmap=_compiled(rules_tsv(_before(model, asked))),
-        scores=_penalized(Tokenizer(model)) if scores is None else scores,
+        scores=_penalized(load_tokenizer(model)) if scores is None else scores,
     )
 
 

@@ -5,7 +5,7 @@ import hashlib
 import os
 import unicodedata
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import sentencepiece
@@ -81,8 +81,8 @@ class TokenizedText(NamedTuple):
     ends: list[int]
 
 
-class Tokenizer:
-    """A vocabulary as loaded.
+class Tokenizer(Protocol):
+    """A vocabulary as loaded, of whichever kind.
 
     Attributes:
         sha256: Hash of the model file.
@@ -91,13 +91,45 @@ class Tokenizer:
         order: The place in its file of each piece; None where that is its id.
     """
 
-    order: list[int] | None = None
+    sha256: str
+    vocab_size: int
+    word_starts: Bool
+    order: list[int] | None
+
+    def piece(self, piece_id: int) -> str:
+        """The text of a piece."""
+
+    def score(self, piece_id: int) -> float:
+        """The log probability of a piece."""
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """The token ids of each text; empty where nothing is left of it."""
+
+    def encode_after(self, text: str) -> list[int]:
+        """The token ids of a text that follows another token.
+
+        Without a space at its beginning it continues the word of that token.
+        """
+
+    def encode_with_offsets(self, text: str) -> TokenizedText:
+        """The token ids of a text, and where each token stands in it."""
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of token ids, as normalized, without special tokens."""
+
+    def normalize(self, text: str) -> str:
+        """A text as the model sees it."""
+
+
+class SentencePieceTokenizer:
+    """A SentencePiece model as loaded; see `Tokenizer`."""
 
     def __init__(self, model: bytes) -> None:
         self._processor = sentencepiece.SentencePieceProcessor()
         self._processor.LoadFromSerializedProto(model)
         self.sha256 = hashlib.sha256(model).hexdigest()
         self.vocab_size: int = self._processor.GetPieceSize()
+        self.order: list[int] | None = None
         self.word_starts: Bool = np.array(
             [starts_word(self.piece(i)) for i in range(self.vocab_size)]
         )
@@ -120,10 +152,7 @@ class Tokenizer:
         return ids
 
     def encode_after(self, text: str) -> list[int]:
-        """The token ids of a text that follows another token.
-
-        Without a space at its beginning it continues the word of that token.
-        """
+        """The token ids of a text that follows another token."""
         # A letter before it shows whether the model reads a space there.
         begins_word = self.normalize(f"a{text}").startswith(f"{SPACE}a{SPACE}")
         processor = self._processor if begins_word else self._inside_word
@@ -163,7 +192,7 @@ class Tokenizer:
 @functools.lru_cache(maxsize=2)
 def load_tokenizer(model: bytes) -> Tokenizer:
     """One tokenizer for each model in a process."""
-    return Tokenizer(model)
+    return SentencePieceTokenizer(model)
 
 
 def read_model(vocab: str | Path) -> bytes:
@@ -190,12 +219,10 @@ def read_model(vocab: str | Path) -> bytes:
         model = first_bytes(path)
     except FileNotFoundError:
         raise SettingError(
-            f"--vocab: {path} does not exist; make a vocabulary with albert vocab."
+            f"{path} does not exist; make a vocabulary with albert vocab."
         ) from None
     except OSError as error:
-        raise SettingError(
-            f"--vocab: {path} cannot be read: {error.strerror}."
-        ) from None
+        raise SettingError(f"{path} cannot be read: {error.strerror}.") from None
     check_model(model, path=path)
     return model
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.core.sentencepiece_proto import compiled_normalization
 from pipeline.vocabulary.normalization import QUOTES
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.special_tokens import (
     CLS,
     CLS_ID,
@@ -31,7 +31,7 @@ MAX_LENGTH = 512
 
 def tokenizer_json(model: bytes) -> dict[str, Any]:
     """`tokenizer.json` for a SentencePiece model made by `albert vocab`."""
-    tokenizer = Tokenizer(model)
+    tokenizer = load_tokenizer(model)
     pieces = [
         [tokenizer.piece(i), tokenizer.score(i)] for i in range(tokenizer.vocab_size)
     ]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pipeline.core.arrays import Bool
 from pipeline.vocabulary.tokenizer import (
     TokenizedText,
     Tokenizer,
@@ -28,8 +29,9 @@ from schemas.special_tokens import FIRST_ORDINARY_ID, UNK_ID
 # As BERT spells them, in the order of `schemas.special_tokens`.
 _SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
-# A vocabulary with fewer such pieces than this share was made from text without them.
-_SHARE_OF_CAPITALS = 0.01
+# A vocabulary of which fewer pieces have capitals, or accents, was made from text
+# without them.
+LEAST_SHARE_OF_PIECES = 0.01
 
 # A longer word is unknown as a whole.
 _MAX_WORD_CHARACTERS = 100
@@ -138,11 +140,11 @@ def has_capitals(pieces: list[str]) -> bool:
     """Whether a vocabulary was made from text with capital letters, by its pieces."""
     ordinary = [piece for piece in pieces if not _IN_BRACKETS.fullmatch(piece)]
     capitals = sum(piece != piece.lower() for piece in ordinary)
-    return capitals > _SHARE_OF_CAPITALS * len(ordinary)
+    return capitals > LEAST_SHARE_OF_PIECES * len(ordinary)
 
 
-class WordPiece(Tokenizer):
-    """A `vocab.txt` as loaded, in the place of a SentencePiece model.
+class WordPiece:
+    """A `vocab.txt` as loaded, in the place of a SentencePiece model; see `Tokenizer`.
 
     Attributes:
         is_cased: Whether capital letters and accents are kept.
@@ -159,8 +161,9 @@ class WordPiece(Tokenizer):
             AlbertError: It is not a `vocab.txt`.
         """
         pieces = read_pieces(data, path=path)
-        self.order = special_first(pieces)
-        self._pieces = [pieces[place] for place in self.order]
+        order = special_first(pieces)
+        self.order: list[int] | None = order
+        self._pieces = [pieces[place] for place in order]
         self._ids = {piece: number for number, piece in enumerate(self._pieces)}
         self._longest = max(map(len, pieces))
         self.is_cased = has_capitals(pieces)
@@ -168,7 +171,9 @@ class WordPiece(Tokenizer):
         self._words: dict[str, list[tuple[int, int]]] = {}
         self.sha256 = hashlib.sha256(data).hexdigest()
         self.vocab_size = len(pieces)
-        self.word_starts = np.array([not p.startswith(_INSIDE) for p in self._pieces])
+        self.word_starts: Bool = np.array(
+            [not piece.startswith(_INSIDE) for piece in self._pieces]
+        )
 
     def piece(self, piece_id: int) -> str:
         """The text of a piece, with ## before it if it continues a word."""

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.reading.counts import in_order
 from pipeline.reading.inputs import InputFile
 from pipeline.vocabulary.sampling import KeyedSentence
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from pipeline.vocabulary.tokenizer_json import (
     MAX_LENGTH,
     bert_tokenizer_config,
@@ -52,7 +52,7 @@ def vocabulary_card(
 
 def vocabulary_listing(model: bytes) -> str:
     """`spiece.vocab`: each piece and its score, one a line."""
-    tokenizer = Tokenizer(model)
+    tokenizer = load_tokenizer(model)
     return "".join(
         f"{tokenizer.piece(i)}\t{tokenizer.score(i):g}\n"
         for i in range(tokenizer.vocab_size)
@@ -63,7 +63,7 @@ def vocabulary_manifest(
     model: bytes, text: SampledText, config: VocabConfig, files: list[InputFile]
 ) -> dict[str, Any]:
     """What the vocabulary is: settings, inputs, sample and card."""
-    tokenizer = Tokenizer(model)
+    tokenizer = load_tokenizer(model)
     return {
         **_what_it_is(tokenizer, dataclasses.asdict(config)),
         "inputs": [file.describe() for file in files],

@@ -11,17 +11,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import NO_TEXT, NOT_PROSE, Document, Dropped
-from pipeline.wikipedia.paragraphs import close_holes, is_apparatus
+from pipeline.wikipedia.paragraphs import (
+    CHARACTERS_PER_WORD,
+    LONGEST_TITLE,
+    close_holes,
+    is_apparatus,
+)
 
 # A line with fewer words is a heading ("Early life."), a caption or a list item.
 _MIN_SENTENCE_WORDS = 6
 _MIN_WORDS = 8
-_LONGEST_TITLE = 60
 # After "References" and the like, only long paragraphs belong to the article.
 _MIN_WORDS_IN_APPARATUS = 40
 # Longer average "words" mean a script without spaces: then characters are counted.
 _LONGEST_WORDS = 12
-_CHARACTERS_PER_WORD = 2
 
 _SENTENCE_ENDS = tuple(".!?…。！？؟।։\"'”’»)")
 _CODE = re.compile(r"\{[{|]|[}|]\}")
@@ -65,7 +68,7 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
         is_title, is_first = is_first and line.strip() == title, False
         if is_title:
             continue
-        if len(line) < _LONGEST_TITLE and is_apparatus(line):
+        if len(line) < LONGEST_TITLE and is_apparatus(line):
             min_words = _MIN_WORDS_IN_APPARATUS
             continue
         if line.count(" ") + 1 < _MIN_SENTENCE_WORDS and line.isascii():
@@ -126,4 +129,4 @@ def count_words(text: str) -> int:
     words = text.count(" ") + 1 if text else 0
     if text.isascii() or len(text) < words * _LONGEST_WORDS:
         return words
-    return len(text) // _CHARACTERS_PER_WORD
+    return len(text) // CHARACTERS_PER_WORD

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from pipeline.core.documents import NO_TEXT, Document, Dropped
+from pipeline.core.documents import CUT_OFF, NO_TEXT, Document, Dropped
 from pipeline.storage.lines import decode, is_binary
 from pipeline.wikipedia.names import (
     DISAMBIGUATION_TEMPLATES,
@@ -25,7 +25,6 @@ from pipeline.wikipedia.names import (
 )
 from pipeline.wikipedia.wikitext import strip_wikitext
 
-CUT_OFF = Dropped("page cut off")
 TOO_LARGE = Dropped("page too large")
 OTHER_NAMESPACE = Dropped("not an article (other namespace)")
 REDIRECT = Dropped("redirect")

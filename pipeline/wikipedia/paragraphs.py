@@ -23,7 +23,8 @@ _SENTENCE_END = re.compile(r"[.!?…。！？｡।॥؟۔։።။។][\"'»”�
 _UNSPACED = re.compile(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
 )
-_CHARACTERS_PER_WORD = 2
+# On average, in such a script.
+CHARACTERS_PER_WORD = 2
 
 _TITLE_JOINT = re.compile(
     r" (?:and|und|et|y|e|i|és|și|şi|og|och|en|ja|ir|un|ve|və|và|dan|и|і|й|та|και|եւ|և|و"
@@ -32,7 +33,8 @@ _TITLE_JOINT = re.compile(
 
 _LIST_MARKS = ("*", "#", ":", ";")
 _LEVEL_OF_PSEUDO_HEADING = 7
-_LONGEST_TITLE = 60
+# A line as long as this is no heading.
+LONGEST_TITLE = 60
 # A longer heading is no title of the apparatus. Normalizing takes time in proportion to
 # the square of a run of combining marks.
 _MAX_NORMALIZED_CHARACTERS = 300
@@ -107,7 +109,7 @@ def _heading(line: str) -> tuple[int, str]:
             title = bare.strip("=")
             level = min(len(bare) - len(bare.lstrip("=")), _LEVEL_OF_PSEUDO_HEADING - 1)
             return level, title.strip()
-    elif 0 < len(line) < _LONGEST_TITLE and not line.startswith(("*", "#", ":")):
+    elif 0 < len(line) < LONGEST_TITLE and not line.startswith(("*", "#", ":")):
         title = line.lstrip(";").strip()
         if is_apparatus(title):
             return _LEVEL_OF_PSEUDO_HEADING, title
@@ -144,7 +146,7 @@ def _is_prose(paragraph: str, *, is_item: bool) -> bool:
     words = len(paragraph.split(None, _MIN_ITEM_WORDS))
     if words < _MIN_ITEM_WORDS and not paragraph.isascii():
         unspaced = len(_UNSPACED.findall(paragraph[:100]))
-        words += unspaced // _CHARACTERS_PER_WORD
+        words += unspaced // CHARACTERS_PER_WORD
     if is_item:
         enough, enough_for_sentence = _MIN_ITEM_WORDS, _MIN_ITEM_SENTENCE_WORDS
     else:

@@ -9,11 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from pipeline.core.documents import Document, Dropped
+from pipeline.core.documents import CUT_OFF, Document, Dropped
 from pipeline.storage.lines import decode
 from pipeline.wikipedia.extracted import article_document
 
-CUT_OFF = Dropped("page cut off")
 REST_TOO_LARGE = Dropped("rest of a page too large")
 
 # The text kept of one article, so that a block without end cannot fill the memory.

@@ -11,7 +11,7 @@ import tensorflow as tf
 from albert_tf.convert.saved_model import write_saved_model
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import assign_arrays
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
@@ -115,7 +115,7 @@ def test_it_needs_nothing_of_this_program(signatures):
 def test_text_is_encoded_as_its_pieces_are(sentences, tmp_path):
     pytest.importorskip("tensorflow_text")
     vocabulary = train_vocabulary(sentences, VocabConfig(vocab_size=400))
-    tokenizer = Tokenizer(vocabulary)
+    tokenizer = load_tokenizer(vocabulary)
     config = dataclasses.replace(SMALL, vocab_size=tokenizer.vocab_size)
     model = lively(config)
     write_saved_model(model, tmp_path, vocabulary=vocabulary)

@@ -2,8 +2,10 @@
 
 from array import array
 
+from albert_tf.finetuning.tuned_model import TaskRecord
 from albert_tf.finetuning.tuning_job import TaskRows
-from cli.support.task_data import say_divided, say_lost
+from cli.support.task_data import TaskPaths, read_task, say_divided, say_lost
+from pipeline.tasks.named_tasks import task_called
 from schemas.special_tokens import UNK_ID
 from schemas.task import Answer, EncodedExample, TaskExample, TokenSequence
 
@@ -36,16 +38,60 @@ def test_answers_that_no_window_has_whole_are_counted():
     assert len(said) == 1
 
 
+def rows_of(*rows):
+    """Rows with as many examples as they are of."""
+    number = 1 + max(row.example for row in rows)
+    examples = [TaskExample(id=str(n), place="", text="") for n in range(number)]
+    return TaskRows(examples, rows)
+
+
+def record_of(kind, *, max_query_tokens=64):
+    return TaskRecord(
+        spec=task_called(kind),
+        max_seq_length=64,
+        doc_stride=16,
+        max_query_tokens=max_query_tokens,
+        max_answer_tokens=30,
+    )
+
+
 def test_cut_texts_and_unknown_tokens_are_said_where_there_are_enough():
     said = []
     known, unknown = [2, *range(10, 48), 3], [2, UNK_ID, UNK_ID, UNK_ID, 10, 3]
-    say_lost([row_of(known)], longest=64, say=said.append)
+    say_lost(rows_of(row_of(known)), record_of("classify"), say=said.append)
     assert said == []
-    say_lost(
-        [row_of(known, cut_tokens=5), row_of(unknown)], longest=64, say=said.append
-    )
+    rows = rows_of(row_of(known, cut_tokens=5), row_of(unknown, example=1))
+    say_lost(rows, record_of("classify"), say=said.append)
     assert said == [
         "50.0% of the texts are cut after 64 tokens.",
         "6.5% of the tokens are unknown to the model's vocabulary, which was made of "
         "other text: the model cannot tell them apart.",
     ]
+
+
+def test_of_long_questions_each_is_counted_once_and_the_room_for_it_told():
+    cut = [row_of([2, 10, 3], cut_tokens=5) for _window in range(3)]
+    rows = rows_of(*cut, row_of([2, 10, 3], example=1))
+    for most, room in ((64, 30), (16, 16)):
+        said = []
+        record = record_of("answer", max_query_tokens=most)
+        say_lost(rows, record, say=said.append)
+        assert said == [f"50.0% of the questions are cut after {room} tokens."]
+
+
+def test_all_training_files_together_tell_from_what_options_are_counted(tmp_path):
+    # The last option is right in the second file alone.
+    right = {"1.csv": "12", "2.csv": "3", "3.csv": "1"}
+    for name, numbers in right.items():
+        rows = "".join(f"a,b,c,d,{number}\n" for number in numbers)
+        (tmp_path / name).write_text(f"article,option0,option1,option2,label\n{rows}")
+    first, second, third = (str(tmp_path / name) for name in right)
+    paths = TaskPaths(train=(first, second), evaluation=(third,), test=())
+    said = []
+    data = read_task(paths, task_called("choose"), say=said.append)
+    assert [example.choice for example in data.train] == [0, 1, 2]
+    assert [example.choice for example in data.held_out] == [0]
+    assert said[0] == (
+        f"{first}: 2 examples (text article, label label, options ('option0', "
+        "'option1', 'option2'), first option 1)"
+    )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.dataset.local_copy import all_files, fetch, find_copy, first_files
+from pipeline.dataset.local_copy import all_files, fetch, first_files, prepare_copy
 from schemas.errors import AlbertError
 from schemas.layout import TRAIN
 from schemas.manifest import read_manifest
@@ -23,34 +23,34 @@ def stored(small, memory, tmp_path, monkeypatch):
 
 
 def test_a_copy_has_the_files_of_the_manifest_and_is_made_once(stored, small, tmp_path):
-    copy = find_copy(PLACE, cache=tmp_path, choose=all_files)
+    copy = prepare_copy(PLACE, cache=tmp_path, choose=all_files)
     assert copy.missing == read_manifest(small / "data").shards
     assert sum(fetch(copy)) == copy.missing_bytes
     assert read_manifest(copy.folder) == read_manifest(small / "data")
     for name in contents(copy.folder):
         assert (copy.folder / name).read_bytes() == (small / "data" / name).read_bytes()
-    again = find_copy(PLACE, cache=tmp_path, choose=all_files)
+    again = prepare_copy(PLACE, cache=tmp_path, choose=all_files)
     assert again == copy._replace(missing=())
 
 
 def test_a_data_set_that_was_made_again_is_copied_again(stored, tmp_path):
-    first = find_copy(PLACE, cache=tmp_path, choose=all_files)
+    first = prepare_copy(PLACE, cache=tmp_path, choose=all_files)
     stored[f"{PLACE}/manifest.json"] += b"\n"
-    assert find_copy(PLACE, cache=tmp_path, choose=all_files).folder != first.folder
+    assert prepare_copy(PLACE, cache=tmp_path, choose=all_files).folder != first.folder
 
 
 def test_the_first_examples_take_the_first_files(stored, small, tmp_path):
     files = read_manifest(small / "data").shard_files(TRAIN, 1)
     one = first_files(TRAIN, copy=1, examples=1)
-    assert find_copy(PLACE, cache=tmp_path, choose=one).missing == files[:1]
+    assert prepare_copy(PLACE, cache=tmp_path, choose=one).missing == files[:1]
     many = first_files(TRAIN, copy=1, examples=10**6)
-    assert find_copy(PLACE, cache=tmp_path, choose=many).missing == files
+    assert prepare_copy(PLACE, cache=tmp_path, choose=many).missing == files
 
 
 def test_a_file_that_was_changed_is_refused_and_not_kept(stored, small, tmp_path):
     name = read_manifest(small / "data").shard_files(TRAIN, 0)[0].name
     stored[f"{PLACE}/{name}"] = bytes(len(stored[f"{PLACE}/{name}"]))
-    copy = find_copy(PLACE, cache=tmp_path, choose=all_files)
+    copy = prepare_copy(PLACE, cache=tmp_path, choose=all_files)
     with pytest.raises(
         AlbertError,
         match=f"^{PLACE}/{name} is not the file that the manifest describes; make the "
@@ -58,6 +58,25 @@ def test_a_file_that_was_changed_is_refused_and_not_kept(stored, small, tmp_path
     ):
         list(fetch(copy))
     assert not (copy.folder / name).exists()
+
+
+def test_verification_removes_what_is_damaged_from_a_copy(stored, small, tmp_path):
+    run("inspect", PLACE, "--verify")
+    (folder,) = (tmp_path / "cache/albert").iterdir()
+    shards = read_manifest(small / "data").shards
+    name = next(shard.name for shard in shards if shard.examples)
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(bytes(len(whole)))
+    code, said = attempt("inspect", PLACE, "--verify")
+    assert code == 1
+    assert f"{name} is not the file that the manifest describes.\n" in said
+    assert said.endswith(
+        f"Error: {folder} was damaged; what does not match is removed from the copy; "
+        "the next command copies it again.\n"
+    )
+    assert {s.name for s in shards} - set(contents(folder)) == {name}
+    run("inspect", PLACE, "--verify")
+    assert (folder / name).read_bytes() == whole
 
 
 def test_a_copy_that_does_not_fit_is_refused(stored, tmp_path, monkeypatch):
@@ -68,14 +87,14 @@ def test_a_copy_that_does_not_fit_is_refused(stored, tmp_path, monkeypatch):
     with pytest.raises(
         AlbertError, match=r"where 1 kB of disk is free; set XDG_CACHE_HOME to a folder"
     ):
-        find_copy(PLACE, cache=tmp_path, choose=all_files)
+        prepare_copy(PLACE, cache=tmp_path, choose=all_files)
 
 
 def test_a_folder_without_a_manifest_is_refused(memory, tmp_path):
     with pytest.raises(
         AlbertError, match=r"^memory://bucket/data has no manifest\.json"
     ):
-        find_copy(PLACE, cache=tmp_path, choose=all_files)
+        prepare_copy(PLACE, cache=tmp_path, choose=all_files)
 
 
 def test_inspect_shows_a_data_set_on_storage_from_a_part_of_it(stored, small, tmp_path):

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from pipeline.dataset.contents import read_examples
 from pipeline.dataset.report import MAX_INPUTS, dataset_section, notes, plots
-from pipeline.dataset.verification import read_examples
 from schemas.layout import MANIFEST, TRAIN
 from schemas.manifest import read_manifest
 from tests.manifests import edit_manifest

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cli.support import console
+from pipeline.dataset.contents import read_examples
 from pipeline.dataset.data_card import data_card
 from pipeline.dataset.report import dataset_section
-from pipeline.dataset.verification import read_examples, verify
+from pipeline.dataset.verification import verify
 from pipeline.records.tfrecord import RecordWriter, read_frames
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest

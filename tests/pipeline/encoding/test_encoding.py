@@ -101,6 +101,28 @@ def test_an_option_is_read_in_the_place_of_a_blank(tokenizer):
     assert pieces(tokenizer, row) == "[CLS] ▁the [SEP] ▁the ▁set ▁is [SEP]"
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("the ____ is", "the set is"),
+        ("____", "set"),
+        ("is `the_list` the", "is `the_list` the set"),
+        ("是____的", "是set的"),
+    ],
+    ids=["a line", "nothing else", "a name", "no spaces"],
+)
+def test_a_blank_is_filled_once_and_a_name_has_none(tokenizer, question, expected):
+    asked, written = (
+        rows_of(
+            tokenizer,
+            "choose",
+            example("the", text_pair=question, options=options, choice=0),
+        )
+        for question, options in ((question, ("set", "list")), (None, (expected, "a")))
+    )
+    assert pieces(tokenizer, asked[0]) == pieces(tokenizer, written[0])
+
+
 def test_of_a_question_with_its_option_the_end_is_kept_and_the_article_is_cut(
     tokenizer,
 ):

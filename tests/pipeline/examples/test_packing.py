@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.arrays import columns_of
 from pipeline.core.draws import draws
 from pipeline.examples.packing import (
     cuttable,
@@ -370,5 +371,5 @@ def test_chains_are_packed_together_as_each_is_alone(
         keys=np.array([key for _, key in chains], np.uint64),
         **settings,
     )
-    columns = (column.tolist() for column in packed.columns())
+    columns = (column.tolist() for column in columns_of(packed))
     assert list(zip(*columns, strict=True)) == alone

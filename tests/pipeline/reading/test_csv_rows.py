@@ -1,7 +1,14 @@
 from collections import Counter
 
+import pytest
+
 from pipeline.core.documents import NO_TEXT
-from pipeline.reading.csv_rows import TOO_MANY_CELLS, read_columns, read_records
+from pipeline.reading.csv_rows import (
+    TOO_MANY_CELLS,
+    is_quoted,
+    read_columns,
+    read_records,
+)
 from pipeline.reading.rows import Row
 from pipeline.storage.lines import TOO_LONG
 
@@ -62,3 +69,27 @@ def test_a_header_may_be_long():
         name,
         "text",
     ]
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (b"id\ttext\n1\tAda wrote.\n", True),
+        (b'id\ttext\n1\t"Ada wrote ""no""."\n', True),
+        (b'id\ttext\n1\t"Ada\nwrote."\n', True),
+        (b'id\ttext\n1\t"No," she wrote.\n', False),
+        (b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n', False),
+        (b'id\ttext\n\n1\t"Ada wrote.\n', False),
+        # Tabs divide nothing here.
+        (b'text\n"No," she wrote.\n', True),
+        (b'id,text\n1,"No," she wrote.\n', True),
+    ],
+)
+def test_marks_that_do_not_fit_together_are_text_between_tabs(table, expected):
+    assert is_quoted(table, is_whole=True) is expected
+
+
+def test_what_goes_on_after_the_first_rows_may_be_quoted():
+    table = b'id\ttext\n1\tAda wrote.\n2\t"One paragraph.\nAnother'
+    assert is_quoted(table, is_whole=False)
+    assert not is_quoted(table + b"\t3\n4\tAda wrote.\n", is_whole=False)

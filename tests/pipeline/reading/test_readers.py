@@ -18,6 +18,7 @@ from pipeline.reading.inputs import InputFile, find_inputs
 from pipeline.reading.readers import read_file, read_part, read_split
 from pipeline.reading.splits import divide_file, plan_splits
 from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES
+from pipeline.storage.lines import TOO_LONG
 from schemas.errors import AlbertError
 from tests.pipeline.reading.test_inputs import write_rows
 
@@ -184,6 +185,25 @@ def test_row_groups_never_show(tmp_path, kind, expected):
         results += [read(files, split_bytes=size) for size in (1, 600, 1 << 30)]
     assert all(result == results[0] for result in results)
     assert results[0][1] == expected
+
+
+def test_a_row_of_parquet_is_as_long_as_its_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipeline.reading.parquet.MAX_RECORD_BYTES", 10)
+    pq.write_table(pa.table({"text": ["écrit", "écrivaient"]}), tmp_path / "rows")
+    (file,) = find_inputs({"text": (str(tmp_path / "rows"),)})
+    first, second = read_file(file)
+    assert (first.paragraphs, second) == (("écrit",), TOO_LONG)
+
+
+def test_quotation_marks_of_sentences_between_tabs_are_text(tmp_path):
+    texts = ['"Who is it?', 'It is me."', '"Yes," she said.']
+    rows = "".join(f"{number}\t{text}\n" for number, text in enumerate(texts))
+    (tmp_path / "rows.tsv").write_text(f"id\ttext\n{rows}")
+    (file,) = find_inputs({"text": (str(tmp_path / "rows.tsv"),)})
+    assert [document.paragraphs for document in read_file(file)] == [
+        (text,) for text in texts
+    ]
+    assert file.describe()["quoting"] == "none"
 
 
 def test_the_order_of_the_files_never_shows(tmp_path):

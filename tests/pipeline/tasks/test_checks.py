@@ -5,7 +5,7 @@ import pytest
 from pipeline.tasks.hold_out import hold_out
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.submissions import submission_text
-from pipeline.tasks.task_checks import check_examples
+from pipeline.tasks.task_checks import check_examples, warnings_about
 from pipeline.tasks.task_labels import with_labels
 from schemas.errors import AlbertError
 from schemas.task import Answer, TaskExample
@@ -81,8 +81,9 @@ def test_examples_that_nothing_could_be_learned_from_are_refused(
 
 def test_a_label_that_only_the_evaluation_has_is_refused():
     task = with_labels(task_called("classify"), GOOD_AND_BAD)
+    others = texts(("a", "good"), ("b", "so-so"))
     with pytest.raises(AlbertError) as error:
-        check_examples(task, GOOD_AND_BAD, texts(("a", "good"), ("b", "so-so")))
+        check_examples(task, GOOD_AND_BAD, evaluation=others)
     assert str(error.value) == (
         "file, line 1: no training example has the label 'so-so'; add some, or leave "
         "it out."
@@ -92,7 +93,7 @@ def test_a_label_that_only_the_evaluation_has_is_refused():
 def test_of_many_rare_labels_twenty_are_named():
     train = texts(*((f"text {n}", f"label {n:02}") for n in range(25)))
     task = with_labels(task_called("classify"), train)
-    (said,) = check_examples(task, train, []).warnings()
+    (said,) = warnings_about(task, train, evaluation=[])
     assert said.startswith("Labels with fewer than 10 training examples: label 00 1, ")
     assert said.endswith(", label 19 1 and 5 more.")
 
@@ -100,9 +101,8 @@ def test_of_many_rare_labels_twenty_are_named():
 def test_what_a_person_should_know_is_told_in_a_sentence_each():
     train = [*GOOD_AND_BAD, *texts(("", "so-so"), ("rare", "so-so"))]
     task = with_labels(task_called("classify"), train)
-    checks = check_examples(task, train, texts((" text  3", "bad"), ("new", "good")))
-    assert checks.labels == {"bad": 20, "good": 20, "so-so": 2}
-    assert list(checks.warnings()) == [
+    others = texts((" text  3", "bad"), ("new", "good"))
+    assert list(warnings_about(task, train, evaluation=others)) == [
         "Labels with fewer than 10 training examples: so-so 2.",
         "Evaluation examples with a text that is trained on: 1 of 2.",
         "Examples with an empty text: 1.",
@@ -111,8 +111,8 @@ def test_what_a_person_should_know_is_told_in_a_sentence_each():
 
 def test_examples_that_nothing_is_wrong_with_are_not_spoken_of():
     task = with_labels(task_called("classify"), GOOD_AND_BAD)
-    checks = check_examples(task, GOOD_AND_BAD, texts(("new", "good")))
-    assert list(checks.warnings()) == []
+    others = texts(("new", "good"))
+    assert list(warnings_about(task, GOOD_AND_BAD, evaluation=others)) == []
 
 
 def test_a_pair_overlaps_only_where_both_texts_are_the_same():
@@ -121,23 +121,30 @@ def test_a_pair_overlaps_only_where_both_texts_are_the_same():
     ]
     task = with_labels(task_called("classify"), train)
     other = dataclasses.replace(train[0], text_pair="other")
-    assert check_examples(task, train, [train[0], other]).overlap == 1
+    assert list(warnings_about(task, train, evaluation=[train[0], other])) == [
+        "Evaluation examples with a text that is trained on: 1 of 2."
+    ]
 
 
 def test_questions_overlap_where_the_passage_is_the_same():
     train = texts(("passage", (Answer("passage", 0),)), field="answers")
     asked = dataclasses.replace(train[0], text_pair="Another question?")
     task = with_labels(task_called("answer"), train)
-    assert check_examples(task, train, [asked]).overlap == 1
+    assert list(warnings_about(task, train, evaluation=[asked])) == [
+        "Evaluation examples with a text that is trained on: 1 of 1."
+    ]
 
 
 def test_a_few_lost_answers_are_told_and_many_refused():
     found, lost = (Answer("text", 0),), (Answer("none", -1),)
     train = texts(*[("text", found)] * 19, ("text", lost), field="answers")
     task = with_labels(task_called("answer"), train)
-    assert check_examples(task, train, []).lost_answers == 1
+    check_examples(task, train, evaluation=[])
+    assert list(warnings_about(task, train, evaluation=[])) == [
+        "Questions not trained on, because their answers are not in their passages: 1."
+    ]
     with pytest.raises(AlbertError) as error:
-        check_examples(task, train[-2:], [])
+        check_examples(task, train[-2:], evaluation=[])
     assert str(error.value) == (
         "file, line 19 and 0 more of 2 have an answer that is not in the passage; copy "
         "answers from it character by character."

@@ -1,12 +1,18 @@
+import dataclasses
 import json
 
 import pytest
 
 from pipeline.tasks.named_tasks import task_called
-from pipeline.tasks.task_files import find_task_files, read_task_file
+from pipeline.tasks.task_files import (
+    find_task_files,
+    read_task_file,
+    with_first_option,
+)
 from schemas.errors import AlbertError
 from tests.pipeline.tasks.task_file import read
 
+HEADER = "article,option0,option1,option2,label\n"
 RACE = {
     "answers": ["B", "A"],
     "options": [["red", "blue", "green", "grey"], ["in", "out", "up", "down"]],
@@ -80,3 +86,39 @@ def test_a_row_counts_options_from_0_or_from_1_but_not_from_both(tmp_path):
     with pytest.raises(AlbertError) as error:
         read(tmp_path, content, task="choose")
     assert "other rows count from 0" in str(error.value)
+
+
+def test_other_files_count_options_as_the_training_file_does(tmp_path):
+    train = read(tmp_path, f"{HEADER}a,b,c,d,1\na,b,c,d,3\n", task="choose")
+    assert train.columns.first_option == 1
+    # In none of its rows the last option is right.
+    content = f"{HEADER}a,b,c,d,1\na,b,c,d,2\n"
+    columns = dataclasses.asdict(train.columns)
+    file = read(tmp_path, content, task="choose", **columns)
+    assert [example.choice for example in file.examples] == [0, 1]
+
+
+def test_a_number_that_the_training_file_cannot_have_is_refused(tmp_path):
+    for first, number in ((0, 3), (1, 0)):
+        content = f"{HEADER}a,b,c,d,{number}\n"
+        with pytest.raises(AlbertError) as error:
+            read(tmp_path, content, task="choose", first_option=first)
+        assert str(error.value) == (
+            f"{tmp_path}/file, line 2: the right answer '{number}' is none of the 3 "
+            "options; correct it."
+        )
+
+
+def test_any_training_file_may_tell_from_what_options_are_counted(tmp_path):
+    (tmp_path / "1.csv").write_text(f"{HEADER}a,b,c,d,1\na,b,c,d,2\n")
+    (tmp_path / "2.csv").write_text(f"{HEADER}a,b,c,d,3\n")
+    paths = [str(tmp_path / "1.csv"), str(tmp_path / "2.csv")]
+    task = task_called("choose")
+    assert with_first_option(task, paths).columns.first_option == 1
+    assert with_first_option(task, paths[:1]).columns.first_option == 0
+
+
+def test_options_that_are_numbers_are_not_taken_for_their_places(tmp_path):
+    content = "article,option0,option1,label\na,1,2,2\na,0,1,0\n"
+    file = read(tmp_path, content, task="choose")
+    assert [example.choice for example in file.examples] == [1, 0]

@@ -94,7 +94,7 @@ def test_any_value_in_place_of_another_is_refused_or_read(tmp_path, tokenizer, t
                 spec = with_labels(
                     dataclasses.replace(task_called(task), labels=()), file.examples
                 )
-                check_examples(spec, file.examples, [])
+                check_examples(spec, file.examples, evaluation=[])
             except AlbertError:
                 continue
             rows = encode_examples(

@@ -155,6 +155,20 @@ def test_a_row_that_annotators_did_not_agree_on_is_left_out_and_counted(tmp_path
     assert file.counts == {"row without a label, left out": 1}
 
 
+def test_a_dash_is_a_label_where_no_agreement_is_told_of(tmp_path):
+    file = read(tmp_path, "text\tlabel\nGood.\t+\nBad.\t-\n")
+    assert labelled(file) == [("Good.", "+"), ("Bad.", "-")]
+
+
+def test_a_missing_number_is_no_label_and_the_word_nan_is_one(tmp_path):
+    missing = in_parquet(tmp_path, text=["a", "b"], label=[1.0, math.nan])
+    file = read(tmp_path, missing)
+    assert labelled(file) == [("a", "1")]
+    assert file.counts == {"row without a label, left out": 1}
+    # The code of Min Nan.
+    assert labelled(read(tmp_path, "text,label\na,nan\n")) == [("a", "nan")]
+
+
 @pytest.mark.parametrize(
     ("content", "columns"),
     [

@@ -31,14 +31,6 @@ def test_every_convention_becomes_iob2(tmp_path, tags, divider):
     assert file.counts == {}
 
 
-def test_the_convention_of_a_file_is_told(tmp_path):
-    told = {
-        name: read(tmp_path, columns(tags), task="tag").convention
-        for name, tags in CONVENTIONS.items()
-    }
-    assert told == {"IOB1": "IOB1", "IOB2": "IOB2", "IOBES": "IOBES", "BILOU": "IOBES"}
-
-
 def test_an_entity_of_iob2_that_begins_with_i_is_read_and_counted(tmp_path):
     file = read(
         tmp_path, columns(("B-P", "O", "I-L"), words=("a", "b", "c")), task="tag"
@@ -64,7 +56,7 @@ def test_documents_begin_with_a_line_that_is_no_word(tmp_path):
 def test_another_column_of_tags_goes_by_its_number(tmp_path):
     content = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n"
     file = read(tmp_path, content, task="tag", label="2")
-    assert (file.examples[0].tags, file.convention) == (("NNP", "VBZ"), "none")
+    assert file.examples[0].tags == ("NNP", "VBZ")
 
 
 def test_no_other_white_space_divides_columns(tmp_path):
@@ -108,6 +100,13 @@ def test_cluener_marks_the_first_and_last_character_of_entities(tmp_path):
     (example,) = read(tmp_path, content, task="cluener").examples
     assert example.words == ("在", " ", "台", "湾")
     assert example.tags == ("O", "O", "B-address", "I-address")
+
+
+def test_of_a_text_the_words_without_spaces_alone_are_divided(tmp_path):
+    content = json.dumps({"text": "I love 寿司 a lot", "tags": "O O B-F I-F O O"})
+    (example,) = read(tmp_path, content, task="tag").examples
+    assert example.words == ("I", "love", "寿", "司", "a", "lot")
+    assert example.tags == ("O", "O", "B-F", "I-F", "O", "O")
 
 
 def test_words_alone_have_no_tags(tmp_path):

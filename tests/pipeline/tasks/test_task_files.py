@@ -63,6 +63,17 @@ def test_the_files_of_a_task_are_found_by_their_names(tmp_path, name):
     assert names == expected[name]
 
 
+def test_a_word_that_others_contain_names_no_part_of_a_task(tmp_path):
+    for name in ("medieval_test.tsv", "constraints.json", "latest.tsv", "training.tsv"):
+        (tmp_path / name).write_text("text")
+    found = find_task_files(str(tmp_path), task_called("classify"))
+    assert found == (
+        [f"{tmp_path}/training.tsv"],
+        [],
+        [f"{tmp_path}/medieval_test.tsv"],
+    )
+
+
 def test_a_folder_without_files_of_the_task_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("text")
     with pytest.raises(SettingError) as error:

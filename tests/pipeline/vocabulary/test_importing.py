@@ -17,7 +17,7 @@ from pipeline.vocabulary.importing import (
     missing_normalization,
     normalization_of_pieces,
 )
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.tokenizer_json import tokenizer_json
 from pipeline.vocabulary.training import train_vocabulary
 from schemas.config import VocabConfig
@@ -52,13 +52,13 @@ def lower(bare):
 
 
 def pieces_of(model, text):
-    tokenizer = Tokenizer(model)
+    tokenizer = load_tokenizer(model)
     return [tokenizer.piece(i) for i in tokenizer.encode([text])[0]]
 
 
 def test_what_was_done_before_the_model_is_done_inside(bare, lower):
-    assert Tokenizer(bare).normalize("ÉDÉ ﬁ\t``A''") == "▁ÉDÉ▁fi▁``A''"
-    assert Tokenizer(lower).normalize("ÉDÉ ﬁ\t``A''") == '▁ede▁fi▁"a"'
+    assert load_tokenizer(bare).normalize("ÉDÉ ﬁ\t``A''") == "▁ÉDÉ▁fi▁``A''"
+    assert load_tokenizer(lower).normalize("ÉDÉ ﬁ\t``A''") == '▁ede▁fi▁"a"'
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_what_was_done_before_the_model_is_done_inside(bare, lower):
 )
 def test_case_and_accents_are_kept_as_asked(bare, asked, text):
     model = imported_model(bare, asked)
-    assert Tokenizer(model).normalize("ÉDe\u0301 한국어 Å") == text
+    assert load_tokenizer(model).normalize("ÉDe\u0301 한국어 Å") == text
 
 
 def test_pieces_and_kinds_stay(bare, lower):
-    before, after = Tokenizer(bare), Tokenizer(lower)
+    before, after = load_tokenizer(bare), load_tokenizer(lower)
     assert [after.piece(i) for i in range(after.vocab_size)] == [
         before.piece(i) for i in range(before.vocab_size)
     ]
@@ -105,25 +105,25 @@ def test_a_model_that_was_imported_or_made_here_stays_as_it_is(bare, lower, mode
 
 
 def test_pieces_tell_what_their_text_was_like(sentences, model, bare):
-    assert normalization_of_pieces(Tokenizer(model)) == LOWER
-    assert normalization_of_pieces(Tokenizer(bare)) == AS_IT_IS
+    assert normalization_of_pieces(load_tokenizer(model)) == LOWER
+    assert normalization_of_pieces(load_tokenizer(bare)) == AS_IT_IS
     config = VocabConfig(vocab_size=400, cased=True)
-    cased = Tokenizer(train_vocabulary(sentences, config))
+    cased = load_tokenizer(train_vocabulary(sentences, config))
     assert normalization_of_pieces(cased) == Normalization(True, keep_accents=False)
 
 
 def test_a_model_without_its_normalization_is_noticed(model):
-    tokenizer = Tokenizer(model)
+    tokenizer = load_tokenizer(model)
     pieces = [
         (tokenizer.piece(i), tokenizer.score(i)) for i in range(tokenizer.vocab_size)
     ]
     published = model_of_pieces(pieces, nmt_nfkc())
-    assert missing_normalization(Tokenizer(published)) == [
+    assert missing_normalization(load_tokenizer(published)) == [
         "lower-casing",
         "dropping accents",
     ]
     assert missing_normalization(tokenizer) == []
-    assert missing_normalization(Tokenizer(imported_model(published, LOWER))) == []
+    assert missing_normalization(load_tokenizer(imported_model(published, LOWER))) == []
 
 
 # Reading them from folders.

@@ -7,7 +7,6 @@ from pipeline.core.protobuf import number_field
 from pipeline.vocabulary import tokenizer as vocabulary
 from pipeline.vocabulary.tokenizer import (
     SPACE,
-    Tokenizer,
     load_tokenizer,
     read_model,
     starts_word,
@@ -171,7 +170,7 @@ def test_a_vocabulary_is_a_folder_or_a_file(tmp_path, model):
 
 def test_a_missing_vocabulary_is_one_sentence(tmp_path):
     expected = (
-        f"^--vocab: {tmp_path / 'spiece.model'} does not exist; "
+        f"^{tmp_path / 'spiece.model'} does not exist; "
         "make a vocabulary with albert vocab.$"
     )
     with pytest.raises(SettingError, match=expected):
@@ -223,14 +222,14 @@ def test_a_model_with_other_special_pieces_is_one_sentence(tmp_path, sentences):
 
 
 def test_a_tokenizer_knows_the_hash_and_size_of_its_model(model):
-    tokenizer = Tokenizer(model)
+    tokenizer = load_tokenizer(model)
     assert tokenizer.vocab_size == 2000
     assert len(tokenizer.sha256) == 64
 
 
 def with_piece(model, text):
     """A model with another text of its last piece, of the same length."""
-    tokenizer = Tokenizer(model)
+    tokenizer = load_tokenizer(model)
     last = tokenizer.piece(tokenizer.vocab_size - 1).encode()
     return model.replace(last, text * len(last))
 

@@ -12,7 +12,7 @@ from pipeline.reading.inputs import find_inputs
 from pipeline.reading.splits import plan_splits
 from pipeline.vocabulary import training as vocabulary
 from pipeline.vocabulary.sampling import KeyedSentence
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import (
     SampledText,
     explain,
@@ -136,7 +136,7 @@ def test_a_vocabulary_too_large_is_refused_with_the_largest_size_that_works():
         f"pieces; use --vocab-size {size} or add text."
     )
     model = train_vocabulary(sentences, VocabConfig(vocab_size=size))
-    assert Tokenizer(model).vocab_size == size
+    assert load_tokenizer(model).vocab_size == size
 
 
 def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
@@ -147,7 +147,7 @@ def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
         "use a size above that or a smaller --character-coverage."
     )
     model = train_vocabulary(sentences, VocabConfig(vocab_size=size))
-    assert Tokenizer(model).vocab_size == size
+    assert load_tokenizer(model).vocab_size == size
 
 
 def test_any_other_error_of_sentencepiece_is_shown():
@@ -205,6 +205,6 @@ def test_an_error_does_not_wait_for_a_worker_that_is_busy():
 
 def test_a_cased_vocabulary_has_capitals(sentences):
     config = VocabConfig(vocab_size=1000, cased=True, keep_accents=True)
-    tokenizer = Tokenizer(train_vocabulary(sentences, config))
+    tokenizer = load_tokenizer(train_vocabulary(sentences, config))
     assert tokenizer.normalize("The Élève") == "▁The▁Élève"
     assert "▁The" in {tokenizer.piece(i) for i in range(1000)}

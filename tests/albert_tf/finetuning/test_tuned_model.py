@@ -1,0 +1,36 @@
+import pytest
+
+from albert_tf.finetuning.tuned_model import TaskRecord, read_record, write_record
+from schemas.errors import AlbertError
+from schemas.json_file import read_json, write_json
+from schemas.layout import TASK
+from schemas.task import Columns, TaskSpec
+
+
+def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):
+    record = TaskRecord(
+        spec=TaskSpec(
+            name="choose",
+            kind="choose",
+            columns=Columns(first_option=1),
+            max_seq_length=64,
+        ),
+        max_seq_length=64,
+        doc_stride=16,
+        max_query_tokens=32,
+        max_answer_tokens=30,
+    )
+    write_record(tmp_path, record)
+    assert read_record(tmp_path) == record
+    values = read_json(tmp_path / TASK)
+    del values["columns"]["first_option"]
+    write_json(tmp_path / TASK, values)
+    assert read_record(tmp_path).spec.columns == Columns()
+    values["columns"]["first_option"] = 2
+    write_json(tmp_path / TASK, values)
+    with pytest.raises(AlbertError) as error:
+        read_record(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path / TASK}: columns.first_option must be 0 or 1, or null, not 2; put "
+        "the file back as it was written."
+    )
