@@ -17,6 +17,7 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import Console, silent_stderr
+from cli.support.footprints import FINETUNE
 from cli.support.options import (
     UserPath,
     column_options,
@@ -346,7 +347,7 @@ def one_run(
     )
     with output_folder.claim(
         run,
-        output_folder.FINETUNE,
+        FINETUNE,
         settings={**work.given, **dataclasses.asdict(settings)},
         identity=identity(job, tests=work.data.tests),
         overwrite=work.overwrite,

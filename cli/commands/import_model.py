@@ -9,6 +9,7 @@ import click
 
 from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
+from cli.support.footprints import IMPORT
 from cli.support.options import UserPath, common_options
 from schemas.errors import AlbertError, SettingError
 from schemas.finetune_config import FineTuneConfig
@@ -80,16 +81,16 @@ def import_model(
     }
     with output_folder.claim(
         output,
-        output_folder.IMPORT,
+        IMPORT,
         settings=settings,
-        identity=identity(taken, external, record),
+        identity=identity(taken, external=external, record=record),
         overwrite=overwrite,
     ) as finished:
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        write(output, taken, external, record, source=source)
-    for line in summary(output, external, taken, record):
+        write(output, taken, external=external, record=record, source=source)
+    for line in summary(output, taken, external=external, record=record):
         console.say(line)
 
 
@@ -282,6 +283,7 @@ def in_order(external: "ExternalModel", taken: TakenVocabulary) -> "ExternalMode
 
 def identity(
     taken: TakenVocabulary,
+    *,
     external: "ExternalModel | None",
     record: "TaskRecord | None",
 ) -> dict[str, Any]:
@@ -301,9 +303,9 @@ def identity(
 def write(
     output: Path,
     taken: TakenVocabulary,
+    *,
     external: "ExternalModel | None",
     record: "TaskRecord | None",
-    *,
     source: Path,
 ) -> None:
     """Write weights and task, if there are any, and the vocabulary; manifest last."""
@@ -355,8 +357,9 @@ def record_of(spec: TaskSpec, *, length: int) -> "TaskRecord":
 
 def summary(
     output: Path,
-    external: "ExternalModel | None",
     taken: TakenVocabulary,
+    *,
+    external: "ExternalModel | None",
     record: "TaskRecord | None",
 ) -> list[str]:
     """What was made, and what to type next."""

@@ -15,6 +15,8 @@ import click
 
 from cli.support import output_folder, remote_output
 from cli.support.console import Bar, Console, hearing_interrupts, watching
+from cli.support.footprints import MAKE_DATA
+from cli.support.lock import lock
 from cli.support.options import (
     Folder,
     UserPath,
@@ -143,7 +145,7 @@ def check_output(output: Path | str, vocab: str, *, overwrite: bool) -> None:
     """
     if isinstance(output, str):
         return
-    output_folder.check_recognised(output, output_folder.MAKE_DATA)
+    output_folder.check_recognised(output, MAKE_DATA)
     if overwrite and not files.is_remote(vocab):
         path = Path(vocab)
         folder = path if path.is_dir() else path.parent
@@ -242,14 +244,12 @@ def claim(
         with contextlib.ExitStack() as held:
             if runner.is_local:
                 cache = splits_folder(output)
-                held.enter_context(
-                    output_folder.lock(cache, chosen_by="XDG_CACHE_HOME")
-                )
-            yield remote_output.claim(output, output_folder.MAKE_DATA, **record)
+                held.enter_context(lock(cache, chosen_by="XDG_CACHE_HOME"))
+            yield remote_output.claim(output, MAKE_DATA, **record)
         return
     with output_folder.claim(
         output,
-        output_folder.MAKE_DATA,
+        MAKE_DATA,
         goes_on_elsewhere=not runner.is_local,
         **record,
     ) as finished:
