@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import functools
 import math
-import os
 import shlex
 import time
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from cli.support.options import (
     settings_line,
     take_config,
 )
+from pipeline.core.cores import usable_cores
 from pipeline.job.beam_log import silent_logging
 from pipeline.reading.formats import KINDS
 from pipeline.storage import files
@@ -83,7 +83,8 @@ GREATEST_SHARE = 0.5
 @click.option(
     "--plan",
     is_flag=True,
-    help="Print what would be made, how large and how long, and make nothing.",
+    help="Print what would be made, how large it is and how long it takes, and make "
+    "nothing.",
 )
 @click.argument("beam_options", nargs=-1, metavar="[-- BEAM OPTIONS]")
 @functools.partial(
@@ -192,7 +193,7 @@ def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task
     vocab = from_anywhere(values["vocab"])
     given = {**input_settings(values), "vocab": vocab, **settings}
     workers = values["workers"] or min(
-        os.cpu_count() or 1, busy_workers(text_bytes, copies=resolved.stored_copies)
+        usable_cores(), busy_workers(text_bytes, copies=resolved.stored_copies)
     )
     return Task(inputs, resolved, model, given, workers, passed_over)
 
@@ -449,7 +450,7 @@ def enough_held_out(documents: int, *, examples: int, tried: float) -> float | N
 
     Args:
         documents: How many there are.
-        examples: Of one copy of all of them.
+        examples: How many one copy of all of them gives.
         tried: A share that was too small.
 
     >>> enough_held_out(10_000, examples=50_000, tried=0.001)
