@@ -35,18 +35,18 @@ _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb
     "--vocab",
     type=UserPath(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Its SentencePiece model  [default: the one in SOURCE]",
+    help="SentencePiece model to take  [default: the one in SOURCE]",
 )
 @click.option(
     "--cased/--no-cased",
     default=None,
-    help="Whether it keeps capital letters  [default: what its tokenizer's files say, "
-    "else as its pieces are]",
+    help="Whether the vocabulary keeps capital letters  [default: what its tokenizer's "
+    "files say, else as its pieces are]",
 )
 @click.option(
     "--keep-accents/--no-keep-accents",
     default=None,
-    help="Whether it keeps accents  [default: likewise]",
+    help="Whether the vocabulary keeps accents  [default: likewise]",
 )
 @common_options
 def import_model(
@@ -61,11 +61,11 @@ def import_model(
 ) -> None:
     """Make a run of another ALBERT, to go on from.
 
-    It is for pretrain --init-from. SOURCE is a folder of Hugging Face's with
+    The run is for pretrain --init-from. SOURCE is a folder of Hugging Face's with
     model.safetensors, a checkpoint of google-research/albert with its configuration, or
-    a SentencePiece model alone, which becomes a vocabulary. What is done to a text
-    around that model goes into it. A fine-tuned ALBERT of Hugging Face becomes a
-    fine-tuned model, for predict.
+    a SentencePiece model alone, which becomes a vocabulary. The normalization that is
+    done around that model is written into it. A fine-tuned ALBERT of Hugging Face
+    becomes a fine-tuned model, for predict.
     """
     console = Console(quiet=quiet)
     taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
@@ -100,9 +100,9 @@ class TakenVocabulary(NamedTuple):
     Attributes:
         path: Where it was found.
         before: The file as it was found.
-        data: As it is written.
+        data: The file as it is written.
         asked: What it keeps of a text.
-        tokenizer: As loaded.
+        tokenizer: The vocabulary, loaded.
     """
 
     path: Path
