@@ -51,7 +51,7 @@ docs: $(READY)  ## rewrite the generated pages in docs/
 bench: $(READY)  ## speed of reading, vocab, make-data; TEXT="--books DIR" OPTIONS="--vocab DIR" DATA=DIR
 	$(BIN)/python -m benchmarks.reading $(TEXT)
 	$(BIN)/python -m benchmarks.make_data $(TEXT) $(OPTIONS)
-	$(if $(DATA),$(BIN)/python benchmarks/data_quality.py $(DATA))
+	$(if $(DATA),$(BIN)/python -m benchmarks.data_quality $(DATA))
 
 build: $(READY)  ## a wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

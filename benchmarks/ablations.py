@@ -13,7 +13,6 @@ on the first data set, the runs' models in turns.
 
 import argparse
 import functools
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,13 +25,13 @@ from albert_tf.evaluation.run_evaluation import evaluate
 from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.parameters import count_parameters
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.micro_batch import MAX_PIECES
 from albert_tf.runs.confidence import with_interval
 from albert_tf.runs.run_record import read_run, run_config
 from albert_tf.training.backends import compiled, training_steps
 from albert_tf.training.evaluation import held_out_examples
-from albert_tf.training.steps import TrainingSteps, step_counts
+from benchmarks.timing import seconds, take_step
 from schemas.manifest import DatasetManifest, read_manifest
 
 FITTED_PAIRS = 20_000
@@ -44,7 +43,7 @@ Floats = npt.NDArray[np.float64]
 def class_states(
     model: AlbertPretrainer, batches: Iterator[dict[str, Any]], *, pairs: int
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """The last state at [CLS] and the label of so many pairs, `[N, H]` and `[N]`."""
+    """The last state at [CLS] and the label of some pairs, `[N, H]` and `[N]`."""
 
     def states_of(model: AlbertPretrainer, batch: dict[str, Any]) -> Any:
         rows = model.encoder(
@@ -129,7 +128,7 @@ def step_seconds(runs: list[Path], data: Path) -> Floats:
     A step is one micro-batch, as in runs whose batches are small.
     """
     records = Records(data, read_manifest(data))
-    rounds = []
+    turns = []
     for path in runs:
         run = read_run(path, title=path.name)
         precision, recompute = run.config.precision, run.config.recompute
@@ -146,17 +145,8 @@ def step_seconds(runs: list[Path], data: Path) -> Floats:
                 batch_size=run.config.batch_size,
             )
         )
-        rounds.append(functools.partial(seconds_of_a_step, steps, batch))
-    return np.median([[measure() for measure in rounds] for _ in range(ROUNDS)], axis=0)
-
-
-def seconds_of_a_step(steps: TrainingSteps, batch: Batch) -> float:
-    """Loss and gradients of one batch, and the optimizer."""
-    start = time.perf_counter()
-    steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
-    steps.sums()
-    steps.apply(0.0, step=0)
-    return time.perf_counter() - start
+        turns.append(functools.partial(take_step, steps, batch))
+    return np.median([list(map(seconds, turns)) for _ in range(ROUNDS)], axis=0)
 
 
 def main() -> None:
@@ -172,8 +162,8 @@ def main() -> None:
         "| run | trained on | sharing | parameters | ms/step | masked LM "
         "| next sentence | sentence order |\n|---|---|---|--:|--:|--:|--:|--:|"
     )
-    seconds = step_seconds(arguments.runs, arguments.data[0])
-    for run, each in zip(arguments.runs, seconds, strict=True):
+    times = step_seconds(arguments.runs, arguments.data[0])
+    for run, each in zip(arguments.runs, times, strict=True):
         config = run_config(run)
         found = cells(run, data)
         print(

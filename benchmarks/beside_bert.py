@@ -12,17 +12,15 @@ rounds counts. Memory is the peak of the process beyond its imports and the batc
 import argparse
 import dataclasses
 import json
-import os
 import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 from albert_tf.planning.compute_cost import same_shape_bert
 from benchmarks.step_frameworks import Arrays, Cell, Ours, random_arrays
 from benchmarks.step_speed import resident_megabytes
+from benchmarks.timing import seconds
+from benchmarks.worker import ask
 from schemas.config import ModelConfig
 
 WORK = ("training", "inference")
@@ -44,7 +42,7 @@ class Side(Cell):
 
     @property
     def name(self) -> str:
-        """What it is called in the table."""
+        """The name of the side in the table."""
         return f"{'BERT' if self.is_bert else 'ALBERT'}-{self.model}"
 
 
@@ -52,8 +50,8 @@ def main() -> None:
     """Print a table for each shape."""
     arguments = parse_arguments()
     if arguments.worker:
-        question = json.loads(arguments.worker)
-        return print(json.dumps(measured(Side(**question["side"]), question["work"])))
+        side, work = arguments.worker["side"], arguments.worker["work"]
+        return print(json.dumps(measured(Side(**side), work)))
     results = []
     for shape in arguments.shapes:
         rows, length, predictions = map(int, shape.split("x"))
@@ -82,7 +80,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--shapes", nargs="+", default=["32x128x19", "8x512x77"])
     parser.add_argument("--precision", default="bfloat16")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--worker", type=json.loads, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -92,7 +90,9 @@ def of_sides(sides: list[Side], rounds: int) -> dict[str, Answer]:
     for _ in range(rounds):
         for side in sides:
             for work in WORK:
-                answers.setdefault((side.name, work), []).append(ask(side, work))
+                question = {"side": dataclasses.asdict(side), "work": work}
+                answer = ask("benchmarks.beside_bert", question)
+                answers.setdefault((side.name, work), []).append(answer)
     return {
         side.name: {"parameters": answers[side.name, WORK[0]][0]["parameters"]}
         | {
@@ -104,23 +104,6 @@ def of_sides(sides: list[Side], rounds: int) -> dict[str, Answer]:
         }
         for side in sides
     }
-
-
-def ask(side: Side, work: str) -> Answer:
-    """What a process of its own finds."""
-    question = {"side": dataclasses.asdict(side), "work": work}
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "benchmarks.beside_bert"),
-            *("--worker", json.dumps(question)),
-        ],
-        check=True,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        text=True,
-    )
-    answer: Answer = json.loads(done.stdout.splitlines()[-1])
-    return answer
 
 
 def measured(side: Side, work: str) -> Answer:
@@ -141,7 +124,7 @@ def measured(side: Side, work: str) -> Answer:
 
 
 def training(ours: Ours, side: Side, arrays: Arrays) -> Callable[[], None]:
-    """An optimizer step."""
+    """A step of training, to be taken: loss, gradients and the optimizer."""
     ours.prepare(side, arrays)
 
     def step() -> None:
@@ -152,7 +135,7 @@ def training(ours: Ours, side: Side, arrays: Arrays) -> Callable[[], None]:
 
 
 def inference(side: Side, arrays: Arrays) -> Callable[[], Any]:
-    """The last states of a batch."""
+    """An inference, to be made: the last states of a batch."""
     from keras import ops
 
     from albert_tf.model.initial_weights import initialize_weights
@@ -171,15 +154,8 @@ def inference(side: Side, arrays: Arrays) -> Callable[[], Any]:
     return lambda: mean_of(arrays)
 
 
-def seconds(work: Callable[[], Any]) -> float:
-    """Those that it takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def table(sides: dict[str, Answer], *, rows: int) -> str:
-    """What was found, for people."""
+    """A line for each side: what it has, and what its work takes."""
     lines = [
         f"{'':<14}{'parameters':>12}{'training':>12}{'memory':>10}"
         f"{'inference':>13}{'memory':>10}"

@@ -1,6 +1,6 @@
 """What a data set realised, recounted from its files and held against its source.
 
-    python benchmarks/data_quality.py DATA
+    python -m benchmarks.data_quality DATA
 
 Reads every record of the training split, and the inputs that `config.json` names, with
 nothing of the writer but the tokenizer and the readers. Prints a table and a JSON line.
@@ -193,7 +193,7 @@ def measure(dataset: Path) -> dict[str, float]:
 
 
 def figures(recount: Recount, lost: int) -> dict[str, float]:
-    """Shares from counts."""
+    """The shares that a recount gives."""
     counts, spans = recount.counts, sum(recount.spans.values())
     nominal = {1: 6 / 11, 2: 3 / 11, 3: 2 / 11}
     deviations = {

@@ -17,15 +17,16 @@ import json
 import os
 import socket
 import statistics
-import subprocess
 import sys
-import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from benchmarks.timing import seconds
+from benchmarks.worker import answer_of, ask, start
 
 if TYPE_CHECKING:
     from albert_tf.training.hosts import Hosts
 
+PROGRAM = "benchmarks.device_scaling"
 MICRO_BATCHES = 4
 STEPS = 5  # that are timed in a process
 
@@ -63,7 +64,7 @@ def step_seconds(devices: int, place: list[Any]) -> list[float]:
 
 
 def seconds_of_steps(devices: int, hosts: "Hosts") -> list[float]:
-    """The same, once the hosts are joined."""
+    """Seconds of steps as `step_seconds` takes them, once the hosts are joined."""
     import numpy as np
 
     from albert_tf.model.initial_weights import initialize_weights
@@ -84,17 +85,16 @@ def seconds_of_steps(devices: int, hosts: "Hosts") -> list[float]:
         for name, values in random_arrays(cell).items()
     }
     counts = step_counts(batch)
-    seconds = []
-    for _ in range(STEPS + 2):  # the first two compile
-        start = time.perf_counter()
-        first, every = hosts.index * devices, hosts.number * devices
+    first, every = hosts.index * devices, hosts.number * devices
+
+    def step() -> None:
         for micro in range(first, MICRO_BATCHES, every):
             part = {name: v[micro : micro + devices] for name, v in batch.items()}
             steps.accumulate(part, counts=counts, step=0, micro=micro)
         steps.sums()
         steps.apply(0.001, step=0)
-        seconds.append(time.perf_counter() - start)
-    return seconds[2:]
+
+    return [seconds(step) for _ in range(STEPS + 2)][2:]  # the first two compile
 
 
 def main() -> None:
@@ -113,19 +113,19 @@ def main() -> None:
         for number in getattr(arguments, what)
     }
     for _ in range(arguments.rounds):
-        for (number, what), seconds in found.items():
-            ask = of_devices if what == "devices" else of_hosts
-            seconds += ask(number)
+        for (number, what), times in found.items():
+            of_some = of_devices if what == "devices" else of_hosts
+            times += of_some(number)
     first = statistics.median(next(iter(found.values())))
-    for (number, what), seconds in found.items():
-        median = statistics.median(seconds)
+    for (number, what), times in found.items():
+        median = statistics.median(times)
         print(f"{number} {what}: {median:.3f} s a step, {first / median:.2f} x")
 
 
 def of_devices(devices: int) -> list[float]:
     """Seconds of steps on devices of one process, which has all cores."""
-    with worker([devices, []]) as process:
-        return answer_of(process)
+    found: list[float] = ask(PROGRAM, [devices, []])
+    return found
 
 
 def of_hosts(number: int) -> list[float]:
@@ -138,28 +138,11 @@ def of_hosts(number: int) -> list[float]:
         processes = []
         for index, core in enumerate(cores):
             place = [coordinator, number, index] if number > 1 else []
-            pinned = ["taskset", "--cpu-list", str(core)]
-            processes.append(stack.enter_context(worker([1, place], pinned)))
+            pinned = ("taskset", "--cpu-list", str(core))
+            process = start(PROGRAM, [1, place], before=pinned)
+            processes.append(stack.enter_context(process))
         first, *_ = [answer_of(process) for process in processes]
     return first
-
-
-def worker(question: list[Any], before: Sequence[str] = ()) -> "subprocess.Popen[str]":
-    """A process that takes steps."""
-    command = [sys.executable, "-m", "benchmarks.device_scaling", "--worker"]
-    return subprocess.Popen(
-        [*before, *command, json.dumps(question)],
-        stdout=subprocess.PIPE,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        text=True,
-    )
-
-
-def answer_of(process: "subprocess.Popen[str]") -> list[float]:
-    """What it prints last."""
-    said, _ = process.communicate()
-    answer: list[float] = json.loads(said.splitlines()[-1])
-    return answer
 
 
 if __name__ == "__main__":

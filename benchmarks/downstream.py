@@ -28,7 +28,7 @@ RANDOM = "random start"
 
 
 class Start(NamedTuple):
-    """What is fine-tuned.
+    """What a fine-tuning begins with.
 
     Attributes:
         name: In the table, and of its folder.

@@ -10,7 +10,6 @@ same for all, so that what differs is what reading costs.
 
 import argparse
 import statistics
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.training.backends import training_steps
-from albert_tf.training.steps import TrainingSteps, step_counts
+from albert_tf.training.steps import TrainingSteps
+from benchmarks.timing import seconds, take_step
 from cli.support.architecture import resolve_model
 from schemas.config import TrainConfig
 from schemas.manifest import read_manifest
@@ -28,13 +28,12 @@ def seconds_a_step(
     steps: TrainingSteps, batches: Iterator[Batch], *, number: int
 ) -> float:
     """Seconds of each of some steps, with what reading their examples takes."""
-    start = time.perf_counter()
-    for _ in range(number):
-        batch = next(batches)
-        steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
-        steps.sums()
-        steps.apply(0.0, step=0)
-    return (time.perf_counter() - start) / number
+
+    def read_and_step() -> None:
+        for _ in range(number):
+            take_step(steps, next(batches))
+
+    return seconds(read_and_step) / number
 
 
 def main() -> None:

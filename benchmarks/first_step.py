@@ -32,6 +32,7 @@ from pathlib import Path
 from benchmarks.huggingface_way import has_datasets
 from benchmarks.job import albert, run_watched
 from benchmarks.texts import add_texts, find_texts, flags_of
+from pipeline.core.cores import usable_cores
 from pipeline.reading.inputs import InputFile
 from schemas.presets import PRESETS
 
@@ -84,16 +85,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--model", choices=PRESETS, default="tiny")
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument(
-        "--workers", type=int, default=len(os.sched_getaffinity(0)), metavar="N"
-    )
+    parser.add_argument("--workers", type=int, default=usable_cores(), metavar="N")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--scratch", metavar="DIR", help="where data is written")
     return parser.parse_args()
 
 
 def ways_here(names: list[str]) -> list[str]:
-    """Those of the ways that can be gone here; says what Hugging Face's reads with."""
+    """The ways that can be gone here; says what Hugging Face's reads with."""
     others = [name for name in names if name in ("tokens", "words")]
     missing = [
         package

@@ -18,11 +18,11 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 from typing import Any
 
 from benchmarks.step_frameworks import Cell, HuggingFace, Ours, random_arrays
 from benchmarks.step_speed import PARTS, resident_megabytes, step
+from benchmarks.worker import ask
 from schemas.readable import prefixed
 
 # Ours on both backends, and Hugging Face's, compiled.
@@ -36,7 +36,7 @@ def main() -> None:
     """Print a table for each model."""
     arguments = parse_arguments()
     if arguments.worker:
-        return print(json.dumps(measured(json.loads(arguments.worker))))
+        return print(json.dumps(measured(arguments.worker)))
     if arguments.small:
         arguments.models, arguments.length, arguments.rounds = ["tiny"], 32, 1
         arguments.rows = arguments.rows or 2
@@ -58,7 +58,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--precision", default="bfloat16")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--small", action="store_true", help="on the processor")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--worker", type=json.loads, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -77,7 +77,7 @@ def results_of(model: str, arguments: argparse.Namespace) -> Answer:
         for name in arguments.frameworks:
             if name in result["skipped"]:
                 continue
-            answer = ask(question | {"framework": name, "rows": result["rows"]})
+            answer = found_by(question | {"framework": name, "rows": result["rows"]})
             if "skipped" in answer:
                 result["skipped"][name] = answer["skipped"]
                 continue
@@ -89,7 +89,7 @@ def results_of(model: str, arguments: argparse.Namespace) -> Answer:
     return result
 
 
-def ask(question: Answer) -> Answer:
+def found_by(question: Answer) -> Answer:
     """What a process of a framework finds, or why it finds nothing."""
     name = question["framework"]
     environment = {
@@ -97,22 +97,17 @@ def ask(question: Answer) -> Answer:
             0
         ],
         "KERAS_BACKEND": "jax" if name == "jax" else "tensorflow",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
     }
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "benchmarks.gpu_step"),
-            *("--worker", json.dumps(question)),
-        ],
-        env=os.environ | environment,
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-        return {"skipped": f"its process ended with {done.returncode}: {last:.300}"}
-    answer: Answer = json.loads(done.stdout.splitlines()[-1])
+    try:
+        answer: Answer = ask(
+            "benchmarks.gpu_step",
+            question,
+            environment=environment,
+            stderr=subprocess.PIPE,
+        )
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr.strip().splitlines() or ["nothing"])[-1]
+        return {"skipped": f"its process ended with {error.returncode}: {last:.300}"}
     return answer
 
 
@@ -209,7 +204,7 @@ def derived_rows(question: Answer, name: str) -> int | None:
 
 
 def table(result: Answer) -> str:
-    """What was found, for people."""
+    """A line for each framework: what its step takes, or why it was left out."""
     from albert_tf.planning.compute_cost import training_flops
     from schemas.presets import PRESETS
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from benchmarks.timing import seconds
 from pipeline.core.documents import Document
 from pipeline.reading import plain_text
 from pipeline.reading.books import book_document
@@ -82,18 +83,18 @@ def segment(text: str, *, language: str) -> None:
 
 
 def runs(tokens: tuple[str, ...]) -> list[Parts]:
-    """Each token."""
+    """Texts of one token each."""
     return [(token,) for token in tokens]
 
 
 def turns(tokens: tuple[str, ...]) -> list[Parts]:
-    """Each token, and two in turns."""
+    """Texts of one token each, and of two in turns."""
     pairs = map("".join, itertools.permutations(tokens, 2))
     return runs((*tokens, *pairs))
 
 
 def nests(tokens: tuple[str, ...]) -> list[Parts]:
-    """Many openings, then many of a token, then many closings."""
+    """Texts of many openings, then many of a token, then many closings."""
     return list(itertools.product(OPENINGS, (*SHOWING, *tokens), CLOSINGS))
 
 
@@ -122,18 +123,16 @@ SUBJECTS: dict[str, Subject] = {
 def seconds_per_million(
     function: Callable[[str], object], parts: Parts, size: int
 ) -> float:
-    """Return the processor time for each million characters of repeated parts."""
+    """The processor time for each million characters of repeated parts."""
     share = size // len(parts)
     text = "".join(part * (share // len(part)) for part in parts)
-    start = time.process_time()
-    function(text)
-    return (time.process_time() - start) * 1e6 / len(text)
+    return seconds(lambda: function(text), clock=time.process_time) * 1e6 / len(text)
 
 
 def slowest(
     function: Callable[[str], object], texts: list[Parts]
 ) -> list[tuple[float, float, Parts]]:
-    """Return the slowest texts, with their times at the long and the short length."""
+    """The slowest texts, with their times at the long and the short length."""
     short = {parts: seconds_per_million(function, parts, CHARACTERS) for parts in texts}
     found = [
         (seconds_per_million(function, parts, FACTOR * CHARACTERS), short[parts], parts)

@@ -72,10 +72,12 @@ def main() -> None:
     """Read the arguments, print the lines."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="*", type=Path)
-    parser.add_argument("--corpus", default="")
+    parser.add_argument("--corpus", help="what the runs were trained on")
     parser.add_argument("--language", default="en")
     parser.add_argument("--fit", action="store_true")
     arguments = parser.parse_args()
+    if arguments.runs and not arguments.corpus:
+        parser.error("--corpus: name the text that the runs were trained on")
     if arguments.fit:
         print("\n".join(fit_lines(read_table())))
     fields = [field.name for field in dataclasses.fields(LadderRun)]

@@ -33,7 +33,7 @@ def held_out(run: Path) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]], *, every: int) -> str:
-    """The evaluations at every so many steps, and the last one, as Markdown."""
+    """The evaluations every `every` steps, and the last one, as Markdown."""
     lines = [
         "| step | masked-LM loss | masked pieces right | sentence loss | order right |",
         "|--:|--:|--:|--:|--:|",
@@ -49,7 +49,7 @@ def table(rows: list[dict[str, Any]], *, every: int) -> str:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Both accuracies side by side."""
+    """Draw both accuracies side by side."""
     style: dict[Any, Any] = {"svg.hashsalt": "learning", "svg.fonttype": "none"}
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(9.0, 3.2), layout="constrained")

@@ -15,7 +15,6 @@ over a tenth of the files, chosen by hash, are compared to jobs over all of them
 import argparse
 import hashlib
 import json
-import os
 import tempfile
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from benchmarks import floor
 from benchmarks.job import Run, run_albert
 from benchmarks.stages import sentences_of, stage_seconds
 from benchmarks.texts import add_texts, find_texts, flags_of
+from pipeline.core.cores import usable_cores
 from pipeline.reading.inputs import InputFile, describe_inputs
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.config import VocabConfig
@@ -68,14 +68,14 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """What is asked for."""
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_texts(parser)
     parser.add_argument("--vocab", type=Path, metavar="DIR")
     parser.add_argument(
         "--workers",
         type=lambda text: [int(count) for count in text.split(",")],
-        default=[os.cpu_count() or 1],
+        default=[usable_cores()],
         metavar="N,N",
     )
     parser.add_argument("--scale", action="store_true")

@@ -44,7 +44,8 @@ from albert_tf.evaluation.words import (
     words_of_row,
 )
 from albert_tf.inference.trained_model import load_trained_model
-from benchmarks.peers import KERAS_MODEL, LENGTH, inputs_of, read_keras_hub
+from benchmarks import keras_hub_peer
+from benchmarks.peer_training import LENGTH
 from pipeline.records.unmasked import read_unmasked
 from pipeline.vocabulary.tokenizer import (
     Tokenizer,
@@ -207,7 +208,7 @@ class OfKerasHub:
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
         self._tokenizer = load_tokenizer(read_model(folder))
-        self._model = read_keras_hub(folder)
+        self._model = keras_hub_peer.read(folder)
 
     def encode(self, passages: Sequence[str]) -> list[Encoded]:
         """Each passage as tokens, as many as the model reads."""
@@ -218,7 +219,9 @@ class OfKerasHub:
         questions = questions_about(rows, words)
         losses = np.zeros(len(questions.row))
         for some, batch in batches_by_length(questions, longest=LENGTH):
-            asked = inputs_of(batch["input_ids"], batch["masked_lm_positions"])
+            asked = keras_hub_peer.inputs_of(
+                batch["input_ids"], batch["masked_lm_positions"]
+            )
             logits = np.asarray(self._model(asked), np.float64)[: len(some), 0]
             labels = batch["masked_lm_ids"][: len(some)]
             chosen = np.take_along_axis(logits, labels, axis=1)[:, 0]
@@ -277,7 +280,7 @@ def passages_of(text: str) -> Iterator[str]:
 
 
 def up_to(passages: Iterator[str], *, characters: int) -> Iterator[str]:
-    """Passages of so many characters in all."""
+    """The first passages, up to a number of characters in all."""
     for passage in passages:
         if characters <= 0:
             return
@@ -290,7 +293,7 @@ def models_of(arguments: argparse.Namespace) -> Iterator[Scored]:
     for path in arguments.models:
         if (path / MODEL_CONFIG).exists():
             yield OfRun(path)
-        elif (path / KERAS_MODEL).exists():
+        elif (path / keras_hub_peer.MODEL).exists():
             yield OfKerasHub(path)
         else:
             yield OfTransformers(path)

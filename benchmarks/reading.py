@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from benchmarks.texts import add_texts, find_texts
+from benchmarks.timing import seconds
 from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import InputFile, describe_inputs
@@ -42,9 +43,11 @@ def main() -> None:
     result: dict[str, float] = {"megabytes": round(megabytes, 1)}
     print(f"{'stage':<10}{'seconds':>10}{'MB/s':>10}")
     for name, run in stages.items():
-        seconds = min(processor_seconds(run) for _ in range(arguments.repeat))
-        result[name] = round(megabytes / seconds, 1)
-        print(f"{name:<10}{seconds:>10.2f}{megabytes / seconds:>10.1f}")
+        least = min(
+            seconds(run, clock=time.process_time) for _ in range(arguments.repeat)
+        )
+        result[name] = round(megabytes / least, 1)
+        print(f"{name:<10}{least:>10.2f}{megabytes / least:>10.1f}")
     print(json.dumps(result))
 
 
@@ -55,12 +58,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--text-key")
     parser.add_argument("--repeat", type=int, default=3)
     return parser.parse_args()
-
-
-def processor_seconds(run: Callable[[], int]) -> float:
-    start = time.process_time()
-    run()
-    return time.process_time() - start
 
 
 def open_all(files: list[InputFile]) -> int:

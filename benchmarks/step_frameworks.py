@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.core.cores import usable_cores
 from schemas.config import ModelConfig, Precision
 from schemas.presets import PRESETS
 
@@ -75,12 +76,12 @@ class Ours:
         self.counts = step_counts(self.batch)
 
     def accumulate(self) -> None:
-        """Forward and backward."""
+        """Compute loss and gradients."""
         self.steps.accumulate(self.batch, counts=self.counts, step=0, micro=0)
         self.steps.sums()
 
     def apply(self) -> None:
-        """The optimizer."""
+        """Update the weights."""
         self.steps.apply(0.001, step=0)
 
 
@@ -141,12 +142,12 @@ class KerasHub:
         )
 
     def accumulate(self) -> None:
-        """Forward and backward."""
+        """Compute loss and gradients."""
         loss, self.gradients = self.compiled()
         loss.numpy()
 
     def apply(self) -> None:
-        """The optimizer."""
+        """Update the weights."""
         self.update(self.gradients)
 
 
@@ -175,7 +176,7 @@ class HuggingFace:
         import torch
         import transformers  # noqa: F401
 
-        torch.set_num_threads(len(os.sched_getaffinity(0)))
+        torch.set_num_threads(usable_cores())
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
 
     def prepare(self, cell: Cell, arrays: Arrays) -> None:
@@ -215,7 +216,7 @@ class HuggingFace:
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
     def accumulate(self) -> None:
-        """Forward and backward."""
+        """Compute loss and gradients."""
         self.optimizer.zero_grad(set_to_none=True)
         with self.cast:
             loss = self.loss()
@@ -223,7 +224,7 @@ class HuggingFace:
         self._wait()
 
     def apply(self) -> None:
-        """The optimizer."""
+        """Update the weights."""
         self.optimizer.step()
         self._wait()
 

@@ -12,7 +12,6 @@ rounds' ratios. A peer that is not installed is left out with its reason. Needs 
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -28,6 +27,8 @@ from benchmarks.step_frameworks import (
     Ours,
     random_arrays,
 )
+from benchmarks.timing import seconds
+from benchmarks.worker import start
 
 FRAMEWORKS = {"ours": Ours, "keras-hub": KerasHub, "hugging-face": HuggingFace}
 
@@ -39,7 +40,7 @@ Round = dict[str, dict[str, float]]
 def main() -> None:
     arguments = parse_arguments()
     if arguments.worker:
-        return work(arguments.worker)
+        return work(arguments.worker["name"], Cell(**arguments.worker["cell"]))
     measure = measure_memory if arguments.memory else measure_speed
     results = []
     for precision in arguments.precisions:
@@ -65,7 +66,7 @@ def parse_arguments() -> argparse.Namespace:
         help="not time on the wall (but of the rate); behind `taskset -c 0`",
     )
     parser.add_argument("--memory", action="store_true", help="memory, not speed")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--worker", type=json.loads, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -141,14 +142,9 @@ def start_workers(
     """A warm process for each framework, and why others have none."""
     workers, skipped = {}, {}
     for name in names:
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.step_speed", "--worker", name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-            text=True,
-        )
-        answer = ask(worker, json.dumps(vars(cell)))
+        question = {"name": name, "cell": vars(cell)}
+        worker = start("benchmarks.step_speed", question, stdin=subprocess.PIPE)
+        answer = heard_from(worker)
         if "skipped" in answer:
             skipped[name] = answer["skipped"]
             print(f"{name}: left out, {skipped[name]}", flush=True)
@@ -161,9 +157,18 @@ def start_workers(
 def ask(worker: subprocess.Popen[str], question: str) -> dict[str, Any]:
     """Send a line to a worker and wait for its answer."""
     assert worker.stdin is not None
-    assert worker.stdout is not None
     worker.stdin.write(question + "\n")
     worker.stdin.flush()
+    return heard_from(worker)
+
+
+def heard_from(worker: subprocess.Popen[str]) -> dict[str, Any]:
+    """Wait for the next answer of a worker.
+
+    Raises:
+        RuntimeError: It has ended instead.
+    """
+    assert worker.stdout is not None
     for line in worker.stdout:
         if line.startswith("{"):
             answer: dict[str, Any] = json.loads(line)
@@ -171,9 +176,8 @@ def ask(worker: subprocess.Popen[str], question: str) -> dict[str, Any]:
     raise RuntimeError(f"the worker ended with status {worker.wait()}")
 
 
-def work(name: str) -> None:
+def work(name: str, cell: Cell) -> None:
     """The life of a worker: prepare a cell, then answer questions about steps."""
-    cell = Cell(**json.loads(sys.stdin.readline()))
     try:
         framework = FRAMEWORKS[name]()
     except ImportError as error:
@@ -207,12 +211,7 @@ def step(
     framework: Any, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, float]:
     """The seconds of one step, forward and backward apart from the optimizer."""
-    times = {}
-    for part in PARTS:
-        start = clock()
-        getattr(framework, part)()
-        times[part] = clock() - start
-    return times
+    return {part: seconds(getattr(framework, part), clock=clock) for part in PARTS}
 
 
 def resident_megabytes(name: str) -> float:

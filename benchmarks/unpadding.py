@@ -22,7 +22,7 @@ from albert_tf.data.unpadding import unpadded
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.training.backends import training_steps
-from albert_tf.training.steps import TrainingSteps, step_counts
+from benchmarks.timing import seconds, take_step
 from cli.support.architecture import resolve_model
 from schemas.config import ModelConfig, Precision, TrainConfig
 from schemas.manifest import read_manifest
@@ -76,13 +76,12 @@ def compared(
         steps[name] = training_steps(model, TrainConfig())
         steps[name].compile([prepared(batch) for batch in batches])
         steps[name].apply(0.0, step=0)
-    rounds = [
-        {
-            name: seconds_of_a_step(steps[name], prepared, batch, clock=clock)
-            for name, prepared in VARIANTS.items()
-        }
-        for batch in batches
-    ]
+
+    def turn(name: str, batch: Batch) -> float:
+        prepared = VARIANTS[name]
+        return seconds(lambda: take_step(steps[name], prepared(batch)), clock=clock)
+
+    rounds = [{name: turn(name, batch) for name in VARIANTS} for batch in batches]
     shown = [
         f"{1000 * statistics.median(one[name] for one in rounds):.0f} ms {name}"
         for name in VARIANTS
@@ -91,20 +90,6 @@ def compared(
     ratio = statistics.median(one[before] / one[after] for one in rounds)
     padding = 1 - np.mean([batch["input_mask"] for batch in batches])
     return f"{', '.join(shown)}: {ratio:.2f} x; {padding:.1%} is padding"
-
-
-def seconds_of_a_step(
-    steps: TrainingSteps,
-    prepared: Callable[[Batch], Batch],
-    batch: Batch,
-    *,
-    clock: Callable[[], float],
-) -> float:
-    """Loss and gradients of one batch, and the optimizer."""
-    start = clock()
-    steps.accumulate(prepared(batch), counts=step_counts(batch), step=0, micro=0)
-    steps.apply(0.0, step=0)
-    return clock() - start
 
 
 if __name__ == "__main__":

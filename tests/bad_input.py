@@ -480,6 +480,11 @@ OUTPUT_CASES = [
     ),
     Case("an export into its run", "export run --to hf --output run", exit_code=2),
     Case(
+        "an export into the current folder",
+        "export run --to hf --output .",
+        exit_code=2,
+    ),
+    Case(
         "another export into the folder of one",
         "export run --to google --output hf",
         exit_code=2,

@@ -53,6 +53,9 @@ def test_every_page_that_the_readme_links_exists():
 
 def test_every_program_that_the_makefile_runs_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    programs = re.findall(r"python (\S+\.py)", makefile)
-    assert programs
+    scripts = re.findall(r"python (\S+\.py)", makefile)
+    modules = re.findall(r"-m ((?:benchmarks|tests)\.\S+)", makefile)
+    programs = [*scripts, *(f"{name.replace('.', '/')}.py" for name in modules)]
+    assert "docs/generate.py" in programs
+    assert "benchmarks/data_quality.py" in programs
     assert [name for name in programs if not (ROOT / name).exists()] == []

@@ -59,7 +59,8 @@ def whole(small, tmp_path_factory):
 
 
 def export(run):
-    exported = load(run, "latest", Console(quiet=True))
+    console = Console(quiet=True)
+    exported = load(run, "latest", from_text=False, console=console)
     model_card(run, exported.config, step=exported.step)
 
 

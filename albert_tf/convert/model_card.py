@@ -1,10 +1,11 @@
 """The model card: what an exported model is and how it came to be, for a person."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
 from albert_tf.runs.last_evaluation import comparison, read_evaluation, sentences
 from albert_tf.runs.metrics import Metrics, metric_text, read_metrics
@@ -15,9 +16,11 @@ from albert_tf.runs.run_record import (
 )
 from schemas import __version__
 from schemas.config import ModelConfig, TrainConfig, recorded
-from schemas.layout import EVAL, SPM_MODEL, WORDPIECE
+from schemas.json_file import read_json
+from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest
 from schemas.report import markdown_lines
+from schemas.task import TaskSpec
 
 # What the metrics of a run are called in its card.
 _METRICS = {
@@ -37,34 +40,6 @@ _LICENCES = {
     "books": "books: public domain or their publishers'; Project Gutenberg's licence "
     "asks not to use its name without its header",
     "text": "further text: as its owners say",
-}
-
-# How to load each form of an export.
-_USE = {
-    "hf": """\
-```python
-from transformers import AlbertForPreTraining, AutoTokenizer
-
-model = AlbertForPreTraining.from_pretrained("FOLDER")
-tokenizer = AutoTokenizer.from_pretrained("FOLDER")
-```
-
-`AlbertForMaskedLM`, `AlbertModel` and KerasHub's `AlbertBackbone.from_preset` load the
-same folder.""",
-    "google": """\
-A checkpoint for google-research/albert, whose flags are
-`--init_checkpoint=FOLDER/model.ckpt --albert_config_file=FOLDER/albert_config.json
-VOCABULARY`.""",
-    "saved-model": """\
-```python
-import tensorflow as tf
-
-encode = tf.saved_model.load("FOLDER").signatures["encode"]
-```
-
-The signatures take piece ids; `encode_text`, there if it was asked for, takes
-text and needs `import tensorflow_text` first. `saved_model_cli show --all --dir FOLDER`
-describes them; TensorFlow Serving reads the folder too, with a version as its name.""",
 }
 # Inputs that the card lists one by one, the largest first.
 _MOST_INPUTS = 20
@@ -98,13 +73,14 @@ def model_card(
         vocabulary: The name of the file that has it.
     """
     record, manifest = recorded_settings(run), recorded_manifest(run)
+    languages = sorted({i["language"] for i in manifest.inputs} if manifest else ())
     lines = [
-        *(_front_matter(manifest) if target == "hf" else ()),
+        *(_front_matter("fill-mask", languages) if target == "hf" else ()),
         f"# ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}",
         "",
         _origin(record, step=step),
         "",
-        _USE[target].replace("VOCABULARY", _FLAGS[vocabulary]),
+        _use(target, vocabulary),
         "",
         _VOCABULARIES[vocabulary],
         "",
@@ -115,6 +91,83 @@ def model_card(
         *_licence(manifest, record),
     ]
     return "\n".join(lines) + "\n"
+
+
+def task_card(run: Path, task: TaskSpec, *, step: int, target: str) -> str:
+    """`README.md` of an export of a fine-tuned model: how to load it, then its own.
+
+    Args:
+        run: The folder of the model, which may have a card.
+        task: What the model is for.
+        step: Of the weights, which need not be those that were measured.
+        target: What it was exported to, `hf` or `saved-model`.
+    """
+    own = run / MODEL_CARD
+    lines = [*_task_use(task, target), ""]
+    if not own.is_file():
+        return "\n".join(lines) + "\n"
+    path = run / TASK_EVALUATION
+    measured = read_json(path)["step"] if path.is_file() else step
+    if measured != step:
+        lines += [
+            f"These are the weights of step {step:,}; what follows was measured with "
+            f"those of step {measured:,}, the best.",
+            "",
+        ]
+    return "\n".join([*lines, own.read_text(encoding="utf-8")])
+
+
+def _use(target: str, vocabulary: str) -> str:
+    """How to load each form of an export."""
+    if target == "google":
+        return f"""\
+A checkpoint for google-research/albert, whose flags are
+`--init_checkpoint=FOLDER/model.ckpt --albert_config_file=FOLDER/albert_config.json
+{_FLAGS[vocabulary]}`."""
+    if target == "saved-model":
+        return f"""\
+{_loading_by_tensorflow("encode")}
+
+The signatures take piece ids; `encode_text`, there if it was asked for, takes
+text and needs `import tensorflow_text` first. `saved_model_cli show --all --dir FOLDER`
+describes them; TensorFlow Serving reads the folder too, with a version as its name."""
+    return f"""\
+{_loading_by_transformers("AlbertForPreTraining")}
+
+`AlbertForMaskedLM`, `AlbertModel` and KerasHub's `AlbertBackbone.from_preset` load the
+same folder."""
+
+
+def _task_use(task: TaskSpec, target: str) -> Iterator[str]:
+    """How to load each form of an export of a fine-tuned model."""
+    if target == "saved-model":
+        yield from (
+            _loading_by_tensorflow("predict"),
+            "",
+            "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.",
+        )
+        return
+    yield from _front_matter(PIPELINES[task.kind])
+    yield _loading_by_transformers(ARCHITECTURES[task.kind])
+
+
+def _loading_by_transformers(architecture: str) -> str:
+    return f"""\
+```python
+from transformers import {architecture}, AutoTokenizer
+
+model = {architecture}.from_pretrained("FOLDER")
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+```"""
+
+
+def _loading_by_tensorflow(signature: str) -> str:
+    return f"""\
+```python
+import tensorflow as tf
+
+{signature} = tf.saved_model.load("FOLDER").signatures["{signature}"]
+```"""
 
 
 def _origin(record: dict[str, Any], *, step: int) -> str:
@@ -128,11 +181,10 @@ def _is_imported(record: dict[str, Any]) -> bool:
     return record.get("command") == "import"
 
 
-def _front_matter(manifest: DatasetManifest | None) -> Iterator[str]:
+def _front_matter(pipeline: str, languages: Sequence[str] = ()) -> Iterator[str]:
     """What the Hugging Face Hub reads."""
-    yield from ("---", "library_name: transformers", "pipeline_tag: fill-mask")
+    yield from ("---", "library_name: transformers", f"pipeline_tag: {pipeline}")
     yield from ("tags:", "- albert")
-    languages = sorted({i["language"] for i in manifest.inputs} if manifest else ())
     if languages:
         yield from ("language:", *(f"- {language}" for language in languages))
     yield from ("---", "")

@@ -57,7 +57,7 @@ class ServedModel(tf.Module):
         return outputs
 
     def encode_text(self, text: Tensor) -> dict[str, Tensor]:
-        """As `encode`, of texts `[B]`, each cut after so many tokens as it may have."""
+        """As `encode`, of texts `[B]`, each cut after as many tokens as are read."""
         assert self.tokenizer is not None
         pieces = self.tokenizer.tokenize(text)
         pieces = pieces[:, : self._longest - 2]

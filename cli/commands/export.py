@@ -1,9 +1,10 @@
 """`albert export`: a run becomes files that other programs read."""
 
+import dataclasses
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +27,6 @@ from schemas.layout import (
     MODEL_CARD,
     MODEL_WEIGHTS,
     SPM_MODEL,
-    TASK_EVALUATION,
     WORDPIECE,
     vocabulary_file,
 )
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from albert_tf.runs.tensor_files import Arrays
 
 
-class Exported(NamedTuple):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Exported:
     """What there is to export.
 
     Attributes:
@@ -48,7 +49,7 @@ class Exported(NamedTuple):
         weights: Arrays by path.
         step: Of the checkpoint.
         max_seq_length: Tokens in the longest sequences it was trained on.
-        vocabulary: The content of `spiece.model`.
+        vocabulary: The content of the file that has the vocabulary.
         from_text: Whether a SavedModel takes text as well as piece ids.
         order: The place in the vocabulary's file of each piece; None where that is its
             id. Weights are in the order of the file.
@@ -61,9 +62,9 @@ class Exported(NamedTuple):
     step: int
     max_seq_length: int
     vocabulary: bytes
-    from_text: bool = False
-    order: list[int] | None = None
-    record: "TaskRecord | None" = None
+    from_text: bool
+    order: list[int] | None
+    record: "TaskRecord | None"
 
     @property
     def vocabulary_name(self) -> str:
@@ -174,7 +175,7 @@ _OF_TASKS = ("hf", "saved-model")
     "target",
     type=click.Choice(list(WRITERS)),
     required=True,
-    help="What reads it: Hugging Face and KerasHub, TensorFlow and its server, or "
+    help="What is to read it: Hugging Face and KerasHub, TensorFlow and its server, or "
     "google-research/albert.",
 )
 @click.option(
@@ -210,11 +211,12 @@ def export(
     """
     console = Console(quiet=quiet)
     output = output or default_output(run, target)
+    found = earlier_export(output, overwrite=overwrite)
     if target == "saved-model":
         check_backend()
     if from_text and target != "saved-model":
         raise SettingError(f"--from-text is for --to saved-model, not {target}.")
-    exported = load(run, checkpoint, console)._replace(from_text=from_text)
+    exported = load(run, checkpoint, from_text=from_text, console=console)
     check_can_be_written(exported, target)
     record = {
         "command": "export",
@@ -224,23 +226,73 @@ def export(
         "max_seq_length": exported.max_seq_length,
         **identity(exported),
     }
-    if holds_the_same(output, record) and not overwrite:
-        console.say(f"{output} is finished already; nothing to do.")
-        return
-    if (output / EXPORT_RECORD).exists() and not overwrite:
+    if found is not None and not overwrite:
+        if json_text(found) == json_text(record):
+            console.say(f"{output} is finished already; nothing to do.")
+            return
         raise SettingError(
             f"--output: {output} holds an export of other weights or for another "
             "program; give another folder, or --overwrite to replace it."
         )
+    write(exported, output, target=target, record=record)
+    console.say(f"{output}: step {exported.step:,} of {run}, for {target}")
+
+
+def write(
+    exported: Exported, output: Path, *, target: str, record: dict[str, Any]
+) -> None:
+    """Write an export and its card, in the place of an earlier one."""
     with whole_folder(output) as folder:
         WRITERS[target](exported, folder)
         with whole_file(folder / exported.vocabulary_name) as file:
             file.write(exported.vocabulary)
         write_text(folder / MODEL_CARD, card(exported, target))
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
-        check_replaceable(output, written)
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
-    console.say(f"{output}: step {exported.step:,} of {run}, for {target}")
+
+
+def default_output(run: Path, target: str) -> Path:
+    """The folder beside the run that has its name and that of the program.
+
+    >>> default_output(Path("models/run"), "hf").name
+    'run-hf'
+    """
+    run = run.resolve()
+    return Path(f"{run}-{target}")
+
+
+def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
+    """The record of the export that a folder holds; None where it is new or empty.
+
+    Args:
+        output: The folder.
+        overwrite: Whether it is to be replaced with all that is in it.
+
+    Raises:
+        SettingError: It cannot be replaced, or holds what no export has written.
+    """
+    if output.exists() and not output.is_dir():
+        raise SettingError(f"--output: {output} is a file; give a folder.")
+    if Path.cwd().is_relative_to(output.resolve()):
+        raise SettingError(
+            f"--output: {output} is the current folder, or holds it, and cannot be "
+            "replaced; give another folder."
+        )
+    held = sorted(path.name for path in output.iterdir()) if output.exists() else []
+    if not held:
+        return None
+    if EXPORT_RECORD not in held:
+        raise SettingError(
+            f"--output: {output} holds other files; give a new or empty folder."
+        )
+    record = read_json(output / EXPORT_RECORD)
+    written = record.pop(WRITTEN, ())
+    if overwrite and (others := [name for name in held if name not in written]):
+        raise SettingError(
+            f"--output: {output} holds {others[0]}, which no export has written; move "
+            "it, or give another folder."
+        )
+    return record
 
 
 def check_backend() -> None:
@@ -281,22 +333,12 @@ def check_can_be_written(exported: Exported, target: str) -> None:
         )
 
 
-def default_output(run: Path, target: str) -> Path:
-    """Beside the run, under its name.
-
-    >>> default_output(Path("models/run"), "hf").name
-    'run-hf'
-    """
-    run = run.resolve()
-    return Path(f"{run}-{target}")
-
-
 def card(exported: Exported, target: str) -> str:
     """The model card; of a fine-tuned model that which it has."""
-    from albert_tf.convert.model_card import model_card
+    from albert_tf.convert.model_card import model_card, task_card
 
     if exported.task is not None:
-        return task_card(exported.run, exported.task, target=target, step=exported.step)
+        return task_card(exported.run, exported.task, step=exported.step, target=target)
     return model_card(
         exported.run,
         exported.config,
@@ -306,46 +348,9 @@ def card(exported: Exported, target: str) -> str:
     )
 
 
-def task_card(folder: Path, task: TaskSpec, *, target: str, step: int) -> str:
-    """The card of a fine-tuned model, with how what it was written for loads it.
-
-    Args:
-        folder: Of the model.
-        task: It is for.
-        target: What it was written for.
-        step: Of the weights, which need not be those that were measured.
-    """
-    from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
-
-    own = folder / MODEL_CARD
-    name = ARCHITECTURES[task.kind]
-    use = (
-        f"---\nlibrary_name: transformers\npipeline_tag: {PIPELINES[task.kind]}\n"
-        "tags:\n- albert\n---\n\n"
-        f"```python\nfrom transformers import {name}, AutoTokenizer\n\n"
-        f'model = {name}.from_pretrained("FOLDER")\n'
-        f'tokenizer = AutoTokenizer.from_pretrained("FOLDER")\n```\n\n'
-    )
-    if target == "saved-model":
-        use = (
-            "```python\nimport tensorflow as tf\n\n"
-            'predict = tf.saved_model.load("FOLDER").signatures["predict"]\n```\n\n'
-            "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`."
-            "\n\n"
-        )
-    if not own.is_file():
-        return use
-    path = folder / TASK_EVALUATION
-    measured = read_json(path)["step"] if path.is_file() else step
-    if measured != step:
-        use += (
-            f"These are the weights of step {step:,}; what follows was measured with "
-            f"those of step {measured:,}, the best.\n\n"
-        )
-    return use + own.read_text(encoding="utf-8")
-
-
-def load(run: Path, checkpoint: "Which | None", console: Console) -> Exported:
+def load(
+    run: Path, checkpoint: "Which | None", *, from_text: bool, console: Console
+) -> Exported:
     """What there is to export, once its parts fit together.
 
     Raises:
@@ -367,12 +372,13 @@ def load(run: Path, checkpoint: "Which | None", console: Console) -> Exported:
         which = checkpoint or "latest"
         _, weights, step = read_run_weights(run, which=which, say=console.say)
     return Exported(
-        run,
-        config,
-        in_order_of_file(weights, tokenizer.order),
-        step,
-        length,
-        vocabulary_file(run).read_bytes(),
+        run=run,
+        config=config,
+        weights=in_order_of_file(weights, tokenizer.order),
+        step=step,
+        max_seq_length=length,
+        vocabulary=vocabulary_file(run).read_bytes(),
+        from_text=from_text,
         order=tokenizer.order,
         record=record,
     )
@@ -399,42 +405,3 @@ def identity(exported: Exported) -> dict[str, Any]:
         "vocabulary_sha256": hashlib.sha256(exported.vocabulary).hexdigest(),
         **({EXPORTED_TASK: record_values(record)} if record else {}),
     }
-
-
-def holds_the_same(output: Path, record: dict[str, Any]) -> bool:
-    """Whether a folder holds this export already; False where nothing is.
-
-    Raises:
-        SettingError: It holds something else.
-    """
-    if output.exists() and not output.is_dir():
-        raise SettingError(f"--output: {output} is a file; give a folder.")
-    if not output.is_dir() or not any(output.iterdir()):
-        return False
-    if not (output / EXPORT_RECORD).exists():
-        raise SettingError(
-            f"--output: {output} holds other files; give a new or empty folder."
-        )
-    found = read_json(output / EXPORT_RECORD)
-    found.pop(WRITTEN, None)
-    return json_text(found) == json_text(record)
-
-
-def check_replaceable(output: Path, written: list[str]) -> None:
-    """Refuse to replace a folder that holds more than an export.
-
-    Args:
-        output: The folder.
-        written: Names of what is to stand there, for exports that list none.
-
-    Raises:
-        SettingError: Names what no export has written.
-    """
-    path = output / EXPORT_RECORD
-    exported = {*written, *(read_json(path).get(WRITTEN, ()) if path.exists() else ())}
-    held = sorted(path.name for path in output.iterdir()) if output.exists() else ()
-    if others := [name for name in held if name not in exported]:
-        raise SettingError(
-            f"--output: {output} holds {others[0]}, which no export has written; move "
-            "it, or give another folder."
-        )

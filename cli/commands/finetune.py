@@ -16,6 +16,7 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import Console, silent_stderr
+from cli.support.footprints import FINETUNE
 from cli.support.options import (
     UserPath,
     column_options,
@@ -402,7 +403,7 @@ def one_run(work: Work, variant: "Variant", *, console: Console) -> Path:
     job = make_job(work, variant.config, run=run, say=console.say)
     with output_folder.claim(
         run,
-        output_folder.FINETUNE,
+        FINETUNE,
         settings={**request.recorded(), **dataclasses.asdict(variant.config)},
         identity=identity(job, tests=work.data.tests),
         overwrite=request.overwrite,

@@ -9,6 +9,7 @@ import click
 
 from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
+from cli.support.footprints import IMPORT
 from cli.support.options import UserPath, common_options
 from schemas.errors import AlbertError, SettingError
 from schemas.finetune_config import FineTuneConfig
@@ -34,18 +35,18 @@ _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb
     "--vocab",
     type=UserPath(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Its SentencePiece model  [default: the one in SOURCE]",
+    help="SentencePiece model to take  [default: the one in SOURCE]",
 )
 @click.option(
     "--cased/--no-cased",
     default=None,
-    help="Whether it keeps capital letters  [default: what its tokenizer's files say, "
-    "else as its pieces are]",
+    help="Whether the vocabulary keeps capital letters  [default: what its tokenizer's "
+    "files say, else as its pieces are]",
 )
 @click.option(
     "--keep-accents/--no-keep-accents",
     default=None,
-    help="Whether it keeps accents  [default: likewise]",
+    help="Whether the vocabulary keeps accents  [default: likewise]",
 )
 @common_options
 def import_model(
@@ -60,11 +61,11 @@ def import_model(
 ) -> None:
     """Make a run of another ALBERT, to go on from.
 
-    It is for pretrain --init-from. SOURCE is a folder of Hugging Face's with
+    The run is for pretrain --init-from. SOURCE is a folder of Hugging Face's with
     model.safetensors, a checkpoint of google-research/albert with its configuration, or
-    a SentencePiece model alone, which becomes a vocabulary. What is done to a text
-    around that model goes into it. A fine-tuned ALBERT of Hugging Face becomes a
-    fine-tuned model, for predict.
+    a SentencePiece model alone, which becomes a vocabulary. The normalization that is
+    done around that model is written into it. A fine-tuned ALBERT of Hugging Face
+    becomes a fine-tuned model, for predict.
     """
     console = Console(quiet=quiet)
     taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
@@ -80,16 +81,16 @@ def import_model(
     }
     with output_folder.claim(
         output,
-        output_folder.IMPORT,
+        IMPORT,
         settings=settings,
-        identity=identity(taken, external, record),
+        identity=identity(taken, external=external, record=record),
         overwrite=overwrite,
     ) as finished:
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        write(output, taken, external, record, source=source)
-    for line in summary(output, external, taken, record):
+        write(output, taken, external=external, record=record, source=source)
+    for line in summary(output, taken, external=external, record=record):
         console.say(line)
 
 
@@ -99,9 +100,9 @@ class TakenVocabulary(NamedTuple):
     Attributes:
         path: Where it was found.
         before: The file as it was found.
-        data: As it is written.
+        data: The file as it is written.
         asked: What it keeps of a text.
-        tokenizer: As loaded.
+        tokenizer: The vocabulary, loaded.
     """
 
     path: Path
@@ -282,6 +283,7 @@ def in_order(external: "ExternalModel", taken: TakenVocabulary) -> "ExternalMode
 
 def identity(
     taken: TakenVocabulary,
+    *,
     external: "ExternalModel | None",
     record: "TaskRecord | None",
 ) -> dict[str, Any]:
@@ -301,9 +303,9 @@ def identity(
 def write(
     output: Path,
     taken: TakenVocabulary,
+    *,
     external: "ExternalModel | None",
     record: "TaskRecord | None",
-    *,
     source: Path,
 ) -> None:
     """Write weights and task, if there are any, and the vocabulary; manifest last."""
@@ -355,8 +357,9 @@ def record_of(spec: TaskSpec, *, length: int) -> "TaskRecord":
 
 def summary(
     output: Path,
-    external: "ExternalModel | None",
     taken: TakenVocabulary,
+    *,
+    external: "ExternalModel | None",
     record: "TaskRecord | None",
 ) -> list[str]:
     """What was made, and what to type next."""

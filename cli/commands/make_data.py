@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import functools
 import math
-import os
 import shlex
 import time
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ import click
 
 from cli.support import output_folder, remote_output
 from cli.support.console import Bar, Console, hearing_interrupts, watching
+from cli.support.footprints import MAKE_DATA
+from cli.support.lock import lock
 from cli.support.options import (
     Folder,
     UserPath,
@@ -29,6 +30,7 @@ from cli.support.options import (
     settings_line,
     take_config,
 )
+from pipeline.core.cores import usable_cores
 from pipeline.job.beam_log import silent_logging
 from pipeline.reading.formats import KINDS
 from pipeline.storage import files
@@ -81,7 +83,8 @@ GREATEST_SHARE = 0.5
 @click.option(
     "--plan",
     is_flag=True,
-    help="Print what would be made, how large and how long, and make nothing.",
+    help="Print what would be made, how large it is and how long it takes, and make "
+    "nothing.",
 )
 @click.argument("beam_options", nargs=-1, metavar="[-- BEAM OPTIONS]")
 @functools.partial(
@@ -143,7 +146,7 @@ def check_output(output: Path | str, vocab: str, *, overwrite: bool) -> None:
     """
     if isinstance(output, str):
         return
-    output_folder.check_recognised(output, output_folder.MAKE_DATA)
+    output_folder.check_recognised(output, MAKE_DATA)
     if overwrite and not files.is_remote(vocab):
         path = Path(vocab)
         folder = path if path.is_dir() else path.parent
@@ -193,7 +196,7 @@ def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task
     vocab = from_anywhere(values["vocab"])
     given = {**input_settings(values), "vocab": vocab, **settings}
     workers = values["workers"] or min(
-        os.cpu_count() or 1, busy_workers(text_bytes, copies=resolved.stored_copies)
+        usable_cores(), busy_workers(text_bytes, copies=resolved.stored_copies)
     )
     return Task(inputs, resolved, model, given, workers, passed_over)
 
@@ -245,14 +248,12 @@ def claim(
         with contextlib.ExitStack() as held:
             if runner.is_local:
                 cache = splits_folder(output)
-                held.enter_context(
-                    output_folder.lock(cache, chosen_by="XDG_CACHE_HOME")
-                )
-            yield remote_output.claim(output, output_folder.MAKE_DATA, **record)
+                held.enter_context(lock(cache, chosen_by="XDG_CACHE_HOME"))
+            yield remote_output.claim(output, MAKE_DATA, **record)
         return
     with output_folder.claim(
         output,
-        output_folder.MAKE_DATA,
+        MAKE_DATA,
         goes_on_elsewhere=not runner.is_local,
         **record,
     ) as finished:
@@ -452,7 +453,7 @@ def enough_held_out(documents: int, *, examples: int, tried: float) -> float | N
 
     Args:
         documents: How many there are.
-        examples: Of one copy of all of them.
+        examples: How many one copy of all of them gives.
         tried: A share that was too small.
 
     >>> enough_held_out(10_000, examples=50_000, tried=0.001)

@@ -17,6 +17,7 @@ from cli.support.architecture import model_options, resolve_model
 from cli.support.budget import Asked, asked_for_budget, check_beside_budget
 from cli.support.console import Console, silent_stderr
 from cli.support.data_folder import DataFolder, data_here
+from cli.support.footprints import PRETRAIN
 from cli.support.options import (
     Duration,
     UserPath,
@@ -138,7 +139,7 @@ def pretrain(
     check_schedule(config)
     if place is None or place.host_index == 0:
         # Before data are copied from a storage.
-        output_folder.check_recognised(output, output_folder.PRETRAIN)
+        output_folder.check_recognised(output, PRETRAIN)
         output_folder.check_is_not(output, init_from, what="the run to start from")
     paths = Paths(
         data=data_here(data, Console(quiet=quiet)),
@@ -241,7 +242,7 @@ def lead(
     record = described(asked)
     with output_folder.claim(
         output,
-        output_folder.PRETRAIN,
+        PRETRAIN,
         settings=record["settings"],
         identity=record["identity"],
         overwrite=overwrite,
@@ -253,7 +254,7 @@ def lead(
 
         def rewrite(config: TrainConfig) -> None:
             now = described(asked._replace(config=config))
-            output_folder.rewrite(output, output_folder.PRETRAIN, **now)
+            output_folder.rewrite(output, PRETRAIN, **now)
 
         return train(
             architecture,

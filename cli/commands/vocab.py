@@ -11,6 +11,7 @@ import click
 
 from cli.support import output_folder
 from cli.support.console import Console
+from cli.support.footprints import VOCAB
 from cli.support.options import (
     GivenInputs,
     common_options,
@@ -56,7 +57,7 @@ def vocab(
     values.pop("debug")
     config = take_config(VocabConfig, values)
     refuse_stray(click.get_current_context().args, takes_options=False)
-    output_folder.check_recognised(output, output_folder.VOCAB)
+    output_folder.check_recognised(output, VOCAB)
     given = find_given_inputs(values, console)
     settings = {
         **input_settings(values),
@@ -67,7 +68,7 @@ def vocab(
     }
     with output_folder.claim(
         output,
-        output_folder.VOCAB,
+        VOCAB,
         settings=settings,
         identity=identity,
         overwrite=overwrite,

@@ -14,7 +14,7 @@ from cli.support.console import Console
     default="localhost:50000",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where engines ask; whoever reaches it can have programs run here.",
+    help="Where engines ask for workers; whoever reaches it can run programs here.",
 )
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
@@ -26,7 +26,7 @@ def worker(
 
     Run one on every machine of a cluster that is to work, and give make-data
     --environment_type=EXTERNAL --environment_config=HOST:PORT after --. With --id and
-    --provision_endpoint, as an engine adds them that starts its workers itself
+    --provision_endpoint, which are added by an engine that starts its workers itself
     (--environment_type=PROCESS), this is such a worker.
     """
     if boot_options:

@@ -7,8 +7,9 @@
     architecture   The architecture a command is given: a preset or a file, and fields
                    changed in it.
     budget         What --budget chooses, as lines for a person and as flags.
-    output_folder  The folder a command writes: recognised, locked, continued or
-                   refused.
+    footprints     What each command leaves in its folder, and when all of it is there.
+    lock           A folder that one process at a time writes.
+    output_folder  The folder a command writes: recognised, continued or refused.
     several_hosts  Several hosts that train together, as a command meets them.
     remote_output  The output of a job on a cluster's storage: recognised, continued or
                    refused.

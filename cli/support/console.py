@@ -82,7 +82,7 @@ class Console:
             self._bar.show(status, is_last=is_last)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """End the bar, if there is one, and leave it as it is."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -134,7 +134,7 @@ class Bar:
         self._tell(status, is_last=is_last)
 
     def close(self) -> None:
-        """Leave it as it is."""
+        """End the bar and leave it as it is."""
         self._bar.close()
 
     def _figures(self) -> Iterator[str]:

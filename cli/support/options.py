@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from cli.support.console import Console
+from pipeline.core.cores import usable_cores
 from pipeline.reading.formats import FORMATS, KINDS
 from pipeline.storage.files import find_files, is_remote, told_of_hashing
 from schemas.config import (
@@ -298,7 +299,7 @@ def workers_option(command: Command) -> Command:
     return click.option(
         "--workers",
         type=click.IntRange(min=1),
-        default=lambda: os.cpu_count() or 1,
+        default=usable_cores,
         show_default="all cores",
         help="Worker processes; never changes the result.",
     )(command)

@@ -1,184 +1,24 @@
-"""The folder a command writes: recognised, locked, continued or refused."""
+"""The folder a command writes: recognised, continued or refused."""
 
 import contextlib
-import dataclasses
-import fcntl
 import json
-import os
 import platform
-import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, TextIO
+from typing import Any
 
+from cli.support.footprints import Footprint, Identity
+from cli.support.lock import lock
+from pipeline.storage import files
 from schemas import __version__, layout
-from schemas.config import TrainConfig, flag_name
-from schemas.errors import AlbertError, SettingError
+from schemas.config import flag_name
+from schemas.errors import SettingError
 from schemas.json_file import read_json, write_json
 from schemas.whole_file import TEMPORARY
 
-Identity = dict[str, Any]
-
 # Of a sha256, of which nobody wants to know more than that it changed.
 _HASH_DIGITS = 64
-
-
-class Footprint(NamedTuple):
-    """What a command leaves in its folder.
-
-    Attributes:
-        command: The name of the command.
-        writes: Everything it may have written, the only things --overwrite removes.
-        progress: Globs of what would be lost if another setting were used.
-        is_finished: Whether a folder, here or remote, has a finished run of this
-            identity, all of it.
-        evidence: Files that show why a command failed, and keep its folder once they
-            say anything; the next command with this output replaces them.
-        defaults: What an identity stands for that earlier versions did not write.
-        changeable: Settings of the identity that may change when a run goes on.
-        check_change: Refuses such a change where a run cannot go on with it; takes the
-            folder, and the identity before and now.
-    """
-
-    command: str
-    writes: tuple[str, ...]
-    progress: tuple[str, ...]
-    is_finished: Callable[[Path | str, dict[str, Any]], bool]
-    evidence: tuple[str, ...] = ()
-    defaults: Mapping[str, Any] = MappingProxyType({})
-    changeable: tuple[str, ...] = ()
-    check_change: Callable[[Path | str, Identity, Identity], None] = (
-        lambda folder, before, now: None
-    )
-
-
-def has_vocabulary(folder: Path | str, identity: dict[str, Any]) -> bool:
-    """Whether a vocabulary is there, of which the manifest is written last."""
-    manifest = Path(folder) / layout.MANIFEST
-    return manifest.exists() and layout.vocabulary_file(Path(folder)).exists()
-
-
-def has_all_shards(folder: Path | str, identity: dict[str, Any]) -> bool:
-    """Whether a data set is there with all its files."""
-    from pipeline.job.resuming import is_whole_dataset
-
-    return is_whole_dataset(folder)
-
-
-def has_all_steps(folder: Path | str, identity: dict[str, Any]) -> bool:
-    """Whether the newest checkpoint of a run is its last."""
-    from albert_tf.runs.finished import finished_step
-
-    step = finished_step(Path(folder))
-    return step is not None and step >= int(identity["steps"])
-
-
-def check_new_steps(folder: Path | str, before: Identity, now: Identity) -> None:
-    """Refuse other steps of a run that has done too many of the ones it has."""
-    from albert_tf.training.continuation import check_steps_may_change
-
-    given = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
-    old, new = (
-        TrainConfig(**{name: identity.get(name, given[name]) for name in given})
-        for identity in (before, now)
-    )
-    check_steps_may_change(Path(folder), old, new)
-
-
-VOCAB = Footprint(
-    "vocab",
-    writes=(
-        layout.SPM_MODEL,
-        layout.SPM_VOCAB,
-        layout.HF_TOKENIZER,
-        layout.HF_TOKENIZER_CONFIG,
-        layout.MANIFEST,
-        layout.CONFIG,
-    ),
-    progress=(layout.MANIFEST,),
-    is_finished=has_vocabulary,
-)
-MAKE_DATA = Footprint(
-    "make-data",
-    writes=(
-        layout.SPM_MODEL,
-        layout.MANIFEST,
-        layout.DATA_CARD,
-        layout.CONFIG,
-        layout.SIDECARS,
-        layout.TRAIN,
-        layout.EVAL,
-        layout.WORK,
-    ),
-    progress=(layout.MANIFEST, layout.SIDECAR_FILES, layout.SPLIT_MARKS),
-    is_finished=has_all_shards,
-    defaults={"examples": "stored"},
-)
-PRETRAIN = Footprint(
-    "pretrain",
-    writes=(
-        layout.SPM_MODEL,
-        layout.MODEL_CONFIG,
-        layout.DATA_MANIFEST,
-        layout.METRICS,
-        layout.EVALUATION,
-        layout.TENSORBOARD,
-        layout.CHECKPOINTS,
-        layout.CONFIG,
-    ),
-    progress=(layout.CHECKPOINT_DIRECTORIES,),
-    is_finished=has_all_steps,
-    evidence=(layout.METRICS,),
-    defaults=dataclasses.asdict(TrainConfig())
-    | {"keep_optimizer": False, "init_checkpoint": "latest"},
-    changeable=("steps", "cooldown_share", "micro_batch_size"),
-    check_change=check_new_steps,
-)
-
-
-def is_measured(folder: Path | str, identity: dict[str, Any]) -> bool:
-    """Whether a fine-tuned model is there, with all predictions it was asked for."""
-    tests = (f"{layout.TEST_PREDICTIONS}/{name}" for name in identity["test"])
-    names = (layout.TASK_EVALUATION, *tests)
-    return all((Path(folder) / name).exists() for name in names)
-
-
-FINETUNE = Footprint(
-    "finetune",
-    writes=(
-        layout.SPM_MODEL,
-        layout.WORDPIECE,
-        layout.MODEL_CONFIG,
-        layout.TASK,
-        layout.METRICS,
-        layout.TENSORBOARD,
-        layout.CHECKPOINTS,
-        layout.TASK_EVALUATION,
-        layout.TASK_PREDICTIONS,
-        layout.TEST_PREDICTIONS,
-        layout.MODEL_CARD,
-        layout.CONFIG,
-    ),
-    progress=(layout.CHECKPOINT_DIRECTORIES,),
-    is_finished=is_measured,
-    evidence=(layout.METRICS,),
-)
-# A vocabulary, and beside it the weights of a run where there are any.
-IMPORT = Footprint(
-    "import",
-    writes=(
-        *VOCAB.writes,
-        layout.WORDPIECE,
-        layout.MODEL_CONFIG,
-        layout.TASK,
-        layout.CHECKPOINTS,
-        layout.EVALUATION,
-    ),
-    progress=(layout.MANIFEST,),
-    is_finished=has_vocabulary,
-)
 
 
 @contextlib.contextmanager
@@ -187,7 +27,7 @@ def claim(
     footprint: Footprint,
     *,
     settings: dict[str, Any],
-    identity: dict[str, Any],
+    identity: Identity,
     overwrite: bool,
     goes_on_elsewhere: bool = False,
 ) -> Iterator[bool]:
@@ -306,7 +146,11 @@ def has_evidence(folder: Path, footprint: Footprint) -> bool:
 
 
 def check_recognised(folder: Path, footprint: Footprint) -> None:
-    """Refuse a folder that holds anything but a run of the same command."""
+    """Refuse a folder that holds anything but a run of the same command.
+
+    Raises:
+        SettingError: It does, or is a file.
+    """
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"--output: {folder} is a file; give a folder.")
     if not folder.is_dir() or not any(_contents(folder)):
@@ -320,13 +164,21 @@ def check_recognised(folder: Path, footprint: Footprint) -> None:
         )
 
 
+def _contents(folder: Path) -> Iterator[Path]:
+    return (
+        path
+        for path in folder.iterdir()
+        if path.name != layout.LOCK and TEMPORARY not in path.name
+    )
+
+
 def check_is_not(folder: Path, source: Path | None, *, what: str) -> None:
     """Refuse a folder that is read as well: beginning there would remove what it has.
 
     Args:
         folder: To be written.
         source: What is read, if anything is.
-        what: It, for people.
+        what: The source, as a sentence names it.
 
     Raises:
         SettingError: They are the same.
@@ -335,7 +187,7 @@ def check_is_not(folder: Path, source: Path | None, *, what: str) -> None:
         raise SettingError(f"--output: {folder} is {what}; give another folder.")
 
 
-def compare(folder: Path, footprint: Footprint, *, identity: dict[str, Any]) -> bool:
+def compare(folder: Path, footprint: Footprint, *, identity: Identity) -> bool:
     """Whether the folder has a finished run of the same settings.
 
     Raises:
@@ -353,7 +205,7 @@ def check_identity(
     footprint: Footprint,
     record: dict[str, Any],
     *,
-    identity: dict[str, Any],
+    identity: Identity,
 ) -> None:
     """Refuse to continue a run that was started with other settings.
 
@@ -377,8 +229,21 @@ def check_identity(
     if set(differing) <= set(footprint.changeable):
         footprint.check_change(folder, before, now)
         return
+    changes = described_changes(differing, before=before, now=now)
+    raise SettingError(
+        f"{folder} holds a run with other settings: {changes}; {footprint.remedy}."
+    )
+
+
+def described_changes(names: Iterable[str], *, before: Identity, now: Identity) -> str:
+    """Settings that differ, for a sentence.
+
+    >>> before = {"seed": 1, "vocab": 64 * "0"}
+    >>> described_changes(before, before=before, now={"seed": 2, "vocab": 64 * "f"})
+    '--seed was 1 and is 2, --vocab changed'
+    """
     changes = []
-    for name in differing:
+    for name in names:
         old, new = before.get(name), now.get(name)
         is_short = all(
             isinstance(v, int | float | str) and len(str(v)) < _HASH_DIGITS
@@ -386,94 +251,15 @@ def check_identity(
         )
         change = f" was {old} and is {new}" if is_short else " changed"
         changes.append(f"{flag_name(name)}{change}")
-    remedy = "give another --output, or --overwrite to start over"
-    if footprint is PRETRAIN:
-        remedy = (
-            "give another --output (--init-from takes this run's weights along), "
-            "or --overwrite to start over"
-        )
-    raise SettingError(
-        f"{folder} holds a run with other settings: {', '.join(changes)}; {remedy}."
-    )
+    return ", ".join(changes)
 
 
 def remove(folder: Path, footprint: Footprint) -> None:
-    """Remove what an earlier run of the command wrote, and nothing else."""
-    for name in footprint.writes:
-        for path in (folder / name, *folder.glob(f"{name}{TEMPORARY}*")):
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-
-
-def _contents(folder: Path) -> Iterator[Path]:
-    return (
-        path
-        for path in folder.iterdir()
-        if path.name != layout.LOCK and TEMPORARY not in path.name
-    )
-
-
-def _make(folder: Path, *, chosen_by: str) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingError(
-            f"{chosen_by}: {folder} cannot be made: {error.strerror}."
-        ) from error
-
-
-@contextlib.contextmanager
-def lock(folder: Path, *, chosen_by: str = "--output") -> Iterator[None]:
-    """Hold a folder, made if need be, until the end of a block.
-
-    The system releases the lock of a process that has died.
-
-    Args:
-        folder: To be written.
-        chosen_by: The flag or variable that another folder can be given with.
+    """Remove what an earlier run of the command wrote, and nothing else.
 
     Raises:
-        SettingError: The folder cannot be made or written.
-        AlbertError: Another process holds it.
+        AlbertError: Something cannot be removed.
     """
-    _make(folder, chosen_by=chosen_by)
-    path = folder / layout.LOCK
-    with _open_lock(path, chosen_by=chosen_by) as file:
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-
-
-def _open_lock(path: Path, *, chosen_by: str) -> TextIO:
-    """The lock file, held by this process and still the one in the folder."""
-    while True:
-        try:
-            file = path.open("a+")
-        except OSError as error:
-            raise SettingError(
-                f"{chosen_by}: {path.parent} cannot be written: {error.strerror}."
-            ) from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with file:
-                file.seek(0)
-                owner = file.read().strip() or "unknown"
-            raise AlbertError(
-                f"{path.parent} is being written by process {owner}; "
-                "wait for it to end."
-            ) from None
-        except OSError:
-            # Some network file systems have no locks; whoever writes there has to see
-            # to it that nobody else does.
-            return file
-        # Its last holder may have removed it between the two calls.
-        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-            return file
-        file.close()
+    for name in footprint.removable:
+        for path in (folder / name, *folder.glob(f"{name}{TEMPORARY}*")):
+            files.remove(str(path))

@@ -6,7 +6,8 @@ settings write the same bytes.
 
 from typing import Any
 
-from cli.support.output_folder import Footprint, check_identity, run_record
+from cli.support.footprints import Footprint, Identity
+from cli.support.output_folder import check_identity, run_record
 from pipeline.storage.files import (
     exists,
     find_below,
@@ -25,7 +26,7 @@ def claim(
     footprint: Footprint,
     *,
     settings: dict[str, Any],
-    identity: dict[str, Any],
+    identity: Identity,
     overwrite: bool,
 ) -> bool:
     """Take a folder for writing; returns whether the command has finished there before.
@@ -43,7 +44,7 @@ def claim(
             f"--output: {folder} holds other files; give a new or empty folder."
         )
     if overwrite:
-        for name in footprint.writes:
+        for name in footprint.removable:
             remove(join(folder, name))
     if any(find_below(folder, pattern) for pattern in footprint.progress):
         check_identity(folder, footprint, record, identity=identity)

@@ -10,6 +10,7 @@ import click
 
 from cli.support.console import silent_stderr
 from cli.support.options import Command
+from schemas.readable import printable
 
 if TYPE_CHECKING:
     from albert_tf.training.host_setting import HostSetting
@@ -32,7 +33,7 @@ def host_options(command: Command) -> Command:
             "--num-hosts",
             type=int,
             metavar="N",
-            help="Train on so many hosts together; 1 for this one alone.  [default: "
+            help="Train on this many hosts together; 1 for this one alone.  [default: "
             "what Slurm, Open MPI, torchrun, a TPU pod or JAX_NUM_PROCESSES says]",
         ),
         click.option(
@@ -111,4 +112,4 @@ def _native_silence(*, debug: bool) -> Iterator[None]:
 
 
 def _say_last(sentence: str) -> None:
-    click.echo(f"Error: {sentence}", err=True)
+    click.echo(f"Error: {printable(sentence)}", err=True)

@@ -10,6 +10,7 @@
                          here.
     sentencepiece_proto  SentencePiece's model file as a message: what is read from one
                          and changed in one.
+    cores                The processor cores that this process may use.
     memory               Memory that a process has freed stays with it, for the next
                          batch.
 

@@ -40,25 +40,35 @@ def engine_of(runner: str, options: PipelineOptions) -> Engine:
     """The engine of a portable runner, or of Dataflow."""
     portable = options.view_as(PortableOptions)
     if runner == "PrismRunner":
-        return Engine(True, True, "LOOPBACK")
+        return Engine(is_here=True, ends_with_command=True, environment="LOOPBACK")
     if portable.job_endpoint == "embed":
-        return Engine(True, True, "DOCKER")
+        return Engine(is_here=True, ends_with_command=True, environment="DOCKER")
     if portable.job_endpoint:
-        here = _is_here(portable.job_endpoint)
-        return Engine(here, False, _default_environment(runner, options))
+        return Engine(
+            is_here=_is_here(portable.job_endpoint),
+            ends_with_command=False,
+            environment=_default_environment(runner, options),
+        )
     if runner == "FlinkRunner":
         flink = options.view_as(FlinkRunnerOptions)
         is_embedded = flink.flink_master in _EMBEDDED_FLINK
-        here = is_embedded or _is_here(flink.flink_master)
-        return Engine(here, is_embedded, _default_environment(runner, options))
+        return Engine(
+            is_here=is_embedded or _is_here(flink.flink_master),
+            ends_with_command=is_embedded,
+            environment=_default_environment(runner, options),
+        )
     if runner == "SparkRunner":
         spark = options.view_as(SparkRunnerOptions)
         # Without an uber jar the driver is in the job server.
         is_uber = spark.spark_submit_uber_jar
         place = spark.spark_rest_url if is_uber else spark.spark_master_url
-        here = bool(_EMBEDDED_SPARK.fullmatch(place or "")) or _is_here(place or "")
-        return Engine(here, not is_uber, _default_environment(runner, options))
-    return Engine(False, False, "DOCKER")
+        return Engine(
+            is_here=bool(_EMBEDDED_SPARK.fullmatch(place or ""))
+            or _is_here(place or ""),
+            ends_with_command=not is_uber,
+            environment=_default_environment(runner, options),
+        )
+    return Engine(is_here=False, ends_with_command=False, environment="DOCKER")
 
 
 def _default_environment(runner: str, options: PipelineOptions) -> str:

@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from albert_tf.convert.model_card import model_card
+from albert_tf.convert.model_card import model_card, task_card
 from albert_tf.runs.last_evaluation import write_evaluation
 from schemas.config import ModelConfig
 from schemas.json_file import read_json, write_json
+from schemas.task import TaskSpec
 from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, write_run
 from tests.manifests import edit_manifest
@@ -145,3 +146,34 @@ def test_an_imported_model_has_the_licence_of_its_source(trained):
     assert "That of `albert-x`, which was imported." in card
     assert "Pre-trained" not in card
     assert "As the model it was imported from." in card
+
+
+CLASSIFIER = TaskSpec(name="classify", kind="classify", labels=("good", "bad"))
+
+
+def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
+    (tmp_path / "README.md").write_text("# A classifier\n", "utf-8")
+    assert task_card(tmp_path, CLASSIFIER, step=7, target="hf") == (
+        "---\n"
+        "library_name: transformers\n"
+        "pipeline_tag: text-classification\n"
+        "tags:\n"
+        "- albert\n"
+        "---\n\n"
+        "```python\n"
+        "from transformers import AlbertForSequenceClassification, AutoTokenizer\n\n"
+        'model = AlbertForSequenceClassification.from_pretrained("FOLDER")\n'
+        'tokenizer = AutoTokenizer.from_pretrained("FOLDER")\n'
+        "```\n\n"
+        "# A classifier\n"
+    )
+
+
+def test_the_card_of_a_fine_tuned_saved_model_names_its_signature(tmp_path):
+    assert task_card(tmp_path, CLASSIFIER, step=7, target="saved-model") == (
+        "```python\n"
+        "import tensorflow as tf\n\n"
+        'predict = tf.saved_model.load("FOLDER").signatures["predict"]\n'
+        "```\n\n"
+        "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.\n\n"
+    )

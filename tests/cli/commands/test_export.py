@@ -148,16 +148,19 @@ def test_another_export_replaces_one_only_when_told(copied):
     assert (record["command"], record["to"], record["step"]) == ("export", "hf", 9)
 
 
-def test_an_export_never_replaces_what_no_export_wrote(copied):
+def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
     output = copied.parent / "run-hf"
     run("export", copied, "--to", "hf")
     (output / ".git").mkdir()
     (output / ".git" / "HEAD").touch()
     arguments = (copied, "--to", "google", "--output", output, "--overwrite")
-    assert refusal(*arguments, code=2) == (
-        f"Error: --output: {output} holds .git, which no export has written; move it, "
-        "or give another folder.\n"
-    )
+    with monkeypatch.context() as patched:
+        # Before anything is loaded.
+        patched.delattr(export_command, "load")
+        assert refusal(*arguments, code=2) == (
+            f"Error: --output: {output} holds .git, which no export has written; move "
+            "it, or give another folder.\n"
+        )
     assert (output / ".git" / "HEAD").exists()
     assert (output / "model.safetensors").exists()
     (output / ".git").rename(copied.parent / "elsewhere")
@@ -165,15 +168,15 @@ def test_an_export_never_replaces_what_no_export_wrote(copied):
     assert not (output / "model.safetensors").exists()
 
 
-def test_an_export_of_a_version_that_listed_no_files_is_replaced(copied):
-    arguments = ("export", copied, "--to", "hf")
-    run(*arguments)
-    path = copied.parent / "run-hf" / "export.json"
-    record = json.loads(path.read_text())
-    del record["files"]
-    path.write_text(json.dumps(record))
-    assert "nothing to do" in run(*arguments)
-    assert "step 7 of" in run(*arguments, "--overwrite")
+@pytest.mark.parametrize("output", [".", "..", "../new"])
+def test_the_current_folder_is_not_replaced(trained, tmp_path, monkeypatch, output):
+    (tmp_path / "new").mkdir()
+    monkeypatch.chdir(tmp_path / "new")
+    monkeypatch.delattr(export_command, "load")
+    assert refusal(trained, "--to", "hf", "--output", output, code=2) == (
+        f"Error: --output: {output} is the current folder, or holds it, and cannot be "
+        "replaced; give another folder.\n"
+    )
 
 
 def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):

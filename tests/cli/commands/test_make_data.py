@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from cli.support import console
+from pipeline.job import estimate
 from pipeline.job.runners import RUNNERS
 from pipeline.job.spill import splits_folder
 from tests.commands import attempt, contents, make_data, run
@@ -234,6 +235,14 @@ def test_the_number_of_workers_follows_from_the_text(small):
     code, said = attempt(*given, "--plan")
     assert code == 0
     assert " with 1 worker on this machine" in said.splitlines()[-1]
+
+
+def test_a_job_has_no_more_workers_than_the_cores_it_may_use(small, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
+    monkeypatch.setattr(estimate, "busy_workers", lambda *_, **__: 64)
+    given = ("make-data", "--text", small / "text", "--vocab", small / "vocab")
+    assert " with 3 workers on this machine" in run(*given, "--plan").splitlines()[-1]
 
 
 def test_a_file_whose_name_is_not_utf8_is_read_and_named(small, tmp_path):

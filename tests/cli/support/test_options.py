@@ -2,12 +2,14 @@
 
 import json
 import math
+import os
 import shutil
 from pathlib import Path
 
 import click
 import pytest
 
+from cli.commands.vocab import vocab
 from cli.main import cli
 from cli.support.options import Duration, UserPath, refuse_stray
 from schemas.errors import SettingError
@@ -145,3 +147,10 @@ def test_options_of_beam_are_no_stray_paths():
     with pytest.raises(SettingError) as error:
         refuse_stray(["b.txt", "--project"])
     assert str(error.value) == SENTENCE
+
+
+def test_workers_are_as_many_as_the_cores_that_this_process_may_use(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
+    options = [option for _, option in parameters(vocab) if option.name == "workers"]
+    assert [option.get_default(click.Context(vocab)) for option in options] == [3]

@@ -1,46 +1,23 @@
-"""The folder a command writes: locked, and finished only when all of it is there."""
+"""The folder a command writes, which is finished only when all of it is there."""
 
-import errno
-import fcntl
 import json
 
 import pytest
 
 from cli.support import output_folder
+from cli.support.footprints import IMPORT, MAKE_DATA, PRETRAIN, VOCAB
+from pipeline.storage import files
 from schemas.errors import SettingError
-from tests.commands import run
+from tests.commands import contents, run
 
 IDENTITY = {"seed": 1}
 
 
-def claim(folder, footprint=output_folder.VOCAB):
+def claim(folder, footprint=VOCAB, *, overwrite=False):
     with output_folder.claim(
-        folder, footprint, settings={}, identity=IDENTITY, overwrite=False
+        folder, footprint, settings={}, identity=IDENTITY, overwrite=overwrite
     ) as finished:
         return finished
-
-
-@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
-def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, number):
-    def refuse(*_):
-        raise OSError(number, "no locks here")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    assert claim(tmp_path / "v") is False
-
-
-@pytest.mark.parametrize("chosen_by", ["--output", "XDG_CACHE_HOME"])
-def test_a_folder_that_cannot_be_made_is_said_with_what_chooses_it(tmp_path, chosen_by):
-    (tmp_path / "file").touch()
-    folder = tmp_path / "file/data"
-    with (
-        pytest.raises(SettingError) as refusal,
-        output_folder.lock(folder, chosen_by=chosen_by),
-    ):
-        pass
-    assert str(refusal.value) == (
-        f"{chosen_by}: {folder} cannot be made: Not a directory."
-    )
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
@@ -50,7 +27,7 @@ def test_what_goes_on_elsewhere_keeps_its_folder(tmp_path, goes_on):
         pytest.raises(KeyboardInterrupt),
         output_folder.claim(
             folder,
-            output_folder.MAKE_DATA,
+            MAKE_DATA,
             settings={},
             identity=IDENTITY,
             overwrite=False,
@@ -79,6 +56,53 @@ def test_a_temporary_folder_of_a_dead_process_is_removed(tmp_path):
     assert not (tmp_path / "v/spiece.model.tmp-4711").exists()
 
 
+@pytest.mark.parametrize(
+    ("footprint", "name"), [(MAKE_DATA, "eval"), (IMPORT, "checkpoints")]
+)
+def test_an_interrupted_overwrite_can_be_given_again(
+    tmp_path, monkeypatch, footprint, name
+):
+    claim(tmp_path, footprint)
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "half").touch()
+    remove = files.remove
+
+    def interrupted(path):
+        if path == str(tmp_path / name):
+            raise KeyboardInterrupt
+        remove(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "remove", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            claim(tmp_path, footprint, overwrite=True)
+    assert contents(tmp_path) == sorted(["config.json", f"{name}/half"])
+    assert claim(tmp_path, footprint, overwrite=True) is False
+    assert contents(tmp_path) == ["config.json"]
+
+
+def test_a_folder_that_lies_elsewhere_is_overwritten_and_stays_there(tmp_path):
+    claim(tmp_path / "data", MAKE_DATA)
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk/part").touch()
+    (tmp_path / "data/train").symlink_to(tmp_path / "disk")
+    assert claim(tmp_path / "data", MAKE_DATA, overwrite=True) is False
+    assert contents(tmp_path) == ["data/config.json", "disk/part"]
+    assert not (tmp_path / "data/train").is_symlink()
+
+
+def test_a_run_of_other_settings_is_refused_with_what_else_can_be_done(tmp_path):
+    claim(tmp_path, PRETRAIN)
+    (tmp_path / "checkpoints/step-00000001").mkdir(parents=True)
+    with pytest.raises(SettingError) as refusal:
+        output_folder.compare(tmp_path, PRETRAIN, identity={"seed": 2})
+    assert str(refusal.value) == (
+        f"{tmp_path} holds a run with other settings: --seed was 1 and is 2; give "
+        "another --output (--init-from takes this run's weights along), or --overwrite "
+        "to start over."
+    )
+
+
 def test_a_data_set_that_lacks_a_file_is_finished_again(small, tmp_path):
     config = small / "data/config.json"
     command = ("make-data", "--config", config, "--output", tmp_path / "d")
@@ -98,7 +122,7 @@ def claimed(folder, monkeypatch, *, at, **settings):
     monkeypatch.setattr(output_folder.time, "strftime", lambda _: at)
     claim = output_folder.claim(
         folder,
-        output_folder.PRETRAIN,
+        PRETRAIN,
         settings=settings,
         identity={},
         overwrite=False,
@@ -120,4 +144,4 @@ def test_a_run_that_goes_on_was_started_when_it_was_started_first(
 
 def test_what_a_killed_process_left_of_a_checkpoint_is_nothing_to_go_on_from(tmp_path):
     (tmp_path / "checkpoints/step-00000001.tmp-9").mkdir(parents=True)
-    assert not output_folder.has_progress(tmp_path, output_folder.PRETRAIN)
+    assert not output_folder.has_progress(tmp_path, PRETRAIN)

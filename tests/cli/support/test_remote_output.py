@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from cli.support import output_folder, remote_output
+from cli.support import remote_output
+from cli.support.footprints import MAKE_DATA
 from pipeline.job.resuming import is_whole_dataset
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
@@ -23,7 +24,7 @@ PART = "train/copy-00/part-00000-of-00001.tfrecord"
 def claim(folder="memory://out/data", *, identity=IDENTITY, overwrite=False):
     return remote_output.claim(
         folder,
-        output_folder.MAKE_DATA,
+        MAKE_DATA,
         settings={"vocab": "/v"},
         identity=identity,
         overwrite=overwrite,
@@ -120,6 +121,26 @@ def test_other_settings_are_refused_until_overwritten(memory):
         claim(identity={"seed": 2})
     assert claim(identity={"seed": 2}, overwrite=True) is False
     assert "memory://out/data/manifest.json" not in memory
+
+
+def test_an_interrupted_overwrite_can_be_given_again(memory, monkeypatch):
+    claim()
+    part = f"memory://out/data/{PART}"
+    memory[part] = b"half"
+    remove = remote_output.remove
+
+    def interrupted(path):
+        if path.endswith("/train"):
+            raise KeyboardInterrupt
+        remove(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(remote_output, "remove", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            claim(overwrite=True)
+    assert sorted(memory) == ["memory://out/data/config.json", part]
+    assert claim(overwrite=True) is False
+    assert list(memory) == ["memory://out/data/config.json"]
 
 
 def test_a_folder_with_other_files_is_refused_and_kept(memory):
