@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from albert_tf.data.input_pipeline import Records, training_batches
-from albert_tf.data.on_the_fly import Landmark
+from albert_tf.data.step_shape import StepShape
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.training.beginning import Job, begin
 from albert_tf.training.evaluation import (
@@ -83,18 +83,16 @@ def examples_of(
     job: Job, parts: Parts, records: Records
 ) -> Generator[Batch, None, None]:
     """The examples of a run from where it stands, a step at a time."""
-    return training_batches(
-        records,
-        seed=job.config.seed,
-        start=parts.state.examples,
-        batch_size=job.config.batch_size,
-        micro_batch_size=parts.state.micro_batch_size,
+    size = job.config.batch_size
+    shape = StepShape(
+        size,
+        parts.state.micro_batch_size,
         devices=parts.steps.num_devices,
         host=job.hosts.index,
         num_hosts=job.hosts.number,
-        landmark=Landmark(*parts.state.landmark),
-        ahead=parts.state.examples_ahead(job.config.batch_size),
     )
+    position = parts.state.position(size)
+    return training_batches(records, shape, seed=job.config.seed, position=position)
 
 
 def make_loop(

@@ -54,9 +54,9 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
 ):
     readings = []
 
-    def noted(records, **places):
-        readings.append(places["batch_size"])
-        return training_batches(records, **places)
+    def noted(records, shape, **settings):
+        readings.append(shape.batch_size)
+        return training_batches(records, shape, **settings)
 
     def weights(**asked):
         job = job_of(data, tmp_path, dataclasses.replace(CONFIG, **asked))
