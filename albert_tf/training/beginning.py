@@ -51,7 +51,7 @@ from schemas.layout import (
 )
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase, phases_of
-from schemas.whole_file import whole_file
+from schemas.whole_file import copy_whole
 
 Say = Callable[[str], None]
 Integers = npt.NDArray[np.int64]
@@ -302,17 +302,3 @@ def remove_leftovers(run: Path) -> None:
             f"{error.filename} cannot be removed: {error.strerror}; make the "
             "directory writable, or give another --output."
         ) from error
-
-
-def copy_whole(source: Path, target: Path) -> None:
-    """Copy a small file so that no reader ever sees half of it.
-
-    Raises:
-        AlbertError: The source cannot be read or the target cannot be written.
-    """
-    try:
-        content = source.read_bytes()
-    except OSError as error:
-        raise AlbertError(f"{source} cannot be read: {error.strerror}.") from error
-    with whole_file(target) as file:
-        file.write(content)

@@ -1,7 +1,6 @@
 """Training end to end: what a run leaves, and that no interruption shows in it."""
 
 import dataclasses
-import errno
 import json
 import os
 import re
@@ -21,7 +20,6 @@ from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training import evaluations as evaluations_module
 from albert_tf.training import saver
-from albert_tf.training.beginning import copy_whole
 from albert_tf.training.evaluation import HeldOut
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
@@ -247,31 +245,6 @@ def test_a_run_stopped_before_its_first_checkpoint_leaves_nothing_to_the_next(
     assert final(run) == final(alone)
     for name in ("data_manifest.json", "model.json", "spiece.model"):
         assert (run / name).read_bytes() == (alone / name).read_bytes()
-
-
-def test_a_file_is_copied_whole_or_not_at_all(tmp_path, monkeypatch):
-    source, target = tmp_path / "source", tmp_path / "run/target"
-    source.write_bytes(b"pieces")
-
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("os.fsync", full)
-        with pytest.raises(AlbertError) as caught:
-            copy_whole(source, target)
-    assert str(caught.value) == f"{target} cannot be written: No space left on device."
-    assert list(target.parent.iterdir()) == []
-    copy_whole(source, target)
-    assert target.read_bytes() == b"pieces"
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(AlbertError) as caught:
-        copy_whole(tmp_path / "source", tmp_path / "target")
-    assert str(caught.value) == (
-        f"{tmp_path}/source cannot be read: No such file or directory."
-    )
 
 
 def test_the_damaged_last_checkpoint_is_made_again(undisturbed, data, tmp_path, capfd):
