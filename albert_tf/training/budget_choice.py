@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from albert_tf.data.causal import most_predictions
+from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.data_check import check_has_training_examples
 from albert_tf.data.input_pipeline import Records, first_batches
 from albert_tf.data.unigrams import labels_of, unigram_entropy
@@ -26,7 +27,7 @@ from albert_tf.planning.budget import (
 from albert_tf.planning.ladder import SHAPES, ladder_model, law
 from albert_tf.planning.speed import Timing, estimated_seconds
 from albert_tf.planning.training_plan import OF_DATA, predictions_of
-from albert_tf.training.beginning import records_of
+from albert_tf.training.job import records_of
 from albert_tf.training.matrix_rate import matrix_rate
 from albert_tf.training.measured_step import fed_step_seconds, step_seconds
 from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
@@ -126,7 +127,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         return until - time.monotonic() - OVERHEAD_SECONDS
 
     # Before the steps are counted, so that they fill only what is left.
-    records = records_of(data, manifest, train, say=say)
+    records = records_of(data, manifest, train, skipped=SkippedRecords(say))
     unigram = unigram_loss(records, train)
 
     def seconds_of(config: ModelConfig) -> float:

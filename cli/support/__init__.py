@@ -7,6 +7,8 @@
     architecture   The architecture a command is given: a preset or a file, and fields
                    changed in it.
     budget         What --budget chooses, as lines for a person and as flags.
+    planned_run    What a run of `albert pretrain` is to be, and what `config.json` says
+                   of it.
     output_folder  The folder a command writes: recognised, locked, continued or
                    refused.
     several_hosts  Several hosts that train together, as a command meets them.
