@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches, training_batches
+from albert_tf.data.step_shape import StepShape
 from albert_tf.evaluation.run_evaluation import evaluate
 from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.model.initial_weights import initialize_weights
@@ -88,9 +89,7 @@ def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> str:
     size = MAX_PIECES // manifest.config.max_seq_length
     training = (
         {name: values[0] for name, values in batch.items()}
-        for batch in training_batches(
-            records, seed=1, start=0, batch_size=size, micro_batch_size=size
-        )
+        for batch in training_batches(records, StepShape(size, size), seed=1)
     )
     states, labels = class_states(model, training, pairs=FITTED_PAIRS)
     center, scale = states.mean(0), states.std(0) + 1e-6
@@ -136,15 +135,8 @@ def step_seconds(runs: list[Path], data: Path) -> Floats:
         deviation = run.model.initializer_range
         initialize_weights(model, standard_deviation=deviation, seed=1)
         steps = training_steps(model, run.config)
-        batch = next(
-            training_batches(
-                records,
-                seed=1,
-                start=0,
-                micro_batch_size=run.config.batch_size,
-                batch_size=run.config.batch_size,
-            )
-        )
+        shape = StepShape(run.config.batch_size, run.config.batch_size)
+        batch = next(training_batches(records, shape, seed=1))
         turns.append(functools.partial(take_step, steps, batch))
     return np.median([list(map(seconds, turns)) for _ in range(ROUNDS)], axis=0)
 

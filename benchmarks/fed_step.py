@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.step_shape import StepShape
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.training.backends import training_steps
@@ -54,13 +55,7 @@ def main() -> None:
     steps = training_steps(model, TrainConfig())
     size = arguments.batch_size
     streams = {
-        data: training_batches(
-            Records(data, manifest),
-            seed=1,
-            start=0,
-            batch_size=size,
-            micro_batch_size=size,
-        )
+        data: training_batches(Records(data, manifest), StepShape(size, size), seed=1)
         for data, manifest in zip(arguments.data, manifests, strict=True)
     }
     for batches in streams.values():

@@ -22,15 +22,11 @@ def rows_per_second(data: Path, *, seconds: float) -> tuple[float, float]:
     """Rows a second of time on the wall, and of processor time."""
     # Imported here, so that TensorFlow sees the cores it is given.
     from albert_tf.data.input_pipeline import Records, training_batches
+    from albert_tf.data.step_shape import StepShape
 
     records = Records(data, read_manifest(data))
-    batches = training_batches(
-        records,
-        seed=1,
-        start=0,
-        batch_size=MICRO_BATCH,
-        micro_batch_size=MICRO_BATCH,
-    )
+    shape = StepShape(MICRO_BATCH, MICRO_BATCH)
+    batches = training_batches(records, shape, seed=1)
     begin = time.perf_counter()
     while time.perf_counter() < begin + WARM_UP_SECONDS:
         next(batches)

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.step_shape import StepShape
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
@@ -48,13 +49,8 @@ def main() -> None:
     config = resolve_model(arguments.model, tuple(arguments.set), manifest)
     clock = time.process_time if arguments.processor_time else time.perf_counter
     for size in arguments.batch_sizes:
-        stream = training_batches(
-            Records(arguments.data, manifest),
-            seed=1,
-            start=0,
-            micro_batch_size=size,
-            batch_size=size,
-        )
+        records = Records(arguments.data, manifest)
+        stream = training_batches(records, StepShape(size, size), seed=1)
         batches = list(itertools.islice(stream, arguments.rounds))
         for precision in arguments.precisions:
             print(f"{size} x {manifest.config.max_seq_length}, {precision}: ", end="")

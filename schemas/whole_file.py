@@ -32,6 +32,20 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         temporary.replace(path)
 
 
+def copy_whole(source: Path, target: Path) -> None:
+    """Copy a small file so that no reader ever sees half of it.
+
+    Raises:
+        AlbertError: The source cannot be read or the target cannot be written.
+    """
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise AlbertError(f"{source} cannot be read: {error.strerror}.") from error
+    with whole_file(target) as file:
+        file.write(content)
+
+
 @contextlib.contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """A folder to write in that gets its name when all of it is on disk.

@@ -30,6 +30,7 @@ from pathlib import Path
 from albert_tf.training import training_loop
 from albert_tf.training.train import pretrain
 from tests import test_backends
+from tests.training_data import job_of
 data, run, model, stop_at, stop_signal = sys.argv[1:]
 begun = itertools.count(-1)  # a step is timed before the first
 step_counts = training_loop.step_counts
@@ -42,7 +43,7 @@ def signalled(batch):
 training_loop.step_counts = signalled
 config = test_backends.CONFIG
 model = getattr(test_backends, model)
-pretrain(model, config, data=Path(data), output=Path(run))
+pretrain(job_of(Path(data), Path(run), config, model_config=model))
 """
 
 

@@ -48,7 +48,7 @@ def free_port():
 
 
 @contextlib.contextmanager
-def started(small, run, *, hosts, steps, devices=1, dropout=0.0):
+def started(small, run, *, hosts, steps, devices=1, dropout=0.0, more=()):
     """The processes of a training; none is left when the block ends.
 
     Args:
@@ -58,12 +58,13 @@ def started(small, run, *, hosts, steps, devices=1, dropout=0.0):
         steps: How many.
         devices: On each host.
         dropout: Of the model.
+        more: Other flags.
     """
     model = small / f"model-{dropout}.json"
     model.write_text(json.dumps(MODEL | {"hidden_dropout_prob": dropout}))
     program = [sys.executable, "-c", "from cli.main import cli; cli()", "pretrain"]
     command = ["--data", small / "data", "--output", run, "--model", model]
-    command += ["--steps", steps, *SETTINGS]
+    command += ["--steps", steps, *SETTINGS, *more]
     coordinator = f"localhost:{free_port()}"
     environment = os.environ | {
         "KERAS_BACKEND": "jax",
@@ -132,6 +133,16 @@ def test_two_hosts_write_the_bytes_of_one_with_two_devices(small, tmp_path):
     pytest.importorskip("jax")
     trained(small, tmp_path / "one", hosts=1, devices=2, steps=20, dropout=0.1)
     trained(small, tmp_path / "two", hosts=2, steps=20, dropout=0.1)
+    assert final(tmp_path / "two", 20) == final(tmp_path / "one", 20)
+
+
+@pytest.mark.slow
+def test_two_hosts_go_on_with_the_optimizer_of_a_run_as_one_does(small, tmp_path):
+    pytest.importorskip("jax")
+    trained(small, tmp_path / "first", hosts=1, devices=2, steps=10)
+    keep = ("--init-from", tmp_path / "first", "--keep-optimizer")
+    trained(small, tmp_path / "one", hosts=1, devices=2, steps=20, more=keep)
+    trained(small, tmp_path / "two", hosts=2, steps=20, more=keep)
     assert final(tmp_path / "two", 20) == final(tmp_path / "one", 20)
 
 

@@ -10,11 +10,12 @@ import tensorflow as tf
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.training.job import Job
 from schemas.config import DataConfig, ModelConfig
 from schemas.example import stored_features
 from schemas.json_file import write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL, shard_file
-from schemas.manifest import ShardFile
+from schemas.manifest import ShardFile, read_manifest
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 from tests.manifests import manifest_of
 
@@ -157,6 +158,18 @@ def make_manifest(
     ).resolved(input_bytes=0)
     sha256 = hashlib.sha256(b"pieces").hexdigest()
     return manifest_of(files, config, sha256=sha256, vocab_size=VOCAB_SIZE)
+
+
+def job_of(data, run, config, **changes):
+    """A training of nothing but its settings, unless changed."""
+    job = Job(
+        model_config=TINY,
+        config=config.resolved(),
+        manifest=read_manifest(data),
+        data=data,
+        run=run,
+    )
+    return dataclasses.replace(job, **changes)
 
 
 def save_run(run, config, *, step=9, seed=1, is_best=False):

@@ -10,6 +10,8 @@
                      ones are read.
     corrupt_records  What becomes of corrupt records in training: each is left out with
                      a line.
+    step_shape       The shape of a step: its micro-batches, and those of them that a
+                     host computes.
     input_pipeline   Records become batches, in TensorFlow.
     unmasking        The texts of masked examples: their tokens with the masked ones put
                      back.

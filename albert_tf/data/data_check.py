@@ -180,10 +180,19 @@ def check_same_data(run: Path, *, data: Path) -> None:
     """Refuse to continue a run on other data than it was started with.
 
     Raises:
-        AlbertError: The manifests differ.
+        AlbertError: The manifests differ, or one cannot be read.
     """
     recorded = run / DATA_MANIFEST
-    if recorded.exists() and recorded.read_bytes() != (data / MANIFEST).read_bytes():
+    if not recorded.exists():
+        return
+    try:
+        is_same = recorded.read_bytes() == (data / MANIFEST).read_bytes()
+    except OSError as error:
+        raise AlbertError(
+            f"{error.filename} cannot be read: {error.strerror}; continue {run} on "
+            "the data set it was started on."
+        ) from error
+    if not is_same:
         raise AlbertError(
             f"{data} is not the data set {run} was started on: {MANIFEST} differs from "
             f"{recorded}; continue on the old data, or start a new run with "

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from albert_tf.data.on_the_fly import (
@@ -27,6 +26,7 @@ from albert_tf.data.on_the_fly import (
 )
 from albert_tf.data.reading_order import shard_groups
 from albert_tf.data.shuffling import SHUFFLE_WINDOW, as_written, shuffled
+from albert_tf.data.step_shape import StepShape
 from pipeline.records.reading import CHUNK, CorruptRecord, Item, read_shard
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
@@ -131,33 +131,36 @@ class Records:
             raise AlbertError(f"{self._found[0]}; {self.remedy}.")
 
 
-def training_batches(  # noqa: PLR0913 - what is read, from where on, in which shape
-    records: Records,
-    *,
-    seed: int,
-    start: int,
-    batch_size: int,
-    micro_batch_size: int,
-    devices: int = 1,
-    host: int = 0,
-    num_hosts: int = 1,
-    landmark: Landmark = BEGINNING,
-    ahead: int = 0,
+@dataclasses.dataclass(frozen=True)
+class Position:
+    """Where a run goes on reading.
+
+    Attributes:
+        examples: Those already consumed.
+        landmark: A place at or before them that is found at once, where examples are
+            made of documents.
+        ahead: See `Making`.
+    """
+
+    examples: int = 0
+    landmark: Landmark = BEGINNING
+    ahead: int = 0
+
+
+# Of a run that has read nothing.
+START = Position()
+
+
+def training_batches(
+    records: Records, shape: StepShape, *, seed: int, position: Position = START
 ) -> Generator[Batch, None, None]:
     """The batches of training steps, without end.
 
     Args:
         records: The data set.
+        shape: Of a step; gives B, M, N, H and the host.
         seed: Draws the order of the examples.
-        start: Examples already consumed.
-        batch_size: B, examples in a step.
-        micro_batch_size: M.
-        devices: N, how many micro-batches are computed at the same time on a host.
-        host: Which of several hosts this is; it gets its micro-batches alone.
-        num_hosts: H, how many there are.
-        landmark: A place at or before the start that is found at once, where examples
-            are made of documents.
-        ahead: See `Making`.
+        position: Where to go on.
 
     Yields:
         Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`; the
@@ -167,24 +170,21 @@ def training_batches(  # noqa: PLR0913 - what is read, from where on, in which s
     Raises:
         AlbertError: A record is corrupt; names file and place.
     """
-    every = micro_batches_of(batch_size, micro_batch_size, devices=devices * num_hosts)
-    own = own_micro_batches(every, host, num_hosts=num_hosts, devices=devices)
-    divide = functools.partial(divided, number=every, size=micro_batch_size, own=own)
-    rows = rows_in(own, batch_size, micro_batch_size)
+    size, own = shape.batch_size, shape.own
+    divide = functools.partial(
+        divided, number=shape.micro_batches, size=shape.micro_batch_size, own=own
+    )
+    makings = records.makings(size, ahead=position.ahead)
     for stream, config, examples in _streams(
-        records,
-        seed=seed,
-        start=start,
-        landmark=landmark,
-        makings=records.makings(batch_size, ahead=ahead),
+        records, makings, seed=seed, position=position
     ):
-        batches = stream.batch(batch_size, drop_remainder=True)
+        batches = stream.batch(size, drop_remainder=True)
         batches = records.parse(batches.map(divide).unbatch(), config)
         batches = batches.batch(len(own), drop_remainder=True)
         if examples is not None:
-            batches = batches.take(-(-examples // batch_size))
+            batches = batches.take(-(-examples // size))
         batches = batches.prefetch(2).with_options(_options())
-        yield from _checked(batches, records, rows=rows)
+        yield from _checked(batches, records, rows=shape.own_rows)
 
 
 def first_batches(records: Records, *, seed: int, maximum: int) -> Iterator[Batch]:
@@ -200,45 +200,8 @@ def first_batches(records: Records, *, seed: int, maximum: int) -> Iterator[Batc
     """
     examples = min(maximum, records.manifest.num_examples(TRAIN))
     size = min(COUNTED_AT_ONCE, examples)
-    batches = training_batches(
-        records, seed=seed, start=0, batch_size=size, micro_batch_size=size
-    )
+    batches = training_batches(records, StepShape(size, size), seed=seed)
     return itertools.islice(batches, -(-examples // size))
-
-
-def micro_batches_of(batch_size: int, micro_batch_size: int, *, devices: int) -> int:
-    """K, the micro-batches of a step, as many for each device.
-
-    >>> micro_batches_of(257, 29, devices=1), micro_batches_of(257, 29, devices=2)
-    (9, 10)
-    """
-    return -(-batch_size // (micro_batch_size * devices)) * devices
-
-
-def own_micro_batches(
-    number: int, host: int, *, num_hosts: int, devices: int
-) -> list[int]:
-    """Which of all micro-batches of a step a host computes, in their order.
-
-    Those that are computed at the same time stand together, so that two hosts with a
-    device each do what one does with two.
-
-    >>> own_micro_batches(8, 1, num_hosts=2, devices=2)
-    [2, 3, 6, 7]
-    """
-    places = np.arange(number).reshape(-1, num_hosts, devices)
-    own: list[int] = places[:, host].ravel().tolist()
-    return own
-
-
-def rows_in(own: list[int], batch_size: int, micro_batch_size: int) -> int:
-    """How many of the B rows are in some micro-batches.
-
-    >>> rows_in([1, 3], 7, 2)
-    3
-    """
-    left = (batch_size - micro * micro_batch_size for micro in own)
-    return sum(max(0, min(micro_batch_size, rows)) for rows in left)
 
 
 @as_written
@@ -253,18 +216,14 @@ def divided(records: tf.Tensor, number: int, size: int, own: list[int]) -> tf.Te
 
 
 def _streams(
-    records: Records,
-    *,
-    seed: int,
-    start: int,
-    landmark: Landmark,
-    makings: list[Making],
+    records: Records, makings: list[Making], *, seed: int, position: Position
 ) -> Iterator[tuple[tf.data.Dataset, ResolvedDataConfig, int | None]]:
     """The streams of training records one after the other, the last without end.
 
     Yields:
         The records, their settings, and how many are read; None for all.
     """
+    start, landmark = position.examples, position.landmark
     if not records.manifest.has_documents:
         stream = training_records(records, seed=seed, start=start)
         yield stream, records.manifest.config, None
@@ -283,7 +242,7 @@ def _checked(
 ) -> Iterator[Batch]:
     """The batches up to a corrupt record, or until no record can be used any longer.
 
-    Each has so many rows that are made of records.
+    Each has this many rows that are made of records.
     """
     enough = min(SHUFFLE_WINDOW, records.manifest.num_examples(TRAIN))
     unusable = 0

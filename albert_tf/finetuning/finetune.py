@@ -24,7 +24,7 @@ from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
 from albert_tf.model.operations import elementary
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import assign_arrays, has_checkpoint
-from albert_tf.training.beginning import copy_whole, remove_leftovers
+from albert_tf.training.beginning import remove_leftovers
 from albert_tf.training.progress import Progress
 from schemas.json_file import write_json, write_text
 from schemas.layout import (
@@ -34,6 +34,7 @@ from schemas.layout import (
     TASK_PREDICTIONS,
 )
 from schemas.task import TaskExample, TaskSpec
+from schemas.whole_file import copy_whole
 
 Result = dict[str, Any]
 

@@ -2,6 +2,12 @@
 
     train             Training from end to end: checks, a new or a resumed run, the
                       loop with the pauses of a budget.
+    job               What a training is to do: which model, on which data, with which
+                      settings.
+    origin            What a run starts from: the weights of another run, or all of its
+                      state.
+    run_check         What makes a training impossible, said before anything is written
+                      or removed.
     beginning         How a run begins, or goes on from its newest checkpoint.
     parts             The parts of a run, put together at the step where it stands.
     continuation      What may be set anew when a run is continued, and what stays as it

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from albert_tf.data.causal import most_predictions
-from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, first_batches
 from albert_tf.data.token_vectors import pmi_vectors
 from albert_tf.data.unigrams import labels_of, unigram_log_shares
@@ -19,14 +18,12 @@ from albert_tf.planning.device_memory import room_of
 from albert_tf.planning.micro_batch import derive_micro_batch_size
 from albert_tf.runs.checkpoints import (
     Checkpoint,
-    Which,
     arrays_of,
     assign_arrays,
     load_newest,
 )
 from albert_tf.training.backends import training_steps
-from albert_tf.training.evaluation import HeldOutWords
-from albert_tf.training.hosts import ONE_HOST, Hosts
+from albert_tf.training.job import Job
 from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
 from albert_tf.training.shared_state import (
@@ -36,7 +33,6 @@ from albert_tf.training.shared_state import (
 )
 from albert_tf.training.steps import TrainingSteps
 from albert_tf.training.warm_start import position_in_data, start_from, take_over
-from schemas.config import ModelConfig, ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from schemas.layout import (
@@ -49,61 +45,13 @@ from schemas.layout import (
     TENSORBOARD,
     TRAIN,
 )
-from schemas.manifest import DatasetManifest
-from schemas.phases import Phase, phases_of
-from schemas.whole_file import whole_file
+from schemas.whole_file import copy_whole
 
 Say = Callable[[str], None]
 Integers = npt.NDArray[np.int64]
-# Held-out words for a model and records, of so many `examples` from the first.
-WordsOf = Callable[..., HeldOutWords]
 
 # Examples in which tokens are counted for the first weights.
 COUNTED_EXAMPLES = 50_000
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Job:
-    """What `pretrain` was asked to do, with the data set's manifest."""
-
-    model_config: ModelConfig
-    config: ResolvedTrainConfig
-    manifest: DatasetManifest
-    data: Path
-    run: Path
-    init_from: Path | None
-    keep_optimizer: bool
-    init_checkpoint: Which
-    words_of: WordsOf | None = None
-    hosts: Hosts = ONE_HOST
-
-    @property
-    def is_writer(self) -> bool:
-        """Whether this host is the first, which reads and writes the run."""
-        return self.hosts.index == 0
-
-    @property
-    def phases(self) -> tuple[Phase, ...]:
-        """Of the training examples; one unless they are made on the fly."""
-        return phases_of(self.manifest.config, self.config)
-
-    def records(self, say: Say) -> Records:
-        """The records of its data; `say` is told of those that are left out."""
-        return records_of(self.data, self.manifest, self.config, say=say)
-
-
-def records_of(
-    data: Path, manifest: DatasetManifest, config: TrainConfig, *, say: Say
-) -> Records:
-    """The records of a data set for a training; `say` is told of those left out."""
-    if manifest.has_documents:
-        return Records(data, manifest, phases=phases_of(manifest.config, config))
-    return Records(
-        data,
-        manifest,
-        on_corrupt=SkippedRecords(say) if config.skip_corrupt else None,
-        remedy="make the data again, or leave such records out with --skip-corrupt",
-    )
 
 
 def new_model(job: Job) -> AlbertPretrainer:
@@ -115,7 +63,7 @@ def new_model(job: Job) -> AlbertPretrainer:
     )
 
 
-def begin(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
+def begin(job: Job, records: Records, *, say: Say) -> tuple[TrainingSteps, RunState]:
     """A run at its newest checkpoint, or before its first step.
 
     Raises:
@@ -124,12 +72,12 @@ def begin(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
     newest = load_newest(job.run, say) if job.is_writer else None
     checkpoint = shared_checkpoint(newest, job.hosts)
     if checkpoint is None:
-        return start(job, say)
-    return resume(job, checkpoint, say)
+        return start(job, records, say=say)
+    return resume(job, checkpoint, say=say)
 
 
 def resume(
-    job: Job, checkpoint: Checkpoint, say: Say
+    job: Job, checkpoint: Checkpoint, *, say: Say
 ) -> tuple[TrainingSteps, RunState]:
     """A run as it was when a checkpoint was saved, but for the micro-batch asked for.
 
@@ -158,31 +106,33 @@ def resume(
     return steps, state
 
 
-def start(job: Job, say: Say) -> tuple[TrainingSteps, RunState]:
+def start(job: Job, records: Records, *, say: Say) -> tuple[TrainingSteps, RunState]:
     """Begin a run: first weights, the files that never change, where it stands.
 
     Raises:
         AlbertError: Another run cannot be started from, the data cannot be read, or
             the folder cannot be written.
     """
-    model, source, position = new_model(job), None, None
+    model, kept, position = new_model(job), None, None
     if job.is_writer:
-        source = first_weights(model, job, say)
+        source = first_weights(model, job, records=records, say=say)
         write_beginning(job)
-        if job.keep_optimizer and job.init_from and source:
-            position = position_in_data(
-                job.init_from, source, manifest=job.manifest, config=job.config
+        if source and job.origin and job.origin.keeps_optimizer:
+            kept, position = (
+                source,
+                position_in_data(
+                    job.origin.run, source, manifest=job.manifest, config=job.config
+                ),
             )
     if job.hosts.number > 1:
         weights = shared_arrays(arrays_of(model.weights_by_path), job.hosts)
         assign_arrays(model.weights_by_path, weights)
     steps = training_steps(model, job.config)
     state = RunState(micro_batch_size(job, steps), unpadded=True)
-    if job.keep_optimizer:
-        source = shared_checkpoint(source, job.hosts)
-        assert source is not None, "a run to start from is named, as was checked"
+    kept = shared_checkpoint(kept, job.hosts)
+    if kept is not None:
         examples, landmark = shared_value(position, job.hosts)
-        take_over(steps, state, source, examples=examples, landmark=landmark)
+        take_over(steps, state, kept, examples=examples, landmark=landmark)
         # Saved at once: from here on the other run is not needed.
         Saver(job.run, steps, state, every=None, is_writer=job.is_writer).save()
     return steps, state
@@ -200,10 +150,12 @@ def write_beginning(job: Job) -> None:
         copy_whole(job.data / name, job.run / target)
 
 
-def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | None:
+def first_weights(
+    model: AlbertPretrainer, job: Job, *, records: Records, say: Say
+) -> Checkpoint | None:
     """Give a new model its first weights; the checkpoint that they are of, if any."""
     config, vocab_size = job.config, job.model_config.vocab_size
-    texts, labels = tokens_to_count(job, say)
+    texts, labels = tokens_to_count(job, records, say=say)
     token_vectors = None
     if config.pmi_embeddings:
         token_vectors = pmi_vectors(
@@ -218,20 +170,14 @@ def first_weights(model: AlbertPretrainer, job: Job, say: Say) -> Checkpoint | N
     if config.unigram_bias:
         log_shares = unigram_log_shares(labels, vocab_size=vocab_size)
         model.masked_lm_head.output_bias.assign(log_shares)
-    if job.init_from is None:
+    if job.origin is None:
         return None
-    return start_from(
-        model,
-        job.init_from,
-        manifest=job.manifest,
-        data=job.data,
-        which=job.init_checkpoint,
-        say=say,
-        with_optimizer=job.keep_optimizer,
-    )
+    return start_from(model, job.origin, manifest=job.manifest, data=job.data, say=say)
 
 
-def tokens_to_count(job: Job, say: Say) -> tuple[list[Integers], list[Integers]]:
+def tokens_to_count(
+    job: Job, records: Records, *, say: Say
+) -> tuple[list[Integers], list[Integers]]:
     """The tokens of the first training examples, read once for all first weights.
 
     Returns:
@@ -251,7 +197,6 @@ def tokens_to_count(job: Job, say: Say) -> tuple[list[Integers], list[Integers]]
     if config.unigram_bias:
         examples = min(COUNTED_EXAMPLES, job.manifest.num_examples(TRAIN))
         say(f"Counting the tokens to predict in {examples:,} training examples.")
-    records = job.records(say)
     # Of one phase, so that first weights do not depend on when the next one begins.
     records = dataclasses.replace(records, phases=records.phases[:1])
     for batch in first_batches(records, seed=config.seed, maximum=COUNTED_EXAMPLES):
@@ -302,17 +247,3 @@ def remove_leftovers(run: Path) -> None:
             f"{error.filename} cannot be removed: {error.strerror}; make the "
             "directory writable, or give another --output."
         ) from error
-
-
-def copy_whole(source: Path, target: Path) -> None:
-    """Copy a small file so that no reader ever sees half of it.
-
-    Raises:
-        AlbertError: The source cannot be read or the target cannot be written.
-    """
-    try:
-        content = source.read_bytes()
-    except OSError as error:
-        raise AlbertError(f"{source} cannot be read: {error.strerror}.") from error
-    with whole_file(target) as file:
-        file.write(content)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from albert_tf.data.causal import most_predictions
+from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.data_check import check_has_training_examples
 from albert_tf.data.input_pipeline import Records, first_batches
 from albert_tf.data.unigrams import labels_of, unigram_entropy
@@ -23,7 +24,7 @@ from albert_tf.planning.budget import (
 from albert_tf.planning.ladder import SHAPES, ladder_model, law
 from albert_tf.planning.speed import Timing, Workload, estimated_seconds
 from albert_tf.planning.training_plan import OF_DATA, predictions_of
-from albert_tf.training.beginning import records_of
+from albert_tf.training.job import records_of
 from albert_tf.training.matrix_rate import matrix_rate
 from albert_tf.training.measured_step import fed_step_seconds, step_seconds
 from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
@@ -115,7 +116,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
     outlook = outlook_of(mean, train, manifest)
-    records = records_of(data, manifest, train, say=say)
+    records = records_of(data, manifest, train, skipped=SkippedRecords(say))
     unigram = unigram_loss(records, train)
 
     # Steps fill only what is left after all that is measured.

@@ -12,6 +12,7 @@ import numpy as np
 
 from albert_tf.data.causal import causal, most_predictions
 from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.step_shape import StepShape
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
@@ -80,11 +81,8 @@ def fed_step_seconds(
     for share, sample, is_causal in samples:
         batches = training_batches(
             _with(sample, records),
+            StepShape(size * steps.num_devices, size, devices=steps.num_devices),
             seed=train.seed,
-            start=0,
-            batch_size=size * steps.num_devices,
-            micro_batch_size=size,
-            devices=steps.num_devices,
         )
         with contextlib.closing(batches):
             mean += share * _timed(

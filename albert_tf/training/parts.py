@@ -3,10 +3,11 @@
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
+from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, training_batches
-from albert_tf.data.on_the_fly import Landmark
+from albert_tf.data.step_shape import StepShape
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.training.beginning import Job, begin
+from albert_tf.training.beginning import begin
 from albert_tf.training.evaluation import (
     HeldOut,
     HeldOutWords,
@@ -14,6 +15,7 @@ from albert_tf.training.evaluation import (
 )
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.interruption import StopRequest
+from albert_tf.training.job import Job
 from albert_tf.training.metrics_log import MetricsLog, RememberedMetrics
 from albert_tf.training.pace import Pace
 from albert_tf.training.progress import Progress
@@ -34,6 +36,7 @@ class Parts(NamedTuple):
         log: Its metrics.
         held_out: What it is evaluated on, if it is on anything.
         words: Held-out words that it is asked about, if it is about any.
+        skipped: Told of the corrupt records that it leaves out.
         pace: Of the steps that this process has done.
         stop: Asked between micro-batches.
         progress: Shows how the run goes.
@@ -44,6 +47,7 @@ class Parts(NamedTuple):
     log: RememberedMetrics
     held_out: HeldOut | None
     words: HeldOutWords | None
+    skipped: SkippedRecords
     pace: Pace
     stop: StopRequest
     progress: Progress
@@ -55,8 +59,9 @@ def parts_of(job: Job, *, stop: StopRequest, progress: Progress) -> Parts:
     Raises:
         AlbertError: It cannot be continued.
     """
-    steps, state = begin(job, progress.say)
-    records = job.records(progress.say)
+    skipped = SkippedRecords(progress.say)
+    records = job.records(skipped)
+    steps, state = begin(job, records, say=progress.say)
     held_out = make_held_out(job, steps.model, records, progress=progress)
     return Parts(
         steps,
@@ -64,6 +69,7 @@ def parts_of(job: Job, *, stop: StopRequest, progress: Progress) -> Parts:
         metrics_log(job, step=state.step),
         held_out,
         words_of_run(job, steps.model, records, held_out),
+        skipped,
         Pace(job.config.batch_size),
         stop,
         progress,
@@ -83,18 +89,16 @@ def examples_of(
     job: Job, parts: Parts, records: Records
 ) -> Generator[Batch, None, None]:
     """The examples of a run from where it stands, a step at a time."""
-    return training_batches(
-        records,
-        seed=job.config.seed,
-        start=parts.state.examples,
-        batch_size=job.config.batch_size,
-        micro_batch_size=parts.state.micro_batch_size,
+    size = job.config.batch_size
+    shape = StepShape(
+        size,
+        parts.state.micro_batch_size,
         devices=parts.steps.num_devices,
         host=job.hosts.index,
         num_hosts=job.hosts.number,
-        landmark=Landmark(*parts.state.landmark),
-        ahead=parts.state.examples_ahead(job.config.batch_size),
     )
+    position = parts.state.position(size)
+    return training_batches(records, shape, seed=job.config.seed, position=position)
 
 
 def make_loop(

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from albert_tf.data.on_the_fly import BEGINNING
+from albert_tf.data.input_pipeline import Position
+from albert_tf.data.on_the_fly import BEGINNING, Landmark
 from albert_tf.runs.metrics import Sums
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -49,6 +50,11 @@ class RunState:
         3200
         """
         return self.step * batch_size - self.examples
+
+    def position(self, batch_size: int) -> Position:
+        """Where to go on reading."""
+        ahead = self.examples_ahead(batch_size)
+        return Position(self.examples, Landmark(*self.landmark), ahead)
 
     def add_to_window(self, sums: Array, seconds: float) -> None:
         """Count a step that took so long, with its sums `[6]`."""

@@ -35,7 +35,7 @@ class Saver:
         state: Where the run stands; at this step it is saved already.
         every: Steps between checkpoints; None for every half hour.
         is_writer: Whether this host writes them; the others only know of them.
-        landmark: Of a `RunState`, the last place to begin reading at, when so many
+        landmark: Of a `RunState`, the last place to begin reading at, when this many
             examples are consumed; None to keep that of the state.
 
     Attributes:

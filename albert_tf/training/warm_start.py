@@ -20,7 +20,6 @@ from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import (
     Checkpoint,
-    Which,
     assign_arrays,
     check_shapes,
     newest_state,
@@ -33,6 +32,7 @@ from albert_tf.runs.run_record import (
     recorded_training,
     run_config,
 )
+from albert_tf.training.origin import Origin
 from albert_tf.training.run_state import RunState
 from albert_tf.training.steps import TrainingSteps
 from schemas.config import ModelConfig, TrainConfig
@@ -63,45 +63,45 @@ def source_path(path: str, config: ModelConfig, source: ModelConfig) -> str:
     return _OWNER.sub(owner, path)
 
 
-def start_from(  # noqa: PLR0913 - the model, the run and what must fit
+def start_from(
     model: AlbertPretrainer,
-    run: Path,
+    origin: Origin,
     *,
     manifest: DatasetManifest,
     data: Path,
-    which: Which,
     say: Callable[[str], None],
-    with_optimizer: bool = False,
 ) -> Checkpoint:
-    """Give a new model the weights of a run's newest or best checkpoint.
+    """Give a new model the weights of another run.
 
     A sentence head that the other run lacks keeps its random first weights.
 
     Args:
         model: As it is initialized.
-        run: The other run.
+        origin: The other run.
         manifest: Of the data to train on.
         data: The data set's directory.
-        which: Which of its checkpoints.
         say: Shows a line.
-        with_optimizer: Read the optimizer state too.
 
     Returns:
-        The checkpoint.
+        The checkpoint, with the optimizer state if that is kept.
 
     Raises:
         AlbertError: The run has no checkpoint, another vocabulary, or a tensor that
             does not fit; names the tensor.
     """
-    source = _source_config(run, manifest=manifest, data=data)
+    source = _source_config(origin.run, manifest=manifest, data=data)
     checkpoint = run_checkpoint(
-        run, which=which, say=say, with_optimizer=with_optimizer
+        origin.run,
+        which=origin.which,
+        say=say,
+        with_optimizer=origin.keeps_optimizer,
     )
     sources = _sources(model.weights_by_path, model.config, source)
     weights = {path: model.weights_by_path[path] for path in sources}
     assign_arrays(weights, _taken(sources, checkpoint.weights))
-    what = "weights and the optimizer state" if with_optimizer else "weights"
-    say(f"Starting from the {what} of {run}, step {checkpoint.state['step']}.")
+    kept = " and the optimizer state" if origin.keeps_optimizer else ""
+    step = checkpoint.state["step"]
+    say(f"Starting from the weights{kept} of {origin.run}, step {step}.")
     return checkpoint
 
 
@@ -187,21 +187,15 @@ def _made_alike(
 
 
 def check_can_start_from(
-    run: Path,
-    config: ModelConfig,
-    *,
-    manifest: DatasetManifest,
-    data: Path,
-    which: Which,
-    say: Callable[[str], None],
+    origin: Origin, config: ModelConfig, *, manifest: DatasetManifest, data: Path
 ) -> None:
     """Refuse what `start_from` would refuse, without building a model.
 
     Raises:
         AlbertError: As `start_from`.
     """
-    source = _source_config(run, manifest=manifest, data=data)
-    available = run_shapes(run, which=which, say=say)
+    source = _source_config(origin.run, manifest=manifest, data=data)
+    available = run_shapes(origin.run, which=origin.which)
     ours = weight_shapes(config)
     sources = _sources(ours, config, source)
     check_shapes({path: ours[path] for path in sources}, _taken(sources, available))

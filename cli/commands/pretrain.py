@@ -5,16 +5,16 @@ import functools
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli import STARTED
 from cli.support import output_folder, several_hosts
-from cli.support.architecture import model_options, resolve_model
-from cli.support.budget import Asked, asked_for_budget, check_beside_budget
+from cli.support.architecture import model_options
+from cli.support.budget import Asked, check_beside_budget
 from cli.support.console import Console, silent_stderr
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.footprints import PRETRAIN
@@ -24,26 +24,27 @@ from cli.support.options import (
     budget_option,
     common_options,
     config_options,
-    fitting_recipe,
-    from_anywhere,
     is_given,
     is_typed,
     recipe_option,
     settings_line,
     take_config,
 )
+from cli.support.planned_run import Folders, PlannedRun, planned_run
 from cli.support.several_hosts import host_options
 from schemas.config import ModelConfig, TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE, MODEL_CONFIG, TRAIN
+from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.presets import BUDGET_RECIPE, PRESETS, RECIPES
+from schemas.presets import BUDGET_RECIPE, RECIPES
 
 if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
+    from albert_tf.training.budget_revision import Deadline
     from albert_tf.training.hosts import Hosts
+    from albert_tf.training.job import Job
+    from albert_tf.training.origin import Origin
     from albert_tf.training.train import TrainResult
-    from pipeline.vocabulary.tokenizer import Tokenizer
 
 
 @click.command(
@@ -131,22 +132,18 @@ def pretrain(
         check_beside_budget(
             is_several_hosts=place is not None, keeps_optimizer=keep_optimizer
         )
-    if init_checkpoint == "best" and init_from is None:
-        raise SettingError(
-            "--init-checkpoint best is of another run; name it with --init-from."
-        )
+    origin = origin_of(init_from, which=init_checkpoint, keeps_optimizer=keep_optimizer)
     config = take_config(TrainConfig, values)
     check_schedule(config)
     if place is None or place.host_index == 0:
         # Before data are copied from a storage.
         output_folder.check_recognised(output, PRETRAIN)
         output_folder.check_is_not(output, init_from, what="the run to start from")
-    paths = Paths(
+    folders = Folders(
         data=data_here(data, Console(quiet=quiet)),
+        data_as_given=str(data),
         output=output,
-        init_from=init_from,
-        keep_optimizer=keep_optimizer,
-        init_checkpoint=init_checkpoint,
+        origin=origin,
     )
     model, overrides = values.pop("model"), values.pop("overrides")
     asked = Asked(model, overrides, config, is_model_given=is_given("model"))
@@ -154,14 +151,12 @@ def pretrain(
         console = Console(quiet=quiet or hosts.index > 0)
         if hosts.index:
             result = follow(
-                paths, max_time=values["max_time"], hosts=hosts, console=console
+                folders, max_time=values["max_time"], hosts=hosts, console=console
             )
         else:
-            result = lead(
-                asked, paths, named=str(data), hosts=hosts, console=console, **values
-            )
+            result = lead(asked, folders, hosts=hosts, console=console, **values)
     if result is not None:
-        say_end(result, paths, console)
+        say_end(result, folders, console)
 
 
 def check_schedule(config: TrainConfig) -> None:
@@ -174,25 +169,40 @@ def check_schedule(config: TrainConfig) -> None:
         if config.schedule == "linear" and is_typed(name):
             raise SettingError(
                 f"{flag_name(name)} is of --schedule constant-cooldown, and the "
-                "schedule is linear; give that, or leave it out."
+                "schedule is linear; give --schedule constant-cooldown, or leave "
+                f"{flag_name(name)} out."
             )
 
 
-class Paths(TypedDict):
-    """Where a run reads and writes, as `pretrain` and `check_run` take it."""
+def origin_of(
+    init_from: Path | None, *, which: "Which", keeps_optimizer: bool
+) -> "Origin | None":
+    """The run to start from, if one is named.
 
-    data: Path
-    output: Path
-    init_from: Path | None
-    keep_optimizer: bool
-    init_checkpoint: "Which"
+    Raises:
+        SettingError: Something is said of a run that is not named, or contradicts
+            itself.
+    """
+    from albert_tf.training.origin import Origin
+
+    if init_from is not None:
+        return Origin(run=init_from, which=which, keeps_optimizer=keeps_optimizer)
+    if which == "best":
+        raise SettingError(
+            "--init-checkpoint chooses among the weights of --init-from; give "
+            "--init-from too."
+        )
+    if keeps_optimizer:
+        raise SettingError(
+            "--keep-optimizer goes on from another run; name it with --init-from."
+        )
+    return None
 
 
 def lead(
     asked: Asked,
-    paths: Paths,
+    folders: Folders,
     *,
-    named: str,
     budget: float | None,
     max_time: float | None,
     overwrite: bool,
@@ -203,8 +213,7 @@ def lead(
 
     Args:
         asked: What the flags say.
-        paths: Where to read and write.
-        named: The data set, as it was given.
+        folders: Where to read and write.
         budget: In seconds, if the model is to be chosen for it.
         max_time: In seconds.
         overwrite: Whether to begin again.
@@ -214,310 +223,134 @@ def lead(
     Returns:
         How it ended; None if there was nothing to do.
     """
-    from pipeline.dataset.contents import load_vocabulary
-
     with silent_stderr():
         from albert_tf.runs.checkpoints import has_checkpoint
-    manifest, output = read_manifest(paths["data"]), paths["output"]
-    goes_on = has_checkpoint(output) and not overwrite
-    asked, architecture = decided(
+    output = folders.output
+    plan = planned_run(
         asked,
-        paths,
-        manifest=manifest,
+        folders,
         budget=budget,
-        goes_on=goes_on,
+        max_time=max_time,
+        goes_on=has_checkpoint(output) and not overwrite,
         console=console,
     )
-    for line in [*notes(asked.config), *epochs_note(asked.config, manifest)]:
+    config = plan.asked.config
+    for line in [*notes(config), *epochs_note(config, plan.manifest)]:
         console.say(line)
-    described = functools.partial(
-        description,
-        architecture=architecture,
-        paths=paths,
-        manifest=manifest,
-        named=named,
-        max_time=max_time,
-        length_before=trained_before(paths, goes_on=goes_on),
-    )
-    record = described(asked)
     with output_folder.claim(
         output,
         PRETRAIN,
-        settings=record["settings"],
-        identity=record["identity"],
+        settings=plan.settings,
+        identity=plan.identity,
         overwrite=overwrite,
     ) as finished:
-        tell(architecture, asked.config, manifest, is_finished=finished, hosts=hosts)
+        tell(plan, is_finished=finished, hosts=hosts)
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return None
-
-        def rewrite(config: TrainConfig) -> None:
-            now = described(asked._replace(config=config))
-            output_folder.rewrite(output, PRETRAIN, **now)
-
+        deadline = None if budget is None else deadline_of(plan, budget)
         return train(
-            architecture,
-            asked.config,
-            paths=paths,
-            vocabulary=load_vocabulary(paths["data"], manifest),
-            max_time=max_time,
-            budget=budget,
-            on_new_steps=rewrite,
-            hosts=hosts,
-            console=console,
+            plan.job(hosts), max_time=max_time, deadline=deadline, console=console
         )
 
 
-def decided(
-    asked: Asked,
-    paths: Paths,
-    *,
-    manifest: DatasetManifest,
-    budget: float | None,
-    goes_on: bool,
-    console: Console,
-) -> tuple[Asked, ModelConfig]:
-    """What a run is to be, once its recipe, budget and beginning have had their say.
+def deadline_of(plan: PlannedRun, budget: float) -> "Deadline":
+    """When a budget is over, counted from when the command was entered, in seconds.
 
-    Args:
-        asked: What the flags say.
-        paths: Where to read and write.
-        manifest: Of the data.
-        budget: In seconds, if the model is to be chosen for it.
-        goes_on: Whether the run was begun before.
-        console: Told what a budget was spent on.
-
-    Returns:
-        All settings, and the architecture.
-
-    Raises:
-        AlbertError: The run cannot work; nothing was written yet.
+    Other steps that fill it better are kept in `config.json`.
     """
-    output, init_from = paths["output"], paths["init_from"]
-    config = fitting_recipe(asked.config, has_documents=manifest.has_documents)
-    asked = asked._replace(config=config)
-    if init_from is not None and not asked.is_model_given:
-        model = model_of(output if goes_on else init_from)
-        asked = asked._replace(model=model, is_model_given=True)
-    if budget is not None:
-        asked = asked_for_budget(
-            budget,
-            asked,
-            data=paths["data"],
-            manifest=manifest,
-            output=output,
-            goes_on=goes_on,
-            console=console,
+    with silent_stderr():
+        from albert_tf.training.budget_revision import Deadline
+
+    def rewrite(config: TrainConfig) -> None:
+        now = plan.with_config(config)
+        output_folder.rewrite(
+            plan.folders.output,
+            PRETRAIN,
+            settings=now.settings,
+            identity=now.identity,
         )
-    if goes_on:
-        asked = asked._replace(config=as_begun(asked.config, output))
-    return asked, checked_model(asked, paths, manifest=manifest, goes_on=goes_on)
+
+    return Deadline(STARTED + budget, rewrite)
 
 
-def begun_from(paths: Paths) -> dict[str, Any]:
-    """What a run was started from, as `config.json` has it."""
-    init_from = paths["init_from"]
-    return {
-        "init_from": os.path.abspath(init_from) if init_from else None,
-        "keep_optimizer": paths["keep_optimizer"],
-        "init_checkpoint": paths["init_checkpoint"],
-    }
-
-
-def trained_before(paths: Paths, *, goes_on: bool) -> int | None:
-    """Tokens in the longest sequences that first weights were trained on, if any were.
-
-    Raises:
-        AlbertError: What says it cannot be read.
-    """
-    from albert_tf.runs.run_record import (
-        recorded_settings,
-        run_config,
-        trained_length,
-    )
-
-    if goes_on:
-        found: int | None = recorded_settings(paths["output"]).get(LENGTH_BEFORE)
-        return found
-    source = paths["init_from"]
-    return trained_length(source, run_config(source)) if source else None
-
-
-def description(
-    asked: Asked,
-    *,
-    architecture: ModelConfig,
-    paths: Paths,
-    manifest: DatasetManifest,
-    named: str,
-    max_time: float | None,
-    length_before: int | None,
-) -> dict[str, dict[str, Any]]:
-    """A run as `config.json` has it: all settings, and those that decide the weights.
-
-    Args:
-        asked: What it is to be.
-        architecture: Of its model.
-        paths: Where it reads and writes.
-        manifest: Of its data.
-        named: The data set, as it was given.
-        max_time: In seconds.
-        length_before: Tokens in the longest sequences that its first weights know.
-    """
-    model, begun = asked.model, begun_from(paths)
-    settings = {
-        "data": from_anywhere(named),
-        "model": model if model in PRESETS else os.path.abspath(model),
-        "overrides": list(asked.overrides),
-        **dataclasses.asdict(asked.config),
-        **begun,
-        "max_time": max_time,
-    }
-    more = {BUDGET_RECORD: asked.record, LENGTH_BEFORE: length_before}
-    settings |= {name: value for name, value in more.items() if value}
-    decisive = identity(architecture, asked.config.resolved(), manifest)
-    return {"settings": settings, "identity": decisive | begun}
-
-
-def tell(
-    architecture: ModelConfig,
-    config: TrainConfig,
-    manifest: DatasetManifest,
-    *,
-    is_finished: bool,
-    hosts: "Hosts",
-) -> None:
+def tell(plan: PlannedRun, *, is_finished: bool, hosts: "Hosts") -> None:
     """Tell other hosts what is trained; `follow` hears it."""
     from albert_tf.training.shared_state import shared_value
 
     said = {
-        "model": dataclasses.asdict(architecture),
-        "training": dataclasses.asdict(config),
-        "data": manifest.fingerprint,
+        "model": dataclasses.asdict(plan.architecture),
+        "training": dataclasses.asdict(plan.asked.config),
+        "data": plan.manifest.fingerprint,
         "is_finished": is_finished,
     }
     shared_value(said, hosts)
 
 
 def follow(
-    paths: Paths, *, max_time: float | None, hosts: "Hosts", console: Console
+    folders: Folders, *, max_time: float | None, hosts: "Hosts", console: Console
 ) -> "TrainResult | None":
     """Train as another host than the first, with the first one's settings.
 
     Raises:
         AlbertError: The data set is another one than that of the first host.
     """
+    with silent_stderr():
+        from albert_tf.training.job import Job
     from albert_tf.training.shared_state import shared_value
-    from pipeline.dataset.contents import load_vocabulary
 
     told = shared_value(None, hosts)
-    manifest = read_manifest(paths["data"])
+    manifest = read_manifest(folders.data)
     if manifest.fingerprint != told["data"]:
         raise AlbertError(
-            f"{paths['data']} of host {hosts.index} is another data set than that of "
+            f"{folders.data} of host {hosts.index} is another data set than that of "
             "host 0; give all hosts the same."
         )
     if told["is_finished"]:
         return None
-    return train(
-        config_from_dict(ModelConfig, told["model"]),
-        config_from_dict(TrainConfig, told["training"]),
-        paths=paths,
-        vocabulary=load_vocabulary(paths["data"], manifest),
-        max_time=max_time,
+    job = Job(
+        model_config=config_from_dict(ModelConfig, told["model"]),
+        config=config_from_dict(TrainConfig, told["training"]).resolved(),
+        manifest=manifest,
+        data=folders.data,
+        run=folders.output,
         hosts=hosts,
-        console=console,
     )
-
-
-def as_begun(config: TrainConfig, run: Path) -> TrainConfig:
-    """The settings given, completed by those of the run that they continue.
-
-    Raises:
-        AlbertError: The settings of the run cannot be read.
-    """
-    from albert_tf.runs.run_record import recorded_settings, recorded_training
-    from albert_tf.training.continuation import continued
-
-    return continued(config, recorded_training(run, recorded_settings(run)))
-
-
-def checked_model(
-    asked: Asked, paths: Paths, *, manifest: DatasetManifest, goes_on: bool
-) -> ModelConfig:
-    """The architecture of a run.
-
-    Raises:
-        AlbertError: The run cannot work; nothing was written yet.
-    """
-    with silent_stderr():
-        from albert_tf.data.data_check import manifests_of
-        from albert_tf.training.train import check_run
-    made_first, *_ = manifests_of(asked.config, manifest)
-    architecture = resolve_model(asked.model, asked.overrides, made_first)
-    # A run that goes on has its weights; where they once came from may be gone.
-    check_run(
-        architecture,
-        asked.config,
-        data=paths["data"],
-        output=paths["output"],
-        init_from=None if goes_on else paths["init_from"],
-        keep_optimizer=paths["keep_optimizer"] and not goes_on,
-        init_checkpoint=paths["init_checkpoint"],
-    )
-    return architecture
+    return train(job, max_time=max_time, console=console)
 
 
 def train(
-    architecture: ModelConfig,
-    config: TrainConfig,
+    job: "Job",
     *,
-    paths: Paths,
-    vocabulary: "Tokenizer",
     max_time: float | None,
-    budget: float | None = None,
-    on_new_steps: Callable[[TrainConfig], None] = lambda config: None,
-    hosts: "Hosts",
+    deadline: "Deadline | None" = None,
     console: Console,
 ) -> "TrainResult":
     """Train in a folder that is claimed, as long as the command may take.
 
-    Both `max_time` and `budget` count from when the command was entered.
+    Args:
+        job: What to do, without the words that evaluations ask about.
+        max_time: In seconds from when the command was entered.
+        deadline: When the last step is to be done.
+        console: Shows how it goes.
     """
     with silent_stderr():
         from albert_tf.evaluation.training_words import TrainingWords
-        from albert_tf.training.budget_revision import Deadline
         from albert_tf.training.train import pretrain
+    from pipeline.dataset.contents import load_vocabulary
 
-    max_seconds = deadline = None
+    vocabulary = load_vocabulary(job.data, job.manifest)
+    words_of = functools.partial(TrainingWords, vocabulary=vocabulary)
+    max_seconds = None
     if max_time is not None:
         max_seconds = max_time - (time.monotonic() - STARTED)
-    if budget is not None:
-        deadline = Deadline(STARTED + budget, on_new_steps)
     with console:
         return pretrain(
-            architecture,
-            config,
-            **paths,
+            dataclasses.replace(job, words_of=words_of),
             max_seconds=max_seconds,
             deadline=deadline,
             progress=console,
-            words_of=functools.partial(TrainingWords, vocabulary=vocabulary),
-            hosts=hosts,
         )
-
-
-def model_of(run: Path) -> str:
-    """The value of --model that gives the architecture of a run.
-
-    Raises:
-        AlbertError: The folder is not a run.
-    """
-    from albert_tf.runs.run_record import run_config
-
-    run_config(run)
-    return str(run / MODEL_CONFIG)
 
 
 def notes(config: TrainConfig) -> Iterator[str]:
@@ -571,31 +404,12 @@ def next_steps(run: Path, *, data: Path) -> list[str]:
     ]
 
 
-def identity(
-    architecture: ModelConfig, config: TrainConfig, manifest: DatasetManifest
-) -> dict[str, Any]:
-    """The settings that decide the weights: a run continues only with the same."""
-    training = {
-        field.name: getattr(config, field.name)
-        for field in dataclasses.fields(config)
-        if field.metadata["changes_result"]
-    }
-    # Only what was changed, so that a run goes on under a version with a field more.
-    default = dataclasses.asdict(ModelConfig())
-    model = dataclasses.asdict(architecture).items()
-    return {
-        **training,
-        "model": {name: value for name, value in model if value != default[name]},
-        "data": manifest.fingerprint,
-    }
-
-
-def say_end(result: "TrainResult", paths: Paths, console: Console) -> None:
+def say_end(result: "TrainResult", folders: Folders, console: Console) -> None:
     """The lines at the end, and the exit code of a signal."""
-    output = paths["output"]
+    output = folders.output
     if result.finished:
         console.say(f"{output}: finished, {result.step:,} steps")
-        for line in next_steps(output, data=paths["data"]):
+        for line in next_steps(output, data=folders.data):
             console.say(line)
     else:
         console.say(

@@ -7,6 +7,8 @@
     architecture   The architecture a command is given: a preset or a file, and fields
                    changed in it.
     budget         What --budget chooses, as lines for a person and as flags.
+    planned_run    What a run of `albert pretrain` is to be, and what `config.json` says
+                   of it.
     footprints     What each command leaves in its folder, and when all of it is there.
     lock           A folder that one process at a time writes.
     output_folder  The folder a command writes: recognised, continued or refused.

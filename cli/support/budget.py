@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from cli import STARTED
 from cli.support.architecture import resolve_model
 from cli.support.console import Console, silent_stderr
@@ -92,34 +90,29 @@ def asked_for_budget(
     *,
     data: Path,
     manifest: DatasetManifest,
-    output: Path,
-    goes_on: bool,
+    begins_anew: bool,
     console: Console,
 ) -> Asked:
-    """What a run with --budget is to be: as it was begun, or as is chosen now.
+    """What a new run with --budget is to be.
 
     Args:
         seconds: The budget, as for `choose`.
         asked: What the flags say.
         data: The data set.
         manifest: Its manifest.
-        output: The run directory.
-        goes_on: Whether it has a run that is to be continued.
+        begins_anew: Whether no weights are there to begin with.
         console: Told what was chosen.
 
     Raises:
-        SettingError: The run was begun for another budget, or no step fits.
+        SettingError: No step fits.
     """
     from albert_tf.data.data_check import check_may_be_set
 
-    if goes_on:
-        return as_begun_for_budget(output, seconds, asked)
     # What would be refused later anyway is not worth the timing.
     check_may_be_set(asked.config, manifest, data=data)
     chosen, choice = choose(
         seconds, asked, data=data, manifest=manifest, console=console
     )
-    begins_anew = click.get_current_context().params["init_from"] is None
     for line in budget_lines(choice, begins_anew=begins_anew):
         console.say(line)
     return chosen

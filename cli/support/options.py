@@ -421,16 +421,17 @@ def useful(
     return {name: value for name, value in recipe.items() if name not in useless}
 
 
-def fitting_recipe(config: TrainConfig, *, has_documents: bool) -> TrainConfig:
+def fitting_recipe(
+    config: TrainConfig, *, has_documents: bool, begins_anew: bool
+) -> TrainConfig:
     """The settings without those of the recipe that have no use here.
 
     Args:
         config: As the flags and the recipe say.
         has_documents: Whether examples are made on the fly.
+        begins_anew: Whether no weights are there to begin with.
     """
-    context = click.get_current_context()
-    recipe = context.meta.get(RECIPE_KEY, {})
-    begins_anew = context.params["init_from"] is None
+    recipe = click.get_current_context().meta.get(RECIPE_KEY, {})
     kept = useful(recipe, has_documents=has_documents, begins_anew=begins_anew)
     left_out = {
         name: getattr(TrainConfig, name)

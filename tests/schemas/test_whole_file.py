@@ -1,9 +1,11 @@
 """Files and folders appear whole or not at all."""
 
+import errno
+
 import pytest
 
 from schemas.errors import AlbertError
-from schemas.whole_file import whole_file, whole_folder
+from schemas.whole_file import copy_whole, whole_file, whole_folder
 from tests.commands import contents
 
 
@@ -134,3 +136,28 @@ def test_two_attempts_at_a_folder_do_not_write_into_one(tmp_path):
         assert contents(tmp_path / "target") == ["two"]
     assert contents(tmp_path) == ["target/one"]
     assert names_in(tmp_path) == ["target"]
+
+
+def test_a_file_is_copied_whole_or_not_at_all(tmp_path, monkeypatch):
+    source, target = tmp_path / "source", tmp_path / "run/target"
+    source.write_bytes(b"pieces")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(AlbertError) as caught:
+            copy_whole(source, target)
+    assert str(caught.value) == f"{target} cannot be written: No space left on device."
+    assert list(target.parent.iterdir()) == []
+    copy_whole(source, target)
+    assert target.read_bytes() == b"pieces"
+
+
+def test_a_file_to_copy_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(AlbertError) as caught:
+        copy_whole(tmp_path / "source", tmp_path / "target")
+    assert str(caught.value) == (
+        f"{tmp_path}/source cannot be read: No such file or directory."
+    )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, evaluation_batches, training_batches
+from albert_tf.data.step_shape import StepShape
 from pipeline.dataset.verification import verify
 from pipeline.records.reading import CorruptRecord
 from pipeline.records.tfrecord import frame, masked_crc, read_records
@@ -37,7 +38,7 @@ def dataset(tmp_path, request):
 
 def batches(dataset, manifest, on_corrupt=None):
     records = Records(dataset, manifest, on_corrupt=on_corrupt)
-    return training_batches(records, seed=1, start=0, batch_size=5, micro_batch_size=5)
+    return training_batches(records, StepShape(5, 5), seed=1)
 
 
 def rows(dataset, manifest, on_corrupt=None):

@@ -7,12 +7,14 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.data.input_pipeline import (
+    Position,
     Records,
     _options,
     evaluation_batches,
     parse_batch,
     training_batches,
 )
+from albert_tf.data.step_shape import StepShape
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from schemas.errors import AlbertError
 from schemas.layout import shard_file
@@ -86,25 +88,17 @@ def rows_of(batches, count):
 def training_rows(root, manifest, count, *, start=0, seed=1):
     batches = training_batches(
         Records(root, manifest),
+        StepShape(6, 2),
         seed=seed,
-        start=start,
-        micro_batch_size=2,
-        batch_size=6,
+        position=Position(start),
     )
     return rows_of(batches, count)
 
 
 def test_batches_have_static_shapes_of_micro_batches(tmp_path):
     manifest = write_dataset(tmp_path)
-    batch = next(
-        training_batches(
-            Records(tmp_path, manifest),
-            seed=1,
-            start=0,
-            micro_batch_size=2,
-            batch_size=6,
-        )
-    )
+    records = Records(tmp_path, manifest)
+    batch = next(training_batches(records, StepShape(6, 2), seed=1))
     assert {name: tuple(values.shape) for name, values in batch.items()} == {
         "input_ids": (3, 2, 24),
         "input_mask": (3, 2, 24),
@@ -121,14 +115,8 @@ def test_batches_have_static_shapes_of_micro_batches(tmp_path):
 )
 def test_a_batch_is_filled_up_with_rows_without_weight(tmp_path, devices, shape):
     manifest = write_dataset(tmp_path)
-    stream = training_batches(
-        Records(tmp_path, manifest),
-        seed=1,
-        start=0,
-        batch_size=7,
-        micro_batch_size=3,
-        devices=devices,
-    )
+    step = StepShape(7, 3, devices=devices)
+    stream = training_batches(Records(tmp_path, manifest), step, seed=1)
     batches = list(itertools.islice(stream, 2))
     rows = []
     for batch in batches:
@@ -148,16 +136,8 @@ def test_hosts_read_the_stream_between_them(tmp_path, num_hosts, devices):
     manifest = write_dataset(tmp_path)
     steps = []
     for host in range(num_hosts):
-        stream = training_batches(
-            Records(tmp_path, manifest),
-            seed=1,
-            start=0,
-            batch_size=7,
-            micro_batch_size=2,
-            devices=devices,
-            host=host,
-            num_hosts=num_hosts,
-        )
+        step = StepShape(7, 2, devices=devices, host=host, num_hosts=num_hosts)
+        stream = training_batches(Records(tmp_path, manifest), step, seed=1)
         steps.append(list(itertools.islice(stream, 2)))
     (shape,) = {batch["input_ids"].shape for own in steps for batch in own}
     rounds = -(-4 // (num_hosts * devices))
@@ -246,13 +226,8 @@ def test_corrupt_record_left_out_keeps_the_place_of_all_others(tmp_path):
     whole = training_rows(tmp_path, manifest, 10)
     damage(tmp_path, manifest)
     found = []
-    batches = training_batches(
-        Records(tmp_path, manifest, on_corrupt=found.append),
-        seed=1,
-        start=0,
-        micro_batch_size=2,
-        batch_size=6,
-    )
+    records = Records(tmp_path, manifest, on_corrupt=found.append)
+    batches = training_batches(records, StepShape(6, 2), seed=1)
     rows = rows_of(batches, 10)
     different = [i for i in range(60) if rows[i] != whole[i]]
     assert [rows[i] for i in different] == [[0] * 24]

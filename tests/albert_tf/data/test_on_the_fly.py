@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from albert_tf.data import on_the_fly
-from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.input_pipeline import Position, Records, training_batches
 from albert_tf.data.on_the_fly import BEGINNING, Landmark, OpenShard, makings_of
 from albert_tf.data.reading_order import groups_from
+from albert_tf.data.step_shape import StepShape
 from schemas.config import DataConfig, TrainConfig, flag_name
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
@@ -44,11 +45,9 @@ def batches(records, count, *, start=0, landmark=BEGINNING, seed=1):
     """The first batches of a training, each feature of them as one array."""
     stream = training_batches(
         records,
+        StepShape(BATCH, BATCH // 2),
         seed=seed,
-        start=start,
-        micro_batch_size=BATCH // 2,
-        batch_size=BATCH,
-        landmark=landmark,
+        position=Position(start, landmark),
     )
     found = list(itertools.islice(stream, count))
     return {name: np.stack([batch[name] for batch in found]) for name in found[0]}
@@ -167,11 +166,9 @@ def test_a_schedule_changes_the_examples_between_two_steps(documents):
         records = Records(documents, manifest, phases=phases)
         stream = training_batches(
             records,
+            StepShape(BATCH, BATCH),
             seed=1,
-            start=start * BATCH,
-            micro_batch_size=BATCH,
-            batch_size=BATCH,
-            landmark=landmark,
+            position=Position(start * BATCH, landmark),
         )
         ids = [batch["input_ids"][0] for batch in itertools.islice(stream, count)]
         return records, [rows.shape[1] for rows in ids], [rows.tolist() for rows in ids]
@@ -198,11 +195,9 @@ def test_a_schedule_goes_by_the_steps_also_of_a_run_that_went_on_with_other_data
     records = Records(documents, manifest, phases=phases_of(manifest.config, train))
     stream = training_batches(
         records,
+        StepShape(BATCH, BATCH),
         seed=1,
-        start=0,
-        micro_batch_size=BATCH,
-        batch_size=BATCH,
-        ahead=steps_before * BATCH,
+        position=Position(ahead=steps_before * BATCH),
     )
     batches = itertools.islice(stream, len(widths))
     assert [batch["input_ids"].shape[-1] for batch in batches] == widths
@@ -226,9 +221,7 @@ def test_a_share_to_predict_that_falls_does_so_step_by_step(documents):
     manifest = read_manifest(documents)
     train = TrainConfig(steps=40, batch_size=64, masked_lm_prob="0.6..0.1")
     records = Records(documents, manifest, phases=phases_of(manifest.config, train))
-    stream = training_batches(
-        records, seed=1, start=0, batch_size=64, micro_batch_size=64
-    )
+    stream = training_batches(records, StepShape(64, 64), seed=1)
     means = []
     for step, batch in enumerate(itertools.islice(stream, 40)):
         predictions, lengths = (
@@ -247,9 +240,7 @@ def open_shards():
 
 def test_what_has_been_read_is_let_go_of(documents):
     before = open_shards()
-    stream = training_batches(
-        records_of(documents), seed=1, start=0, batch_size=BATCH, micro_batch_size=BATCH
-    )
+    stream = training_batches(records_of(documents), StepShape(BATCH, BATCH), seed=1)
     for _ in range(4 * size_of(documents) // BATCH):
         next(stream)
     # Of nine shards: eight that are read, the one after them, and eight read ahead.
@@ -263,9 +254,7 @@ def test_a_stream_that_is_over_keeps_nothing_open(documents, lengths):
     manifest = read_manifest(documents)
     train = TrainConfig(steps=4, batch_size=BATCH, max_seq_length=lengths)
     records = Records(documents, manifest, phases=phases_of(manifest.config, train))
-    stream = training_batches(
-        records, seed=1, start=0, batch_size=BATCH, micro_batch_size=BATCH
-    )
+    stream = training_batches(records, StepShape(BATCH, BATCH), seed=1)
     for _ in range(3):
         next(stream)
     assert open_shards() > before

@@ -23,7 +23,7 @@ from schemas.config import TrainConfig
 from tests.albert_tf.model.test_pretrainer import lively_model, tensors
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
-from tests.training_data import TINY, write_dataset
+from tests.training_data import TINY, job_of, write_dataset
 
 ON = dataclasses.replace(SMALL, layer_consistency_weight=0.5)
 
@@ -168,14 +168,9 @@ def test_a_run_shows_it_and_does_not_log_it(tmp_path, capsys):
     write_dataset(tmp_path / "data")
     config = TrainConfig(batch_size=8, micro_batch_size=4, steps=1, warmup_steps=0)
     model = dataclasses.replace(TINY, num_hidden_layers=2, layer_consistency_weight=0.5)
+    job = job_of(tmp_path / "data", tmp_path / "run", config, model_config=model)
     with Console(quiet=False) as console:
-        pretrain(
-            model,
-            config,
-            data=tmp_path / "data",
-            output=tmp_path / "run",
-            progress=console,
-        )
+        pretrain(job, progress=console)
     said = capsys.readouterr().err
     (mean,) = re.findall(r"layer consistency (\d\.\d{4}), [\d.,]+ seq/s", said)
     assert 0.3132 < float(mean) < 1.3133

@@ -104,7 +104,7 @@ np.testing.assert_allclose(again(x), kept(x), rtol=1e-6)
 barriers = [g.lower(x).as_text().count("optimization_barrier") for g in (again, kept)]
 sys.stdout.write(f"{min(barriers[0], 1)} {barriers[1]} {jax.default_backend()}\\n")
 
-from albert_tf.training.train import check_can_recompute
+from albert_tf.training.run_check import check_can_recompute
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
 try:

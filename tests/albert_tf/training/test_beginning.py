@@ -7,21 +7,18 @@ import numpy as np
 import pytest
 
 from albert_tf.data import input_pipeline
+from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.runs.checkpoints import arrays_of
-from albert_tf.training.beginning import (
-    Job,
-    first_weights,
-    new_model,
-    records_of,
-    start,
-)
+from albert_tf.training.beginning import first_weights, new_model, start
 from albert_tf.training.budget_choice import unigram_loss
+from albert_tf.training.job import records_of
+from albert_tf.training.origin import Origin
 from albert_tf.training.saver import Saver
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from schemas.manifest import read_manifest
 from tests.albert_tf.training.test_train import CONFIG, spoil
-from tests.training_data import TINY, write_dataset
+from tests.training_data import job_of, write_dataset
 
 EMBEDDINGS = "albert/encoder/embeddings/word_embeddings"
 BIAS = "albert/masked_lm_head/output_bias"
@@ -34,19 +31,9 @@ def data(tmp_path_factory):
     return root
 
 
-def job_of(data, run, config, **changes):
-    """A training of nothing but its settings, unless changed."""
-    job = Job(
-        model_config=TINY,
-        config=config.resolved(),
-        manifest=read_manifest(data),
-        data=data,
-        run=run,
-        init_from=None,
-        keep_optimizer=False,
-        init_checkpoint="latest",
-    )
-    return dataclasses.replace(job, **changes)
+def records_for(job):
+    """What it reads, when nothing is said of corrupt records."""
+    return job.records(SkippedRecords(print))
 
 
 def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
@@ -54,14 +41,14 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
 ):
     readings = []
 
-    def noted(records, **places):
-        readings.append(places["batch_size"])
-        return training_batches(records, **places)
+    def noted(records, shape, **settings):
+        readings.append(shape.batch_size)
+        return training_batches(records, shape, **settings)
 
     def weights(**asked):
         job = job_of(data, tmp_path, dataclasses.replace(CONFIG, **asked))
         model = new_model(job)
-        first_weights(model, job, lambda line: None)
+        first_weights(model, job, records=records_for(job), say=print)
         return arrays_of(model.weights_by_path)
 
     training_batches = input_pipeline.training_batches
@@ -88,8 +75,9 @@ def test_the_loss_of_frequencies_leaves_out_what_the_training_leaves_out(
     path = spoil(tmp_path / "data")
     manifest, said = read_manifest(data), []
 
-    def loss(config):
-        records = records_of(tmp_path / "data", manifest, config, say=said.append)
+    def loss(config, folder=tmp_path / "data"):
+        skipped = SkippedRecords(said.append)
+        records = records_of(folder, manifest, config, skipped=skipped)
         return unigram_loss(records, config)
 
     place = f"{path}: record 0, at byte 0, does not match its checksum"
@@ -98,7 +86,7 @@ def test_the_loss_of_frequencies_leaves_out_what_the_training_leaves_out(
     assert str(caught.value) == (
         f"{place}; make the data again, or leave such records out with --skip-corrupt."
     )
-    whole = unigram_loss(records_of(data, manifest, CONFIG, say=said.append), CONFIG)
+    whole = loss(CONFIG, data)
     assert said == []
     left = loss(dataclasses.replace(CONFIG, skip_corrupt=True))
     assert said == [f"{place}; left out (1 so far)."]
@@ -121,7 +109,8 @@ def test_a_run_begins_to_read_where_another_did_if_its_groups_are_the_same(
     data, tmp_path, settings, other_data, position
 ):
     source = tmp_path / "source"
-    steps, state = start(job_of(data, source, CONFIG), print)
+    job = job_of(data, source, CONFIG)
+    steps, state = start(job, records_for(job), say=print)
     state.step, state.examples, state.landmark = 6, 48, (1, 0, 40)
     Saver(source, steps, state, every=None).save()
     write_json(source / "config.json", {"command": "pretrain"} | vars(CONFIG))
@@ -130,8 +119,7 @@ def test_a_run_begins_to_read_where_another_did_if_its_groups_are_the_same(
         tmp_path / "run",
         dataclasses.replace(CONFIG, **settings),
         manifest=dataclasses.replace(read_manifest(data), **other_data),
-        init_from=source,
-        keep_optimizer=True,
+        origin=Origin(run=source, keeps_optimizer=True),
     )
-    _, state = start(job, print)
+    _, state = start(job, records_for(job), say=print)
     assert (state.examples, list(state.landmark)) == position

@@ -1,6 +1,8 @@
 """The steps of a budget counted again: how many, and that the run is as if begun so."""
 
 import dataclasses
+import re
+import shutil
 import time
 
 import pytest
@@ -17,10 +19,16 @@ from albert_tf.training.budget_revision import (
     steps_that_fit,
 )
 from albert_tf.training.continuation import first_bound
-from albert_tf.training.train import pretrain
+from cli.support.console import Console
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError
-from tests.albert_tf.training.test_train import CONFIG, OF_DOCUMENTS, final
+from tests.albert_tf.training.test_train import (
+    CONFIG,
+    OF_DOCUMENTS,
+    final,
+    spoil,
+    train,
+)
 from tests.commands import make_data
 from tests.training_data import TINY, write_dataset
 
@@ -122,13 +130,13 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     monkeypatch.setattr(train_module, "steps_that_fit", lambda *_, **__: steps)
     told = []
     deadline = Deadline(time.monotonic() + 60, told.append)
-    result = pretrain(
-        model, config, data=data, output=tmp_path / "revised", deadline=deadline
+    result = train(
+        data, tmp_path / "revised", model=model, config=config, deadline=deadline
     )
     assert (result.step, result.steps, result.finished) == (steps, steps, True)
     asked = dataclasses.replace(config, steps=steps)
     assert told == [asked.resolved()]
-    pretrain(model, asked, data=data, output=tmp_path / "begun")
+    train(data, tmp_path / "begun", model=model, config=asked)
     assert final(tmp_path / "revised") == final(tmp_path / "begun")
 
 
@@ -141,18 +149,18 @@ def test_a_run_that_is_killed_before_its_new_steps_are_kept_has_the_old_ones(
     output = tmp_path / "run"
     deadline = Deadline(time.monotonic() + 60, killed)
     with pytest.raises(KeyboardInterrupt):
-        pretrain(TINY, BEGUN, data=stored, output=output, deadline=deadline)
-    result = pretrain(TINY, BEGUN, data=stored, output=output)
+        train(stored, output, config=BEGUN, deadline=deadline)
+    result = train(stored, output, config=BEGUN)
     assert (result.step, result.finished) == (40, True)
-    pretrain(TINY, BEGUN, data=stored, output=tmp_path / "whole")
+    train(stored, tmp_path / "whole", config=BEGUN)
     assert final(output) == final(tmp_path / "whole")
 
 
 def test_a_run_that_goes_on_keeps_the_steps_it_has(stored, tmp_path):
     output = tmp_path / "run"
-    pretrain(TINY, BEGUN, data=stored, output=output, max_seconds=0.0)
+    train(stored, output, config=BEGUN, max_seconds=0.0)
     deadline = Deadline(time.monotonic() - 60, pytest.fail)
-    result = pretrain(TINY, BEGUN, data=stored, output=output, deadline=deadline)
+    result = train(stored, output, config=BEGUN, deadline=deadline)
     assert (result.step, result.steps) == (40, 40)
 
 
@@ -161,7 +169,25 @@ def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(
 ):
     config = dataclasses.replace(CONFIG, steps=40, warmup_steps=0)
     deadline = Deadline(time.monotonic() - 60, pytest.fail)
-    result = pretrain(
-        TINY, config, data=stored, output=tmp_path / "r", deadline=deadline
-    )
+    result = train(stored, tmp_path / "r", config=config, deadline=deadline)
     assert (result.step, result.steps) == (40, 40)
+
+
+def test_a_run_that_counts_and_pauses_says_of_each_corrupt_record_once(
+    stored, tmp_path, monkeypatch, capfd
+):
+    data = tmp_path / "data"
+    shutil.copytree(stored, data)
+    path = spoil(data)
+    monkeypatch.setattr(train_module, "steps_that_fit", lambda *_, **__: BEGUN.steps)
+    config = dataclasses.replace(BEGUN, skip_corrupt=True, unigram_bias=True)
+    deadline = Deadline(time.monotonic() + 60, pytest.fail)
+    with Console(quiet=False) as console:
+        result = train(
+            data, tmp_path / "run", config=config, deadline=deadline, progress=console
+        )
+    assert result.finished
+    assert re.findall(r".*; left out .*", capfd.readouterr().err) == [
+        f"{path}: record 0, at byte 0, does not match its checksum; left out (1 so "
+        "far)."
+    ]

@@ -14,7 +14,8 @@ from albert_tf.model.positional_heads import begin_with_positional_heads
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.run_record import recorded_settings, recorded_training
 from albert_tf.training.continuation import check_steps_may_change, continued
-from albert_tf.training.train import check_run
+from albert_tf.training.origin import Origin
+from albert_tf.training.run_check import check_run
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
@@ -26,7 +27,7 @@ from tests.albert_tf.training.test_train import (
     train,
 )
 from tests.run_folder import write_run
-from tests.training_data import TINY, save_run, write_dataset
+from tests.training_data import TINY, job_of, save_run, write_dataset
 
 # Twelve steps of which the last six are the cooldown, and the six before alone.
 COOLED = dataclasses.replace(
@@ -113,11 +114,11 @@ def test_a_run_that_keeps_the_optimizer_of_another_goes_on_as_that_one(
 ):
     source, run = tmp_path / "source", tmp_path / "run"
     shutil.copytree(trunk, source)
-    keep = {"init_from": source, "keep_optimizer": True}
+    origin = Origin(run=source, keeps_optimizer=True)
     calls = [
-        train(data, run, config=COOLED, max_seconds=0.0, **keep).step,
+        train(data, run, config=COOLED, origin=origin, max_seconds=0.0).step,
         shutil.rmtree(source),
-        train(data, run, config=COOLED, **keep).finished,
+        train(data, run, config=COOLED, origin=origin).finished,
     ]
     assert calls == [7, None, True]
     assert final(run)[0] == final(cooled)[0]
@@ -135,8 +136,7 @@ def test_on_data_of_another_length_it_begins_with_the_first_examples(
         data,
         run,
         config=config,
-        init_from=trunk,
-        keep_optimizer=True,
+        origin=Origin(run=trunk, keeps_optimizer=True),
         progress=Console(quiet=False),
     )
     assert (result.step, result.finished) == (12, True)
@@ -231,9 +231,6 @@ def label_counts(data):
     return counts
 
 
-KEEP = {"keep_optimizer": True}
-
-
 @pytest.mark.parametrize(
     ("model", "config", "sentence"),
     [
@@ -269,30 +266,21 @@ KEEP = {"keep_optimizer": True}
 def test_an_optimizer_state_that_does_not_fit_is_refused(
     trunk, data, tmp_path, model, config, sentence
 ):
+    job = job_of(
+        data,
+        tmp_path / "run",
+        dataclasses.replace(COOLED, **config),
+        model_config=dataclasses.replace(TINY, **model),
+        origin=Origin(run=trunk, keeps_optimizer=True),
+    )
     with pytest.raises(AlbertError) as caught:
-        check_run(
-            dataclasses.replace(TINY, **model),
-            dataclasses.replace(COOLED, **config),
-            data=data,
-            output=tmp_path / "run",
-            init_from=trunk,
-            keep_optimizer=True,
-        )
+        check_run(job)
     assert sentence.format(trunk=trunk) in str(caught.value)
 
 
-def test_an_optimizer_state_is_kept_of_a_run_alone(data, tmp_path):
+def test_an_optimizer_state_is_kept_of_the_newest_checkpoint(tmp_path):
     with pytest.raises(SettingError) as caught:
-        check_run(TINY, COOLED, data=data, output=tmp_path, init_from=None, **KEEP)
-    assert str(caught.value) == (
-        "--keep-optimizer goes on from another run; name it with --init-from."
-    )
-
-
-def test_an_optimizer_state_is_kept_of_the_newest_checkpoint(trunk, data, tmp_path):
-    start = {"init_from": trunk, "init_checkpoint": "best"}
-    with pytest.raises(SettingError) as caught:
-        check_run(TINY, COOLED, data=data, output=tmp_path, **start, **KEEP)
+        Origin(run=tmp_path, which="best", keeps_optimizer=True)
     assert str(caught.value) == (
         "--keep-optimizer goes on from the newest checkpoint of a run; leave it or "
         "--init-checkpoint best out."
@@ -301,15 +289,9 @@ def test_an_optimizer_state_is_kept_of_the_newest_checkpoint(trunk, data, tmp_pa
 
 def test_an_import_has_no_optimizer_state(data, tmp_path):
     save_run(tmp_path / "imported", TINY)
+    origin = Origin(run=tmp_path / "imported", keeps_optimizer=True)
     with pytest.raises(AlbertError) as caught:
-        check_run(
-            TINY,
-            COOLED,
-            data=data,
-            output=tmp_path / "run",
-            init_from=tmp_path / "imported",
-            **KEEP,
-        )
+        check_run(job_of(data, tmp_path / "run", COOLED, origin=origin))
     assert str(caught.value) == (
         f"{tmp_path}/imported has no optimizer state, as no import has; leave "
         "--keep-optimizer out."

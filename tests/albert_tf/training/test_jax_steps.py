@@ -28,7 +28,7 @@ logging.getLogger("jax").addHandler(Compilations())
 from albert_tf.training import training_loop
 from albert_tf.training.train import pretrain
 from schemas.config import TrainConfig
-from tests.training_data import TINY
+from tests.training_data import job_of
 data, run = map(Path, sys.argv[1:])
 config = TrainConfig(batch_size=8, micro_batch_size=2, steps=8, eval_every=2)
 
@@ -44,7 +44,7 @@ training_loop.step_counts = signalled
 
 def steps_and_compiled():
     compiled.clear()
-    result = pretrain(TINY, config, data=data, output=run)
+    result = pretrain(job_of(data, run, config))
     ours = [n for n in compiled if "of_values" in n or n.startswith("jit(_")]
     return result.step, sorted(ours)
 

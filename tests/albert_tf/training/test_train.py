@@ -1,7 +1,6 @@
 """Training end to end: what a run leaves, and that no interruption shows in it."""
 
 import dataclasses
-import errno
 import json
 import os
 import re
@@ -20,18 +19,19 @@ from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training import saver
-from albert_tf.training.beginning import copy_whole
 from albert_tf.training.evaluation import HeldOut
 from albert_tf.training.evaluations import Evaluations
+from albert_tf.training.origin import Origin
+from albert_tf.training.run_check import check_run
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
-from albert_tf.training.train import check_run, pretrain
+from albert_tf.training.train import pretrain
 from cli.support.console import Console
 from schemas import config as config_module
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
 from tests.commands import make_data
-from tests.training_data import TINY, write_dataset
+from tests.training_data import TINY, job_of, write_dataset
 
 CONFIG = TrainConfig(
     batch_size=8,
@@ -56,9 +56,10 @@ def data(tmp_path_factory):
     return root
 
 
-def train(data, run, *, model=TINY, config=CONFIG, **kwargs):
+def train(data, run, *, model=TINY, config=CONFIG, origin=None, **kwargs):
     """Train without a word, unless `progress` is given."""
-    return pretrain(model, config, data=data, output=run, **kwargs)
+    job = job_of(data, run, config, model_config=model, origin=origin)
+    return pretrain(job, **kwargs)
 
 
 def final(run):
@@ -249,31 +250,6 @@ def test_a_run_stopped_before_its_first_checkpoint_leaves_nothing_to_the_next(
         assert (run / name).read_bytes() == (alone / name).read_bytes()
 
 
-def test_a_file_is_copied_whole_or_not_at_all(tmp_path, monkeypatch):
-    source, target = tmp_path / "source", tmp_path / "run/target"
-    source.write_bytes(b"pieces")
-
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("os.fsync", full)
-        with pytest.raises(AlbertError) as caught:
-            copy_whole(source, target)
-    assert str(caught.value) == f"{target} cannot be written: No space left on device."
-    assert list(target.parent.iterdir()) == []
-    copy_whole(source, target)
-    assert target.read_bytes() == b"pieces"
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(AlbertError) as caught:
-        copy_whole(tmp_path / "source", tmp_path / "target")
-    assert str(caught.value) == (
-        f"{tmp_path}/source cannot be read: No such file or directory."
-    )
-
-
 def test_the_damaged_last_checkpoint_is_made_again(undisturbed, data, tmp_path, capfd):
     run = tmp_path / "run"
     shutil.copytree(undisturbed, run)
@@ -291,8 +267,7 @@ def test_a_finished_run_is_left_as_it_is(undisturbed, data):
     result = train(data, undisturbed, model=DROPOUT)
     assert (result.step, result.reason) == (12, "finished")
     assert finished_step(undisturbed) == 12
-    assert result.first_evaluation["step"] == 0
-    assert result.last_evaluation["step"] == 12
+    assert [line["step"] for line in evaluations(undisturbed)] == [0, 5, 10, 12]
     assert {path: path.read_bytes() for path in files} == files
 
 
@@ -308,8 +283,8 @@ def test_a_derived_micro_batch_is_kept_when_memory_changes(data, tmp_path, monke
 
 def test_model_learns_and_evaluations_show_it(data, tmp_path):
     config = dataclasses.replace(CONFIG, steps=60, learning_rate=0.03, eval_every=60)
-    result = train(data, tmp_path, config=config)
-    first, last = result.first_evaluation, result.last_evaluation
+    train(data, tmp_path, config=config)
+    first, last = evaluations(tmp_path)
     assert first["mlm_loss"] == pytest.approx(np.log(64), abs=0.1)
     assert last["mlm_loss"] < first["mlm_loss"] - 0.5
 
@@ -319,7 +294,8 @@ def test_a_run_can_start_from_the_weights_of_a_shallower_one(
 ):
     deeper = dataclasses.replace(DROPOUT, num_hidden_layers=2)
     config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)  # its rate is 0
-    result = train(data, tmp_path, model=deeper, config=config, init_from=undisturbed)
+    origin = Origin(run=undisturbed)
+    result = train(data, tmp_path, model=deeper, config=config, origin=origin)
     assert result.step == 1
     weights, _ = final(tmp_path)
     source, _ = final(undisturbed)
@@ -340,7 +316,7 @@ def test_without_an_eval_split_it_says_so_and_goes_on(tmp_path, capfd):
     console = Console(quiet=False)
     result = train(tmp_path / "data", tmp_path / "run", progress=console)
     assert result.finished
-    assert result.last_evaluation is None
+    assert evaluations(tmp_path / "run") == []
     assert finished_step(tmp_path / "run") == 12
     assert (
         f"{tmp_path}/data has no held-out examples: training goes on without held-out "
@@ -371,7 +347,7 @@ def test_it_says_beforehand_how_long_it_will_take(data, tmp_path, capfd):
 def refused(data, run, *, model=TINY, config=CONFIG):
     """The error of a run that is refused beforehand and by the run itself."""
     with pytest.raises(AlbertError) as before:
-        check_run(model, config, data=data, output=run, init_from=None)
+        check_run(job_of(data, run, config, model_config=model))
     assert not run.exists()
     with pytest.raises(AlbertError) as caught:
         train(data, run, model=model, config=config)
@@ -386,7 +362,7 @@ def test_xla_that_would_undo_recomputation_is_refused(data, tmp_path):
         SettingError,
         match=r"^--xla undoes --recompute on TensorFlow; leave one of them out\.$",
     ):
-        pretrain(TINY, config, data=data, output=tmp_path / "run")
+        train(data, tmp_path / "run", config=config)
     assert not (tmp_path / "run").exists()
 
 
@@ -422,7 +398,7 @@ def test_no_sentence_task_trains_on_any_data(data, tmp_path):
     model = dataclasses.replace(TINY, sentence_task="none")
     result = train(data, tmp_path, model=model)
     assert result.finished
-    assert result.last_evaluation["sentence_accuracy"] is None
+    assert evaluations(tmp_path)[-1]["sentence_accuracy"] is None
 
 
 def test_an_empty_train_split_is_refused(tmp_path):
@@ -456,8 +432,11 @@ def test_data_without_its_vocabulary_is_refused(data, tmp_path):
 def test_a_run_cannot_start_from_itself(undisturbed, data, tmp_path):
     same = tmp_path / "same"
     same.symlink_to(undisturbed)
+    job = job_of(
+        data, same, CONFIG, model_config=DROPOUT, origin=Origin(run=undisturbed)
+    )
     with pytest.raises(SettingError) as caught:
-        check_run(DROPOUT, CONFIG, data=data, output=same, init_from=undisturbed)
+        check_run(job)
     assert str(caught.value) == "--init-from must be another run than --output."
 
 
@@ -465,15 +444,11 @@ def test_weights_that_do_not_fit_are_refused_before_anything_is_written(
     undisturbed, data, tmp_path
 ):
     model = dataclasses.replace(TINY, hidden_size=32)
+    origin = Origin(run=undisturbed)
+    job = job_of(data, tmp_path / "run", CONFIG, model_config=model, origin=origin)
     for act in (check_run, pretrain):
         with pytest.raises(AlbertError, match="has shape"):
-            act(
-                model,
-                CONFIG,
-                data=data,
-                output=tmp_path / "run",
-                init_from=undisturbed,
-            )
+            act(job)
     assert not (tmp_path / "run").exists()
 
 
@@ -481,10 +456,10 @@ def test_a_run_goes_on_without_the_run_it_started_from(undisturbed, data, tmp_pa
     run, source = tmp_path / "run", tmp_path / "source"
     shutil.copytree(undisturbed, source)
     config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)
-    train(data, run, config=config, model=DROPOUT, init_from=source)
+    given = {"config": config, "model": DROPOUT, "origin": Origin(run=source)}
+    train(data, run, **given)
     shutil.rmtree(source)
-    result = train(data, run, config=config, model=DROPOUT, init_from=source)
-    assert result.finished
+    assert train(data, run, **given).finished
 
 
 def spoil(root):

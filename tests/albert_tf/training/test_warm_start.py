@@ -6,6 +6,7 @@ import pytest
 
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import arrays_of
+from albert_tf.training.origin import Origin
 from albert_tf.training.warm_start import check_can_start_from, source_path, start_from
 from schemas.errors import AlbertError
 from tests.training_data import TINY, make_manifest, save_run
@@ -15,22 +16,15 @@ MANIFEST = make_manifest([])
 
 def check(run, config, *, which="latest"):
     """What is refused without a model."""
-    check_can_start_from(
-        run, config, manifest=MANIFEST, data=run / "data", which=which, say=print
-    )
+    origin = Origin(run=run, which=which)
+    check_can_start_from(origin, config, manifest=MANIFEST, data=run / "data")
 
 
 def started(run, config, *, which="latest"):
     """The weights of a new model after starting from the run, and what was said."""
     model, said = AlbertPretrainer(config), []
-    start_from(
-        model,
-        run,
-        manifest=MANIFEST,
-        data=run / "data",
-        which=which,
-        say=said.append,
-    )
+    origin = Origin(run=run, which=which)
+    start_from(model, origin, manifest=MANIFEST, data=run / "data", say=said.append)
     return arrays_of(model.weights_by_path), said
 
 
@@ -112,11 +106,9 @@ def test_other_shapes_are_refused_by_name(tmp_path, changes, tensor, refuse):
 def test_another_vocabulary_is_refused(tmp_path):
     save_run(tmp_path, TINY)
     other = dataclasses.replace(MANIFEST, vocabulary={"sha256": "0" * 64, "size": 64})
-    model = AlbertPretrainer(TINY)
+    model, origin = AlbertPretrainer(TINY), Origin(run=tmp_path)
     with pytest.raises(AlbertError, match="made with another vocabulary"):
-        start_from(
-            model, tmp_path, manifest=other, data=tmp_path, which="latest", say=print
-        )
+        start_from(model, origin, manifest=other, data=tmp_path, say=print)
 
 
 @pytest.mark.parametrize("refuse", [started, check])

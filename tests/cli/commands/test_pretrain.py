@@ -6,13 +6,13 @@ import time
 import click
 import pytest
 
-from albert_tf.training.hosts import ONE_HOST
 from cli.commands import pretrain
 from cli.main import cli
 from cli.support.console import Console
-from schemas.config import ModelConfig, TrainConfig
+from schemas.config import TrainConfig
 from tests.commands import attempt, run
 from tests.trained_run import write_run
+from tests.training_data import job_of
 
 # Settings that earlier versions had as constants.
 NEW_SETTINGS = (
@@ -59,7 +59,12 @@ def command(small, tmp_path):
 def test_flags_about_another_run_are_refused_where_there_is_none(command, tmp_path):
     assert attempt(*command, "--init-checkpoint", "best") == (
         2,
-        "Error: --init-checkpoint best is of another run; name it with --init-from.\n",
+        "Error: --init-checkpoint chooses among the weights of --init-from; give "
+        "--init-from too.\n",
+    )
+    assert attempt(*command, "--keep-optimizer") == (
+        2,
+        "Error: --keep-optimizer goes on from another run; name it with --init-from.\n",
     )
     folder = tmp_path / "run"
     assert attempt(*command, "--init-from", folder, "--overwrite") == (
@@ -178,7 +183,7 @@ def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
 
 
 def test_the_time_allowed_counts_from_when_the_command_was_entered(
-    monkeypatch, tmp_path
+    small, monkeypatch, tmp_path
 ):
     given = {}
 
@@ -187,22 +192,9 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
 
     monkeypatch.setattr("albert_tf.training.train.pretrain", train)
     monkeypatch.setattr(pretrain, "STARTED", time.monotonic() - 50)
-    paths = {
-        "data": tmp_path,
-        "output": tmp_path,
-        "init_from": None,
-        "keep_optimizer": False,
-    }
+    job = job_of(small / "data", tmp_path / "run", TrainConfig())
     for max_time, left in ((60.0, pytest.approx(10.0, abs=1.0)), (None, None)):
-        pretrain.train(
-            ModelConfig(),
-            TrainConfig(),
-            paths=paths,
-            vocabulary=None,
-            max_time=max_time,
-            hosts=ONE_HOST,
-            console=Console(quiet=True),
-        )
+        pretrain.train(job, max_time=max_time, console=Console(quiet=True))
         assert given["max_seconds"] == left
 
 

@@ -1,0 +1,82 @@
+"""What a training is to do: which model, on which data, with which settings."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from albert_tf.data.corrupt_records import SkippedRecords
+from albert_tf.data.input_pipeline import Records
+from albert_tf.training.evaluation import HeldOutWords
+from albert_tf.training.hosts import ONE_HOST, Hosts
+from albert_tf.training.origin import Origin
+from schemas.config import ModelConfig, ResolvedTrainConfig, TrainConfig
+from schemas.manifest import DatasetManifest
+from schemas.phases import Phase, phases_of
+
+# Held-out words for a model and records, of this many `examples` from the first.
+WordsOf = Callable[..., HeldOutWords]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Job:
+    """What `pretrain` is asked to do.
+
+    Attributes:
+        model_config: The architecture.
+        config: The settings.
+        manifest: Of the data set.
+        data: Its directory.
+        run: The run directory.
+        origin: What a new run starts from; None for weights of its own.
+        words_of: Makes the held-out words that evaluations ask about; None for none.
+        hosts: Those that train together, with the same settings; the first alone reads
+            and writes `run` and reads `origin`.
+    """
+
+    model_config: ModelConfig
+    config: ResolvedTrainConfig
+    manifest: DatasetManifest
+    data: Path
+    run: Path
+    origin: Origin | None = None
+    words_of: WordsOf | None = None
+    hosts: Hosts = ONE_HOST
+
+    @property
+    def is_writer(self) -> bool:
+        """Whether this host is the first, which reads and writes the run."""
+        return self.hosts.index == 0
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Of the training examples; one unless they are made on the fly."""
+        return phases_of(self.manifest.config, self.config)
+
+    def records(self, skipped: SkippedRecords) -> Records:
+        """The records of its data; `skipped` is told of those that are left out."""
+        return records_of(self.data, self.manifest, self.config, skipped=skipped)
+
+
+def records_of(
+    data: Path,
+    manifest: DatasetManifest,
+    config: TrainConfig,
+    *,
+    skipped: SkippedRecords,
+) -> Records:
+    """The records of a data set for a training.
+
+    Args:
+        data: The data set's directory.
+        manifest: Its manifest.
+        config: The settings; say whether corrupt records are left out.
+        skipped: Told of those that are.
+    """
+    if manifest.has_documents:
+        return Records(data, manifest, phases=phases_of(manifest.config, config))
+    return Records(
+        data,
+        manifest,
+        on_corrupt=skipped if config.skip_corrupt else None,
+        remedy="make the data again, or leave such records out with --skip-corrupt",
+    )

@@ -1,0 +1,102 @@
+"""What makes a training impossible, said before anything is written or removed."""
+
+from albert_tf.data.data_check import (
+    check_has_training_examples,
+    check_has_vocabulary,
+    check_may_skip,
+    check_model_fits,
+    check_settings_fit,
+    check_shards_are_whole,
+)
+from albert_tf.training.backends import backend
+from albert_tf.training.job import Job
+from albert_tf.training.origin import Origin
+from albert_tf.training.warm_start import (
+    check_can_keep_optimizer,
+    check_can_start_from,
+)
+from schemas.config import OF_FIRST_WEIGHTS, TrainConfig, flag_name
+from schemas.errors import SettingError
+
+
+def check_run(job: Job) -> None:
+    """Refuse a run that cannot work before anything is written or removed.
+
+    Nothing in the run directory is read: it may be about to be overwritten.
+
+    Raises:
+        AlbertError: Names what does not fit and the remedy.
+    """
+    backend()
+    check_can_recompute(job.config)
+    check_data(job)
+    if job.origin is not None:
+        check_origin(job, job.origin)
+
+
+def check_data(job: Job) -> None:
+    """Refuse a data set that a model with these settings cannot be trained on.
+
+    Raises:
+        AlbertError: Names what does not fit and the remedy.
+    """
+    manifest, data = job.manifest, job.data
+    check_model_fits(job.model_config, manifest, data=data)
+    check_settings_fit(job.config, job.model_config, manifest, data=data)
+    check_has_training_examples(manifest, data=data)
+    check_has_vocabulary(data)
+    if job.config.skip_corrupt:
+        check_may_skip(manifest, data=data)
+    else:
+        check_shards_are_whole(manifest, data=data)
+
+
+def check_origin(job: Job, origin: Origin) -> None:
+    """Refuse another run that this one cannot start from.
+
+    Raises:
+        AlbertError: Names what does not fit and the remedy.
+    """
+    if origin.run.resolve() == job.run.resolve():
+        raise SettingError("--init-from must be another run than --output.")
+    check_sets_no_weights(job.config)
+    check_can_start_from(origin, job.model_config, manifest=job.manifest, data=job.data)
+    if origin.keeps_optimizer:
+        check_can_keep_optimizer(origin.run, job.model_config, job.config)
+
+
+def check_sets_no_weights(config: TrainConfig) -> None:
+    """Refuse first weights for a run that takes all of them from another.
+
+    Raises:
+        SettingError: Names the setting.
+    """
+    for name in OF_FIRST_WEIGHTS:
+        if getattr(config, name):
+            raise SettingError(
+                f"{flag_name(name)} sets first weights and --init-from takes all of "
+                "them from another run; leave one of them out."
+            )
+
+
+def check_can_recompute(config: TrainConfig) -> None:
+    """Refuse recomputation that XLA would undo: it computes equal things once.
+
+    Raises:
+        SettingError: Names the remedy.
+    """
+    if not config.recompute:
+        return
+    if backend() == "tensorflow":
+        if config.xla:
+            raise SettingError(
+                "--xla undoes --recompute on TensorFlow; leave one of them out."
+            )
+        return
+    import jax
+
+    if jax.default_backend() == "cpu":
+        raise SettingError(
+            "--recompute saves nothing with JAX on a CPU; leave it out, or unset "
+            "KERAS_BACKEND."
+        )
