@@ -110,6 +110,11 @@ def make_loop(
     until: int | None,
 ) -> TrainingLoop:
     """Put the parts of a run together at the step where it stands."""
+
+    def keep_landmark() -> None:
+        # Reading is ahead of the training.
+        parts.state.landmark = records.landmarks.before(parts.state.examples)
+
     return TrainingLoop(
         run=job.run,
         config=job.config,
@@ -129,7 +134,7 @@ def make_loop(
             parts.state,
             every=job.config.checkpoint_every,
             is_writer=job.is_writer,
-            landmark=records.landmarks.before,
+            before_save=keep_landmark,
         ),
         record=StepRecord(job.config, job.model_config, parts.state, parts.log),
         progress=parts.progress,

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from albert_tf.data.on_the_fly import Landmark
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
-from albert_tf.training.run_state import RunState
 from albert_tf.training.steps import TrainingSteps
 
 # Between checkpoints when --checkpoint-every is not given.
@@ -35,8 +33,7 @@ class Saver:
         state: Where the run stands; at this step it is saved already.
         every: Steps between checkpoints; None for every half hour.
         is_writer: Whether this host writes them; the others only know of them.
-        landmark: Of a `RunState`, the last place to begin reading at, when this many
-            examples are consumed; None to keep that of the state.
+        before_save: Brings the state up to date.
 
     Attributes:
         saved_step: The step of the newest checkpoint, 0 if there is none.
@@ -51,10 +48,10 @@ class Saver:
         *,
         every: int | None,
         is_writer: bool = True,
-        landmark: Callable[[int], Landmark] | None = None,
+        before_save: Callable[[], None] = lambda: None,
     ) -> None:
         self._run, self._steps, self._state = run, steps, state
-        self._every, self._landmark = every, landmark
+        self._every, self._before_save = every, before_save
         self._is_writer = is_writer
         self._saved_at = time.monotonic()
         self.saved_step = state.step
@@ -73,8 +70,7 @@ class Saver:
         self.saved_step, self.seconds = self._state.step, self._saved_at - start
 
     def _write(self, *, is_best: bool) -> None:
-        if self._landmark is not None and isinstance(self._state, RunState):
-            self._state.landmark = self._landmark(self._state.examples)
+        self._before_save()
         checkpoint = Checkpoint(
             arrays_of(self._steps.model.weights_by_path),
             arrays_of(self._steps.optimizer_state),
