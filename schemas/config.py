@@ -34,7 +34,7 @@ FIRST_EXAMPLES = 200
 # Going forward takes about a third of the time of a whole step.
 FORWARD_SHARE = 1 / 3
 
-# No number of a setting is greater; what counts in 64 bits can count so far.
+# Every number in a setting is less than this, so that 64 bits can hold it.
 MAX_NUMBER = 2**63
 
 # Settings that count tokens for first weights, which a run that starts from the weights
@@ -226,7 +226,7 @@ class VocabConfig:
     )
     cased: bool = option(False, "Keep capital letters.")
     keep_accents: bool = option(False, "Keep accents and other combining marks.")
-    seed: int = option(12345, "Chooses the sample of sentences.", minimum=0)
+    seed: int = option(12345, "Seed of the sample of sentences.", minimum=0)
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -260,7 +260,7 @@ class DataConfig:
     examples: Examples = option(
         "stored",
         "Store copies of the text as masked examples, for any program; or store the "
-        "documents once, from which training makes another copy in each epoch.",
+        "documents once, and have training make a new copy in each epoch.",
     )
     dupe_factor: int = option(
         10,
@@ -277,7 +277,7 @@ class DataConfig:
     )
     num_shards: int | None = option(
         None,
-        "Files per copy  [default: one for 32 MiB of text, 8 to 1000]",
+        "Files per copy  [default: one per 32 MiB of text, from 8 to 1000]",
         minimum=1,
         maximum=10_000,
     )
@@ -285,7 +285,7 @@ class DataConfig:
         "compact",
         "Unpadded records, or all eight features of google-research/albert padded.",
     )
-    seed: int = option(12345, "Chooses every random draw.", minimum=0)
+    seed: int = option(12345, "Seed of every random draw.", minimum=0)
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -349,8 +349,8 @@ class ResolvedDataConfig(DataConfig):
 def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
     """The settings of a data set as its manifest has them, by name.
 
-    That examples are stored goes without saying: so such a data set has the bytes that
-    it had before documents could be stored instead.
+    That examples are stored is not mentioned, so that such a data set keeps the bytes
+    that it had before documents could be stored instead.
 
     >>> "examples" in recorded(DataConfig().resolved(input_bytes=0))
     False
@@ -368,15 +368,15 @@ class TrainConfig:
     batch_size: int = option(4096, "Examples in an optimizer step.", minimum=1)
     micro_batch_size: int | None = option(
         None,
-        "Examples computed at a time; the last of a step may be fewer  [default: from "
-        "the free memory of the GPU, or of the machine where there is none]",
+        "Examples computed at a time; the last micro-batch of a step may have fewer  "
+        "[default: from the free memory of the GPU, or of the machine if it has none]",
         minimum=1,
     )
-    steps: int = option(125_000, "Optimizer steps, the whole schedule.", minimum=1)
+    steps: int = option(125_000, "Optimizer steps of the whole schedule.", minimum=1)
     schedule: Schedule = option(
         "linear",
-        "The learning rate after warm-up: linear to 0, as ALBERT was trained with, or "
-        "constant with a cooldown to 0 at the end. --steps of a run may still be "
+        "The learning rate after warm-up: linear to 0, as ALBERT was trained, or "
+        "constant with a cooldown to 0 at the end. The --steps of a run may still be "
         "changed during its warm-up (linear) or before its cooldown.",
     )
     warmup_steps: int | None = option(
@@ -386,14 +386,14 @@ class TrainConfig:
     )
     constant_steps: int | None = option(
         None,
-        "Steps of constant-cooldown after which the rate falls with the root of the "
-        "step, as in long runs it has to  [default: all up to the cooldown]",
+        "Steps of constant-cooldown after which the rate falls as 1 / sqrt(step), as "
+        "it must in long runs  [default: all up to the cooldown]",
         minimum=1,
     )
     cooldown_share: float = option(
         0.2,
-        "Share of the steps that the cooldown of constant-cooldown takes, in the form "
-        "of 1 - sqrt; 0 for none.",
+        "Share of the steps of constant-cooldown that its cooldown takes, which has "
+        "the form 1 - sqrt; 0 for none.",
         minimum=0.0,
         maximum=0.9,
     )
@@ -405,8 +405,8 @@ class TrainConfig:
     )
     optimizer: OptimizerName = option(
         "lamb",
-        "LAMB as ALBERT was trained with, AdamW, or Muon for the matrices of layers "
-        "with AdamW for the rest.",
+        "LAMB, which ALBERT was trained with; AdamW; or Muon for the matrices of "
+        "layers and AdamW for the rest.",
     )
     weight_decay: float = option(
         0.01,
@@ -426,38 +426,38 @@ class TrainConfig:
         maximum=0.999999,
     )
     epsilon: float = option(
-        1e-6, "Added to the root of the second moment.", minimum=1e-12
+        1e-6, "Added to the square root of the second moment.", minimum=1e-12
     )
     bias_correction: bool = option(
         False,
-        "Correct the bias of the moments, as Adam was published; ALBERT and BERT were "
-        "trained without.",
+        "Correct the bias of the moments, as published for Adam; ALBERT and BERT were "
+        "trained without it.",
     )
     clip_norm: float = option(
         1.0, "Norm that the gradients are clipped to; 0 for none.", minimum=0.0
     )
     initializer: Initializer = option(
         "range",
-        "First weights: of the model's initializer_range, of sqrt(2 / (5 H)) by its "
-        "width H, or of the latter with heads that look at the neighbouring tokens, "
-        "which a small budget needs most.",
+        "First weights: with the deviation initializer_range of the model, or sqrt(2 / "
+        "(5 H)) for its width H, or the latter and heads that look at neighbouring "
+        "tokens, which a small budget needs most.",
     )
     unigram_bias: bool = option(
         False,
-        "First output bias of the masked-LM head: the logarithm of how frequent each "
-        "token is, counted in up to 50,000 training examples, instead of 0.",
+        "Start the output bias of the masked-LM head at the logarithm of each token's "
+        "frequency, counted in up to 50,000 training examples, instead of 0.",
     )
     pmi_embeddings: bool = option(
         False,
-        "First token embeddings: singular vectors of which tokens stand beside which "
-        "in up to 50,000 training examples (pointwise mutual information), instead of "
+        "Start the token embeddings at singular vectors of the pointwise mutual "
+        "information of nearby tokens in up to 50,000 training examples, instead of "
         "random ones.",
     )
     causal_share: float = option(
         0.0,
         "Share of the steps, at the beginning, that train a causal language model: "
-        "every token is predicted from those before it. After them masked tokens are "
-        "predicted from all others, by the same weights.",
+        "every token is predicted from those before it. Afterwards the same weights "
+        "predict masked tokens from all others.",
         minimum=0.0,
         maximum=0.9,
     )
@@ -466,13 +466,13 @@ class TrainConfig:
     )
     recompute: bool = option(
         False,
-        "Compute each layer again for its gradients: a third slower, in a fraction of "
-        "the memory, for wide models.",
+        "Compute each layer again for its gradients: a third slower, but in a fraction "
+        "of the memory; for wide models.",
         changes_result=False,
     )
     xla: bool = option(
         False,
-        "Compile the whole step with XLA, as JAX always does, and not only parts of "
+        "Compile the whole step with XLA, as JAX always does, instead of only parts of "
         "it. Slower on a CPU.",
         changes_result=False,
     )
@@ -498,13 +498,13 @@ class TrainConfig:
     )
     skip_corrupt: bool = option(
         False,
-        "Leave corrupt records out, each with a line, instead of stopping at one.",
+        "Leave out corrupt records, with a line for each, instead of stopping at one.",
         changes_result=False,
     )
     max_seq_length: str | None = option(
         None,
         "Tokens in an example, if examples are made on the fly: a value, or a schedule "
-        "such as 128:0.9,512 for 128 in the first 0.9 of the steps and then 512  "
+        "such as 128:0.9,512, which is 128 for 0.9 of the steps, then 512  "
         "[default: that of the data]",
     )
     masked_lm_prob: str | None = option(
@@ -528,7 +528,7 @@ class TrainConfig:
         "[default: that of the data]",
     )
     seed: int = option(
-        12345, "Initial weights, order of the examples, dropout.", minimum=0
+        12345, "Seed of first weights, order of the examples and dropout.", minimum=0
     )
 
     def __post_init__(self) -> None:
@@ -539,8 +539,7 @@ class TrainConfig:
             if self.cooldown_start < self.steps:
                 limit = f"the {self.cooldown_start} steps before the cooldown"
             raise SettingError(
-                f"--warmup-steps must not be more than {limit}, and "
-                f"{self.warmup_steps} is."
+                f"--warmup-steps must be at most {limit}, not {self.warmup_steps}."
             )
         if (self.warmup_steps or 0) > self._falls_after:
             raise SettingError(
@@ -557,7 +556,7 @@ class TrainConfig:
 
     @property
     def _falls_after(self) -> int:
-        """The steps before the rate falls with the root of the step; all if never."""
+        """The steps before the rate falls as 1 / sqrt(step); all if it never does."""
         is_linear = self.schedule == "linear"
         return self.steps if is_linear else self.constant_steps or self.steps
 
@@ -653,12 +652,12 @@ class ModelConfig:
     )
     layer_norm_eps: float = option(1e-12, "Epsilon of layer normalization.", minimum=0)
     hidden_act: Activation = option(
-        "gelu", "What stands between the two layers of an FFN: GELU, or ReLU."
+        "gelu", "Activation between the two layers of an FFN: GELU or ReLU."
     )
     sentence_task: SentenceTask = option("sop", "The sentence task that is trained.")
     layer_consistency_weight: float = option(
         0.0,
-        "Weight of a loss for neighbouring layers that agree; the paper has none.",
+        "Weight of a loss that makes adjacent layers agree; the paper has none.",
         minimum=0.0,
     )
 

@@ -26,8 +26,8 @@ FEW_ROWS, EPOCHS, EPOCHS_OF_FEW = 5000, 3, 10
 # The warm-up is the steps divided by this.
 WARMUP_PARTS = 10
 
-# Evaluations in a run, at least one an epoch; none is nearer to the next than this many
-# steps, unless an epoch is shorter.
+# Evaluations in a run, at least one per epoch; the least steps between two of them,
+# unless an epoch is shorter.
 EVALUATIONS, LEAST_EVAL_STEPS = 10, 50
 
 # Of a micro-batch.
@@ -66,27 +66,27 @@ class FineTuneConfig:
     max_seq_length: int | None = option(
         None,
         "Tokens in a sequence, special ones included; longer texts are cut  [default: "
-        "the task's, at most what the model was trained on]",
+        "the task's, up to the length the model was trained on]",
         minimum=8,
         maximum=4096,
     )
     batch_size: int = same_as(TrainConfig, "batch_size", default=32)
     micro_batch_size: int | None = option(
         None,
-        "Examples computed at a time; the last of a step may be fewer  [default: the "
-        f"whole batch, if it is at most {MAX_TOKENS:,} tokens]",
+        "Examples computed at a time; the last micro-batch of a step may have fewer  "
+        f"[default: the whole batch, if it is at most {MAX_TOKENS:,} tokens]",
         minimum=1,
     )
     epochs: int | None = option(
         None,
-        f"How often all examples are trained on  [default: {EPOCHS}, or "
-        f"{EPOCHS_OF_FEW} if there are fewer than {FEW_ROWS:,}]",
+        f"Passes over the training examples  [default: {EPOCHS}, or {EPOCHS_OF_FEW} if "
+        f"there are fewer than {FEW_ROWS:,}]",
         minimum=1,
         maximum=1000,
     )
     steps: int | None = option(
         None,
-        "Optimizer steps, the whole schedule, instead of epochs.",
+        "Optimizer steps of the whole schedule, instead of epochs.",
         minimum=1,
     )
     learning_rate: float | None = option(
@@ -109,13 +109,13 @@ class FineTuneConfig:
     )
     head_dropout: float = option(
         0.1,
-        "Dropout before the head; answers have none.",
+        "Dropout before the head; the head for answers has none.",
         minimum=0.0,
         maximum=0.9,
     )
     class_weights: ClassWeights = option(
         "none",
-        "Weight of each label in the loss: all alike, or rare ones the more "
+        "Weight of each label in the loss: all equal, or more for rare ones "
         "(rows / (labels x rows of the label)).",
     )
     label_smoothing: float = option(
@@ -135,7 +135,7 @@ class FineTuneConfig:
     )
     patience: int | None = option(
         None,
-        "Stop after this many evaluations in a row that were not the best so far  "
+        "Stop after this many evaluations in a row without a new best  "
         "[default: never]",
         minimum=1,
     )
@@ -150,7 +150,7 @@ class FineTuneConfig:
     )
     precision: Precision = same_as(TrainConfig, "precision", default="float32")
     seed: int = option(
-        12345, "Weights of the head, order of the examples, dropout.", minimum=0
+        12345, "Seed of the head, the order of the examples and dropout.", minimum=0
     )
 
     def __post_init__(self) -> None:

@@ -31,8 +31,8 @@ def read_json(path: str | Path) -> dict[str, Any]:
     try:
         with Path(path).open("rb") as file:
             status = os.fstat(file.fileno())
-            # Room is made for all that is asked for, so no more than there is; how much
-            # is in a pipe nobody knows.
+            # Memory is allocated for all that is asked for, so ask for no more than
+            # there is; the size of a pipe is unknown.
             size = status.st_size if stat.S_ISREG(status.st_mode) else MAX_BYTES
             data = file.read(min(size, MAX_BYTES) + 1)
     except FileNotFoundError:

@@ -140,14 +140,14 @@ def shape_problem(values: dict[str, Any]) -> str:
 
 
 def contradiction(values: dict[str, Any], config: DataConfig) -> str:
-    """What a manifest of the right shape contradicts itself in, as a clause.
+    """Where a manifest of the right shape contradicts itself, as a clause.
 
     Args:
         values: The JSON object.
         config: The settings in it.
     """
     if fingerprint_of(values) != values["fingerprint"]:
-        return "fingerprint is not that of its config, inputs, vocabulary and versions"
+        return "fingerprint does not match its config, inputs, vocabulary and versions"
     if _without_meaning(values["features"]) != _without_meaning(feature_table(config)):
         return f"features are not those of a {config.record_layout} record"
     return _shards_problem(values, has_documents=config.examples == "on-the-fly")
@@ -174,7 +174,7 @@ def _shards_problem(values: dict[str, Any], *, has_documents: bool) -> str:
     for number, file in enumerate(values["shards"]):
         place, name = f"shards[{number}]", file["name"]
         if (folder := name.rpartition("/")[0]) not in files:
-            return f"{place}.name {name[:99]!r} is not that of a file of its copies"
+            return f"{place}.name {name[:99]!r} is not the name of a file of its copies"
         least = _TOKEN_BYTES if folder == DOCUMENTS else _FRAME_BYTES
         if file["examples"] > file["bytes"] // least:
             return f"{place} has more examples than its bytes can hold"
@@ -194,7 +194,7 @@ def _copy_problem(
         part_file(folder, number, num_parts=len(files)) for number in range(len(files))
     ]
     if [file["name"] for file in files] != names:
-        return f"shards are not all files of {folder}"
+        return f"shards are not the files of {folder}"
     total = sum(file["examples"] for file in files)
     if total != counts["examples"]:
         return f"{place}.examples is {counts['examples']}, and its files hold {total}"

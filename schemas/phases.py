@@ -111,8 +111,8 @@ def parse_schedule(text: str, setting: Setting) -> tuple[Piece, ...]:
             raise _unparsed(text, setting) from None
         if not start < end <= 1 or (end == 1 and not is_last):
             raise SettingError(
-                f"{flag_name(setting)} {text!r}: the shares must be more than 0 and "
-                "less than 1 together, for what is left is that of the last value."
+                f"{flag_name(setting)} {text!r}: each share must be more than 0 and "
+                "their sum less than 1; the rest of the steps has the last value."
             )
         pieces.append(Piece(first, last, start, end))
         start = end
@@ -144,7 +144,7 @@ def _unparsed(text: str, setting: Setting) -> SettingError:
 
 
 def given(train: TrainConfig) -> dict[Setting, str]:
-    """The settings of the examples that a run has other than from its data."""
+    """The settings of the examples that a run does not take from its data."""
     values = {setting: getattr(train, setting) for setting in SETTINGS}
     return {setting: value for setting, value in values.items() if value is not None}
 

@@ -185,7 +185,7 @@ class Window:
     Attributes:
         starts: The first character of each token in the passage, int32 `[S]`; -1 for
             tokens that are not of the passage. Spaces before a token are not part of
-            it, and a token of no character has as start its end.
+            it; a token without characters starts at its end.
         ends: The first character after each token, int32 `[S]`; -1 as above.
         has_max_context: 1 for tokens of the passage that have more of it around them
             than in any other window, else 0; uint8 `[S]`.

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from schemas.errors import AlbertError
 
-# Follows the name of what is not whole yet; what follows it no two attempts share.
+# Follows the name of what is not whole yet, before a part unique to each attempt.
 TEMPORARY = ".tmp-"
 
 

@@ -286,8 +286,8 @@ EDITS = [
         values(intermediate_size=200_000),
         (
             "albert/encoder/group_0_inner_0_ffn/intermediate/bias has shape (24,) "
-            "in the checkpoint and (200000,) in the model; give the architecture that "
-            "the weights are of."
+            "in the checkpoint and (200000,) in the model; give the architecture of "
+            "the weights."
         ),
     ),
     (
@@ -455,8 +455,8 @@ EDITS = [
         (
             "hf/model.safetensors: "
             "albert.encoder.albert_layer_groups.0.albert_layers.0.ffn.weight has "
-            "shape (24, 16), and by the configuration it is (100000, 16); give the "
-            "files of one model."
+            "shape (24, 16), but the configuration says (100000, 16); give the files "
+            "of one model."
         ),
     ),
     (
@@ -579,8 +579,8 @@ EDITS = [
         (
             "google/model.ckpt: "
             "bert/encoder/transformer/group_0/inner_group_0/ffn_1/intermediate/dens"
-            "e/kernel has shape (16, 24), and by the configuration it is (16, "
-            "100000); give the files of one model."
+            "e/kernel has shape (16, 24), but the configuration says (16, 100000); "
+            "give the files of one model."
         ),
     ),
     (

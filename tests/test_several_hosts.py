@@ -34,8 +34,8 @@ SETTINGS = (
     *("--learning-rate", 0.01, "--eval-every", 10, "--checkpoint-every", 5),
 )
 LOST = (
-    "Error: Another host was lost, or has failed and says why itself; run the same "
-    "command on all hosts again, the run goes on from its newest checkpoint."
+    "Error: Another host was lost, or failed and says why; run the same command on all "
+    "hosts again to continue from the newest checkpoint."
 )
 # More than any step of such a model, and what is waited for a host that starts.
 LONG = 300
@@ -224,8 +224,8 @@ def test_a_host_that_finds_no_other_says_where_it_looked(small, tmp_path, index)
         f"Error: Host {index} of 2 did not find the others at {coordinator} within 5 s"
     )
     assert line.endswith(
-        "; start the command on all of them, with --host-index 0 where --coordinator "
-        "says."
+        "; start the command on all of them, with --host-index 0 on the host that "
+        "--coordinator names."
     )
     assert not (tmp_path / "run").exists()
 

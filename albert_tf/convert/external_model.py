@@ -31,8 +31,8 @@ ABSENT_SENTENCE_HEAD = (
 
 
 NEW_MASKED_LM_HEAD = (
-    "It has no masked-LM head; that is a new one, so that the model is fit to be "
-    "fine-tuned, or trained on before it fills masks."
+    "It has no masked-LM head, so it gets a new one: fine-tune the model, or train it "
+    "further before it fills masks."
 )
 
 
@@ -104,8 +104,8 @@ def reordered(weights: Mapping[str, Any], order: Sequence[int]) -> Arrays:
 def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
     """The architecture in a JSON object with the fields of AlbertConfig.
 
-    Further fields are left out. `hidden_act` is not looked at, for each program spells
-    it in its own way.
+    Other fields are ignored, and so is `hidden_act`, which each program spells in its
+    own way.
 
     Raises:
         AlbertError: A field that decides shapes is missing, or a value is wrong.
@@ -137,9 +137,9 @@ def take_over(
 ) -> ExternalModel:
     """A model out of another program's tensors and configuration.
 
-    Without pooler and sentence head, or where they are known to be untrained, it is a
-    model without sentence task; a head alone may be missing, and then is zero. Nothing
-    is loaded before all shapes are those of the configuration.
+    Without pooler and sentence head, or if they are known to be untrained, the model
+    has no sentence task; if only the head is missing, it is zero. Nothing is loaded
+    until all shapes match the configuration.
 
     Args:
         tensors: Those of the other program; the model leaves out what it does not know.
@@ -224,8 +224,8 @@ def _check_shapes(
         found = tensors.shapes.get(name, shape)
         if found != shape:
             raise AlbertError(
-                f"{tensors.source}: {name} has shape {found}, and by the configuration "
-                f"it is {shape}; give the files of one model."
+                f"{tensors.source}: {name} has shape {found}, but the configuration "
+                f"says {shape}; give the files of one model."
             )
 
 

@@ -70,7 +70,7 @@ def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> Non
 def check_may_be_set(
     config: TrainConfig, manifest: DatasetManifest, *, data: Path
 ) -> None:
-    """Refuse settings of the examples where these are stored, or held out with others.
+    """Refuse settings of examples that are stored, or held out with other settings.
 
     Raises:
         SettingError: Names the setting and the remedy.
@@ -79,8 +79,8 @@ def check_may_be_set(
     if settings and not manifest.has_documents:
         flags = ", ".join(map(flag_name, settings))
         raise SettingError(
-            f"{data} has stored examples, which are as they were made: leave {flags} "
-            "out, or make data with --examples on-the-fly."
+            f"{data} has stored examples, which cannot be changed: leave {flags} out, "
+            "or make data with --examples on-the-fly."
         )
     task, held_out = settings.get("sentence_task"), manifest.config.sentence_task
     if task not in (None, "none", held_out) and manifest.num_examples(EVAL):
@@ -138,16 +138,16 @@ def check_length_fits(config: ModelConfig, manifest: DatasetManifest) -> None:
 
 
 def check_may_skip(manifest: DatasetManifest, *, data: Path) -> None:
-    """Refuse to leave documents out, on each of which the examples of others depend.
+    """Refuse to leave out documents: the examples of others depend on each of them.
 
     Raises:
         SettingError: The data set has documents.
     """
     if manifest.has_documents:
         raise SettingError(
-            f"--skip-corrupt leaves out stored examples, and {data} has documents to "
-            "make them of, none of which can be left out; leave --skip-corrupt out, "
-            "and if the data is damaged, make it again."
+            f"--skip-corrupt leaves out stored examples, but {data} holds documents, "
+            "none of which can be left out; leave --skip-corrupt out and, if the data "
+            "is damaged, make it again."
         )
 
 
@@ -210,8 +210,8 @@ def vocabulary_of(run: Path) -> dict[str, Any]:
         model = (run / SPM_MODEL).read_bytes()
     except OSError as error:
         raise AlbertError(
-            f"{run / SPM_MODEL} cannot be read: {error.strerror}; put the vocabulary "
-            "there that the model was trained with."
+            f"{run / SPM_MODEL} cannot be read: {error.strerror}; put back the "
+            "vocabulary that the model was trained with."
         ) from error
     return {"sha256": hashlib.sha256(model).hexdigest()}
 

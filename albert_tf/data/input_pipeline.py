@@ -252,8 +252,8 @@ def _checked(
         unusable = 0 if is_usable.any() else unusable + rows
         if rows and unusable >= enough:
             raise AlbertError(
-                f"Of {unusable:,} records of {records.dataset} that were read one "
-                "after the other none can be used; make the data again."
+                f"None of {unusable:,} consecutive records of {records.dataset} can be "
+                "used; make the data again."
             )
         yield batch
     # Before the settings of the examples change only a corrupt document ends them.

@@ -51,8 +51,8 @@ def bits_per_character(losses: Float, characters: Float) -> BitsPerCharacter:
 def known_beside(questions: Questions) -> Asked:
     """What counting knows of each token of a word that a model is asked about.
 
-    As the model, counting reads a word from left to right: of a token inside a word it
-    knows the one before, and only of the last one that after it.
+    Like the model, counting reads a word from left to right: it knows the token before
+    each token of a word, but the one after only for the last.
     """
     starts = np.cumsum([0, *map(len, questions.rows)])[questions.row]
     tokens = np.concatenate([*questions.rows, [UNKNOWN]]).astype(np.int64)

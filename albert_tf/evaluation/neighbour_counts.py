@@ -60,8 +60,8 @@ class Guesses(NamedTuple):
 def masked_tokens(text: Unmasked) -> Asked:
     """The masked tokens of some rows, with what a model sees beside them.
 
-    Of a neighbour that is masked itself that is [MASK], so that it is unknown, or what
-    was put in its place, itself or any other token.
+    If a neighbour is itself masked, a model sees [MASK], so that it is unknown, or what
+    replaced it: itself or any other token.
     """
     places = np.flatnonzero(text.is_masked)
     # Every row begins with [CLS] and ends with [SEP], which are never masked.

@@ -1,9 +1,9 @@
 """How likely a model finds whole words in their places, read from left to right.
 
 A token of a word is predicted while it and all later tokens of the word are masked and
-everything around the word is visible (Kauf and Ivanova, 2305.10588). So what the
-vocabulary made one token or four is one word either way, and a word's probability is
-the product over its tokens.
+everything around the word is visible (Kauf and Ivanova, 2305.10588). So a word counts
+as one whether the vocabulary has one token for it or four, and its probability is the
+product over its tokens.
 """
 
 from collections.abc import Callable, Iterator, Sequence

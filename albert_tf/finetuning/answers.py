@@ -16,7 +16,7 @@ from schemas.task import EncodedExample, Window
 
 Array = npt.NDArray[np.float64]
 
-# Of each window so many begins and ends are paired, and so many answers are told.
+# How many begins and ends of each window are paired, and how many answers reported.
 BEST = 20
 
 

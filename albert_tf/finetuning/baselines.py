@@ -28,8 +28,8 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff
 
 # Examples that the regression is fitted on, and passes over them.
 _MOST_EXAMPLES, _PASSES = 100_000, 120
-# Of a feature: how often it has to occur. Of its weight: how far it moves in a pass at
-# most, and how much of it is taken back.
+# How often a feature has to occur; how far its weight moves in a pass at most, and how
+# much of it is taken back.
 _LEAST_COUNT, _RATE, _DECAY = 2, 0.1, 1e-5
 
 

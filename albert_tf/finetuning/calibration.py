@@ -69,9 +69,9 @@ def best_temperature(logits: npt.NDArray[np.floating], targets: Integers) -> flo
 
 
 def best_threshold(scores: Numbers, targets: Integers) -> float:
-    """From which score on label 1 is to be said for the greatest F1 of label 1.
+    """The score from which to predict label 1 for the highest F1 of label 1.
 
-    Of several the highest; between two scores that occur.
+    The highest of several, and between two scores that occur.
 
     >>> best_threshold(np.array([0.1, 0.2, 0.6, 0.9]), np.array([0, 0, 1, 1]))
     0.4

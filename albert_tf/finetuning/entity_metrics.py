@@ -23,9 +23,9 @@ class Found(NamedTuple):
     """How many entities were found.
 
     Attributes:
-        right: Found where they are, with their type.
-        said: Found.
-        wanted: There.
+        right: Those found where they are, with their type.
+        said: All that were found.
+        wanted: All that there are.
     """
 
     right: int

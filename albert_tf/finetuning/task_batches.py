@@ -1,7 +1,7 @@
 """Encoded examples become batches: rows of like length together, in few widths.
 
-A batch is as wide as the next of a few widths, since each width is compiled. What is
-missing to a whole batch are rows of weight zero.
+A batch is as wide as the next of a few widths, since each width is compiled. One that
+is not full is filled up with rows of weight zero.
 """
 
 import bisect
@@ -19,8 +19,8 @@ Array = npt.NDArray[Any]
 
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
-# Rows are sorted by length among those of so many batches, which follow each other in
-# a random order: so a batch is almost as random as one that is drawn.
+# Rows are sorted by length within this many batches, which then come in random order:
+# so a batch is almost as random as one that is drawn.
 SORTED_BATCHES = 64
 
 

@@ -1,7 +1,7 @@
 """What a model computes of many encoded examples, each as if it were alone.
 
-Rows of like length are computed together. Padding has no influence on a row, so that
-what else is in its batch does not show, but for rounding.
+Rows of like length are computed together. Padding has no influence on a row, so the
+rest of its batch makes no difference, except in rounding.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,9 @@
 """What a task is trained on: one loss for each kind, in float32.
 
 A loss is a sum over rows (of `tag` over words) divided by the sum of their weights in
-the whole step, so that the size of a micro-batch does not show. As in transformers, but
-that a question whose answer is outside the window has the target 0, 0.
+the whole step, so that the size of a micro-batch makes no difference. As in
+transformers, except that a question whose answer is outside the window has the target
+0, 0.
 """
 
 import functools

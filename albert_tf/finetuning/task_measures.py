@@ -80,9 +80,9 @@ def measured(
 def interval_of(
     spec: TaskSpec, metric: Metric, targets: Targets, predictions: Targets
 ) -> Interval:
-    """Between which values a measure lies with 95 %.
+    """The 95 % interval of a measure.
 
-    Of a share Wilson's; of others the middle 95 % of 200 samples, drawn from the
+    For a share Wilson's; for others the middle 95 % of 200 samples, drawn from the
     examples with replacement.
     """
     on_sample, number = _on_sample(spec, metric, targets, predictions), len(targets)

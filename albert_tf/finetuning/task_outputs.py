@@ -17,7 +17,7 @@ from schemas.task import EncodedExample, TaskExample, TaskSpec
 
 Array = npt.NDArray[np.float64]
 
-# From which probability on a label of `multilabel` is said, unless one was chosen.
+# The probability from which a `multilabel` label is given, unless one was chosen.
 HALF = 0.5
 
 
@@ -67,8 +67,8 @@ def said(spec: TaskSpec, output: Any, *, threshold: float | None) -> Any:
     Args:
         spec: The task.
         output: Of an example.
-        threshold: From which probability on a label of `multilabel` is said; above
-            which margin a question has no answer, None where all have one.
+        threshold: The probability from which a `multilabel` label is given; the margin
+            above which a question has no answer, None where all have one.
     """
     if spec.kind == "answer":
         best = output.best(threshold)

@@ -101,7 +101,7 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
     if majority is not None and value <= majority:
         yield (
             f"The model is stuck at the majority: {name} {shown(value)}, and always "
-            f"saying the same gives {shown(majority)}."
+            f"giving the same answer scores {shown(majority)}."
         )
     elif words is not None and value <= words:
         yield (

@@ -40,7 +40,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
 
     Args:
         record: Its task.
-        job: How it was trained; what its folder records is told too.
+        job: How it was trained; what its folder records is included too.
         result: What `eval.json` says.
     """
     config = job.model_config
@@ -88,13 +88,13 @@ def _threshold(record: TaskRecord) -> Iterator[str]:
     if record.threshold is None:
         return
     if record.spec.kind == "multilabel":
-        yield f"A label is said from a probability of {record.threshold:.4f} on."
+        yield f"A label is given from a probability of {record.threshold:.4f} up."
     else:
         yield (
             "A question has no answer where [CLS] scores more than the best span by "
             f"more than {record.threshold:.4f}."
         )
-    yield "Half of these examples chose that; what is measured is told of all."
+    yield "It was chosen on half of these examples; the measures are of all of them."
 
 
 def _labels(result: dict[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Fine-tuning: steps, and between them evaluations, each with a checkpoint.
 
-All that a step depends on is its number, so that a run that was killed goes on from its
-newest checkpoint with the same bytes.
+A step depends only on its number, so that a killed run continues from its newest
+checkpoint with the same bytes.
 """
 
 import contextlib

@@ -33,8 +33,8 @@ def load_trained_model(
     """
     if is_tuned(path):
         raise AlbertError(
-            f"{path} is a fine-tuned model, which has the head of its task alone; ask "
-            "it with albert predict."
+            f"{path} is a fine-tuned model, which has only the head of its task; use "
+            "albert predict."
         )
     external = read_external(path, which=which)
     if external is not None:

@@ -9,9 +9,9 @@ other patterns of trained models. The architecture stays what it is, and trainin
 change all of them.
 
 The last columns of the embeddings are left to positions alone: a cosine and a sine of
-each frequency (Vaswani et al. 2017). A key is the position of its token, a query that
-of its token moved by the offset of its head: their product is greatest where one meets
-the other.
+each frequency (Vaswani et al. 2017). A key is the position of its token, a query the
+position of its token moved by the offset of its head: their product is greatest where
+the two meet.
 
 Axes: P positions, F frequencies, E embedding, H hidden, D width of a head.
 """
@@ -50,8 +50,8 @@ def begin_with_positional_heads(encoder: Encoder) -> None:
 
     The projection keeps the variance of the embedding, as the layer normalisation after
     each layer does: so every layer reads positions on the same scale. What attention
-    passes on stays as it was drawn: were neighbours to count as much as the token
-    itself, little would be left of it after four layers.
+    passes on stays as drawn: if neighbours counted as much as the token itself, little
+    of it would be left after four layers.
 
     Args:
         encoder: Its weights are drawn already; one too narrow for a wave stays as it

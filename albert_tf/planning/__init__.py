@@ -9,7 +9,7 @@
                    a few.
     ladder         A ladder of shapes, and what runs of them have reached: which one
                    suits a budget.
-    budget         The model that makes most of a machine in the time one has.
+    budget         The model that makes the most of a machine in a given time.
     training_plan  What a run will take, by arithmetic, beside the BERT of the same
                    shape.
 

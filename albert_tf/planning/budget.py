@@ -1,4 +1,4 @@
-"""The model that makes most of a machine in the time one has."""
+"""The model that makes the most of a machine in a given time."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ Evaluating = Callable[[int], float]
 VOCABULARIES = ((65_000_000, 8000), (650_000_000, 16_000))
 LARGEST_VOCABULARY = 30_000
 
-# Losses up to this many times the least are as good as it: the law can tell no better.
+# Losses up to this many times the lowest count as equal: the law is no more precise.
 AS_GOOD = 1.01
 
-# So many times as long as on its examples an evaluation takes: it asks about words too.
+# An evaluation takes this many times as long as its examples: it asks about words too.
 WITH_WORDS = 1.25
 
 # Fewer steps than these leave no model on the plateau of frequencies.
@@ -165,9 +165,9 @@ class Outlook:
 def best(found: Sequence[Candidate]) -> int:
     """The place of the candidate to take.
 
-    The largest of those that are expected to reach the least loss, or as good as: it
-    is the one that goes on learning. Candidates that would do fewer than `LEAST_STEPS`,
-    and those that no run was like, count only if there are no others.
+    The largest of those expected to reach the lowest loss, or one as good: it is the
+    one that keeps learning. Candidates that would do fewer than `LEAST_STEPS`, and
+    those unlike any measured run, count only if there are no others.
 
     Args:
         found: The smallest first.

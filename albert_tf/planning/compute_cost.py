@@ -1,10 +1,10 @@
 """What an architecture costs to train: operations and memory, by arithmetic alone.
 
 Operations are those of matrix products, a multiplication with its addition counted as
-two; embedding look-ups, softmax, GELU and layer normalisation are not counted. Going
-back takes twice the operations of going forward, so training takes three times as many,
-and with recomputation the layers go forward once more. Sharing weights changes none of
-this: every layer is computed, whosever weights it has.
+two; embedding look-ups, softmax, GELU and layer normalisation are not counted. The
+backward pass takes twice the operations of the forward pass, so training takes three
+times as many, and recomputation adds another forward pass of the layers. Sharing
+weights changes none of this: every layer is computed, whichever weights it uses.
 """
 
 import dataclasses

@@ -41,7 +41,7 @@ SHAPES = (
 WORTH_OF_SHARED = 0.46
 
 # How the loss falls with weights and with tokens: exponents of causal models (Hoffmann
-# et al., 2203.15556), for exponents take many more runs to tell than factors do.
+# et al., 2203.15556), because fitting exponents takes many more runs than factors do.
 ALPHA, BETA = 0.34, 0.28
 
 # The interval around a prediction, in deviations of the left-out runs, and the least.

@@ -345,7 +345,7 @@ def _of_best(run: Path, read: Callable[[Path], T]) -> T:
     path = _best(run)
     if path is None:
         raise AlbertError(
-            f"{run} has no best checkpoint, for nothing was evaluated; use its latest."
+            f"{run} has no best checkpoint, as nothing was evaluated; use its latest."
         )
     try:
         return read(path)
@@ -397,5 +397,5 @@ def check_shapes(model: Shapes, checkpoint: Shapes) -> None:
         if ours != theirs:
             raise AlbertError(
                 f"{name} has shape {theirs} in the checkpoint and {ours} in the model; "
-                "give the architecture that the weights are of."
+                "give the architecture of the weights."
             )

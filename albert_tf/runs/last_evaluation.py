@@ -155,12 +155,12 @@ def sentences(evaluation: Metrics) -> Iterator[str]:
         yield f"Sentence task: {shown} right, loss {loss:.4f}."
     if bits:
         yield (
-            f"Bits per character are those of {counted(bits['words'], 'held-out word')}"
+            f"Bits per character are over {counted(bits['words'], 'held-out word')}"
             f" ({counted(bits['characters'], 'character')}), each masked alone."
         )
     if counting:
         yield (
-            f"Counted were {counted(counting['tokens'], 'token')} in "
+            f"Counting used {counted(counting['tokens'], 'token')} in "
             f"{counted(counting['examples'], 'example')} of the training split."
         )
 

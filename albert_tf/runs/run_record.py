@@ -93,7 +93,7 @@ def read_run(run: Path, *, title: str) -> Run:
     if not lines and settings.get("command") == "import":
         raise AlbertError(
             f"{run} was imported and not trained further, so it has no curves to draw; "
-            "what albert evaluate measures of it stands in the card of albert export."
+            "the card of albert export shows what albert evaluate measured of it."
         )
     if not lines:
         raise AlbertError(

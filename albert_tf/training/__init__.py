@@ -21,14 +21,14 @@
     evaluations       When a run is evaluated, what that costs, and whether it is the
                       best so far.
     saver             When a run is saved.
-    step_record       What is told of the steps: a short line for the person, the means
-                      for the metrics.
+    step_record       What is reported of the steps: a short line for the person, the
+                      means for the metrics.
     pace              How fast a run trains, to say what it does in a second and how
                       long it will take.
     run_state         What a checkpoint remembers besides the weights and the state of
                       the optimizer.
-    host_setting      Which of several hosts this process is: as it is told, or as its
-                      launcher says.
+    host_setting      Which of several hosts this process is, as the flags or its
+                      launcher say.
     hosts             Several hosts that train together: what they tell each other
                       besides gradients.
     jax_hosts         Several hosts joined by JAX, and what becomes of them when one is
@@ -51,15 +51,15 @@
                       a clipped step.
     schedule          The learning rate over the steps of a run: ALBERT's schedule, or
                       with a cooldown.
-    warm_start        Starting from another run: its weights, deeper than it or not, or
-                      all of its state.
+    warm_start        Starting from another run: its weights, even in a deeper model, or
+                      all its state.
     evaluation        Held-out losses and accuracies, always on the same examples with
                       the same masks.
     metrics_log       The metrics of a run while it trains: `metrics.jsonl` and
                       TensorBoard's events.
     matrix_rate       How fast this machine multiplies matrices, and whether bfloat16
                       pays on it.
-    measured_step     How long a step takes on this machine: some real ones are done.
+    measured_step     How long a step takes on this machine, by timing some real ones.
     budget_choice     The model and the settings for the time one has, from speeds
                       measured now.
 

@@ -62,7 +62,7 @@ def mfu_text(achieved: float, *, rate: float) -> str:
     """How much of the machine's rate of matrix products is made use of, in FLOP/s.
 
     The rate is measured in the same minute on one shape of matrices, so a step can seem
-    to reach more than all of it; that is told as all.
+    to exceed it; that is reported as 100 %.
 
     >>> mfu_text(6.15e10, rate=1.23e11), mfu_text(1.27e11, rate=1.23e11)
     ('MFU 50% of 123 GFLOP/s', 'MFU 100% of 123 GFLOP/s')

@@ -181,8 +181,8 @@ def tokens_to_count(
     """The tokens of the first training examples, read once for all first weights.
 
     Returns:
-        All tokens, `[B, S]` each, and those to predict, `[N]` each; nothing of what no
-        first weights are asked to be counted from.
+        All tokens, `[B, S]` each, and those to predict, `[N]` each; either is empty if
+        no first weights are counted from it.
 
     Raises:
         AlbertError: A record is corrupt.
@@ -193,7 +193,7 @@ def tokens_to_count(
     if not (config.pmi_embeddings or config.unigram_bias):
         return texts, labels
     if config.pmi_embeddings:
-        say("Counting which tokens stand beside which.")
+        say("Counting which tokens are near which.")
     if config.unigram_bias:
         examples = min(COUNTED_EXAMPLES, job.manifest.num_examples(TRAIN))
         say(f"Counting the tokens to predict in {examples:,} training examples.")

@@ -108,7 +108,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     check_has_training_examples(manifest, data=data)
     if seconds < OVERHEAD_SECONDS:
         raise SettingError(
-            "--budget is too short: beginning and ending alone take about "
+            "--budget is too short: starting and finishing alone take about "
             f"{OVERHEAD_SECONDS:.0f} s; give more time."
         )
     if not precision_is_given:
@@ -222,9 +222,8 @@ def _check_fits(step_seconds: float, *, seconds: float) -> None:
     """Raises SettingError if no step fits what is left."""
     if seconds < step_seconds:
         raise SettingError(
-            f"--budget is too short: beginning takes about {OVERHEAD_SECONDS:.0f} s "
-            f"and a step {step_seconds:.1f} s; give more time, or a smaller "
-            "--model."
+            f"--budget is too short: starting takes about {OVERHEAD_SECONDS:.0f} s and "
+            f"a step {step_seconds:.1f} s; give more time, or a smaller --model."
         )
 
 

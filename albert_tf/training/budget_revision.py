@@ -1,10 +1,10 @@
 """The steps of a budget, counted again while a run shows its pace.
 
-Steps that were timed before a run may have had a machine that was busy for a moment,
-and an hour of training makes many machines hot. So a run with a budget pauses now and
-then, as long as none of its steps depends on how many there will be, and goes on with
-as many as fit: it has the weights of a run that was begun with that many, and the
-same warm-up.
+The machine may have been busy for a moment when steps were timed before a run, and an
+hour of training makes many machines hot. So a run with a budget pauses now and then,
+while none of its steps depends on how many there will be, and continues with as many as
+fit: its weights are those of a run that was begun with that many, and with the same
+warm-up.
 """
 
 import bisect
@@ -70,9 +70,9 @@ def steps_that_fit(
 
 
 def least_steps(config: TrainConfig, *, step: int) -> int:
-    """The steps that a run has at least, once this many are done.
+    """The fewest steps that a run can have, once this many are done.
 
-    With fewer some of them would have been others.
+    With fewer, some of those would have been different.
 
     >>> least_steps(TrainConfig(steps=4000, schedule="constant-cooldown"), step=2400)
     3000

@@ -1,8 +1,8 @@
 """What may be set anew when a run is continued, and what stays as it began.
 
 A run continues with the same settings, so that it ends with the same bytes wherever it
-was stopped. Its micro-batch may change, on which only rounding depends, and its number
-of steps, as long as none that is done depends on it.
+was stopped. Its micro-batch may change, which affects only rounding, and its number of
+steps, as long as no finished step depends on it.
 """
 
 import dataclasses
@@ -48,11 +48,11 @@ def continued(now: TrainConfig, begun: TrainConfig) -> TrainConfig:
 
 
 class Bound(NamedTuple):
-    """Up to where something is the same whatever the number of steps is.
+    """How far something is the same, whatever the number of steps is.
 
     Attributes:
-        step: Of the steps up to this one it does not depend on the number.
-        what: It, for people.
+        step: Up to this step it does not depend on the number.
+        what: What depends on the number afterwards, for people.
     """
 
     step: int
@@ -105,8 +105,8 @@ def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> 
     if step <= bound.step:
         return
     raise SettingError(
-        f"{run} is at step {step} of {before.steps} and cannot get other --steps, for "
-        f"after step {bound.step} {bound.what} on them; leave --steps {before.steps} "
-        f"and --cooldown-share {before.cooldown_share}, or go on in another --output "
+        f"{run} is at step {step} of {before.steps} and cannot change --steps: after "
+        f"step {bound.step} {bound.what} on them; keep --steps {before.steps} and "
+        f"--cooldown-share {before.cooldown_share}, or continue in another --output "
         f"with --init-from {run} --keep-optimizer."
     )

@@ -30,7 +30,7 @@ def diverged(
     """
     remedy = "a lower --learning-rate or more --warmup-steps"
     advice = (
-        f"the checkpoints in {run} are kept, start a new run with {remedy} and "
+        f"the checkpoints in {run} are kept; start a new run with {remedy} and "
         f"--init-from {run}."
         if is_saved
         else f"start again with {remedy}; what was measured is in {run / METRICS}."

@@ -1,4 +1,4 @@
-"""Which of several hosts this process is: as it is told, or as its launcher says."""
+"""Which of several hosts this process is, as the flags or its launcher say."""
 
 import dataclasses
 import re
@@ -39,7 +39,7 @@ class Launcher:
 
     Attributes:
         name: For people.
-        needs: Variables without which it was not this one.
+        needs: Variables that it always sets.
         finds: What they say, by the names of `HostSetting`.
     """
 

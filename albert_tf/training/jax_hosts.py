@@ -1,8 +1,8 @@
 """Several hosts joined by JAX, and what becomes of them when one is lost.
 
-JAX' own service, on the first host, hears a heartbeat of every process. Whoever waits
-for a process that has died finds the connection broken, or is ended by JAX once the
-heartbeat has been missed: with a dump of C++, for which a sentence is put here.
+JAX's own service, on the first host, receives a heartbeat of every process. A process
+that waits for one that has died finds the connection broken, or is ended by JAX once
+the heartbeat is missed: with a C++ dump, which a sentence replaces here.
 """
 
 import contextlib
@@ -28,8 +28,8 @@ HEARTBEAT_SECONDS = 15
 PORTION = 1 << 26
 
 LOST = (
-    "Another host was lost, or has failed and says why itself; run the same command on "
-    "all hosts again, the run goes on from its newest checkpoint."
+    "Another host was lost, or failed and says why; run the same command on all hosts "
+    "again to continue from the newest checkpoint."
 )
 
 # What errors of JAX say when a peer is gone.
@@ -131,7 +131,7 @@ def _not_found(setting: HostSetting, *, why: str = "") -> str:
     return (
         f"Host {setting.host_index} of {setting.num_hosts} did not find the others at "
         f"{setting.coordinator} within {JOIN_SECONDS} s{why}; start the command on all "
-        "of them, with --host-index 0 where --coordinator says."
+        "of them, with --host-index 0 on the host that --coordinator names."
     )
 
 

@@ -1,8 +1,8 @@
 """An optimizer step on JAX, in two compiled pieces: accumulate, then apply.
 
 Each device, of all hosts, computes its own micro-batches and adds up their gradients in
-its row of an array that is divided among the devices. `apply` adds up the rows: the
-only time in a step that devices exchange anything but what the loss adds up.
+its row of an array that is divided among the devices. `apply` adds up the rows: apart
+from what the loss adds up, devices exchange nothing else in a step.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""How long a step takes on this machine: some real ones are done."""
+"""How long a step takes on this machine, by timing some real ones."""
 
 import contextlib
 import dataclasses

@@ -66,7 +66,7 @@ class MetricsLog(RememberedMetrics):
         except (OSError, tf.errors.OpError) as error:
             raise AlbertError(
                 f"{self._path.parent} cannot be written to: {error}; free some space "
-                "and run the same command again, it continues from its last checkpoint."
+                "and run the same command again to continue from the last checkpoint."
             ) from error
 
     def close(self) -> None:

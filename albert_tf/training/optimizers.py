@@ -181,7 +181,7 @@ def muon_update(
     """One step of Muon for a kernel, of AdamW for all else: next weight and moments.
 
     The momentum of a kernel is made orthogonal, so that all directions in it count
-    alike, and as long as a step of AdamW, whose rates then suit it.
+    alike, and scaled to the length of an AdamW step, so that AdamW's rates suit it.
     """
     if rule.role is not Role.KERNEL:
         return adamw_update(weight, gradient, moments, rule)
@@ -195,11 +195,11 @@ def muon_update(
 
 
 def orthogonal(matrix: Tensor, *, precision: Precision) -> Tensor:
-    """About U V' of a matrix U S V'.
+    """Approximately U V' of a matrix U S V'.
 
     A few rounds of a polynomial of odd powers, which takes singular values to between
-    0.7 and 1.2 (Newton-Schulz; Jordan 2024). All that is not a product of matrices is
-    done to the smaller ones, of which there is a square.
+    0.7 and 1.2 (Newton-Schulz; Jordan 2024). Everything but products of matrices is
+    done on the smaller, square matrices.
 
     Args:
         matrix: In float32.

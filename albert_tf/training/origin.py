@@ -28,6 +28,6 @@ class Origin:
     def __post_init__(self) -> None:
         if self.keeps_optimizer and self.which == "best":
             raise SettingError(
-                "--keep-optimizer goes on from the newest checkpoint of a run; leave "
-                "it or --init-checkpoint best out."
+                "--keep-optimizer continues from the newest checkpoint of a run; leave "
+                "out one of --keep-optimizer and --init-checkpoint best."
             )

@@ -1,4 +1,4 @@
-"""What is told of the steps: a short line for the person, the means for the metrics."""
+"""What is reported of the steps: a line for the person, the means for the metrics."""
 
 import numpy as np
 

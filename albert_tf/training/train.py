@@ -135,7 +135,7 @@ def train_with_pauses(
 
 
 def revised(job: Job, deadline: Deadline, parts: Parts) -> Job:
-    """The same with as many steps as fit the deadline, once its settings are told."""
+    """The same with as many steps as fit the deadline, which is told its settings."""
     step, before = parts.state.step, job.config.steps
     length = job.manifest.statistics["mean_length"]
     data = job.manifest.config

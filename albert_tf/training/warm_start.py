@@ -1,11 +1,11 @@
-"""Starting from another run: its weights, deeper than it or not, or all of its state.
+"""Starting from another run: its weights, even in a deeper model, or all its state.
 
 The paper initialises deeper networks from shallower ones (section 4.6 and footnote 5).
 Where all layers share weights, these are copied. Otherwise layer k of L takes the
 weights of layer k * l // L of a model with l layers, so that neighbouring layers start
 alike.
 
-With its optimizer state and its step a run goes on as another: on sequences of another
+With the other's optimizer state and step, a run continues it: on sequences of another
 length, as BERT was trained (128, then 512), or with another number of steps.
 """
 
@@ -147,8 +147,8 @@ def position_in_data(
         config: The settings to train with.
 
     Returns:
-        The examples of these data that count as consumed, none of other data, and the
-        other run's landmark; that of the beginning if groups begin elsewhere here.
+        How many examples of this data count as consumed, none if the other run had
+        other data, and its landmark, or the beginning's if groups begin elsewhere here.
     """
     recorded = recorded_manifest(run)
     if recorded is None or recorded.fingerprint != manifest.fingerprint:
@@ -218,8 +218,8 @@ def check_can_keep_optimizer(
     state = newest_state(run) or {}
     if state and "micro_batch_size" not in state:
         raise AlbertError(
-            f"{run} has no optimizer state, as no import has; leave --keep-optimizer "
-            "out."
+            f"{run} has no optimizer state, as it was imported; leave "
+            "--keep-optimizer out."
         )
     check_shapes(weight_shapes(config), run_shapes(run))
     settings = recorded_settings(run)
@@ -232,7 +232,7 @@ def check_can_keep_optimizer(
         )
     if state.get("step", 0) >= train_config.steps:
         raise SettingError(
-            f"{run} has done {state['step']} steps, which count in --steps "
+            f"{run} has done {state['step']} steps, which count towards --steps "
             f"{train_config.steps}; give more --steps."
         )
 

@@ -31,7 +31,7 @@ Measured = dict[Path, "list[LayerSimilarity]"]
 
 @click.group(epilog="Example:  albert analyze layers run --data data")
 def analyze() -> None:
-    """Look into a trained model."""
+    """Look inside a trained model."""
 
 
 @analyze.command(
@@ -56,7 +56,7 @@ def analyze() -> None:
 @click.option(
     "--plot",
     type=UserPath(dir_okay=False, path_type=Path),
-    help="Draw the figure too, into a file .svg or .png.",
+    help="Also draw the figure, to an .svg or .png file.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -72,11 +72,11 @@ def layers(
     quiet: bool,
     debug: bool,
 ) -> None:
-    """Compare the input and the output of each layer, as Figure 1 of the paper.
+    """Compare the input and output of each layer, as in Figure 1 of the paper.
 
-    For every layer the L2 distance, the cosine similarity and its angle in degrees,
-    means over the pieces of held-out text. MODEL and MODEL2, whose layers then stand
-    side by side, are runs or exports.
+    Prints the L2 distance, the cosine similarity and its angle in degrees for every
+    layer, averaged over the pieces of held-out text. MODEL and MODEL2 are runs or
+    exports; given both, their layers are printed side by side.
     """
     if plot is not None:
         from cli.report.layer_plot import check_can_draw, draw_layers

@@ -47,8 +47,8 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
     required=True,
     type=DataFolder(),
     help="Data set made with the same vocabulary, here or on storage such as "
-    "s3://bucket/data; its held-out split is used, and its training split is counted. "
-    "Of a fine-tuned model a file of examples.",
+    "s3://bucket/data; its held-out split is measured on, and the tokens of its "
+    "training split are counted. For a fine-tuned model, a file of examples.",
 )
 @click.option(
     "--eval-examples",
@@ -60,8 +60,8 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
     default=EVALUATED_WORDS,
     show_default=True,
     type=click.IntRange(min=0),
-    help="Maximum number of held-out words to measure bits per character on; 0 leaves "
-    "them out, and counting with them.",
+    help="Maximum number of held-out words to measure bits per character on; 0 skips "
+    "both the words and the counting.",
 )
 @click.option(
     _PAIRS_FLAG,
@@ -74,13 +74,13 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
 @click.option(
     "--pairs-per-paradigm",
     type=click.IntRange(min=1),
-    help="Maximum number of pairs of each paradigm, the first ones  [default: all]",
+    help="Maximum number of pairs per paradigm, from its first on  [default: all]",
 )
 @click.option(
     "--precision",
     type=click.Choice(get_args(Precision)),
-    help="Number format of the computation  [default: that of the run, whose own "
-    "evaluations are in it]",
+    help="Number format of the computation  [default: that of the run and its own "
+    "evaluations]",
 )
 @column_options("text", "pair", "label")
 @any_checkpoint_option
@@ -105,12 +105,12 @@ def evaluate(
 ) -> None:
     """Measure a run on held-out text.
 
-    The masks of the held-out split of any data set are fixed, so that runs compare.
-    Bits per character compare runs of any vocabularies too: of held-out words, each
-    masked alone. Beside them stands what counting tokens and their neighbours gives,
-    which a model has to beat. The result is kept in the run, for albert report and the
-    model card of albert export. A fine-tuned model is measured by the measures of its
-    task instead.
+    The masks of a held-out split are fixed, so that results on the same data set are
+    comparable. Bits per character, of held-out words that are each masked alone, are
+    comparable across vocabularies too. Next to them is what counting tokens and their
+    neighbours gives, which a model has to beat. The result is kept in the run, for
+    albert report and the model card of albert export. A fine-tuned model is measured by
+    the measures of its task instead.
     """
     from albert_tf.runs.run_record import is_tuned
 
@@ -150,7 +150,7 @@ def check_flags(run: Path, *, is_task: bool) -> None:
             raise SettingError(f"{flag_name(name)}: {run} is {what}; leave it out.")
     if is_given("pairs_per_paradigm") and not is_given("minimal_pairs"):
         raise SettingError(
-            f"--pairs-per-paradigm says how many of {_PAIRS_FLAG}; give that too."
+            f"--pairs-per-paradigm limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too."
         )
 
 

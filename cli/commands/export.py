@@ -181,14 +181,14 @@ _OF_TASKS = ("hf", "saved-model")
 @click.option(
     "--output",
     type=UserPath(file_okay=False, path_type=Path),
-    help="Folder to write  [default: the run's name, followed by -hf and so on]",
+    help="Folder to write  [default: the run's name with the value of --to appended]",
 )
 @any_checkpoint_option
 @click.option(
     "--from-text",
     is_flag=True,
-    help="Let a saved-model take text too, in the signature encode_text; what loads it "
-    "needs tensorflow-text.",
+    help="Give a saved-model the signature encode_text, which takes text; loading it "
+    "then needs tensorflow-text.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
 @click.option("--quiet", is_flag=True, help="Print errors only.")
@@ -205,7 +205,7 @@ def export(
 ) -> None:
     """Write a run, or a fine-tuned model, as files that other programs read.
 
-    A card describes them. The folder has its name only when all of it is written. A
+    A model card describes them. The folder gets its name only once it is complete. A
     fine-tuned model is written for Hugging Face, whose pipelines then know its labels,
     or as a saved-model with the signature predict.
     """
@@ -289,8 +289,8 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
     written = record.pop(WRITTEN, ())
     if overwrite and (others := [name for name in held if name not in written]):
         raise SettingError(
-            f"--output: {output} holds {others[0]}, which no export has written; move "
-            "it, or give another folder."
+            f"--output: {output} holds {others[0]}, which no export wrote; move it, or "
+            "give another folder."
         )
     return record
 
@@ -305,13 +305,13 @@ def check_backend() -> None:
         from keras import backend
     if backend.backend() != "tensorflow":
         raise SettingError(
-            f"--to saved-model is written by TensorFlow, and KERAS_BACKEND is "
-            f"{backend.backend()}; leave that out."
+            f"--to saved-model needs TensorFlow, and KERAS_BACKEND is "
+            f"{backend.backend()}; unset KERAS_BACKEND."
         )
 
 
 def check_can_be_written(exported: Exported, target: str) -> None:
-    """Refuse what a fine-tuned model or a WordPiece vocabulary cannot be written as.
+    """Refuse forms that a fine-tuned model or WordPiece vocabulary cannot have.
 
     Raises:
         SettingError: Names the flag.

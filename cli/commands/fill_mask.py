@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 _NO_TEXT = (
-    f"Give a text with {MASK} in it, or send texts on standard input, one a line."
+    f"Give a text with {MASK} in it, or send texts on standard input, one per line."
 )
 
 
@@ -41,7 +41,7 @@ _NO_TEXT = (
     help="Pieces to show for each mask.",
 )
 @checkpoint_option
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per text.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def fill_mask(
     model: Path,
@@ -51,13 +51,13 @@ def fill_mask(
     as_json: bool,
     debug: bool,
 ) -> None:
-    """Say which pieces a model expects at the masks of texts.
+    """Show the pieces a model expects at the masks of texts.
 
-    MODEL is a run or an export. Write [MASK] where a piece is to be found; several in a
-    text are filled in each by itself. Without TEXT, texts are read from standard input,
-    one a line, and each is answered as it comes; a line that cannot be is named. A
-    piece that begins a word is shown with a "▁" before it; one without continues the
-    word before.
+    MODEL is a run or an export. Write [MASK] where a piece is missing; several masks in
+    a text are filled independently. Without TEXT, texts are read from standard input,
+    one per line, and answered as they arrive; a line that cannot be answered is
+    reported. A piece that begins a word is shown with a leading "▁"; one without it
+    continues the word before.
     """
     if not texts:
         check_standard_input()

@@ -145,8 +145,8 @@ class Work:
     "--task",
     required=True,
     metavar="KIND|NAME",
-    help="classify, multilabel, regress, choose, answer or tag; or a task known by its "
-    "name, such as sst-2, squad or c3, whose labels, measures and length are known.",
+    help="classify, multilabel, regress, choose, answer or tag; or a named task, such "
+    "as sst-2, squad or c3, whose labels, measures and length are built in.",
 )
 @click.option("--train", **_FILES, help="Examples to train on; repeatable.")
 @click.option(
@@ -154,25 +154,25 @@ class Work:
     "evaluation",
     **_FILES,
     help="Examples to choose the best checkpoint by; repeatable  [default: a tenth of "
-    "those to train on]",
+    "the training examples]",
 )
 @click.option("--test", **_FILES, help="Examples to predict at the end; repeatable.")
 @click.option(
     "--data",
     type=UserPath(file_okay=False),
-    help="Folder of a task, with files of all three kinds in it.",
+    help="Folder with the training, evaluation and test files of a task.",
 )
 @column_options("text", "pair", "label")
 @click.option(
     "--from-scratch",
     is_flag=True,
-    help="Take architecture and vocabulary of MODEL, but not its weights; begin with "
-    "first weights as it began with: what pretraining is worth.",
+    help="Take the architecture and vocabulary of MODEL, but start from new weights, "
+    "drawn as its first ones were: shows what pretraining is worth.",
 )
 @click.option(
     "--keep-head",
     is_flag=True,
-    help="Take the head of MODEL along too, which is a fine-tuned model with the same "
+    help="Keep the head of MODEL too, which must be a fine-tuned model with the same "
     "labels.",
 )
 @click.option(
@@ -180,15 +180,15 @@ class Work:
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Train so often, each time with the next seed, in folders run-1, run-2 and so "
-    "on; tells median, least and most.",
+    help="Train this many times, each time with the next seed, in folders run-1, run-2 "
+    "and so on; reports median, least and most.",
 )
 @click.option(
     "--sweep",
     multiple=True,
     metavar="SETTING=A,B,..",
-    help="Train with each of these values, as learning_rate=1e-5,3e-5; repeatable, "
-    "then with all combinations.",
+    help="Train with each of these values, such as learning_rate=1e-5,3e-5; if "
+    "repeated, with all combinations.",
 )
 @any_checkpoint_option
 @recipe_option(
@@ -220,10 +220,10 @@ def finetune(
     """Teach a trained encoder a task.
 
     MODEL is a run, an import, an export or another fine-tuned model. Files are TSV,
-    CSV, JSON lines or parquet, and what tasks are published as: SQuAD's JSON, RACE,
-    C3, CoNLL. Columns are found by their names, and said. The checkpoint that is best
-    on --eval is measured beside guessing and kept; the same command goes on where it
-    was stopped.
+    CSV, JSON lines or parquet, or in a format that tasks are published in: SQuAD's
+    JSON, RACE, C3, CoNLL. Columns are recognised by their names and reported. The
+    checkpoint that does best on --eval is kept and compared with guessing; the same
+    command continues where it was stopped.
     """
     from cli.support.task_data import TaskPaths
 
@@ -412,7 +412,7 @@ def one_run(work: Work, variant: "Variant", *, console: Console) -> Path:
             console.say(f"{run} is finished already; nothing to do.")
             return run
         if not request.is_single:
-            # It tells of runs that are no more, or not yet.
+            # It describes runs that no longer exist, or do not exist yet.
             (request.output / TASK_RUNS).unlink(missing_ok=True)
         train_and_predict(job, work, console=console)
     return run

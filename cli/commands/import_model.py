@@ -165,7 +165,7 @@ def check_agrees(
     cased: bool | None,
     keep_accents: bool | None,
 ) -> None:
-    """Refuse flags that ask for other than what a vocabulary does by itself.
+    """Refuse flags that contradict the rules inside a vocabulary.
 
     Raises:
         SettingError: Names the flag.
@@ -176,7 +176,7 @@ def check_agrees(
     ):
         if wanted is not None and wanted != is_kept:
             raise SettingError(
-                f"{flag}: {path} has its rules inside and they say otherwise; leave "
+                f"{flag}: {path} contains its own rules, which say otherwise; leave "
                 "the flag out."
             )
 
@@ -204,7 +204,7 @@ def take_wordpiece(
             )
     if not source.is_dir():
         raise SettingError(
-            f"{path} is a WordPiece vocabulary, which is of use with its model only; "
+            f"{path} is a WordPiece vocabulary, which is useful only with its model; "
             "give the folder of an ALBERT that has one, or make a vocabulary with "
             "albert vocab."
         )
@@ -266,9 +266,9 @@ def check_fits(external: "ExternalModel", taken: TakenVocabulary) -> None:
     size = taken.tokenizer.vocab_size
     if size != external.config.vocab_size:
         raise AlbertError(
-            f"{taken.path} has {size} pieces and the model "
-            f"{external.config.vocab_size}; give the vocabulary it was trained with, "
-            "with --vocab if it is elsewhere."
+            f"{taken.path} has {size} pieces and the model has "
+            f"{external.config.vocab_size}; give the vocabulary that the model was "
+            "trained with, using --vocab if it is elsewhere."
         )
 
 
@@ -368,10 +368,10 @@ def summary(
     if taken.tokenizer.order is not None:
         lines.append(
             f"{WORDPIECE} is BERT's WordPiece: the model is for albert finetune and "
-            "fill-mask; data are made with vocabularies of SentencePiece only."
+            "fill-mask; albert make-data needs a SentencePiece vocabulary."
         )
     elif taken.data == taken.before:
-        lines.append("The vocabulary has its normalization inside already.")
+        lines.append("The vocabulary already includes its normalization.")
     else:
         words = (
             "capital letters kept" if taken.asked.cased else "lower case",

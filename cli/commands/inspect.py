@@ -34,22 +34,22 @@ from schemas.readable import counted
     default=0,
     show_default=True,
     type=click.IntRange(min=0, max=1_000_000_000),
-    help="Which epoch of the training split they are of: a copy made for it, or one of "
-    "the stored copies, which come in turn.",
+    help="Epoch of the training split to take them from: the copy made for it, or the "
+    "stored copy whose turn it is.",
 )
 @click.option(
     "--verify",
     is_flag=True,
-    help="Hash every file again and hold every record against the feature table.",
+    help="Hash every file again and check every record against the feature table.",
 )
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def inspect(
     data: Path | str, examples: int, split: str, epoch: int, verify: bool, debug: bool
 ) -> None:
-    """Show what a data set is, with examples.
+    """Show what a data set holds, with examples.
 
-    A masked token stands in brackets, [MASK] or what replaced it; below it the text is
-    restored, with what was masked in guillemets.
+    Masked tokens are in brackets, as [MASK] or whatever replaced them; below, the text
+    is restored, with the masked tokens in guillemets.
     """
     from pipeline.dataset.contents import load_vocabulary, read_examples
     from pipeline.dataset.data_card import data_card

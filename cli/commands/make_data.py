@@ -77,8 +77,8 @@ GREATEST_SHARE = 0.5
     default="FnApiRunner",
     show_default=True,
     metavar="NAME",
-    help="Where the job runs: FnApiRunner here; DataflowRunner, FlinkRunner, "
-    "SparkRunner and PortableRunner take Beam's own options after --.",
+    help="Where the job runs: FnApiRunner on this machine; DataflowRunner, "
+    "FlinkRunner, SparkRunner and PortableRunner take Beam's own options after --.",
 )
 @click.option(
     "--plan",
@@ -100,9 +100,9 @@ def make_data(
 ) -> None:
     """Make masked sentence pairs from raw text.
 
-    An Apache Beam job. Writes TFRecord files, a copy of the vocabulary, a data card
-    and, as the last file, manifest.json. The same inputs and settings give the same
-    bytes, wherever it runs.
+    Runs as an Apache Beam job. Writes TFRecord files, a copy of the vocabulary, a data
+    card and, last, manifest.json. The same inputs and settings give the same bytes
+    wherever it runs.
     """
     start = time.monotonic()
     console = Console(quiet=quiet)
@@ -111,8 +111,8 @@ def make_data(
     config = take_config(DataConfig, values)
     if config.examples == "on-the-fly" and is_typed("dupe_factor"):
         raise SettingError(
-            "--dupe-factor says how many copies are stored, and with --examples "
-            "on-the-fly none are; leave one of them out."
+            "--dupe-factor says how many copies are stored, and --examples on-the-fly "
+            "stores none; leave one of them out."
         )
     with contextlib.nullcontext() if debug else silent_logging():
         if plan:
@@ -447,9 +447,9 @@ def eval_advice(manifest: DatasetManifest) -> str:
 def enough_held_out(documents: int, *, examples: int, tried: float) -> float | None:
     """The share of the documents that holds out enough examples; None if too many.
 
-    Whole documents are held out, each with the probability of this share. So that the
-    number is hardly ever too small, it is three standard deviations above it, and three
-    documents more.
+    Whole documents are held out, each with the probability of this share. It aims at
+    three standard deviations and three documents more than needed, so that the number
+    is hardly ever too small.
 
     Args:
         documents: How many there are.

@@ -38,8 +38,8 @@ def order(
 ) -> None:
     """Say which of two passages comes first.
 
-    MODEL is a run or an export whose sentence task is sop. Of passages that together
-    are too long for it, the end of FIRST and the beginning of SECOND are compared.
+    MODEL is a run or an export whose sentence task is sop. If the passages together are
+    too long for it, the end of FIRST and the beginning of SECOND are compared.
     """
     from pipeline.queries.passages import pair_passages
 
@@ -71,9 +71,9 @@ def cut_text(pair: "PassagePair", *, longest: int) -> str:
     """What is said of passages that together are too long."""
     (first, second), (first_read, second_read) = pair.tokens, pair.tokens_read
     return (
-        f"The passages are longer than the {longest} tokens that the model reads: "
-        f"compared are the last {first_read} of FIRST's {first} and the first "
-        f"{second_read} of SECOND's {second}."
+        f"The passages are longer than the {longest} tokens that the model reads: the "
+        f"last {first_read} of FIRST's {first} and the first {second_read} of SECOND's "
+        f"{second} are compared."
     )
 
 

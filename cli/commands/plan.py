@@ -80,7 +80,7 @@ Show = Callable[[float], str]
 @click.option(
     "--data",
     type=UserPath(file_okay=False, path_type=Path),
-    help="Data set that gives vocabulary, sentence task and both lengths.",
+    help="Data set to take the vocabulary, sentence task and both lengths from.",
 )
 @config_options(DataConfig, only=DATA_FIELDS)
 @config_options(TrainConfig, only=("batch_size", "steps", "precision"))
@@ -118,9 +118,9 @@ def plan(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Tell what training takes: parameters, operations, memory, time.
+    """Estimate what training takes: parameters, operations, memory, time.
 
-    Beside it stands the BERT of the same shape, which shares no weights and whose
+    Next to it is the BERT of the same shape, which shares no weights and whose
     embeddings are as wide as its layers: sharing shrinks parameters, not computation.
     """
     from albert_tf.planning.training_plan import plan as make_plan
@@ -330,8 +330,8 @@ def _run_line(figures: dict[str, Any]) -> str:
 
 def _remarks(figures: dict[str, Any]) -> Iterator[str]:
     """What the figures count, and what they show."""
-    yield "FLOP: those of matrix products, a multiplication with its addition as two."
-    yield "Training is three times forward; with --recompute once more for the layers."
+    yield "FLOP counts matrix products, a multiplication with its addition as two."
+    yield "Training takes three forward passes; --recompute adds one of the layers."
     if len(figures["models"]) == 2:
         (name, ours), (bert, theirs) = figures["models"].items()
         weights = ours["parameters"]["total"] / theirs["parameters"]["total"]

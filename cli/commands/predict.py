@@ -42,15 +42,15 @@ _MOST_SHOWN = 5
     "options",
     multiple=True,
     metavar="TEXT",
-    help="What to choose from, two or more; for models that choose.",
+    help="An option to choose from; give two or more, for models that choose.",
 )
 @click.option(
     "--input",
     "source",
     metavar="FILE",
     type=UserPath(dir_okay=True, readable=False),
-    help="Predict all examples of a file instead, as albert finetune reads them; its "
-    "columns are those of the training examples.",
+    help="Predict all examples of a file instead, in a format that albert finetune "
+    "reads; its columns are named as in the training examples.",
 )
 @column_options("text", "pair")
 @click.option(
@@ -59,7 +59,7 @@ _MOST_SHOWN = 5
     help="File to write the predictions to, as JSON lines.",
 )
 @tuned_checkpoint_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.option("--quiet", is_flag=True, help="Print the predictions and errors only.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def predict(
@@ -76,11 +76,11 @@ def predict(
     quiet: bool,
     debug: bool,
 ) -> None:
-    """Say what a fine-tuned model makes of texts.
+    """Show what a fine-tuned model predicts for texts.
 
-    TEXT is the text; SECOND the second text of a pair or, where TEXT is a passage, the
-    question about it. Without TEXT and --input, the lines of the standard input are
-    texts, with a tab before the second one.
+    TEXT is the text; SECOND is the second text of a pair or, if TEXT is a passage, the
+    question about it. Without TEXT and --input, each line of standard input is a text,
+    with a tab before the second one.
     """
     with silent_stderr():
         from albert_tf.finetuning.tuned_model import read_tuned
@@ -146,7 +146,7 @@ def check_source(
     options: tuple[str, ...],
     output: Path | None,
 ) -> None:
-    """Refuse flags that contradict each other, or that nothing would come of.
+    """Refuse flags that contradict each other or would have no effect.
 
     Raises:
         SettingError: Names them.
@@ -190,8 +190,7 @@ def typed(
                 written = line.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
                 raise AlbertError(
-                    f"Line {number} of the standard input is not UTF-8; convert it "
-                    "first."
+                    f"Line {number} of standard input is not UTF-8; convert it first."
                 ) from None
             if is_divided and "\t" in written:
                 first, _, rest = written.partition("\t")
@@ -226,7 +225,7 @@ def examples_of(
             f"{spec.name} chooses between options; give two or more with --option."
         )
     if spec.kind != "choose" and options:
-        raise SettingError(f"--option: {spec.name} has nothing to choose from.")
+        raise SettingError(f"--option: {spec.name} does not choose; leave it out.")
     if spec.kind == "tag" and any(second is not None for _, second in texts):
         raise SettingError(f"{spec.name} tags the words of a TEXT; leave SECOND out.")
     if spec.kind == "answer" and any(second is None for _, second in texts):

@@ -56,19 +56,19 @@ if TYPE_CHECKING:
     required=True,
     type=DataFolder(file_okay=False),
     help="Data set made by albert make-data, here or on storage such as "
-    "s3://bucket/data, from where it is copied first.",
+    "s3://bucket/data, which is first copied here.",
 )
 @model_options
 @recipe_option(
     RECIPES,
     default="paper",
-    help="ALBERT's, or those that make most of a few hours on a small machine.",
+    help="ALBERT's, or those that make the most of a few hours on a small machine.",
 )
 @budget_option(
-    help="Choose the model, its number format and its steps for so much time on this "
+    help="Choose the model, its number format and its steps for this much time on this "
     f"machine, such as 1h or 24h, with the recipe {BUDGET_RECIPE}: steps of a few "
-    "shapes are timed first, and the steps are counted again while it runs. What other "
-    "flags say is kept."
+    "shapes are timed first, and the number of steps is revised during the run. Other "
+    "flags are kept as given."
 )
 @config_options(TrainConfig)
 @click.option(
@@ -81,8 +81,8 @@ if TYPE_CHECKING:
 @click.option(
     "--keep-optimizer",
     is_flag=True,
-    help="Take the optimizer state and the steps of the run of --init-from along too, "
-    "and go on with the schedule after them: on data of another length, or with other "
+    help="Also take the optimizer state and the step count of the --init-from run, and "
+    "continue the schedule from there: on data of another length, or with other "
     "--steps.",
 )
 @click.option(
@@ -90,14 +90,14 @@ if TYPE_CHECKING:
     type=click.Choice(["latest", "best"]),
     default="latest",
     show_default=True,
-    help="Of the run of --init-from: its newest weights, or those with the least "
+    help="For the --init-from run: its newest weights, or those with the lowest "
     "held-out loss.",
 )
 @click.option(
     "--max-time",
     type=Duration(),
-    help="Stop and save so long after the command was entered, such as 90s, 30m or "
-    "1h30m; the first step is done in any case.",
+    help="Save and stop this long after the command was entered, such as 90s, 30m or "
+    "1h30m; at least one step is done.",
 )
 @host_options
 @common_options
@@ -116,9 +116,9 @@ def pretrain(
 ) -> None:
     """Train an ALBERT on a data set, or continue a run.
 
-    Stops at the last step, after --max-time, or at Ctrl-C; the same command goes on
+    Stops at the last step, after --max-time, or at Ctrl-C; the same command continues
     where it stopped. It may then have another --micro-batch-size, which changes only
-    rounding and what dropout leaves out, and other --steps where --schedule allows it.
+    rounding and what dropout drops, and other --steps if --schedule allows it.
     """
     from albert_tf.training.host_setting import host_setting
 
@@ -160,7 +160,7 @@ def pretrain(
 
 
 def check_schedule(config: TrainConfig) -> None:
-    """Refuse what was typed of another schedule.
+    """Refuse a typed flag that is for another schedule.
 
     Raises:
         SettingError: Names the flag.
@@ -194,7 +194,7 @@ def origin_of(
         )
     if keeps_optimizer:
         raise SettingError(
-            "--keep-optimizer goes on from another run; name it with --init-from."
+            "--keep-optimizer continues another run; name it with --init-from."
         )
     return None
 
@@ -218,7 +218,7 @@ def lead(
         max_time: In seconds.
         overwrite: Whether to begin again.
         hosts: Those that train together.
-        console: Told everything.
+        console: Receives every message.
 
     Returns:
         How it ended; None if there was nothing to do.
@@ -378,7 +378,7 @@ def notes(config: TrainConfig) -> Iterator[str]:
 
 
 def epochs_note(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
-    """How often a run reads documents, of which it makes no copy twice."""
+    """How often a run reads its documents, each time as a new copy."""
     epochs = config.steps * config.batch_size / max(1, manifest.num_examples(TRAIN))
     if manifest.has_documents and epochs > 1:
         yield (

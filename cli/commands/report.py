@@ -43,9 +43,9 @@ def report(
 ) -> None:
     """Write one HTML page about data and runs.
 
-    PATH is the folder of a data set, of a fine-tuned model or of several (--runs,
-    --sweep), or of a run, which may still be training; several runs are drawn into the
-    same plots. The page needs no network and no other file.
+    PATH is the folder of a data set, a fine-tuned model, several of them (--runs,
+    --sweep), or a run, which may still be training; several runs are drawn in the same
+    plots. The page needs no network and no other file.
     """
     from pipeline.dataset.local_copy import first_files
     from pipeline.dataset.report import SAMPLE
@@ -75,7 +75,7 @@ def check_output(output: Path) -> None:
         raise SettingError(f"--output: {output} is a folder; give a file in it.")
     if not os.path.isdir(output.parent):
         raise SettingError(
-            f"--output: there is no folder {output.parent}; make it first."
+            f"--output: the folder {output.parent} does not exist; make it first."
         )
 
 

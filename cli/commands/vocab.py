@@ -46,9 +46,9 @@ def vocab(
 ) -> None:
     """Train a SentencePiece vocabulary on raw text.
 
-    Writes spiece.model, which holds the text normalization too, and files by which
-    the folder loads in Hugging Face's AutoTokenizer; manifest.json says how large the
-    sample was and how held-out sentences fare.
+    Writes spiece.model, which includes the text normalization, and the files that
+    Hugging Face's AutoTokenizer loads it by; manifest.json says how large the sample
+    was and how well the vocabulary does on held-out sentences.
     """
     from pipeline.reading.counts import describe_counts
 

@@ -37,7 +37,7 @@ def model_options(command: Command) -> Command:
         "overrides",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="Another value for a field of the architecture.",
+        help="Change a field of the architecture; repeatable.",
     )
     return model(overrides(command))
 
@@ -87,8 +87,8 @@ def parse_override(override: str) -> tuple[str, Any]:
     fields = {field.name: field for field in dataclasses.fields(ModelConfig)}
     if not equals or name not in fields:
         raise SettingError(
-            f"--set takes FIELD=VALUE with a field of {', '.join(fields)}; "
-            f"{override!r} is not."
+            f"--set {override!r} is not a field with its value, FIELD=VALUE; the "
+            f"fields are {', '.join(fields)}."
         )
     kind = plain_type(fields[name].type)
     try:

@@ -36,7 +36,7 @@ def checkpoint_option(command: Command) -> Command:
         type=click.Choice(["latest", "best"]),
         default="latest",
         show_default=True,
-        help="Of a run: its newest weights, or those with the least held-out loss.",
+        help="For a run: its newest weights, or those with the lowest held-out loss.",
     )(command)
 
 
@@ -47,7 +47,7 @@ def tuned_checkpoint_option(command: Command) -> Command:
         type=click.Choice(["latest", "best"]),
         default="best",
         show_default=True,
-        help="Its newest weights, or those that were best on held-out examples.",
+        help="The newest weights, or those that did best on held-out examples.",
     )(command)
 
 
@@ -56,8 +56,8 @@ def any_checkpoint_option(command: Command) -> Command:
     return click.option(
         "--checkpoint",
         type=click.Choice(["latest", "best"]),
-        help="The newest weights, or those that did best on what was held out  "
-        "[default: latest of a run, best of a fine-tuned model]",
+        help="The newest weights, or those that did best on held-out data  "
+        "[default: latest for a run, best for a fine-tuned model]",
     )(command)
 
 
@@ -90,16 +90,16 @@ def read_vocabulary(path: Path) -> "Tokenizer":
         )
     if file.name == WORDPIECE and not (path / MODEL_CONFIG).exists():
         raise AlbertError(
-            f"{path} has a WordPiece vocabulary, and its pieces are numbered as "
-            "elsewhere; make a run of it with albert import."
+            f"{path} has a WordPiece vocabulary, whose pieces are numbered differently "
+            "here; turn it into a run with albert import."
         )
     tokenizer = read_tokenizer(path)
     for record, expected in _recorded(path):
         if tokenizer.sha256 != expected:
             raise AlbertError(
                 f"{file} is not the vocabulary that the model was trained "
-                f"with (its sha256 is {tokenizer.sha256[:12]} and not {expected[:12]}, "
-                f"as {record} has it); put that one back."
+                f"with (its sha256 is {tokenizer.sha256[:12]}, and {record} says "
+                f"{expected[:12]}); put that vocabulary back."
             )
     return tokenizer
 
@@ -150,8 +150,8 @@ def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, path: Path) -> N
     if tokenizer.vocab_size != config.vocab_size:
         raise AlbertError(
             f"{vocabulary_file(path)} has {tokenizer.vocab_size} pieces and the model "
-            f"{config.vocab_size}; put the vocabulary there that the model was trained "
-            "with."
+            f"has {config.vocab_size}; put back the vocabulary that the model was "
+            "trained with."
         )
 
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from albert_tf.planning.budget import Candidate
     from albert_tf.training.budget_choice import BudgetChoice
 
-# The preset that the models of a budget are told as differing from.
+# The preset that the models of a budget are described as changes of.
 NEAREST = "tiny"
 
 # What the data decides, so that no flag may.
 NEVER_SET = ("vocab_size", "sentence_task")
 
-# A vocabulary so many times as large as suits the text is worth a word.
+# A vocabulary this many times larger than suits the text is worth a remark.
 MUCH_LARGER = 1.5
 
 # Tokens that the published English ALBERTs were trained on: 125,000 steps of 4,096
@@ -68,20 +68,22 @@ def check_beside_budget(*, is_several_hosts: bool, keeps_optimizer: bool) -> Non
         )
     if keeps_optimizer:
         raise SettingError(
-            "--budget counts the steps of a new run, and --keep-optimizer goes on "
-            "after those of another; leave --budget out and give --steps."
+            "--budget chooses the steps of a new run, and --keep-optimizer continues "
+            "another; leave --budget out and give --steps."
         )
     if named_recipe() not in (None, BUDGET_RECIPE):
         raise SettingError(
-            f"--budget is spent with the recipe {BUDGET_RECIPE}; leave it or --recipe "
-            f"{named_recipe()} out."
+            f"--budget uses the recipe {BUDGET_RECIPE}; leave out --budget or --recipe "
+            f"{named_recipe()}."
         )
 
 
 def check_no_steps() -> None:
     """Raises SettingError if --steps is given."""
     if is_given("steps"):
-        raise SettingError("--budget chooses the steps; leave it or --steps out.")
+        raise SettingError(
+            "--budget chooses the steps; leave out one of --budget and --steps."
+        )
 
 
 def asked_for_budget(
@@ -261,8 +263,8 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
             )
     if chosen.is_outside:
         yield (
-            "No run of this size was measured, so the expectation is a guess; so is "
-            "that another shape would be worse."
+            "No run of this size was measured, so the expected loss is a guess, and so "
+            "is the choice of shape."
         )
     suited, pieces = suited_vocabulary(choice.text_tokens), chosen.config.vocab_size
     if pieces > MUCH_LARGER * suited:

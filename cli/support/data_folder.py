@@ -49,7 +49,7 @@ def data_here(
     copy = prepare_copy(data, cache=cache_folder(), choose=choose or all_files)
     if copy.missing:
         size = prefixed(copy.missing_bytes, "B")
-        console.say(f"{data}: {size} is copied to {copy.folder}, to be kept there.")
+        console.say(f"{data}: copying {size} to {copy.folder}, where it is kept.")
         done = 0
         with console.bar("copying", total=copy.missing_bytes, unit="B") as bar:
             for size_bytes in fetch(copy):

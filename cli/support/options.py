@@ -115,23 +115,23 @@ def input_options(command: Command) -> Command:
             click.option(
                 "--books",
                 **paths,
-                help="Books, one a file, plain or from Gutenberg; BookCorpus' files; "
+                help="Books, one per file, plain or from Gutenberg; BookCorpus' files; "
                 "JSON lines, parquet or CSV.",
             ),
             click.option(
                 "--text",
                 **paths,
-                help="Any other text: one sentence a line with a blank line between "
+                help="Any other text: one sentence per line with a blank line between "
                 "documents, running prose, JSON lines, parquet or CSV. A line "
                 "<|endoftext|> or </s> ends a document, and so does ---- with "
-                "--input-format marked; --input-format lines takes one document a "
+                "--input-format marked; --input-format lines takes one document per "
                 "line.",
             ),
             click.option(
                 "--language",
                 metavar="CODE",
-                help="Language of all sentences  [default: what a record names in "
-                "lang, language or url, else what its file names, else en]",
+                help="Language of all sentences  [default: as a record says in lang, "
+                "language or url, else as its file says, else en]",
             ),
             click.option(
                 "--input-format",
@@ -249,7 +249,7 @@ def common_options(
             click.option(
                 "--overwrite",
                 is_flag=True,
-                help="Remove first what an earlier run of this command wrote.",
+                help="First remove what an earlier run of this command wrote.",
             ),
             click.option("--quiet", is_flag=True, help="Print errors only."),
             click.option("--debug", is_flag=True, help="Show where an error happened."),
@@ -260,7 +260,7 @@ def common_options(
 
 
 _COLUMNS = {
-    "text": "Column of the text, where it is not found.",
+    "text": "Column of the text, if it is not recognised by its name.",
     "pair": "Column of the second text.",
     "label": "Column of the label.",
 }
@@ -306,7 +306,7 @@ def workers_option(command: Command) -> Command:
 
 
 def _load_config(context: click.Context, _: click.Parameter, path: str | None) -> None:
-    """Let a JSON file stand between the defaults and the flags."""
+    """Let a JSON file override the defaults, and flags override the file."""
     if path is None:
         return
     command = context.command.name
@@ -362,7 +362,7 @@ def recipe_option(
         is_eager=True,
         expose_value=False,
         callback=take,
-        help=f"Settings to begin with: {help} Other flags and --config win over it.",
+        help=f"Settings to start from: {help} Other flags and --config win over it.",
     )
 
 
@@ -397,7 +397,7 @@ def _take_budget(
 
 
 def _begin_with(recipe: dict[str, Any], context: click.Context) -> None:
-    """Let a recipe stand between the defaults and a file of settings."""
+    """Let a recipe override the defaults, and a file of settings the recipe."""
     context.default_map = {**recipe, **(context.default_map or {})}
     context.meta[RECIPE_KEY] = context.meta.get(RECIPE_KEY, {}) | recipe
 
@@ -555,7 +555,7 @@ def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> Non
         )
     if arguments and not takes_options:
         raise SettingError(
-            f"{arguments[0]!r} stands after --, where this command takes nothing; put "
+            f"{arguments[0]!r} comes after --, where this command takes nothing; put "
             "it before."
         )
 

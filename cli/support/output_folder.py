@@ -90,7 +90,7 @@ def rewrite(
 def _prepare(
     folder: Path, footprint: Footprint, *, settings: dict[str, Any], identity: Identity
 ) -> None:
-    """Leave only what can be continued, and say whose folder it is since when."""
+    """Leave only what can be continued, and record whose folder it is since when."""
     if has_progress(folder, footprint):
         rewrite(folder, footprint, settings=settings, identity=identity)
         return

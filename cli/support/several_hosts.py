@@ -27,7 +27,7 @@ def host_options(command: Command) -> Command:
             "--host-index",
             type=int,
             metavar="I",
-            help="Which of several hosts this is, from 0, which alone writes --output.",
+            help="Which of several hosts this is, from 0; only host 0 writes --output.",
         ),
         click.option(
             "--num-hosts",
@@ -39,8 +39,8 @@ def host_options(command: Command) -> Command:
         click.option(
             "--coordinator",
             metavar="HOST:PORT",
-            help="Where the first of several hosts listens, any free port; all are "
-            "given the same.",
+            help="Where the first of several hosts listens, on any free port; give all "
+            "hosts the same.",
         ),
     ):
         command = option(command)

@@ -139,7 +139,7 @@ def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]
 
 
 def _say_counts(path: str, file: TaskFile, *, say: Say) -> None:
-    """Say what was left out or read otherwise than it stands."""
+    """Say what was left out or changed while reading."""
     for reason, count in sorted(file.counts.items()):
         say(f"{path}: {reason}: {count:,}")
 
@@ -154,9 +154,7 @@ def _read(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], Ta
     _say_counts(path, file, say=say)
     known = [example for example in file.examples if _is_known(example)]
     if len(known) < len(file.examples):
-        say(
-            f"{path}: left out for want of a label: {len(file.examples) - len(known):,}"
-        )
+        say(f"{path}: left out without a label: {len(file.examples) - len(known):,}")
     return known, dataclasses.replace(spec, columns=file.columns)
 
 
@@ -239,9 +237,9 @@ def say_divided(given: "TaskRows", *, stride: int, say: Say) -> None:
     whole = {row.example for row in given.rows if row.target not in (None, (0, 0))}
     if divided := len(wanted - whole):
         say(
-            f"{percent(divided / len(wanted))} of the answers are whole in no window "
-            f"of their passage and not learned; a lower --doc-stride than {stride} "
-            "leaves fewer out."
+            f"{percent(divided / len(wanted))} of the answers fit in no window of "
+            f"their passage and are not learned; a --doc-stride below {stride} leaves "
+            "fewer out."
         )
 
 
@@ -253,5 +251,5 @@ def with_targets(given: "TaskRows") -> "TaskRows":
     """
     rows = [row for row in given.rows if row.target is not None]
     if not rows:
-        raise AlbertError("No example can be trained on, for want of labels.")
+        raise AlbertError("No example can be trained on: none has a label.")
     return dataclasses.replace(given, rows=rows)

@@ -1,4 +1,4 @@
-"""What every room of the pipeline speaks of: documents, draws, messages.
+"""What every room of the pipeline shares: documents, draws, messages.
 
     documents            What every reader yields: a document, or the reason why it was
                          left out.
@@ -11,8 +11,7 @@
     sentencepiece_proto  SentencePiece's model file as a message: what is read from one
                          and changed in one.
     cores                The processor cores that this process may use.
-    memory               Memory that a process has freed stays with it, for the next
-                         batch.
+    memory               Memory that a process frees stays with it, for the next batch.
 
 May import: `schemas` only. No Beam.
 """

@@ -9,7 +9,7 @@ class Document(NamedTuple):
     Attributes:
         paragraphs: Running text with single spaces, or one sentence each.
         is_segmented: Whether each paragraph is one sentence already.
-        language: As the record names it that holds the document, else empty.
+        language: As named by the record that holds the document, else empty.
     """
 
     paragraphs: tuple[str, ...]

@@ -1,8 +1,8 @@
-"""Memory that a process has freed stays with it, for the next batch.
+"""Memory that a process frees stays with it, for the next batch.
 
-NumPy's arrays of a batch are megabytes each. The C library gives such blocks back to
-the system at once, which has to clear them again for the next batch: a tenth of all
-time. The peak is the same.
+The NumPy arrays of a batch are megabytes each. The C library gives such blocks back to
+the system at once, and the system has to clear them again for the next batch, which
+takes a tenth of all time. Peak memory stays the same.
 """
 
 import ctypes

@@ -4,7 +4,7 @@ import functools
 import struct
 from collections.abc import Callable, Iterator
 
-# A number of 64 bits takes at most so many bytes.
+# A number of 64 bits takes at most this many bytes.
 LONGEST_VARINT = 10
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

@@ -31,8 +31,8 @@ _NAME, _CHARSMAP, _ADD_DUMMY_PREFIX, _RULE_FILE = 1, 2, 3, 6
 # The name of rules that somebody wrote, as `albert vocab` and `albert import` do.
 _OWN_RULES = b"user_defined"
 
-# Appended to a model file, its NormalizerSpec once more: a field that comes twice is
-# merged, and the last value holds.
+# To be appended to a model file as a second NormalizerSpec: a field that comes twice
+# is merged, and the last value holds.
 NO_SPACE_BEFORE = bytes_field(_NORMALIZER_SPEC, number_field(_ADD_DUMMY_PREFIX, 0))
 
 
@@ -95,7 +95,7 @@ def _with_score(piece: bytes, score: float) -> bytes:
 
 
 def model_of_pieces(pieces: Sequence[tuple[str, float]], charsmap: bytes) -> bytes:
-    """A model, where another program kept only its pieces.
+    """A model made from its pieces, where another program kept nothing else.
 
     Args:
         pieces: With their scores; the special ones first.

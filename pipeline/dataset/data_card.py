@@ -25,9 +25,9 @@ _OF_EXAMPLES = (
     "file says the same for programs.",
 )
 _OF_DOCUMENTS = (
-    "Documents as tokens, made by `albert make-data`, of which training makes masked",
-    "sentence pairs, another copy in each epoch; what is counted of the training split",
-    "is the first. `manifest.json` beside this file says the same for programs.",
+    "Documents as tokens, made by `albert make-data`, from which training makes masked",
+    "sentence pairs, a new copy in each epoch; the counts of the training split are of",
+    "the first copy. `manifest.json` beside this file says the same for programs.",
 )
 
 

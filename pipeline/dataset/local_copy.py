@@ -159,8 +159,8 @@ def all_files(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
 def first_files(split: str, *, copy: int, examples: int) -> Choice:
     """The files that have the first examples of a copy.
 
-    Of documents, each epoch has another number of examples, so that twice as many are
-    fetched as the first one would need.
+    Where documents are stored, the number of examples differs between epochs, so files
+    with twice as many are fetched as the first epoch would need.
     """
 
     def choose(manifest: DatasetManifest) -> tuple[ShardFile, ...]:

@@ -84,8 +84,8 @@ def notes(manifest: DatasetManifest) -> tuple[str, ...]:
     """Sentences that stand below the facts."""
     is_complete = not manifest.dropped and not manifest.changed
     on_the_fly = (
-        "Training makes the examples of documents, another copy in each epoch; what is "
-        "counted is the first.",
+        "Training makes the examples from documents, a new copy in each epoch; the "
+        "counts are of the first copy.",
     )
     return (
         *(on_the_fly if manifest.has_documents else ()),

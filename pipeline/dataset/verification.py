@@ -20,7 +20,7 @@ def verify(
     """Every way in which the files differ from the manifest, one sentence each.
 
     The vocabulary and every shard are hashed again, and every record is decoded and
-    held against the feature table; documents are divided into the sequences of the
+    checked against the feature table; documents are divided into the sequences of the
     first epoch. Nothing is yielded for a data set that is whole.
 
     Args:

@@ -34,7 +34,7 @@ _BLANK = re.compile(r"(?<!\w)_+(?!\w)", re.ASCII)
 # A sequence has room for three special tokens, and for a token of each text.
 MIN_SEQ_LENGTH = 8
 
-# Passages that come again in one example after the other are encoded once.
+# Passages that successive examples share are encoded once.
 _RECENT = 4
 
 

@@ -24,8 +24,8 @@ def sequence_of(first: Sequence[int], second: Sequence[int] | None) -> TokenSequ
 def cut_pair(first: int, second: int, *, room: int) -> tuple[int, int]:
     """How much of each text of a pair is kept: the longer one loses its end.
 
-    Token by token the longer loses its last one, the second if both are as long
-    (google-research/albert, `_truncate_seq_pair`).
+    The longer text loses its last token, again and again until both fit, the second if
+    both are equally long (google-research/albert, `_truncate_seq_pair`).
 
     Args:
         first: Tokens of the first text.

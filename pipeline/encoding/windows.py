@@ -1,8 +1,7 @@
 """A passage becomes windows, each after the question; answers become tokens and text.
 
-As in google-research/albert (`squad_utils.py`), but that places in the text are those
-that the tokenizer itself tells: nothing has to be found again, and no question is
-skipped.
+As in google-research/albert (`squad_utils.py`), except that the tokenizer itself says
+where tokens are in the text: nothing has to be found again, and no question is skipped.
 """
 
 from array import array
@@ -126,8 +125,9 @@ def best_answer(
 ) -> tuple[int, int] | None:
     """The tokens of the first answer that begins and ends where tokens do.
 
-    One that is a part of a token has more around it as text; some answers of SQuAD's
-    dev set are, such as "ten" in "contend", and others to the same question are not.
+    An answer that is a part of a token comes back with more text around it. Some in
+    SQuAD's dev set are, such as "ten" in "contend", while others to the same question
+    are not.
 
     Args:
         passage: Tokens and where they stand.

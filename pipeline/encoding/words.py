@@ -29,8 +29,8 @@ def word_encoder(
 ) -> Callable[[Sequence[str]], list[list[int]]]:
     """What makes tokens of the words of a sentence; each word has at least one.
 
-    There is a space between words, but none between two of scripts that are written
-    without.
+    There is a space between two words unless both are of scripts written without
+    spaces.
     """
     known: dict[tuple[str, bool], list[int]] = {}
 

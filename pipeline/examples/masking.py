@@ -17,18 +17,19 @@ from pipeline.core.draws import below, draws, purpose_keys
 from pipeline.examples.pairs import Rows, ranges
 from schemas.special_tokens import FIRST_ORDINARY_ID, MASK_ID
 
-# Of the masked tokens (BERT): [MASK], left as it is, and a random token for the rest.
+# Shares of the masked tokens that become [MASK] and that stay as they are (BERT); the
+# rest become random tokens.
 MASK_SHARE, KEEP_SHARE = 0.8, 0.1
 
 # Random places tried for one span before all places are looked at.
 TRIES = 24
-# Rows whose spans are chosen leave the working set every so many rounds.
+# Once in this many rounds, rows whose spans are all chosen leave the working set.
 ROUNDS = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class Spans:
-    """Chosen to be masked: `length` words from word `start` of the batch on, `[K]`."""
+    """K spans to mask: `length` words from word `start` of the batch on, `[K]` each."""
 
     start: Int
     length: Int
@@ -226,7 +227,7 @@ class SpanChooser:
             self.free[start + np.minimum(k, length)] = 0
 
     def _search(self, rows: Int) -> None:
-        """Look at every place of rows where random ones did not do."""
+        """Look at every place of the rows in which no random place would do."""
         if not len(rows):
             return
         first, count, wanted = self.first[rows], self.count[rows], self._wanted(rows)

@@ -1,10 +1,10 @@
 """Documents become sequences: consecutive ranges of their tokens, none left out.
 
-A sequence ends with a sentence: one cut off there would tell which half of the pair
-stood last, and a model would learn that instead of the order. Only a sentence longer
-than a sequence is cut, at a word. What does not fit opens the next one. Each sequence
-draws its own target length, so that the share of short ones is what the paper says
-(section 4.1), where the published code draws once for a whole document.
+A sequence ends with a sentence: a sentence cut off there would show which half of the
+pair came last, and a model would learn that instead of the order. Only a sentence
+longer than a sequence is cut, at a word. What does not fit opens the next sequence.
+Each sequence draws its own target length, so that the share of short ones is what the
+paper says (section 4.1); the published code draws once for a whole document.
 """
 
 import dataclasses
@@ -17,8 +17,8 @@ from pipeline.core.draws import draws, purpose_keys, threshold
 
 _PART = 1 << 16
 
-# A word of more tokens has eight without a start of a word that begin at a multiple of
-# eight, wherever it stands.
+# A word of more tokens, wherever it stands, has eight in a row that begin at a multiple
+# of eight and start no word.
 _SURE_OF_EIGHT = 15
 
 NextStart = Callable[[Int, Int, Keys], Int]
@@ -42,7 +42,7 @@ class Places:
         return self.cuts[found].astype(np.int64)
 
     def cut_after(self, places: Int) -> Int:
-        """The first cut after each place; no place is the end of all tokens."""
+        """The first cut after each place, which must not be the end of all tokens."""
         found = np.searchsorted(self.cuts, places.astype(np.int32), side="right")
         return self.cuts[found].astype(np.int64)
 
@@ -96,8 +96,8 @@ def _long_words(word_starts: Bool, *, limit: int) -> list[list[int]]:
         places = np.append(np.flatnonzero(word_starts), len(word_starts))
         starts, ends = places[:-1], places[1:]
     else:
-        # Eight tokens are looked at as one number, which is 0 inside a long word; at
-        # the end stands the start of a word that is none.
+        # Eight tokens are looked at as one number, which is 0 inside a long word; a
+        # made-up start of a word follows the last.
         padded = np.append(word_starts, np.ones(16 - len(word_starts) % 8, np.bool_))
         eights = padded.reshape(-1, 8)
         is_inside = padded.view(np.uint64) == 0

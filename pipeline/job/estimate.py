@@ -25,17 +25,17 @@ from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.layout import TRAIN
 
-# The sample: so many places of the inputs, about so much text at each.
+# The sample: this many places in the inputs, with about this much text at each.
 PLACES = 6
 PLACE_BYTES = 1 << 19
 
-# Where a file cannot be divided, a place is its beginning, up to so much text.
+# Where a file cannot be divided, a place is its beginning, up to this much text.
 BEGINNING_BYTES = 4 << 20
 
 # Several workers share the memory bus and do not end at one time.
 SPEED_OF_SEVERAL = 0.85
 
-# Of the sample are made one copy and so many, to tell the cost of one more.
+# One copy of the sample is made, and then this many, to find the cost of one more.
 MORE_COPIES = 4
 
 # Seconds of a core for a megabyte of text, once and for each copy, and how much work
@@ -81,7 +81,7 @@ class Estimate:
         work = self.slowness * self.cpu_seconds
         if workers == 1:
             return self.start_seconds + work
-        # The workers start after the process that has them work.
+        # The workers start after the process that gives them work.
         return 2 * self.start_seconds + work / (workers * SPEED_OF_SEVERAL)
 
 
@@ -173,7 +173,7 @@ def measured_sizes(files: list[InputFile]) -> list[InputFile]:
 
 
 def _expansion(path: str) -> float:
-    """How many bytes the first bytes of a file decompress to, each."""
+    """How many bytes each of the first bytes of a file decompresses to."""
     with closing(open_binary(path)) as file:
         produced = 0
         for block in _decompressed(file):

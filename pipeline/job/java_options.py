@@ -1,7 +1,7 @@
 """Options of Flink and Spark that only Beam's Java knows, of version 2.77.
 
-A job server tells them when a job is sent to it; they are listed so that a misspelled
-one is refused before anything is read. Each is spelled as the server spells it.
+A job server names them only when a job is sent to it; they are listed here so that a
+misspelled one is refused before anything is read. Each is spelled as in the server.
 """
 
 from schemas.errors import SettingError

@@ -1,9 +1,9 @@
 """Beam's runner on this machine, with worker processes of ours that are watched.
 
-Beam would wait for ever for a worker that is gone, and at an interrupt for the others
-until each had done all that it was given. Here a worker that ends before its time, or
-an interrupt, ends all of them and the job with them. They leave nothing half-written
-under a final name, so that there is nothing to wait for.
+Beam would wait for ever for a worker that is gone and, at an interrupt, until every
+worker had done all that it was given. Here a worker that ends before its time, or an
+interrupt, ends all of them and the job with them. There is nothing to wait for, because
+they leave nothing half-written under a final name.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Where the workers and the engine of a job are, as Beam's options say it.
+"""Where the workers and the engine of a job are, by Beam's options.
 
 Workers on this machine see its files, others do not; and an engine that was started for
 one command ends with it.
@@ -26,7 +26,7 @@ class Engine(NamedTuple):
     """What distributes the work.
 
     Attributes:
-        is_here: Whether it is on this machine, so that it takes `localhost` for it.
+        is_here: Whether it is on this machine, so that `localhost` names it there too.
         ends_with_command: Whether it is started for one command and ends with it.
         environment: How it starts workers unless it is told.
     """

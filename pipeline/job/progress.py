@@ -37,7 +37,7 @@ class ProgressReader:
 
     def __init__(self, output: str | Path) -> None:
         self._splits = splits_folder(output)
-        # The marks of splits are there or, of a cluster, in the data set.
+        # The marks of splits are there or, if a cluster works, in the data set.
         self._places = dict.fromkeys((str(output), str(self._splits)))
         self._seen: dict[str, Progress] = {}
         self._last = Progress()

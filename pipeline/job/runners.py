@@ -90,7 +90,7 @@ def choose_runner(name: str, flags: Iterable[str]) -> Runner:
 
 
 def _check_options(runner: Runner) -> None:
-    """Refuse options that a runner would not follow, and the want of those it needs.
+    """Refuse options that a runner would not follow, and the lack of those it needs.
 
     Raises:
         SettingError: Names the option.
@@ -105,8 +105,8 @@ def _check_options(runner: Runner) -> None:
         _check_dataflow(options)
     elif runner.is_dry:
         raise SettingError(
-            f"--dry_run: {name} would run the job, for only {DATAFLOW} can check one "
-            "without running it; leave it out."
+            f"--dry_run: only {DATAFLOW} can check a job without running it, and "
+            f"{name} would run it; leave it out."
         )
     if portable.output_executable_path:
         raise SettingError(

@@ -1,4 +1,4 @@
-"""The start of one worker of a cluster: it asks the engine what it is to know.
+"""The start of one worker of a cluster: it asks the engine for what it needs to know.
 
 Run by `pipeline.job.worker_pool`, or by an engine that starts its workers itself, with
 the arguments that Beam gives to the start of a container. Beam's own pool starts
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pipeline.job.beam_log import silent_logging
 from schemas.errors import SettingError
 
-# What an engine says too: albert has no files to fetch.
+# Sent by engines but of no use: albert has no files to fetch.
 _UNUSED = ("artifact_endpoint", "semi_persist_dir", "status_endpoint")
 
 
@@ -64,7 +64,7 @@ def start_of(arguments: Sequence[str]) -> Start:
 
 
 def environment_of(start: Start, info: Any) -> dict[str, str]:
-    """The environment in which Beam's worker finds what it is to know.
+    """The environment in which Beam's worker finds what it needs to know.
 
     Args:
         start: See `start_of`.

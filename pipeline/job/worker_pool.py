@@ -53,7 +53,7 @@ def serve(address: str) -> None:
         address: ``host:port``. Whoever reaches it can have programs run here.
 
     Raises:
-        AlbertError: The port is taken, or no address of this machine.
+        AlbertError: The port is taken, or the address is not one of this machine.
     """
     options = [("grpc.so_reuseport", 0)]
     server = grpc.server(
@@ -63,8 +63,8 @@ def serve(address: str) -> None:
         server.add_insecure_port(address)
     except RuntimeError:
         raise AlbertError(
-            f"--address: nothing can listen at {address}, for its port is taken or it "
-            "is not of this machine; give another."
+            f"--address: nothing can listen at {address}: its port is taken, or it is "
+            "not an address of this machine; give another."
         ) from None
     pool = WorkerPool()
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)

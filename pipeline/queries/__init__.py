@@ -1,4 +1,4 @@
-"""What a person asks a trained model, as the tokens that it saw in training.
+"""What a person asks a trained model, as tokens like those of its training.
 
     masked_text  Text with [MASK] written in it becomes the tokens that a model saw in
                  training.

@@ -13,7 +13,7 @@ def encode_masked(text: str, tokenizer: Tokenizer) -> list[int]:
 
     The text around a mask is divided as if a token stood there: after a space a new
     word begins, and text that touches the mask continues its word. A space before a
-    mask makes no difference, for in training the mask replaces its token's space too.
+    mask makes no difference: in training the mask replaces its token's space too.
 
     Raises:
         AlbertError: There is no [MASK] in the text, or it is not UTF-8.

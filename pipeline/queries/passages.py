@@ -35,7 +35,7 @@ def pair_passages(
 
     The pairs of training are consecutive text that is divided somewhere, and begin and
     end in the middle of a text. So the end of the first passage and the beginning of
-    the second are kept, in whole words: what meets if the first comes first. Either may
+    the second are kept, in whole words: these meet if the first comes first. Either may
     use the room that the other leaves.
 
     Raises:

@@ -8,7 +8,7 @@ from pipeline.core.documents import NO_TEXT, Document, Dropped
 from pipeline.reading.plain_text import divide_bytes, split_paragraphs
 from pipeline.storage.lines import decode
 
-# The header of a book is within its first so many characters, and so is what stands
+# The header of a book ends within this many characters, and so does what stands
 # between the header and the title.
 _HEADER_CHARACTERS = 30_000
 _CREDITS_PARAGRAPHS = 8

@@ -19,7 +19,7 @@ class ReadingCounts:
         documents: Documents read, long ones counted once.
         sentences: Their sentences, where someone counts them.
         dropped: What was left out, by reason.
-        changed: What was read otherwise than it stands, by reason.
+        changed: What was changed while reading, by reason.
     """
 
     documents: int = 0
@@ -104,4 +104,4 @@ def describe_counts(
     if others:
         yield f"left out: {list_reasons(others)}"
     if changed:
-        yield f"read otherwise than it stands: {list_reasons(changed)}"
+        yield f"changed while reading: {list_reasons(changed)}"

@@ -14,8 +14,8 @@ from pipeline.core.documents import Dropped
 from pipeline.reading.rows import Row, row_of
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
 
-# Of the characters that may part two cells, the one that the header has most of; of one
-# name alone the first, which texts have least.
+# What may separate two cells: the one that the header has most of or, if the header is
+# a single name, the first, which is rarest in texts.
 _DELIMITERS = ("\t", ",", ";")
 
 TOO_MANY_CELLS = Dropped("row with more cells than the header")

@@ -33,7 +33,7 @@ Format = Literal[
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# A format is recognised by so much of a file, decompressed.
+# A format is recognised by this much of a file, decompressed.
 HEAD_BYTES = 1 << 16
 
 
@@ -114,7 +114,7 @@ _HTML = re.compile(
     rb"(?:<\?xml[^<>]*+>\s*+)?<(?:!doctype\s++html|html)\b", re.IGNORECASE
 )
 _JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
-# What other markup begins with is within so many bytes.
+# Other markup shows within this many bytes.
 _MARKUP_BYTES = 1000
 
 _FILES_INSIDE = "give the text files inside it"
@@ -134,7 +134,7 @@ _BINARIES = (
     (rb"\{\\rtf", "an RTF file", _PANDOC),
     (rb"SQLite format 3", "an SQLite database", "write its texts as JSON lines"),
 )
-# Markup that plain text cannot be told from but by the file's name.
+# Markup that only the file's name tells from plain text.
 _MARKUP_NAMES = {
     "md": "Markdown",
     "markdown": "Markdown",
@@ -170,7 +170,7 @@ def refuse_binary(head: bytes, *, path: str) -> None:
     refuse_utf16(head, path=path)
     if is_binary(head):
         raise UnusableFile(
-            f"{path} is not text, for it is full of control characters; give text, "
+            f"{path} is not text: it is full of control characters; give text, "
             "plain or packed with gz, bz2, xz or zst."
         )
 
@@ -299,7 +299,7 @@ def _ending(path: str) -> str:
 
 
 def unpacked_name(path: str) -> str:
-    """The name that a file has or, if it is compressed, had before; in small letters.
+    """A file's name in lower case, without the ending that compressing it added.
 
     >>> unpacked_name("gs://bucket/Rows.TSV.gz")
     'rows.tsv'

@@ -45,7 +45,7 @@ from schemas.readable import prefixed
 
 LanguageSource = Literal["flag", "file", "records", "default"]
 
-# Compressed text counts so many times its size where sizes are estimated.
+# Where sizes are estimated, compressed text counts this many times its size.
 _COMPRESSION_RATIO = 4
 # Formats in which a document is found from anywhere in a file.
 _DIVISIBLE: frozenset[Format] = frozenset(
@@ -486,7 +486,7 @@ def _choose_key(
     wanted = text_key or TEXT_KEYS[0]
     some = [key[:_SHOWN_KEY_CHARACTERS] for key in keys[:_SHOWN_KEYS]]
     more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
-    found = f"its {name}s of text are {', '.join(some)}{more}"
+    found = f"but it has text under {', '.join(some)}{more}"
     found = found if keys else "nor any text"
     raise AlbertError(
         f"--{file.kind}: {file.path} has no {name} {json.dumps(wanted)}, {found}; "

@@ -9,8 +9,8 @@ DEFAULT_LANGUAGE = "en"
 # The fields of a record that may tell its language.
 LANGUAGE_FIELDS = ("lang", "language", "url")
 
-# As Wikipedia has them: de, zh-min-nan, be-x-old, pt-BR. Which of them it knows, the
-# segmenter does not say; with any other it goes on as with English.
+# As Wikipedia has them: de, zh-min-nan, be-x-old, pt-BR. The segmenter does not say
+# which of them it knows; it treats all others as English.
 _CODE = re.compile(r"[a-z]{2,3}(?:-[a-zA-Z0-9]{1,9})*")
 _WIKI = re.compile(
     r"https?://(?!www\.)([a-z]{2,3}(?:-[a-z0-9]{1,9})*)(?:\.m)?"

@@ -37,7 +37,7 @@ class Table:
         except _DAMAGE as error:
             self.close()
             raise AlbertError(
-                f"{path} is damaged: it has no end of a parquet file; copy it again."
+                f"{path} is damaged: the end of the file is missing; copy it again."
             ) from error
         self.columns = list(_text_columns(self._file.schema_arrow))
         groups = range(self._file.num_row_groups)
@@ -49,7 +49,7 @@ class Table:
         self._source.close()
 
     def rows(self, group: int, *, key: str) -> Iterator[Row | Dropped]:
-        """The rows of a group; those after damage are lost and it is yielded."""
+        """The rows of a group; after damage, `DAMAGED` in place of all the rest."""
         beside = [name for name in ("title", *LANGUAGE_FIELDS) if name in self.columns]
         batches = self._file.iter_batches(
             batch_size=_BATCH_ROWS, row_groups=[group], columns=[key, *beside]

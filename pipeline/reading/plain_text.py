@@ -24,7 +24,7 @@ _HEAD_CHARACTERS = 1 << 16
 # What stands alone on a line between documents; so does a line of dashes.
 _MARKERS = (b"<|endoftext|>", b"</s>")
 
-# A paragraph most likely ends within so much text.
+# A paragraph most likely ends within this much text.
 _END_BYTES = 1 << 18
 _BLANK = b"\n\n"
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n")
@@ -105,7 +105,7 @@ def read_prose(
 
 
 def find_pieces(file: BinaryIO, *, size: int) -> Iterator[int]:
-    r"""Where the pieces begin in which `divide_bytes` yields a file.
+    r"""Where the pieces begin into which `divide_bytes` divides a file.
 
     Args:
         file: The file, uncompressed, which is read at the ends of the pieces only.
@@ -253,7 +253,7 @@ def _has_wide_lines(head: str) -> bool:
 def _divide_paragraph(
     paragraph: str, *, limit: int = MAX_PARAGRAPH_CHARACTERS
 ) -> list[str]:
-    """Parts of at most so many characters, cut at spaces.
+    """Parts of at most `limit` characters, cut at spaces.
 
     >>> _divide_paragraph("one two three", limit=8)
     ['one two', 'three']

@@ -32,13 +32,13 @@ Documents = Iterator[Document | Dropped]
 
 
 def read_file(file: InputFile, *, counts: ReadingCounts | None = None) -> Documents:
-    """The documents of a whole file; those that are dropped with the reason."""
+    """The documents of a whole file; for each one dropped, the reason."""
     (part,) = divide_file(file._replace(is_divisible=False), split_bytes=1 << 62)
     return read_part(part, counts=ReadingCounts() if counts is None else counts)
 
 
 def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
-    """The documents that belong to a part of a file; others with why they are dropped.
+    """The documents that belong to a part of a file; for each one dropped, the reason.
 
     Args:
         part: See `pipeline.reading.splits.divide_file`.

@@ -16,7 +16,7 @@ from pipeline.wikipedia.extracted import article_document
 # Where the text is unless --text-key says; the second is json-wikipedia's.
 TEXT_KEYS = ("text", "paragraphs")
 
-# No text is in an object in an object of more than this depth.
+# Texts are looked for in nested objects up to this depth.
 _MAX_KEY_DEPTH = 10
 
 # Texts of about this length are sentences, not documents.

@@ -59,7 +59,7 @@ _MARK = re.compile(
     r"|(?P<opens>(?<=\B[`'])(?=\w))|(?P<closes>(?<=[^\s'][`'])(?!\w))"
     r"|(?P<loose>(?<=(?<!\w)[`'])|(?<=[`'])(?!\w))|(?<![`']))"
 )
-# A character searched costs so much more than a comparison of two marks.
+# How many comparisons of two marks it costs to search one character.
 _SEARCH_COST = 20
 
 

@@ -49,8 +49,8 @@ def plan_splits(
 ) -> list[Split]:
     """Divide large files and group small ones, into splits with the largest first.
 
-    Runners give the splits to their workers in turn, so that workers then end together.
-    Neither the split size nor the order shows in the documents that are read.
+    Runners give splits to their workers in turn, so this order lets all workers end at
+    about the same time. Neither split size nor order changes the documents read.
 
     Args:
         files: In the order of `pipeline.reading.inputs.find_inputs`.

@@ -12,7 +12,7 @@
                 is.
     reading     The records of a shard: each as it was written, or what is wrong with
                 it.
-    documents   Documents as records, of which examples are made when they are needed.
+    documents   Documents as records, from which examples are made when needed.
     epochs      The records of any copy of a split: read where they are stored, else
                 made.
     unmasked    The text of records as it was before masking, many records at a time.

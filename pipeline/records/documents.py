@@ -1,8 +1,9 @@
-"""Documents as records, of which examples are made when they are needed.
+"""Documents as records, from which examples are made when needed.
 
 A record is a `tf.train.Example` with the features of `DOCUMENT_FEATURES` and nothing
-else. The documents of a shard stand in the order of their ids, on which what another
-document is depends; so a shard as a whole, with the settings, decides its examples.
+else. The documents of a shard are in the order of their ids, and this order decides
+which other document a pair may draw on; so it takes a whole shard, with the settings,
+to make its examples.
 """
 
 import itertools
@@ -165,7 +166,7 @@ def _check_sentences(documents: Documents) -> None:
 
 
 def _fill_in_word_starts(documents: Documents, bits: _Slices) -> None:
-    """Which tokens start a word: of each document a bit for each, in whole bytes."""
+    """Fill in which tokens start a word: a bit each, each document in whole bytes."""
     unpacked = np.unpackbits(np.frombuffer(b"".join(bits.rows()), np.uint8))
     first = 0
     sizes = (8 * bits.sizes).tolist()
@@ -216,7 +217,7 @@ def _values(records: Sequence[bytes]) -> list[_Slices]:
 
 
 def _inside(data: npt.NDArray[np.uint8], places: Int, ends: Int, *, field: int) -> Int:
-    """Where the contents begin of fields that fill all from some places to ends.
+    """Where the contents begin of fields that each reach from `places` to `ends`.
 
     Raises:
         ValueError: There is another field, or it ends elsewhere.

@@ -28,7 +28,7 @@ def read_copy(
         dataset: The data set.
         shard: One of `manifest.shard_files(split, copy)`.
         manifest: Of the data set.
-        copy: The number of the copy, of documents that of the epoch.
+        copy: The number of the copy or, if documents are stored, of the epoch.
     """
     if not shard.name.startswith(f"{DOCUMENTS}/"):
         yield from read_shard(dataset, shard, manifest)
@@ -51,7 +51,7 @@ def sequences_of_epoch(
 ) -> Sequences:
     """The sequences of a shard in an epoch, in the order of their records.
 
-    There are as many as examples; they take a twentieth of the time of these.
+    There is one for each example; making it takes a twentieth of the example's time.
     """
     (sequences,) = pack_copies(tokens, copies=range(epoch, epoch + 1), config=config)
     return sequences

@@ -56,7 +56,7 @@ class Frame(NamedTuple):
 def read_frames(file: BinaryIO) -> Iterator[Frame]:
     """Every frame of a TFRecord file.
 
-    The last one is that which does not tell where the next begins, if there is one.
+    The first one that does not say where the next begins, if any, is the last.
 
     Args:
         file: Can be searched.

@@ -5,7 +5,7 @@
                  program reaches.
     compression  Compressed data as blocks of bytes, recognised from its first bytes.
     bz2_streams  bz2 files stream by stream, from anywhere in the file.
-    byte_ranges  A file in ranges of bytes, of which each yields whole documents.
+    byte_ranges  A file in ranges of bytes, each of which yields whole documents.
     lines        Bytes become lines of text, whatever the encoding and however long the
                  lines.
 

@@ -1,4 +1,4 @@
-"""A file in ranges of bytes, of which each yields whole documents.
+"""A file in ranges of bytes, each of which yields whole documents.
 
 Several workers read one file, each a range of it, and what they read does not depend on
 where the ranges meet. A document begins at the start of some line. It belongs to the
@@ -21,7 +21,7 @@ from pipeline.storage.files import open_binary
 # A document is recognised by its first line, and the line by its first bytes.
 StartsDocument = Callable[[bytes], bool]
 
-# So much of a line is looked at.
+# How much of a line is looked at.
 LINE_PREFIX_BYTES = 4096
 
 
@@ -89,7 +89,7 @@ def read_documents(
 
     Args:
         part: See `read_blocks`.
-        starts: Whether a document begins with a line, of which it is given the first
+        starts: Whether a document begins with a line, judging by the line's first
             `LINE_PREFIX_BYTES`.
         counts: Receives what is damaged in the range.
     """
@@ -186,14 +186,14 @@ def _cut(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 class BlockReader:
-    """Blocks as a file, for those that read files."""
+    """Blocks as a file, for code that reads files."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
         self._blocks = iter(blocks)
         self._held = b""
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes; none at the end."""
+        """At most this many bytes; none at the end."""
         if not self._held:
             self._held = next((block for block in self._blocks if block), b"")
         data, self._held = self._held[:size], self._held[size:]

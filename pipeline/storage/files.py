@@ -26,7 +26,7 @@ from schemas.whole_file import whole_file
 Result = TypeVar("Result")
 
 _HASH_BLOCK_BYTES = 1 << 20
-# For whoever shows a person how far the hashing of large files is.
+# Lets a caller show a person how far the hashing of large files is.
 _on_hashed: ContextVar[Callable[[int], None]] = ContextVar(
     "on_hashed", default=lambda _: None
 )
@@ -35,7 +35,7 @@ _MAGIC = re.compile(r"[*?[]")
 
 _CHECKSUM = "checksum:"
 
-# What was told of the files that a person gave, which nobody writes meanwhile.
+# What storage said of the files that a person gave; nobody writes them meanwhile.
 _entries: dict[str, Entry] = {}
 
 
@@ -66,7 +66,7 @@ def find_files(pattern: str) -> list[str]:
     """The files at a path, in a folder or of a glob, in order; hidden ones left out.
 
     Raises:
-        AlbertError: A folder cannot be read, or a remote storage not be reached.
+        AlbertError: A folder cannot be read, or a remote storage cannot be reached.
     """
     if is_remote(pattern):
         return _find_remote(pattern)
@@ -78,7 +78,7 @@ def find_files(pattern: str) -> list[str]:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """The files below a folder, also behind links; of what is there twice, one."""
+    """The files below a folder, links followed; what is there twice comes once."""
 
     def refuse(error: OSError) -> NoReturn:
         raise AlbertError(
@@ -101,7 +101,7 @@ def _is_shown_name(name: str) -> bool:
 
 
 def _find_remote(pattern: str) -> list[str]:
-    """What `find_files` finds elsewhere; what is told of it is kept."""
+    """What `find_files` finds on storage; what the listing says of it is kept."""
     if is_folder(pattern):
         found = _list_matching(pattern, "**")
     elif (entry := _known(pattern)) is not None:
@@ -244,7 +244,7 @@ def file_size(path: str) -> int:
 
 
 def remember(path: str, *, size: int, sha256: str) -> None:
-    """Know a remote file as another process found it, and not ask for it again.
+    """Note a remote file as another process found it, so as not to ask again.
 
     Args:
         path: A local one needs nothing.
@@ -260,7 +260,7 @@ def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
 
     Args:
         path: Of the file.
-        block_bytes: So many will be read at a time.
+        block_bytes: How many will be read at a time.
 
     Raises:
         AlbertError: It cannot be read; also while it is read.
@@ -272,7 +272,7 @@ def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
 
 
 class _LocalFile(io.FileIO):
-    """A local file of which a disk or a network that fails is not taken for damage."""
+    """A local file; when its disk or network fails, that is not taken for damage."""
 
     def readinto(self, buffer: Any, /) -> int:
         with _explained(str(self.name)):
@@ -284,7 +284,7 @@ class _LocalFile(io.FileIO):
 
 
 def file_hash(path: str) -> str:
-    """The sha256 of a local file; of a remote one the checksum that its system keeps.
+    """The sha256 of a local file; for a remote one, the checksum that storage keeps.
 
     Raises:
         AlbertError: It cannot be read.
@@ -302,7 +302,7 @@ def file_hash(path: str) -> str:
 
 @contextmanager
 def told_of_hashing(on_bytes: Callable[[int], None]) -> Iterator[None]:
-    """Within a block, have a function told of all bytes that `file_hash` has read."""
+    """Within a block, report all bytes that `file_hash` reads to a function."""
     before = _on_hashed.set(on_bytes)
     try:
         yield

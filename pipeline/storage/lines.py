@@ -20,7 +20,7 @@ NUL_BYTES = "zero byte taken out"
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BYTE_ORDER_MARK = "\ufeff"
-# Bytes that are in no text: control characters but for white space, zero and escape.
+# Bytes that no text has: control characters except white space, zero and escape.
 _CONTROL = bytes({*range(1, 8), *range(14, 27), *range(28, 32), 127})
 
 
@@ -30,7 +30,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def refuse_utf16(head: bytes, *, path: str) -> None:
-    """Refuse UTF-16, of which every other byte is often zero.
+    """Refuse UTF-16, in which every other byte is often zero.
 
     Raises:
         AlbertError: Names the file and how to convert it.

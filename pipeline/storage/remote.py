@@ -1,8 +1,8 @@
 """Storage that is no folder of this machine, through fsspec.
 
-A scheme has one client in a process, which finds its keys and addresses where its own
-program does: in the environment and in the files of the person. Nothing that is listed
-is kept by a client, because other machines write to the same storage.
+Each scheme has one client per process, which finds keys and addresses where the
+storage's own tools do: in the environment and in the user's files. A client keeps no
+listing, because other machines write to the same storage.
 """
 
 import functools
@@ -23,13 +23,13 @@ from schemas.whole_file import TEMPORARY
 Given = TypeVar("Given")
 Result = TypeVar("Result")
 
-# An answer takes long and little work, so that many are waited for at once.
+# An answer takes long but little work, so many are waited for at once.
 _REQUESTS = 16
-# What is asked for first, so that what a file is can be told from one answer,
+# How much is asked for first, so that one answer tells what a file is.
 _FIRST_BYTES = 256 << 10
-# and of so many files these are kept.
+# Of how many files these first bytes are kept.
 _KEPT = 64
-# Twice as much is asked for each time that a file is read on, up to this.
+# Each further request for a file asks for twice as much, up to this.
 _MAX_BYTES = 8 << 20
 
 # Where storages say what a file's content is; the first one that is there counts.
@@ -93,8 +93,8 @@ def scheme_of(path: str) -> Scheme:
     if name not in SCHEMES:
         known = ", ".join(f"{each}://" for each in SCHEMES if each != "memory")
         raise AlbertError(
-            f"{path}: {name}:// is no storage that this program knows; give a path on "
-            f"this machine, or one that begins with {known}."
+            f"{path}: {name}:// is not a storage that this program knows; give a path "
+            f"on this machine, or one that begins with {known}."
         )
     return SCHEMES[name]
 
@@ -174,7 +174,7 @@ def open_file(path: str, entry: Entry, *, block_bytes: int = 0) -> BinaryIO:
     Args:
         path: Of the file.
         entry: What is known of it.
-        block_bytes: So many will be read at a time, and are asked for at once.
+        block_bytes: How many will be read at a time; they are asked for at once.
     """
     return io.BufferedReader(_Ranges(path, entry, max(block_bytes, _FIRST_BYTES)))
 
@@ -386,7 +386,7 @@ def _entry(info: Mapping[str, Any]) -> Entry:
 
 @contextmanager
 def explained(path: str, verb: str = "read") -> Iterator[None]:
-    """Within a block, have whatever a client raises as one sentence.
+    """Within a block, turn whatever a client raises into one sentence.
 
     Raises:
         AlbertError: Names the path.

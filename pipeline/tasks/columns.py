@@ -8,8 +8,8 @@ from pipeline.tasks.table_files import Table
 from schemas.errors import SettingError
 from schemas.task import Columns, Kind
 
-# The names that columns have in files all over the world, the more particular first;
-# small and capital letters are the same.
+# Names that columns have in published files, the more specific first; upper and lower
+# case are the same.
 _PAIRS = (
     ("sentence1", "sentence2"),
     ("premise", "hypothesis"),
@@ -168,14 +168,14 @@ def _others(table: Table, found: Columns) -> list[str]:
 def _first(
     table: Table, names: Sequence[str], *, without: str | None = None
 ) -> str | None:
-    """The first column of one of these names, as the table writes it, but for one."""
+    """The first column with one of these names, as the table spells it, except one."""
     columns = {name.strip().lower(): name for name in reversed(table.columns)}
     found = (columns[name] for name in names if name in columns)
     return next((name for name in found if name != without), None)
 
 
 def _require(table: Table, name: str | None, *, flag: str = "") -> None:
-    """Refuse a table without a column, which another one may be by a flag."""
+    """Refuse a table that lacks a column; a flag, if any, may name another one."""
     if name is None or name in table.columns:
         return
     missing = [n for n in label_names(table.columns, name) if n not in table.columns]
@@ -190,8 +190,8 @@ def _require(table: Table, name: str | None, *, flag: str = "") -> None:
 def _unclear(table: Table, what: str) -> SettingError:
     names = {"text": "text", "pair": "question", "label": "label"}
     return SettingError(
-        f"{table.path}: which column is the {names[what]} cannot be told from their "
-        f"names, {_listed(table.columns)}; say it with {_FLAGS[what]}."
+        f"{table.path}: the columns {_listed(table.columns)} do not show which one is "
+        f"the {names[what]}; name it with {_FLAGS[what]}."
     )
 
 

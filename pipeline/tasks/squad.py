@@ -13,7 +13,7 @@ from schemas.task import Answer, TaskExample
 MOVED = "answer that is not at its answer_start, taken from the nearest place"
 NOT_FOUND = "answer that is not in its passage"
 
-# More are no slips, but starts that count something else than characters.
+# More than this are no slips: the starts count something other than characters.
 _MAX_MOVED = 0.1
 
 
@@ -60,7 +60,7 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
 
 def _what(error: Exception) -> str:
     if isinstance(error, KeyError):
-        return f"a {error.args[0]!r} is missing"
+        return f"{error.args[0]!r} is missing"
     return "a value is of the wrong kind"
 
 

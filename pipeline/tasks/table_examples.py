@@ -78,7 +78,7 @@ def _identities(table: Table, columns: Columns) -> list[str]:
 
 
 def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
-    """The texts of a row; of `tag`, its words; of `choose`, its options."""
+    """The texts of a row; for `tag`, its words; for `choose`, its options."""
     if kind == "tag":
         value = _cell(row, columns.text)
         if isinstance(value, list):

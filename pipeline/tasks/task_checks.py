@@ -13,7 +13,7 @@ _RARE = 10
 # This many of them are named.
 _MOST_RARE = 20
 
-# Answers that are not in their passages, of which there are 2 in 100 in real files.
+# The share of answers that may be absent from their passages; real files lack 2 in 100.
 _MAX_LOST_ANSWERS = 0.1
 
 
@@ -100,7 +100,7 @@ def _without_their_answers(train: Sequence[TaskExample]) -> list[TaskExample]:
 
 
 def _key(example: TaskExample) -> tuple[str, str]:
-    """What is the same in two examples that a model would learn by heart."""
+    """What two examples share if knowing one by heart is to know the other."""
     is_passage = example.options or example.answers is not None
     pair = "" if is_passage else example.text_pair or ""
     return (" ".join(example.text.split()), " ".join(pair.split()))

@@ -71,7 +71,7 @@ class TaskFile(NamedTuple):
     Attributes:
         examples: In the order of the file.
         columns: Where they were found, in a table, and how it counts options.
-        counts: What was left out or read otherwise than it stands, by reason.
+        counts: What was left out or changed while reading, by reason.
     """
 
     examples: list[TaskExample]
@@ -247,8 +247,8 @@ def _in_iob2(file: TaskFile) -> TaskFile:
     for example in file.examples:
         if example.tags is not None and len(example.tags) != len(example.words):
             raise AlbertError(
-                f"{example.place}: there has to be a tag for each word, and it has "
-                f"{len(example.tags)} for {len(example.words)}; correct it."
+                f"{example.place}: the number of tags ({len(example.tags)}) is not "
+                f"that of the words ({len(example.words)}); correct it."
             )
     tags = [example.tags for example in file.examples if example.tags is not None]
     convention = convention_of(tags) if tags else "none"
@@ -266,7 +266,7 @@ def _in_iob2(file: TaskFile) -> TaskFile:
 
 
 def _unlabelled(example: TaskExample) -> TaskExample:
-    """The same example, of which nothing is known that is to be predicted."""
+    """The same example without what is to be predicted."""
     return dataclasses.replace(
         example,
         label=None,

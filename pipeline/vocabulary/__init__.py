@@ -1,4 +1,4 @@
-"""From sentences to a SentencePiece model, and from text to tokens by it.
+"""From sentences to a SentencePiece model, and with it from text to tokens.
 
     sampling        A random sample of sentences that depends on the text alone.
     normalization   The text normalization of a vocabulary, as rules that live
@@ -14,8 +14,8 @@
     tokenizer_json  The files by which a vocabulary loads in Hugging Face's
                     AutoTokenizer.
     external        The vocabulary of another ALBERT, as another program keeps it.
-    importing       A vocabulary of another ALBERT becomes one that does all of its work
-                    by itself.
+    importing       A vocabulary of another ALBERT becomes one that needs no program
+                    around it.
 
 May import: all rooms before it. No Beam.
 """

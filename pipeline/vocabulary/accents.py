@@ -12,7 +12,7 @@ from pipeline.vocabulary.normalization import normalize_character
 
 # Above this share of the letters the loss is worth a warning.
 WORTH_A_WARNING = 0.01
-# Some millions of letters: the share is exact to a hundredth of itself.
+# A few million letters give the share to within a hundredth of itself.
 ENOUGH_SENTENCES = 100_000
 
 # Marks that go with any script; which letters they modify is not known here.

@@ -1,4 +1,4 @@
-"""A vocabulary of another ALBERT becomes one that does all of its work by itself.
+"""A vocabulary of another ALBERT becomes one that needs no program around it.
 
 Elsewhere part of the work is done around the model: google-research/albert and Hugging
 Face lower the case and drop accents in Python before it, and both keep commas after
@@ -29,7 +29,7 @@ _COMMA_PENALTY = 100
 
 
 def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
-    """What the text was like that a vocabulary was made from, told by its pieces."""
+    """What kind of text a vocabulary was made from, judging by its pieces."""
     pieces = [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
     enough = LEAST_SHARE_OF_PIECES * len(pieces)
     ordinary = pieces[FIRST_ORDINARY_ID:]

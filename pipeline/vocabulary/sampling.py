@@ -56,7 +56,7 @@ class Sample:
             self.bound = smallest[-1] + 1
 
     def items(self) -> list[tuple[int, str]]:
-        """The sample in the order of its keys, as it is quickly sent to a process."""
+        """The sample in the order of its keys, in a form quickly sent to a process."""
         self._cut()
         return sorted(self._sentences.items())
 

@@ -71,8 +71,8 @@ class TokenizedText(NamedTuple):
     Attributes:
         ids: Of each token, `[T]`.
         starts: The first character of each token in the text as it was given, `[T]`,
-            white space before it left out. A token of no character of its own (the
-            second of those that ½ becomes) has as start its end.
+            white space before it left out. A token without a character of its own (the
+            second of those that ½ becomes) starts where it ends.
         ends: The first character after each token, `[T]`.
     """
 
@@ -88,7 +88,7 @@ class Tokenizer(Protocol):
         sha256: Hash of the model file.
         vocab_size: Number of pieces.
         word_starts: Whether each piece starts a word, `[V]`.
-        order: The place in its file of each piece; None where that is its id.
+        order: The place of each piece in its file; None where that is its id.
     """
 
     sha256: str
@@ -177,7 +177,7 @@ class SentencePieceTokenizer:
 
     @functools.cached_property
     def _inside_word(self) -> sentencepiece.SentencePieceProcessor:
-        """The same model, but that no space is put before a text."""
+        """The same model, except that it puts no space before a text."""
         processor = sentencepiece.SentencePieceProcessor()
         model = self._processor.serialized_model_proto()
         processor.LoadFromSerializedProto(model + NO_SPACE_BEFORE)
@@ -234,7 +234,7 @@ def first_bytes(path: Path) -> bytes:
         OSError: It cannot be read.
     """
     with path.open("rb") as file:
-        # Room is made for all that is asked for, so no more than there is.
+        # Memory is taken for all that is asked for, so ask for no more than there is.
         size = os.fstat(file.fileno()).st_size
         return file.read(min(size, MAX_MODEL_BYTES) + 1)
 

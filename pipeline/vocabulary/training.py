@@ -31,7 +31,7 @@ from schemas.config import LEAST_PIECES, VocabConfig
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
 
-# The number of threads decides the pieces, so it is the same everywhere; on few cores
+# The pieces depend on the number of threads, so it is the same everywhere; on few cores
 # sixteen cost almost nothing.
 _THREADS = 16
 
@@ -147,7 +147,7 @@ def _map_splits(
 
 
 def text_being_read(splits: Iterable[Split], read_bytes: Sequence[int]) -> int:
-    """Bytes of the text of splits that were read, at most those that were estimated.
+    """Bytes of text read of some splits, at most as many as were estimated.
 
     Args:
         splits: Those that are being read.

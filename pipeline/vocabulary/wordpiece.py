@@ -87,8 +87,8 @@ def read_pieces(data: bytes, *, path: str) -> list[str]:
 def special_first(pieces: list[str]) -> list[int]:
     """The order that puts the special pieces first and leaves all others as they are.
 
-    Rows of an embedding table of the file's order, taken at these places, are in the
-    order used here; put back to these places they are in the file's again.
+    The rows of an embedding table in the file's order, taken at these places, are in
+    the order used here; put back at these places, they are in the file's order again.
 
     Args:
         pieces: In the order of a `vocab.txt`.
@@ -180,7 +180,7 @@ class WordPiece:
         return self._pieces[piece_id]
 
     def score(self, piece_id: int) -> float:
-        """The same for all pieces, of which the longest are taken."""
+        """The same for all pieces, because the longest are taken."""
         return 0.0
 
     def normalize(self, text: str) -> str:

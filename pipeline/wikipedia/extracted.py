@@ -59,7 +59,7 @@ def article_document(
 
 
 def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
-    """Yield the lines of an article that are prose; empty for each other."""
+    """Yield the lines of an article that are prose, an empty one for every other."""
     min_words = 0
     is_first = True
     for line in lines:

@@ -160,7 +160,7 @@ def test_the_defaults_of_vocab_are_those_of_the_release():
         (
             TrainConfig,
             {"steps": 10, "warmup_steps": 11},
-            "--warmup-steps must not be more than --steps 10, and 11 is.",
+            "--warmup-steps must be at most --steps 10, not 11.",
         ),
         (
             TrainConfig,
@@ -176,8 +176,7 @@ def test_the_defaults_of_vocab_are_those_of_the_release():
         (
             TrainConfig,
             {"steps": 10, "schedule": "constant-cooldown", "warmup_steps": 9},
-            "--warmup-steps must not be more than the 8 steps before the cooldown, and "
-            "9 is.",
+            "--warmup-steps must be at most the 8 steps before the cooldown, not 9.",
         ),
         (
             TrainConfig,
@@ -382,7 +381,7 @@ def test_the_settings_of_table_14_are_settings_of_fine_tuning():
     ("values", "sentence"),
     [
         ({"epochs": 1, "steps": 5}, "--epochs and --steps both say how long to train"),
-        ({"steps": 5, "warmup_steps": 6}, "--warmup-steps must not be more than"),
+        ({"steps": 5, "warmup_steps": 6}, "--warmup-steps must be at most"),
         (
             {"batch_size": 8, "micro_batch_size": 9},
             "--micro-batch-size must be at most",

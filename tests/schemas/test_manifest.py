@@ -155,12 +155,12 @@ def test_a_manifest_of_documents_names_them_for_every_epoch(dataset):
         ),
         (
             {"shards": MANIFEST.shards[:2]},
-            "shards[0].name 'train/copy-00/part-00000-of-00002.tfrecord' is not that "
-            "of a file of its copies",
+            "shards[0].name 'train/copy-00/part-00000-of-00002.tfrecord' is not the "
+            "name of a file of its copies",
         ),
         (
             {"shards": of_documents().shards[:1]},
-            "shards are not all files of train/documents",
+            "shards are not the files of train/documents",
         ),
         (
             {
@@ -380,7 +380,7 @@ EDITS = [
     *(
         (
             put("shards", 0, "name", to=name),
-            f"shards[0].name '{name[:99]}' is not that of a file of its copies",
+            f"shards[0].name '{name[:99]}' is not the name of a file of its copies",
         )
         for name in (
             *("", "/dev/zero", "/dev/stdin", "../secret", "x" * 5000),
@@ -389,7 +389,7 @@ EDITS = [
         )
     ),
     *(
-        (put("shards", 0, "name", to=name), "shards are not all files of train/copy-00")
+        (put("shards", 0, "name", to=name), "shards are not the files of train/copy-00")
         for name in (
             "train/copy-00/part-00001-of-00002.tfrecord",
             "train/copy-00/part-00000-of-00003.tfrecord",
@@ -397,7 +397,7 @@ EDITS = [
             "train/copy-00/part-0.tfrecord",
         )
     ),
-    (leave_out("shards", 1), "shards are not all files of train/copy-00"),
+    (leave_out("shards", 1), "shards are not the files of train/copy-00"),
     # A number that another contradicts.
     (
         put("shards", 0, "examples", to=3),
@@ -457,7 +457,7 @@ def test_an_edit_that_is_possible_by_itself_shows_in_the_fingerprint(edit):
     values = json.loads(json_text(MANIFEST.to_dict()))
     edit(values)
     assert refusal(values) == (
-        "data/manifest.json is damaged: fingerprint is not that of its config, inputs, "
+        "data/manifest.json is damaged: fingerprint does not match its config, inputs, "
         "vocabulary and versions; make the data again with --overwrite."
     )
 

@@ -54,8 +54,8 @@ def test_shares_that_leave_nothing_are_refused(text):
     with pytest.raises(SettingError) as caught:
         parse_schedule(text, "max_seq_length")
     assert str(caught.value) == (
-        f"--max-seq-length {text!r}: the shares must be more than 0 and less than 1 "
-        "together, for what is left is that of the last value."
+        f"--max-seq-length {text!r}: each share must be more than 0 and their sum "
+        "less than 1; the rest of the steps has the last value."
     )
 
 

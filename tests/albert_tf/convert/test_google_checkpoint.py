@@ -194,7 +194,7 @@ def test_a_checkpoint_without_its_data_is_refused(tmp_path):
     ("change", "message"),
     [
         ({"hidden_act": "silu"}, "hidden_act is silu; only ALBERTs with gelu or"),
-        ({"hidden_size": 32}, "has shape (8, 16), and by the configuration it is"),
+        ({"hidden_size": 32}, "has shape (8, 16), but the configuration says"),
     ],
 )
 def test_another_architecture_is_refused(tmp_path, change, message):

@@ -212,8 +212,8 @@ def test_relu_is_read_and_written_back(tmp_path):
         ),
         (
             {"vocab_size": 50},
-            "albert.embeddings.word_embeddings.weight has shape (40, 8), and by the "
-            "configuration it is (50, 8); give the files of one model.",
+            "albert.embeddings.word_embeddings.weight has shape (40, 8), but the "
+            "configuration says (50, 8); give the files of one model.",
         ),
     ],
 )
@@ -263,8 +263,8 @@ def test_a_model_without_its_masked_lm_head_gets_a_new_one_where_none_is_needed(
     tensors = save(tmp_path, SMALL, change=change)
     model = read_huggingface(tmp_path, needs_head=False)
     assert model.notes == (
-        "It has no masked-LM head; that is a new one, so that the model is fit to be "
-        "fine-tuned, or trained on before it fills masks.",
+        "It has no masked-LM head, so it gets a new one: fine-tune the model, or train "
+        "it further before it fills masks.",
         "It has no sentence-order head; that starts at zero, where both orders are "
         "equally likely.",
         "Left out: classifier.weight.",

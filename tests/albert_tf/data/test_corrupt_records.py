@@ -168,8 +168,7 @@ def test_data_of_which_nothing_can_be_used_is_refused(dataset):
     with pytest.raises(AlbertError) as caught:
         rows(root, manifest, lambda record: None)
     assert str(caught.value) == (
-        f"Of 10 records of {root} that were read one after the other none can be "
-        "used; make the data again."
+        f"None of 10 consecutive records of {root} can be used; make the data again."
     )
 
 

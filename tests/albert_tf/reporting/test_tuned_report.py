@@ -54,8 +54,8 @@ def folder(tmp_path):
 def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
     section = tuned_section(folder, title="tuned")
     assert section.notes == (
-        "The model is stuck at the majority: accuracy 0.5000, and always saying the "
-        "same gives 0.5000.",
+        "The model is stuck at the majority: accuracy 0.5000, and always giving the "
+        "same answer scores 0.5000.",
     )
     assert [plot.title for plot in section.plots] == ["accuracy", "loss"]
     points = ((0, 0.4), (4, 0.5))

@@ -98,9 +98,9 @@ def test_an_evaluation_in_words_begins_with_whether_the_model_is_good():
         "to 0.300).",
         "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
         "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.6931.",
-        "Bits per character are those of 2,000 held-out words (10,000 characters), "
-        "each masked alone.",
-        "Counted were 120,000 tokens in 1,200 examples of the training split.",
+        "Bits per character are over 2,000 held-out words (10,000 characters), each "
+        "masked alone.",
+        "Counting used 120,000 tokens in 1,200 examples of the training split.",
     ]
 
 

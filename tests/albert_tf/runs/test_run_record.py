@@ -105,7 +105,7 @@ def test_an_import_that_was_not_trained_has_no_curves(tmp_path):
         read_run(folder, title="run")
     assert str(refusal.value) == (
         f"{folder} was imported and not trained further, so it has no curves to draw; "
-        "what albert evaluate measures of it stands in the card of albert export."
+        "the card of albert export shows what albert evaluate measured of it."
     )
 
 

@@ -158,7 +158,7 @@ def test_a_budget_without_time_for_a_step_is_refused(choose):
     with pytest.raises(SettingError) as error:
         choose(budget_choice.OVERHEAD_SECONDS + 0.001)
     assert str(error.value).startswith(
-        "--budget is too short: beginning takes about 45 s and a step "
+        "--budget is too short: starting takes about 45 s and a step "
     )
 
 

@@ -253,7 +253,8 @@ def label_counts(data):
         (
             {},
             {"steps": 6},
-            "{trunk} has done 6 steps, which count in --steps 6; give more --steps.",
+            "{trunk} has done 6 steps, which count towards --steps 6; give more "
+            "--steps.",
         ),
         (
             {},
@@ -282,8 +283,8 @@ def test_an_optimizer_state_is_kept_of_the_newest_checkpoint(tmp_path):
     with pytest.raises(SettingError) as caught:
         Origin(run=tmp_path, which="best", keeps_optimizer=True)
     assert str(caught.value) == (
-        "--keep-optimizer goes on from the newest checkpoint of a run; leave it or "
-        "--init-checkpoint best out."
+        "--keep-optimizer continues from the newest checkpoint of a run; leave out one "
+        "of --keep-optimizer and --init-checkpoint best."
     )
 
 
@@ -293,7 +294,7 @@ def test_an_import_has_no_optimizer_state(data, tmp_path):
     with pytest.raises(AlbertError) as caught:
         check_run(job_of(data, tmp_path / "run", COOLED, origin=origin))
     assert str(caught.value) == (
-        f"{tmp_path}/imported has no optimizer state, as no import has; leave "
+        f"{tmp_path}/imported has no optimizer state, as it was imported; leave "
         "--keep-optimizer out."
     )
 
@@ -338,42 +339,42 @@ def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
             TrainConfig(steps=100, warmup_steps=10),
             11,
             {"steps": 200},
-            "is at step 11 of 100 and cannot get other --steps, for after step 10 its "
+            "is at step 11 of 100 and cannot change --steps: after step 10 its "
             "learning rates depend on them",
         ),
         (
             dataclasses.replace(STEPS_100, max_seq_length="128:0.5,512"),
             51,
             {"steps": 200},
-            "is at step 51 of 100 and cannot get other --steps, for after step 50 the "
+            "is at step 51 of 100 and cannot change --steps: after step 50 the "
             "settings of its examples depend on them",
         ),
         (
             dataclasses.replace(STEPS_100, masked_lm_prob="0.30..0.15"),
             1,
             {"steps": 200},
-            "is at step 1 of 100 and cannot get other --steps, for after step 0 the "
+            "is at step 1 of 100 and cannot change --steps: after step 0 the "
             "settings of its examples depend on them",
         ),
         (
             dataclasses.replace(STEPS_100, causal_share=0.2),
             30,
             {"steps": 200},
-            "is at step 30 of 100 and cannot get other --steps, for after step 20 the "
-            "end of its causal phase depends on them",
+            "is at step 30 of 100 and cannot change --steps: after step 20 the end of "
+            "its causal phase depends on them",
         ),
         (
             STEPS_100,
             81,
             {"steps": 200},
-            "is at step 81 of 100 and cannot get other --steps, for after step 80 its "
+            "is at step 81 of 100 and cannot change --steps: after step 80 its "
             "learning rates depend on them",
         ),
         (
             STEPS_100,
             41,
             {"steps": 50},
-            "is at step 41 of 100 and cannot get other --steps, for after step 40 its "
+            "is at step 41 of 100 and cannot change --steps: after step 40 its "
             "learning rates depend on them",
         ),
     ],
@@ -385,8 +386,8 @@ def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
     with pytest.raises(SettingError) as caught:
         check_steps_may_change(tmp_path, before, dataclasses.replace(before, **changes))
     assert str(caught.value) == (
-        f"{tmp_path} {reason}; leave --steps 100 and --cooldown-share 0.2, or go on in "
-        f"another --output with --init-from {tmp_path} --keep-optimizer."
+        f"{tmp_path} {reason}; keep --steps 100 and --cooldown-share 0.2, or continue "
+        f"in another --output with --init-from {tmp_path} --keep-optimizer."
     )
 
 

@@ -19,7 +19,7 @@ def test_a_loss_that_is_no_number_ends_the_run_with_its_likely_cause(tmp_path, v
     error = diverged(value, "loss", step=7, run=tmp_path, is_saved=True)
     assert str(error) == (
         f"the loss of step 7 is {value}: the learning rate is most likely too high "
-        f"for this batch size; the checkpoints in {tmp_path} are kept, start a new run "
+        f"for this batch size; the checkpoints in {tmp_path} are kept; start a new run "
         f"with a lower --learning-rate or more --warmup-steps and --init-from "
         f"{tmp_path}."
     )

@@ -437,7 +437,7 @@ def test_a_run_cannot_start_from_itself(undisturbed, data, tmp_path):
     )
     with pytest.raises(SettingError) as caught:
         check_run(job)
-    assert str(caught.value) == "--init-from must be another run than --output."
+    assert str(caught.value) == "--init-from and --output must be different runs."
 
 
 def test_weights_that_do_not_fit_are_refused_before_anything_is_written(
@@ -669,9 +669,9 @@ def test_documents_cannot_be_left_out(documents, tmp_path):
     with pytest.raises(SettingError) as caught:
         train(documents, tmp_path / "run", model=OF_DOCUMENTS, config=config)
     assert str(caught.value) == (
-        f"--skip-corrupt leaves out stored examples, and {documents} has documents to "
-        "make them of, none of which can be left out; leave --skip-corrupt out, and "
-        "if the data is damaged, make it again."
+        f"--skip-corrupt leaves out stored examples, but {documents} holds documents, "
+        "none of which can be left out; leave --skip-corrupt out and, if the data is "
+        "damaged, make it again."
     )
 
 
@@ -725,6 +725,6 @@ def test_stored_examples_take_no_settings(data, tmp_path):
     with pytest.raises(SettingError) as caught:
         train(data, tmp_path / "run", config=config)
     assert str(caught.value) == (
-        f"{data} has stored examples, which are as they were made: leave "
-        "--masked-lm-prob, --max-ngram out, or make data with --examples on-the-fly."
+        f"{data} has stored examples, which cannot be changed: leave --masked-lm-prob, "
+        "--max-ngram out, or make data with --examples on-the-fly."
     )

@@ -65,7 +65,7 @@ def test_a_run_that_was_never_evaluated_has_no_best_weights(tmp_path, refuse):
     with pytest.raises(AlbertError) as caught:
         refuse(tmp_path, TINY, which="best")
     assert str(caught.value) == (
-        f"{tmp_path} has no best checkpoint, for nothing was evaluated; use its latest."
+        f"{tmp_path} has no best checkpoint, as nothing was evaluated; use its latest."
     )
 
 

@@ -97,9 +97,9 @@ def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
         "to 0.300).",
         "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
         "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.6931.",
-        "Bits per character are those of 2,000 held-out words (10,000 characters), "
-        "each masked alone.",
-        "Counted were 120,000 tokens in 1,200 examples of the training split.",
+        "Bits per character are over 2,000 held-out words (10,000 characters), each "
+        "masked alone.",
+        "Counting used 120,000 tokens in 1,200 examples of the training split.",
         "",
         "paradigm   right                  of pairs",
         "agreement  60.0% (31.3 to 83.2%)  10",
@@ -179,7 +179,7 @@ def test_pairs_that_nothing_would_be_measured_on_are_refused(small, tmp_path, me
     given = ("evaluate", tmp_path / "run", "--data", small / "data")
     assert attempt(*given, "--pairs-per-paradigm", 10) == (
         2,
-        "Error: --pairs-per-paradigm says how many of --minimal-pairs; give that "
+        "Error: --pairs-per-paradigm limits --minimal-pairs; give --minimal-pairs "
         "too.\n",
     )
     (tmp_path / "none.jsonl").write_text("\n")

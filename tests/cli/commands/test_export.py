@@ -182,8 +182,8 @@ def test_the_current_folder_is_not_replaced(trained, tmp_path, monkeypatch, outp
 def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):
     monkeypatch.setattr("keras.backend.backend", lambda: "jax")
     assert refusal(trained, "--to", "saved-model", code=2) == (
-        "Error: --to saved-model is written by TensorFlow, and KERAS_BACKEND is jax; "
-        "leave that out.\n"
+        "Error: --to saved-model needs TensorFlow, and KERAS_BACKEND is jax; unset "
+        "KERAS_BACKEND.\n"
     )
 
 
@@ -208,8 +208,8 @@ def test_a_vocabulary_of_another_size_is_refused(copied):
     other = dataclasses.asdict(SMALL_RUN) | {"vocab_size": 300}
     (copied / "model.json").write_text(json.dumps(other))
     assert refusal(copied, "--to", "hf") == (
-        f"Error: {copied}/spiece.model has 400 pieces and the model 300; put the "
-        "vocabulary there that the model was trained with.\n"
+        f"Error: {copied}/spiece.model has 400 pieces and the model has 300; put back "
+        "the vocabulary that the model was trained with.\n"
     )
 
 

@@ -132,8 +132,8 @@ def test_standard_input_without_text_is_refused(trained, monkeypatch, content):
     stdin(monkeypatch, content)
     assert attempt("fill-mask", trained[0]) == (
         2,
-        "Error: Give a text with [MASK] in it, or send texts on standard input, one a "
-        "line.\n",
+        "Error: Give a text with [MASK] in it, or send texts on standard input, one "
+        "per line.\n",
     )
 
 

@@ -420,7 +420,7 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
 def test_questions_that_a_model_is_not_for_are_refused(tuned, encoder):
     assert attempt("predict", encoder, "a text")[0] == 1
     code, said = attempt("predict", tuned, "a text", "--option", "one")
-    assert (code, "has nothing to choose from" in said) == (2, True)
+    assert (code, "does not choose; leave it out" in said) == (2, True)
     code, said = attempt("predict", tuned, "a text", "another")
     assert (code, "The model learned from single texts; leave" in said) == (2, True)
     assert attempt("predict", tuned, "a text", "--text-column", "body") == (
@@ -434,8 +434,8 @@ def test_questions_that_a_model_is_not_for_are_refused(tuned, encoder):
     )
     assert attempt("fill-mask", tuned, "a [MASK]") == (
         1,
-        f"Error: {tuned} is a fine-tuned model, which has the head of its task alone; "
-        "ask it with albert predict.\n",
+        f"Error: {tuned} is a fine-tuned model, which has only the head of its task; "
+        "use albert predict.\n",
     )
 
 
@@ -446,7 +446,7 @@ def test_texts_that_are_not_utf_8_are_refused(tuned, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(content))
     assert attempt("predict", tuned) == (
         1,
-        "Error: Line 2 of the standard input is not UTF-8; convert it first.\n",
+        "Error: Line 2 of standard input is not UTF-8; convert it first.\n",
     )
 
 

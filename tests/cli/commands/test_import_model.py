@@ -63,7 +63,7 @@ def refusal(*arguments, code=1):
 def test_an_export_comes_back_as_the_run_it_was(exports, tmp_path, source):
     said = run("import", exports / source, "--output", tmp_path / "out")
     assert said.splitlines() == [
-        "The vocabulary has its normalization inside already.",
+        "The vocabulary already includes its normalization.",
         f"{tmp_path}/out: 4 layers of width 16, 400 pieces; make data with --vocab "
         f"{tmp_path}/out, then train on it with --init-from {tmp_path}/out.",
     ]
@@ -197,8 +197,8 @@ def test_a_vocabulary_of_another_size_is_refused(exports, model, tmp_path):
     other.write_bytes(model)
     said = refusal(exports / "google", "--vocab", other, "--output", tmp_path / "out")
     assert said == (
-        f"{other} has 2000 pieces and the model 400; give the vocabulary it was "
-        "trained with, with --vocab if it is elsewhere."
+        f"{other} has 2000 pieces and the model has 400; give the vocabulary that the "
+        "model was trained with, using --vocab if it is elsewhere."
     )
     assert not (tmp_path / "out").exists()
 
@@ -349,7 +349,7 @@ def test_a_model_with_wordpiece_has_its_special_pieces_first(chinese, tmp_path):
     said = run("import", chinese, "--output", tmp_path / "out")
     assert said.splitlines() == [
         "vocab.txt is BERT's WordPiece: the model is for albert finetune and "
-        "fill-mask; data are made with vocabularies of SentencePiece only.",
+        "fill-mask; albert make-data needs a SentencePiece vocabulary.",
         f"{tmp_path}/out: 4 layers of width 16, 400 pieces.",
     ]
     before, after = (load_trained_model(tmp_path / name) for name in ("zh", "out"))
@@ -393,7 +393,7 @@ def test_a_model_with_wordpiece_fills_masks(chinese, tmp_path):
 
 def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path):
     said = refusal(chinese / "vocab.txt", "--output", tmp_path / "out", code=2)
-    assert "is a WordPiece vocabulary, which is of use with its model only" in said
+    assert "is a WordPiece vocabulary, which is useful only with its model" in said
     said = refusal(chinese, "--cased", "--output", tmp_path / "out", code=2)
     assert said.endswith("without capital letters and accents; leave the flag out.")
 
@@ -401,4 +401,4 @@ def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path)
 def test_an_export_with_wordpiece_is_imported_before_it_is_asked(chinese):
     code, said = attempt("fill-mask", chinese, "\u4e00[MASK]")
     assert code == 1
-    assert "make a run of it with albert import." in said
+    assert "turn it into a run with albert import." in said

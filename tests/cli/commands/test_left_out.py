@@ -11,7 +11,7 @@ LEFT_OUT = [
     "Warning: 1 x damaged or cut off compressed data, of which the rest could not be "
     "read; copy the file again.",
     "left out: 2 x line is not a JSON record; 1 x file passed over; 1 x no text",
-    "read otherwise than it stands: 1 x line not UTF-8, read as Windows-1252",
+    "changed while reading: 1 x line not UTF-8, read as Windows-1252",
 ]
 DROPPED = {
     "damaged or cut off compressed data": 1,

@@ -47,8 +47,8 @@ def test_what_of_long_passages_is_read_is_said(trained):
     folder, _ = trained
     said = run("order", folder, ". " * 30, ". " * 40)
     assert said.startswith(
-        "The passages are longer than the 32 tokens that the model reads: compared are "
-        "the last 14 of FIRST's 60 and the first 15 of SECOND's 80.\n"
+        "The passages are longer than the 32 tokens that the model reads: the last 14 "
+        "of FIRST's 60 and the first 15 of SECOND's 80 are compared.\n"
     )
     assert "longer" not in run("order", folder, ". " * 30, ". " * 40, "--quiet")
 

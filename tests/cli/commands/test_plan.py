@@ -38,8 +38,8 @@ whole run                             1.49e+20 FLOP  1.50e+20 FLOP  99.30%
   A100, bfloat16, 40% of 312 TFLOP/s      13 d 19 h      13 d 21 h  99.30%
 """
 REMARKS = """
-FLOP: those of matrix products, a multiplication with its addition as two.
-Training is three times forward; with --recompute once more for the layers.
+FLOP counts matrix products, a multiplication with its addition as two.
+Training takes three forward passes; --recompute adds one of the layers.
 base: 10.8% of the parameters of bert-base, 99.30%
 of its computation. Layers that share weights are still computed one by
 one; only narrower embeddings save operations.

@@ -64,7 +64,7 @@ def test_flags_about_another_run_are_refused_where_there_is_none(command, tmp_pa
     )
     assert attempt(*command, "--keep-optimizer") == (
         2,
-        "Error: --keep-optimizer goes on from another run; name it with --init-from.\n",
+        "Error: --keep-optimizer continues another run; name it with --init-from.\n",
     )
     folder = tmp_path / "run"
     assert attempt(*command, "--init-from", folder, "--overwrite") == (
@@ -116,7 +116,7 @@ def test_a_run_becomes_longer_and_another_goes_on_from_it(command, tmp_path):
 
     code, said = attempt(*command, *constant, "--steps", 2)
     assert code == 2
-    assert f"{folder} is at step 3 of 3 and cannot get other --steps" in said
+    assert f"{folder} is at step 3 of 3 and cannot change --steps" in said
 
     more = ("--steps", 4, "--output", other, "--init-from", folder)
     said = run(*command, *constant, *more, "--keep-optimizer")
@@ -139,7 +139,7 @@ def test_another_run_is_started_from_where_it_was_best(command, small, tmp_path)
     )
     assert (code, said) == (
         1,
-        f"Error: {other} has no best checkpoint, for nothing was evaluated; use its "
+        f"Error: {other} has no best checkpoint, as nothing was evaluated; use its "
         "latest.\n",
     )
 
@@ -175,10 +175,10 @@ def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
     code, said = attempt(*command, "--steps", 300)
     assert code == 2
     assert said.endswith(
-        f"{tmp_path}/run is at step 2 of 2 and cannot get other --steps, for after "
-        "step 0 its learning rates depend on them; leave --steps 2 and "
-        "--cooldown-share 0.2, or go on in another --output with --init-from "
-        f"{tmp_path}/run --keep-optimizer.\n"
+        f"{tmp_path}/run is at step 2 of 2 and cannot change --steps: after step 0 "
+        "its learning rates depend on them; keep --steps 2 and --cooldown-share 0.2, "
+        f"or continue in another --output with --init-from {tmp_path}/run "
+        "--keep-optimizer.\n"
     )
 
 

@@ -77,7 +77,10 @@ def test_a_folder_that_is_neither_data_set_nor_run_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("missing/report.html", "there is no folder {0}/missing; make it first."),
+        (
+            "missing/report.html",
+            "the folder {0}/missing does not exist; make it first.",
+        ),
         ("report.txt", "{0}/report.txt must end with .html."),
         ("run", "{0}/run must end with .html."),
         ("folder.html", "{0}/folder.html is a folder; give a file in it."),

@@ -7,7 +7,7 @@ def test_a_flag_that_would_not_be_read_is_refused(small, tmp_path):
     given = ("--text", small / "text", "--output", tmp_path / "v")
     assert attempt("vocab", *given, "--", "--vocab-size", 8000) == (
         2,
-        "Error: '--vocab-size' stands after --, where this command takes nothing; put "
+        "Error: '--vocab-size' comes after --, where this command takes nothing; put "
         "it before.\n",
     )
     assert not (tmp_path / "v").exists()

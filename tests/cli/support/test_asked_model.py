@@ -37,8 +37,8 @@ def test_a_vocabulary_of_another_size_is_refused(trained, model):
     code, said = attempt("fill-mask", trained, "A [MASK].")
     assert (code, said) == (
         1,
-        f"Error: {trained}/spiece.model has 2000 pieces and the model 400; put the "
-        "vocabulary there that the model was trained with.\n",
+        f"Error: {trained}/spiece.model has 2000 pieces and the model has 400; put "
+        "back the vocabulary that the model was trained with.\n",
     )
 
 

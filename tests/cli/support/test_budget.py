@@ -114,17 +114,17 @@ def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(little, tmp_pa
     [
         (
             ("--steps", 10),
-            "--budget chooses the steps; leave it or --steps out.",
+            "--budget chooses the steps; leave out one of --budget and --steps.",
         ),
         (
             ("--recipe", "paper"),
-            "--budget is spent with the recipe small-budget; leave it or --recipe "
-            "paper out.",
+            "--budget uses the recipe small-budget; leave out --budget or --recipe "
+            "paper.",
         ),
         (
             ("--init-from", "run", "--keep-optimizer"),
-            "--budget counts the steps of a new run, and --keep-optimizer goes on "
-            "after those of another; leave --budget out and give --steps.",
+            "--budget chooses the steps of a new run, and --keep-optimizer continues "
+            "another; leave --budget out and give --steps.",
         ),
         (
             ("--num-hosts", 2, "--host-index", 0, "--coordinator", "localhost:1"),
@@ -152,7 +152,7 @@ def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     (tmp_path / "run/letter.txt").unlink()
     code, said = attempt(*command, "--budget", "80s", "--masked-lm-prob", 0.3)
     assert code == 2
-    assert "has stored examples, which are as they were made" in said
+    assert "has stored examples, which cannot be changed" in said
 
 
 def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
@@ -161,7 +161,7 @@ def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
     monkeypatch.setattr(budget_choice, "OVERHEAD_SECONDS", 45.0)
     assert attempt(*command, "--budget", "40s") == (
         2,
-        "Error: --budget is too short: beginning and ending alone take about 45 s; "
+        "Error: --budget is too short: starting and finishing alone take about 45 s; "
         "give more time.\n",
     )
 

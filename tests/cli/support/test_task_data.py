@@ -31,8 +31,8 @@ def test_answers_that_no_window_has_whole_are_counted():
     said = []
     say_divided(TaskRows(examples, rows), stride=128, say=said.append)
     assert said == [
-        "50.0% of the answers are whole in no window of their passage and not learned; "
-        "a lower --doc-stride than 128 leaves fewer out."
+        "50.0% of the answers fit in no window of their passage and are not learned; a "
+        "--doc-stride below 128 leaves fewer out."
     ]
     say_divided(TaskRows(examples[:1], rows[:2]), stride=128, say=said.append)
     assert len(said) == 1

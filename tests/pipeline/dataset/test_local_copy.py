@@ -103,7 +103,7 @@ def test_inspect_shows_a_data_set_on_storage_from_a_part_of_it(stored, small, tm
     line, _, rest = said.partition("\n")
     (folder,) = (tmp_path / "cache/albert").iterdir()
     assert line.startswith(f"{PLACE}: ")
-    assert line.endswith(f" is copied to {folder}, to be kept there.")
+    assert line.endswith(f" to {folder}, where it is kept.")
     assert rest == run("inspect", small / "data", "--examples", 1)
     assert len(list(folder.rglob("*.tfrecord"))) == 1
 

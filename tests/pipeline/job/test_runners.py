@@ -98,8 +98,8 @@ def test_a_runner_that_would_run_the_job_takes_no_dry_run(name):
     with pytest.raises(SettingError) as error:
         choose_runner(name, ["--dry_run=true"])
     assert str(error.value) == (
-        f"--dry_run: {name} would run the job, for only DataflowRunner can check one "
-        "without running it; leave it out."
+        "--dry_run: only DataflowRunner can check a job without running it, and "
+        f"{name} would run it; leave it out."
     )
 
 

@@ -86,7 +86,7 @@ def test_a_worker_takes_no_module_from_the_folder_in_which_it_is_started(monkeyp
 
 def test_an_address_that_is_not_of_this_machine_is_refused():
     with pytest.raises(
-        AlbertError, match=r"^--address: nothing can listen at 192\.0\.2\.1:50000, for"
+        AlbertError, match=r"^--address: nothing can listen at 192\.0\.2\.1:50000: its"
     ):
         serve("192.0.2.1:50000")
 

@@ -369,7 +369,7 @@ def test_keys_that_are_deep_or_many_are_no_matter(tmp_path):
     with pytest.raises(AlbertError) as caught:
         find("text", path)
     assert str(caught.value) == (
-        f'--text: {path} has no key "text", its keys of text are '
+        f'--text: {path} has no key "text", but it has text under '
         + ", ".join(f"key {n:02d}" for n in range(10))
         + " and 2 more; say with --text-key where the text is."
     )

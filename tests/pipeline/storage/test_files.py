@@ -183,7 +183,7 @@ def test_an_unknown_storage_is_named():
     with pytest.raises(AlbertError) as error:
         files.find_files("nowhere://x")
     assert str(error.value) == (
-        "nowhere://x: nowhere:// is no storage that this program knows; give a path "
+        "nowhere://x: nowhere:// is not a storage that this program knows; give a path "
         "on this machine, or one that begins with s3://, gs://, abfs://, abfss://, "
         "az://, hdfs://, https://, http://, hf://."
     )

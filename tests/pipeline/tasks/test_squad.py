@@ -103,7 +103,7 @@ def test_a_test_set_withholds_all_answers(tmp_path):
         ),
         (
             squad({"id": "1", "answers": []}),
-            "is not in the form of SQuAD: a 'question' is missing; correct the file.",
+            "is not in the form of SQuAD: 'question' is missing; correct the file.",
         ),
         (
             squad({"id": "1", "question": 7, "answers": []}),

@@ -225,14 +225,14 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
         (
             "classify",
             "a\tb\tc\n1\t2\t3\n",
-            "which column is the text cannot be told from their names, 'a', 'b', 'c'; "
-            "say it with --text-column.",
+            "the columns 'a', 'b', 'c' do not show which one is the text; "
+            "name it with --text-column.",
         ),
         (
             "classify",
             "text\ta\tb\n1\t2\t3\n",
-            "which column is the label cannot be told from their names, 'text', 'a', "
-            "'b'; say it with --label-column.",
+            "the columns 'text', 'a', 'b' do not show which one is the label; "
+            "name it with --label-column.",
         ),
         (
             "classify",
