@@ -58,7 +58,7 @@ def check_origin(job: Job, origin: Origin) -> None:
         AlbertError: Names what does not fit and the remedy.
     """
     if origin.run.resolve() == job.run.resolve():
-        raise SettingError("--init-from must be another run than --output.")
+        raise SettingError("--init-from and --output must be different runs.")
     check_sets_no_weights(job.config)
     check_can_start_from(origin, job.model_config, manifest=job.manifest, data=job.data)
     if origin.keeps_optimizer:

@@ -79,7 +79,7 @@ def test_another_vocabulary_in_an_export_is_refused(trained, tmp_path, model):
         f"Error: {tmp_path}/export/spiece.model is not the vocabulary that the model "
         "was trained with (its sha256 is "
     )
-    assert "as export.json has it" in said
+    assert "and export.json says" in said
 
 
 @pytest.mark.parametrize(

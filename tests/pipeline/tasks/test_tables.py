@@ -262,7 +262,7 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
         (
             "tag",
             '{"tokens": ["a"], "tags": ["O", "O"]}',
-            "a tag for each word, and it has 2 for 1",
+            "the number of tags (2) is not that of the words (1)",
         ),
     ],
 )
