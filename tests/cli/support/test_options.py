@@ -11,7 +11,8 @@ import pytest
 
 from cli.commands.vocab import vocab
 from cli.main import cli
-from cli.support.options import Duration, UserPath, refuse_stray
+from cli.support.parameter_types import Duration, UserPath
+from cli.support.raw_text import refuse_stray
 from schemas.errors import SettingError
 from tests.commands import attempt
 
