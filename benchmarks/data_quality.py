@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cli.support.options import INPUT_OPTIONS
+from cli.support.raw_text import INPUT_OPTIONS
 from pipeline.dataset.contents import read_examples, unpadded
 from pipeline.dataset.shard_plan import plan_shards
 from pipeline.reading.counts import ReadingCounts

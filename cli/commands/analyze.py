@@ -16,7 +16,7 @@ from cli.support.asked_model import (
     untrained_positions,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import UserPath
+from cli.support.parameter_types import UserPath
 from schemas.errors import SettingError
 from schemas.manifest import DatasetManifest, read_manifest
 

@@ -14,7 +14,8 @@ from cli.support.asked_model import (
 )
 from cli.support.console import Console, silent_stderr, tell
 from cli.support.data_folder import DataFolder, data_here
-from cli.support.options import UserPath, column_options, is_given
+from cli.support.options import column_options, is_given
+from cli.support.parameter_types import UserPath
 from pipeline.reading.inputs import expand
 from schemas.config import EVALUATED_WORDS, Precision, flag_name
 from schemas.errors import AlbertError, SettingError

@@ -14,7 +14,7 @@ from cli.support.asked_model import (
     read_vocabulary,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import UserPath
+from cli.support.parameter_types import UserPath
 from schemas import __version__
 from schemas.config import ModelConfig
 from schemas.errors import SettingError

@@ -15,7 +15,7 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import tell
-from cli.support.options import UserPath
+from cli.support.parameter_types import UserPath
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
 from schemas.special_tokens import MASK, MASK_ID

@@ -18,15 +18,14 @@ from cli.support.asked_model import (
 from cli.support.console import Console, silent_stderr
 from cli.support.footprints import FINETUNE
 from cli.support.options import (
-    UserPath,
     column_options,
     common_options,
     config_options,
     is_given,
-    is_of_recipe,
-    recipe_option,
     take_config,
 )
+from cli.support.parameter_types import UserPath
+from cli.support.recipes import is_of_recipe, recipe_option
 from cli.support.start_model import Source, Start, read_source
 from cli.support.task_identity import identity
 from schemas.config import flag_name

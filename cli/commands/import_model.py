@@ -10,7 +10,8 @@ import click
 from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
 from cli.support.footprints import IMPORT
-from cli.support.options import UserPath, common_options
+from cli.support.options import common_options
+from cli.support.parameter_types import UserPath
 from schemas.errors import AlbertError, SettingError
 from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import write_json

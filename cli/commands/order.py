@@ -8,7 +8,7 @@ import click
 
 from cli.support.asked_model import checkpoint_option, open_model, vocabulary_for_text
 from cli.support.console import Console
-from cli.support.options import UserPath
+from cli.support.parameter_types import UserPath
 from schemas.errors import AlbertError
 from schemas.readable import percent
 

@@ -20,14 +20,9 @@ from cli.support.budget import (
     record_of,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import (
-    UserPath,
-    budget_option,
-    config_options,
-    is_given,
-    is_of_recipe,
-    useful,
-)
+from cli.support.options import config_options, is_given
+from cli.support.parameter_types import UserPath
+from cli.support.recipes import budget_option, is_of_recipe, useful
 from schemas.config import (
     MAX_NUMBER,
     DataConfig,

@@ -15,7 +15,8 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import UserPath, column_options, is_given
+from cli.support.options import column_options, is_given
+from cli.support.parameter_types import UserPath
 from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import write_text

@@ -19,18 +19,16 @@ from cli.support.console import Console, silent_stderr
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.footprints import PRETRAIN
 from cli.support.options import (
-    Duration,
-    UserPath,
-    budget_option,
     common_options,
     config_options,
     is_given,
     is_typed,
-    recipe_option,
     settings_line,
     take_config,
 )
+from cli.support.parameter_types import Duration, UserPath
 from cli.support.planned_run import Folders, PlannedRun, planned_run
+from cli.support.recipes import budget_option, recipe_option
 from cli.support.several_hosts import host_options
 from schemas.config import ModelConfig, TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError

@@ -13,15 +13,17 @@ from cli.support import output_folder
 from cli.support.console import Console
 from cli.support.footprints import VOCAB
 from cli.support.options import (
-    GivenInputs,
     common_options,
     config_options,
+    take_config,
+    workers_option,
+)
+from cli.support.raw_text import (
+    GivenInputs,
     find_given_inputs,
     input_options,
     input_settings,
     refuse_stray,
-    take_config,
-    workers_option,
 )
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError

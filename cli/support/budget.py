@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cli import STARTED
 from cli.support.architecture import resolve_model
 from cli.support.console import Console, silent_stderr
-from cli.support.options import is_given, is_of_recipe, named_recipe
+from cli.support.options import is_given
+from cli.support.recipes import is_of_recipe, named_recipe
 from schemas.config import ModelConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import BUDGET_RECORD

@@ -1,0 +1,151 @@
+"""The flags for raw text, and the files that they name."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from cli.support.config_file import from_anywhere
+from cli.support.console import Console
+from cli.support.parameter_types import TextPath
+from pipeline.reading.formats import FORMATS, KINDS
+from pipeline.storage.files import find_files, is_remote, told_of_hashing
+from schemas.errors import SettingError
+
+if TYPE_CHECKING:
+    from pipeline.reading.inputs import InputFile
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Files that are passed over and named; the others are only counted.
+SHOWN_NOTES = 5
+
+# The flags for raw text that are not paths.
+INPUT_OPTIONS = ("language", "input_format", "text_key")
+
+
+def input_options(command: Command) -> Command:
+    """The flags for raw text."""
+    # Whether a file is readable is told by whoever reads it.
+    path = TextPath(readable=False)
+    paths: dict[str, Any] = {"multiple": True, "metavar": "PATH", "type": path}
+    for option in reversed(
+        (
+            click.option(
+                "--wikipedia",
+                **paths,
+                help="MediaWiki dump as downloaded, wikiextractor output, or articles "
+                "as JSON lines, parquet or CSV. Files, folders, globs; repeatable.",
+            ),
+            click.option(
+                "--books",
+                **paths,
+                help="Books, one per file, plain or from Gutenberg; BookCorpus' files; "
+                "JSON lines, parquet or CSV.",
+            ),
+            click.option(
+                "--text",
+                **paths,
+                help="Any other text: one sentence per line with a blank line between "
+                "documents, running prose, JSON lines, parquet or CSV. A line "
+                "<|endoftext|> or </s> ends a document, and so does ---- with "
+                "--input-format marked; --input-format lines takes one document per "
+                "line.",
+            ),
+            click.option(
+                "--language",
+                metavar="CODE",
+                help="Language of all sentences  [default: as a record says in lang, "
+                "language or url, else as its file says, else en]",
+            ),
+            click.option(
+                "--input-format",
+                type=click.Choice(FORMATS),
+                metavar="FORMAT",
+                help=f"How the files are read: {', '.join(FORMATS)}  [default: "
+                "recognised from content]",
+            ),
+            click.option(
+                "--text-key",
+                metavar="NAME",
+                help="Column or key of the text in parquet, CSV and JSON lines, as a.b "
+                "if nested  [default: text]",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def input_settings(values: dict[str, Any]) -> dict[str, Any]:
+    """The flags for raw text as config.json records them, good from any folder."""
+    paths = {kind: list(map(from_anywhere, values[kind])) for kind in KINDS}
+    return paths | {name: values[name] for name in INPUT_OPTIONS}
+
+
+class GivenInputs(NamedTuple):
+    """The files to read, and how many others there were in their folders."""
+
+    files: "list[InputFile]"
+    passed_over: int
+
+
+def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
+    """The files that the flags for raw text name; says how each is read."""
+    from pipeline.reading.inputs import describe_inputs, find_inputs
+
+    notes: list[str] = []
+    with (
+        console.bar("hashing", total=_local_bytes(values), unit="B") as bar,
+        told_of_hashing(lambda size: bar.to(bar.done + size)),
+    ):
+        files = find_inputs(
+            {kind: values[kind] for kind in KINDS},
+            **{name: values[name] for name in INPUT_OPTIONS},
+            on_passed_over=notes.append,
+        )
+    for note in notes[:SHOWN_NOTES]:
+        console.say(f"passed over: {note}")
+    if len(notes) > SHOWN_NOTES:
+        console.say(f"passed over: {len(notes) - SHOWN_NOTES} more files.")
+    for line in describe_inputs(files):
+        console.say(line)
+    return GivenInputs(files, len(notes))
+
+
+def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> None:
+    """Refuse what stands on the command line without a flag.
+
+    A shell replaces a pattern by the names of many files, of which a flag takes one.
+
+    Args:
+        arguments: Those of no flag, and all that stand after --.
+        takes_options: Whether options of another program, such as Beam's, may be there.
+
+    Raises:
+        SettingError: There is such an argument.
+    """
+    if arguments and not arguments[0].startswith("-"):
+        raise SettingError(
+            f"{arguments[0]!r} belongs to no flag; give each path with --wikipedia, "
+            "--books or --text, and put quotes around a pattern, as in "
+            "--text 'novels/*.txt'."
+        )
+    if arguments and not takes_options:
+        raise SettingError(
+            f"{arguments[0]!r} comes after --, where this command takes nothing; put "
+            "it before."
+        )
+
+
+def _local_bytes(values: dict[str, Any]) -> int:
+    """The size of all files of this machine that the flags for raw text name."""
+    patterns = (pattern for kind in KINDS for pattern in values[kind])
+    return sum(
+        os.path.getsize(path)
+        for pattern in patterns
+        if not is_remote(pattern)
+        for path in find_files(pattern)
+        if os.path.isfile(path)
+    )

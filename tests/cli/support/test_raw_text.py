@@ -1,0 +1,28 @@
+"""What names no flag on a command line."""
+
+import pytest
+
+from cli.support.raw_text import refuse_stray
+from schemas.errors import SettingError
+from tests.commands import attempt
+
+SENTENCE = (
+    "'b.txt' belongs to no flag; give each path with --wikipedia, --books or --text, "
+    "and put quotes around a pattern, as in --text 'novels/*.txt'."
+)
+
+
+@pytest.mark.parametrize("command", ["vocab", "make-data"])
+def test_a_pattern_that_the_shell_replaced_is_answered_with_a_hint(tmp_path, command):
+    vocab = ("--vocab", tmp_path) if command == "make-data" else ()
+    arguments = ("--text", "a.txt", "b.txt", "c.txt", *vocab)
+    said = attempt(command, *arguments, "--output", tmp_path / "d")
+    assert said == (2, f"Error: {SENTENCE}\n")
+
+
+def test_options_of_beam_are_no_stray_paths():
+    refuse_stray(["--project", "my-project"])
+    refuse_stray([])
+    with pytest.raises(SettingError) as error:
+        refuse_stray(["b.txt", "--project"])
+    assert str(error.value) == SENTENCE
