@@ -158,8 +158,8 @@ def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
         # Before anything is loaded.
         patched.delattr(export_command, "load")
         assert refusal(*arguments, code=2) == (
-            f"Error: --output: {output} holds .git, which no export has written; move "
-            "it, or give another folder.\n"
+            f"Error: --output: {output} holds .git, which no export wrote; move it, or "
+            "give another folder.\n"
         )
     assert (output / ".git" / "HEAD").exists()
     assert (output / "model.safetensors").exists()
