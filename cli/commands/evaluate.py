@@ -258,11 +258,12 @@ def find_pairs(
         SettingError: There are no such files.
         AlbertError: A file cannot be read or is of another form.
     """
-    from albert_tf.evaluation.minimal_pairs import (
-        SUFFIXES,
-        first_of_paradigms,
-        read_minimal_pairs,
-    )
+    with silent_stderr():
+        from albert_tf.evaluation.minimal_pairs import (
+            SUFFIXES,
+            first_of_paradigms,
+            read_minimal_pairs,
+        )
 
     pairs: list[MinimalPair] = []
     for pattern in patterns:
