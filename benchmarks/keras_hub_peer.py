@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peer_training import LENGTH, Arrays, rate_at
+from benchmarks.step_frameworks import keras_hub_albert
 from pipeline.vocabulary.tokenizer import read_model
 from schemas.config import ModelConfig
 from schemas.json_file import read_json, write_json
@@ -122,20 +123,8 @@ def read(folder: Path) -> Any:
 
 
 def albert_model(config: ModelConfig) -> Any:
-    """KerasHub's ALBERT with its head of masked tokens."""
-    import keras_hub
-
-    backbone = keras_hub.models.AlbertBackbone(
-        vocabulary_size=config.vocab_size,
-        num_layers=config.num_hidden_layers,
-        num_heads=config.num_attention_heads,
-        embedding_dim=config.embedding_size,
-        hidden_dim=config.hidden_size,
-        intermediate_dim=config.intermediate_size,
-        max_sequence_length=LENGTH,
-        dropout=0.0,
-    )
-    return keras_hub.models.AlbertMaskedLM(backbone)
+    """KerasHub's ALBERT for rows of the training."""
+    return keras_hub_albert(config, longest=LENGTH)
 
 
 def guide_model(config: ModelConfig) -> Any:

@@ -95,23 +95,12 @@ class KerasHub:
     def prepare(self, cell: Cell, arrays: Arrays) -> None:
         """Build the model."""
         import keras
-        import keras_hub
         import tensorflow as tf
 
         config = cell.config
         if cell.precision == "bfloat16":
             keras.config.set_dtype_policy("mixed_bfloat16")
-        backbone = keras_hub.models.AlbertBackbone(
-            vocabulary_size=config.vocab_size,
-            num_layers=config.num_hidden_layers,
-            num_heads=config.num_attention_heads,
-            embedding_dim=config.embedding_size,
-            hidden_dim=config.hidden_size,
-            intermediate_dim=config.intermediate_size,
-            max_sequence_length=config.max_position_embeddings,
-            dropout=0.0,
-        )
-        model = keras_hub.models.AlbertMaskedLM(backbone)
+        model = keras_hub_albert(config, longest=config.max_position_embeddings)
         # Its pooler serves no loss.
         trained = [w for w in model.trainable_variables if "pooled_dense" not in w.path]
         weights = [weight.value for weight in trained]
@@ -149,6 +138,28 @@ class KerasHub:
     def apply(self) -> None:
         """Update the weights."""
         self.update(self.gradients)
+
+
+def keras_hub_albert(config: ModelConfig, *, longest: int) -> Any:
+    """KerasHub's ALBERT with its head of masked tokens, without dropout.
+
+    Args:
+        config: The architecture.
+        longest: Tokens in the longest sequence.
+    """
+    import keras_hub
+
+    backbone = keras_hub.models.AlbertBackbone(
+        vocabulary_size=config.vocab_size,
+        num_layers=config.num_hidden_layers,
+        num_heads=config.num_attention_heads,
+        embedding_dim=config.embedding_size,
+        hidden_dim=config.hidden_size,
+        intermediate_dim=config.intermediate_size,
+        max_sequence_length=longest,
+        dropout=0.0,
+    )
+    return keras_hub.models.AlbertMaskedLM(backbone)
 
 
 def huggingface_config(config: ModelConfig) -> Any:
