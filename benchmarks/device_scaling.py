@@ -24,7 +24,7 @@ from benchmarks.timing import seconds
 from benchmarks.worker import answer_of, ask, start
 
 if TYPE_CHECKING:
-    from albert_tf.training.hosts import Hosts
+    from albert_tf.hosts.hosts import Hosts
 
 PROGRAM = "benchmarks.device_scaling"
 MICRO_BATCHES = 4
@@ -53,9 +53,9 @@ def step_seconds(devices: int, place: list[Any]) -> list[float]:
         place: Coordinator, number and index among several hosts; empty if there is one.
     """
     split_cpu(devices)
+    from albert_tf.hosts.host_setting import HostSetting
+    from albert_tf.hosts.hosts import ONE_HOST
     from albert_tf.training.backends import joined_hosts
-    from albert_tf.training.host_setting import HostSetting
-    from albert_tf.training.hosts import ONE_HOST
 
     if not place:
         return seconds_of_steps(devices, ONE_HOST)

@@ -31,7 +31,7 @@ MIN_EVAL_EXAMPLES, MAX_EVAL_EXAMPLES = 200, 10_000
 # Before the first step all models guess alike, so a few examples show as much as all.
 FIRST_EXAMPLES = 200
 
-# Going forward takes about a third of the time of a whole step.
+# The forward pass takes about a third of the time of a whole step.
 FORWARD_SHARE = 1 / 3
 
 # Every number in a setting is less than this, so that 64 bits can hold it.
@@ -549,7 +549,7 @@ class TrainConfig:
 
     @property
     def warm_up(self) -> int:
-        """The steps of the warm-up, none of which has a rate that is to fall again."""
+        """The steps of the warm-up, which ends before the rate falls."""
         if self.warmup_steps is not None:
             return self.warmup_steps
         return min(self.steps // 40, self._falls_after)

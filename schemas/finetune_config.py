@@ -33,7 +33,7 @@ EVALUATIONS, LEAST_EVAL_STEPS = 10, 50
 # Of a micro-batch.
 MAX_TOKENS = 8192
 
-# Settings that say nothing of other tasks than answers in passages.
+# Settings that have a meaning only for answers in passages.
 OF_ANSWERS = ("doc_stride", "max_query_tokens", "max_answer_tokens")
 
 # Fields that mean something else in pre-training.

@@ -71,7 +71,7 @@ def text(words: str, *, pattern: str) -> Rule:
 
 
 COUNT = whole_number(minimum=0)
-# Any at all: a loss may be negative, and where training went wrong none.
+# Any at all: a loss may be negative, and not finite where training went wrong.
 ANY_NUMBER = Rule("a number", lambda value: type(value) in (int, float))
 SHARE = number("a number from 0 to 1", maximum=1)
 NUMBER = number("a number of 0 or more", maximum=_LARGEST)

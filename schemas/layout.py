@@ -14,7 +14,7 @@ BUDGET_RECORD = "chosen_for_budget"
 # were trained on.
 LENGTH_BEFORE = "length_before"
 
-# What an imported ALBERT with BERT's WordPiece has in the place of SPM_MODEL.
+# What an imported ALBERT with BERT's WordPiece has instead of SPM_MODEL.
 WORDPIECE = "vocab.txt"
 
 # In an output directory while a command writes there.
@@ -51,7 +51,7 @@ MODEL_WEIGHTS = "model.safetensors"
 OPTIMIZER_STATE = "optimizer.safetensors"
 STATE = "state.json"
 
-# A fine-tuned model: what a run has but for its data and evaluation, MODEL_CARD and
+# A fine-tuned model: what a run has except its data and evaluation, MODEL_CARD and
 TASK = "task.json"
 TASK_EVALUATION = "eval.json"
 TASK_PREDICTIONS = "predictions-eval.jsonl"
@@ -65,7 +65,7 @@ MODEL_CARD = "README.md"
 
 
 def vocabulary_file(folder: Path) -> Path:
-    """The vocabulary of a run: SPM_MODEL, but where only WORDPIECE is there.
+    """The vocabulary of a run: SPM_MODEL, or WORDPIECE if only that is there.
 
     >>> vocabulary_file(Path("run")).name
     'spiece.model'

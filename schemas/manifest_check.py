@@ -1,9 +1,9 @@
 """What is wrong with a manifest that was edited or damaged, before anything uses it.
 
-Readers take every number and name of a manifest on trust: as a file to open, as the
-shape of an array, as a sum in a table. So types, ranges and names are checked here, and
-that what the manifest says twice agrees: the examples of the files and of their copy,
-the features and the settings, the fingerprint and what it is a hash of.
+Readers trust every number and name of a manifest: as a file to open, as the shape of an
+array, as a sum in a table. So this checks types, ranges and names, and that what the
+manifest says twice agrees: the examples of the files and of their copy, the features
+and the settings, the fingerprint and what it is a hash of.
 """
 
 import hashlib

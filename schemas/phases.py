@@ -29,7 +29,7 @@ SETTINGS: dict[Setting, type] = {
 _RAMPED: Setting = "masked_lm_prob"
 _CONSTANT: Setting = "sentence_task"
 
-# Of a run that stands for those of any number of steps.
+# Steps of a run that represents runs of any length.
 _MANY_STEPS = 1000
 
 _PIECE = re.compile(r"(?P<first>[^:,]+?)(\.\.(?P<last>[^:,]+))?(:(?P<share>[0-9.]+))?")

@@ -1,6 +1,6 @@
 """A task to fine-tune on: what it is, its examples, and the examples as tokens.
 
-What reads files and encodes makes these; what trains, decodes and measures takes them.
+Reading and encoding files makes these; training, decoding and measuring take them.
 """
 
 import dataclasses

@@ -50,7 +50,7 @@ def copy_whole(source: Path, target: Path) -> None:
 def whole_folder(path: Path) -> Iterator[Path]:
     """A folder to write in that gets its name when all of it is on disk.
 
-    What was at `path` before goes away at that moment, and not before.
+    What was at `path` before is removed at that moment, not earlier.
 
     Raises:
         AlbertError: It cannot be written, for want of space or permission.

@@ -197,7 +197,7 @@ def test_a_signal_to_one_stops_all_and_any_number_goes_on(small, tmp_path, hosts
 
 
 IMPATIENT = """
-from albert_tf.training import jax_hosts
+from albert_tf.hosts import jax_hosts
 jax_hosts.JOIN_SECONDS = 5
 from cli.main import cli
 cli()

@@ -91,7 +91,7 @@ class Landmarks:
         self._lock = threading.Lock()
 
     def add(self, landmark: Landmark) -> None:
-        """Take note of one; those that are no earlier are beyond a phase that ended."""
+        """Note one, and drop those not before it: they are beyond a phase's end."""
         with self._lock:
             while self._passed and self._passed[-1].examples >= landmark.examples:
                 self._passed.pop()

@@ -50,7 +50,7 @@ def unigram_log_shares(
 
 
 def unigram_entropy(labels: Iterable[Integers], *, vocab_size: int) -> float:
-    """The loss of whoever guesses labels by how frequent they are, in nats.
+    """The loss of guessing labels by how frequent they are, in nats.
 
     Args:
         labels: As for `unigram_log_shares`.

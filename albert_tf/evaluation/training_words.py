@@ -13,7 +13,7 @@ from albert_tf.evaluation.words import Row, Vocabulary, Word, first_rows, sample
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.training.interruption import StopRequest
 
-# Held-out examples for each word: words make an evaluation a quarter longer, or so.
+# Held-out examples for each word: words make an evaluation about a quarter longer.
 EXAMPLES_PER_WORD = 10
 
 
@@ -64,7 +64,7 @@ class TrainingWords:
 
         def rows() -> Iterator[Any]:
             data, manifest = self._records.dataset, self._records.manifest
-            # Whoever reads the examples themselves tells of corrupt ones.
+            # Corrupt records are reported by whoever reads the examples themselves.
             ignores = self._records.on_corrupt is not None
             for text in held_out_text(
                 data, manifest, examples=self._examples, skip_corrupt=ignores

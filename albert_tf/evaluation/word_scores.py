@@ -130,7 +130,7 @@ def batches_by_length(
 
 
 def width_of(length: int, *, longest: int) -> int:
-    """The length that rows of a length are padded to: of few, each is compiled once.
+    """The length that rows of a length are padded to: one of a few, each compiled once.
 
     >>> [width_of(length, longest=512) for length in (5, 9, 20, 33, 100, 512)]
     [8, 12, 24, 48, 128, 512]

@@ -99,7 +99,7 @@ def words_of_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Word]
 
 
 def first_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Row]:
-    """Rows up to `TEXT_LETTERS` letters: the same text in any vocabulary, nearly."""
+    """Rows up to `TEXT_LETTERS` letters: nearly the same text in any vocabulary."""
     sizes = range(len(vocabulary.word_starts))
     letters = np.array([len(_letters(vocabulary.piece(token))) for token in sizes])
     left = TEXT_LETTERS

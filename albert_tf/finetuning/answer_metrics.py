@@ -115,9 +115,9 @@ def best_null_threshold(
     answered: Sequence[float],
     unanswered: Sequence[float],
 ) -> tuple[float, float]:
-    """Above which null score questions are best said to have no answer.
+    """The null score above which questions are best said to have no answer.
 
-    As `find_best_thresh_v2` of SQuAD 2.0, whose threshold stands just after a score.
+    As `find_best_thresh_v2` of SQuAD 2.0, whose threshold is just above a score.
 
     Args:
         null_scores: Of each question: of no answer, minus that of the best answer.

@@ -79,7 +79,7 @@ def _majority(
 
 
 def _most_frequent(counts: Counter[int]) -> int:
-    """What is there most often, the least of several, in whatever order they came.
+    """The most frequent number, the smallest of several, whatever their order.
 
     >>> _most_frequent(Counter([2, 1, 0, 1, 2]))
     1

@@ -56,7 +56,7 @@ def calibration_error(probabilities: Numbers, targets: Integers) -> float:
 
 
 def best_temperature(logits: npt.NDArray[np.floating], targets: Integers) -> float:
-    """What logits `[N, C]` are to be divided by so that targets are likeliest."""
+    """What to divide logits `[N, C]` by so that targets are likeliest."""
     wide = np.asarray(logits, np.float64)
     rows = np.arange(len(targets))
     losses = []

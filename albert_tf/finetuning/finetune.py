@@ -38,7 +38,7 @@ from schemas.whole_file import copy_whole
 
 Result = dict[str, Any]
 
-# Rows that are computed without compiling anything, which takes longer than they do.
+# Up to this many rows nothing is compiled, which would take longer than they do.
 _FEW_ROWS = 64
 
 
@@ -54,7 +54,7 @@ def finetune(
 
     Args:
         job: What to do.
-        vocabulary: The file of it.
+        vocabulary: Its file.
         progress: Shows how it goes.
         guesses: What guessing says of the held-out examples; asked at the end.
         before_end: Done with the best checkpoint before the run counts as finished.
@@ -112,7 +112,7 @@ def finish(
     )
     write_text(job.run / MODEL_CARD, tuned_card(record, job, result))
     before_end(dataclasses.replace(tuned, record=record))
-    # Last, for it says that the run is finished.
+    # Last, because it says that the run is finished.
     write_json(job.run / TASK_EVALUATION, result)
     return result
 

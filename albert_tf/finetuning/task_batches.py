@@ -25,7 +25,7 @@ SORTED_BATCHES = 64
 
 
 def width_of(length: int, *, longest: int) -> int:
-    """The width of a batch whose longest row has so many tokens.
+    """The width of a batch whose longest row has this many tokens.
 
     >>> [width_of(length, longest=100) for length in (3, 17, 97)]
     [16, 32, 100]
@@ -152,7 +152,7 @@ def micro_batches(batch: Batch, *, size: int, devices: int) -> Iterator[Batch]:
 
 
 def _filled(values: Array, missing: int) -> Array:
-    """Values with so many rows of zeros behind them."""
+    """Values followed by this many rows of zeros."""
     return np.concatenate(
         [values, np.zeros((missing, *values.shape[1:]), values.dtype)]
     )

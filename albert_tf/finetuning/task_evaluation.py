@@ -27,7 +27,7 @@ from schemas.task import TaskExample, TaskSpec
 
 Result = dict[str, Any]
 
-# Errors that are told, the most confident first, and characters of their text.
+# Errors that are reported, the most confident first, and characters of their text.
 _ERRORS, _CHARACTERS = 20, 300
 
 
@@ -156,7 +156,7 @@ def evaluated(
     temperature: float | None = None,
     baselines: Mapping[str, Sequence[Any]] | None = None,
 ) -> Result:
-    """All that is told of a model on some examples, as JSON has it.
+    """All that is reported of a model on some examples, as JSON has it.
 
     Args:
         answered: The examples, and what it says of them.
@@ -332,7 +332,7 @@ def _sureness(spec: TaskSpec, output: Any, true: Any, guess: Any) -> float:
 
 
 def _told(spec: TaskSpec, example: TaskExample, value: Any, *, other: Any) -> Any:
-    """What is told of a target or a prediction; of tags, those that the other lacks."""
+    """What is reported of a target or prediction; of tags, those the other lacks."""
     labels = spec.labels
     if spec.kind == "classify":
         return labels[value]

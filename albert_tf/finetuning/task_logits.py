@@ -29,8 +29,8 @@ class TaskLogits:
         model: Of the task.
         spec: The task.
         longest: Tokens of the longest row that there may be.
-        compute: Computes a batch `[B, ...]`; compiled unless it is given, which a few
-            texts do not wait for.
+        compute: Computes a batch `[B, ...]`; without it the model is compiled, which
+            takes too long for a few texts.
     """
 
     def __init__(

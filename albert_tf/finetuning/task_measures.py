@@ -95,12 +95,12 @@ def interval_of(
 
 
 def measure_of_answers(spec: TaskSpec) -> Callable[[str, str], float]:
-    """The first measure of a task of answers: of one that is said and a right one."""
+    """The first measure of a task of answers, for a predicted and a right one."""
     return _ANSWERS[spec.metrics[0]]
 
 
 def is_right(spec: TaskSpec, true: Any, said: Any) -> bool:
-    """Whether a prediction is what is right; of answers by the exact match of the task.
+    """Whether a prediction is right; for answers, by the exact match of the task.
 
     >>> spec = TaskSpec(
     ...     name="cmrc", kind="answer", metrics=("cmrc_f1", "cmrc_exact_match")

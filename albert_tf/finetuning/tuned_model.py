@@ -17,7 +17,7 @@ from schemas.json_shape import COUNT, NUMBER, TEXT, Rule, or_null, problem
 from schemas.layout import EXPORT_RECORD, TASK
 from schemas.task import KINDS, Columns, TaskSpec
 
-# Under which key the record of an export holds what `task.json` says.
+# The key under which the record of an export holds what `task.json` says.
 EXPORTED_TASK = "task"
 
 
@@ -89,7 +89,7 @@ def read_tuned(
         say: Told about every damaged checkpoint passed over.
 
     Raises:
-        AlbertError: It is none, or its files do not fit together.
+        AlbertError: It is not one, or its files do not fit together.
     """
     if not is_tuned(folder):
         raise AlbertError(

@@ -37,7 +37,7 @@ from schemas.layout import EVAL, TRAIN
 
 
 class _Stopped(Exception):
-    """A step or an evaluation was left, with nothing changed."""
+    """A step or an evaluation was abandoned, with nothing changed."""
 
 
 @dataclasses.dataclass
@@ -92,9 +92,9 @@ class Tuning:
         self._progress.say(f"Continuing {self._job.run} after step {self._state.step}.")
 
     def train(self) -> None:
-        """Go on to the last step, or to where it is no use any more.
+        """Continue to the last step, or until patience runs out.
 
-        A signal to end is followed once what is done is saved.
+        A signal to end takes effect once what is done is saved.
 
         Raises:
             AlbertError: The loss overflowed, or the folder cannot be written.

@@ -1,7 +1,7 @@
 """What a model says of one text: the pieces at its masks, the order of two passages.
 
-Nothing is compiled, which would take longer than a few texts do: neither the model nor,
-on TensorFlow, its fused functions, which would be compiled again for every length.
+Nothing is compiled, because that would take longer than a few texts do: not the model,
+and not its fused functions on TensorFlow, which would be compiled for every length.
 """
 
 from typing import Any

@@ -42,7 +42,7 @@ def draw_first_weights(
 
 
 def set_token_vectors(table: keras.Variable, vectors: Array) -> None:
-    """Let a table `[V, E]` begin with vectors, which vary as what was drawn."""
+    """Let a table `[V, E]` begin with vectors, scaled to vary as the drawn values."""
     values = table.numpy()
     has_one = vectors.any(axis=1)
     values[has_one, : vectors.shape[1]] = vectors[has_one] * values.std()

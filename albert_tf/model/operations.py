@@ -1,8 +1,8 @@
 """What is computed around matrix products: GELU, normalisation, attention, loss.
 
-Written in `keras.ops`, differentiated by the backend. TensorFlow makes a pass over
-memory of each elementary operation and keeps what it gives, so there
-`tensorflow_operations` compiles the formulas or takes their place.
+Written in `keras.ops`, differentiated by the backend. TensorFlow goes through memory
+for each elementary operation and keeps its result, so there `tensorflow_operations`
+compiles the formulas or takes their place.
 """
 
 import contextlib
@@ -142,7 +142,7 @@ def attend(
     """
     if _fused and drop is None:
         return _fused.attend(projected, bias, heads=heads)
-    # `ops.shape` knows a length too that is not known before it runs.
+    # `ops.shape` also gives a length that is known only when it runs.
     length, width = ops.shape(bias)[-1], projected.shape[-1] // 3
     split = ops.reshape(projected, (-1, length, 3, heads, width // heads))
     if drop is None and _attention_is_fused():
@@ -191,7 +191,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 @contextlib.contextmanager
 def elementary() -> Iterator[None]:
-    """Without the fused functions, for what programs without XLA shall run."""
+    """Without the fused functions, for graphs that programs without XLA are to run."""
     global _fused
     fused, _fused = _fused, None
     try:

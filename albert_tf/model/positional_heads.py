@@ -4,9 +4,9 @@ Trained encoders have heads that look at the token before or after ("positional 
 Voita et al. 2019, section 5.2). Attention as it is usually drawn is uniform, and as
 long as no head has found a neighbour a masked token is guessed by frequency alone: the
 plateau on which masked language models stay for thousands of steps. So the first
-weights have such heads, as mimetic initialization (Trockman and Kolter, 2305.09828) has
-other patterns of trained models. The architecture stays what it is, and training may
-change all of them.
+weights include such heads, as mimetic initialization (Trockman and Kolter, 2305.09828)
+includes other patterns of trained models. The architecture stays the same, and training
+may change all of them.
 
 The last columns of the embeddings are left to positions alone: a cosine and a sine of
 each frequency (Vaswani et al. 2017). A key is the position of its token, a query the

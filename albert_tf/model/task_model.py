@@ -54,8 +54,8 @@ class TaskModel(keras.layers.Layer):
         config: The architecture; whether there is a pooler follows from the task.
         kind: Of the task.
         labels: Number of its labels, where it has any.
-        head_dropout: What the head drops of its input in training, but that of answers
-            nothing, as google-research/albert and transformers have it.
+        head_dropout: Dropout of the head's input in training; the head for answers has
+            none, as in google-research/albert and transformers.
         precision: `float32`, or `bfloat16` for computing in it; weights are float32.
     """
 

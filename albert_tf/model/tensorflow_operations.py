@@ -1,9 +1,9 @@
 """What `operations` is on TensorFlow: compiled in parts, and with little kept.
 
 Elementwise parts are compiled by XLA, which fuses them; matrix products and the softmax
-stay with the kernels of oneDNN, which are faster than XLA's on a CPU. Nothing is kept
-for a gradient but what goes in or comes out anyway; GELU and, unless they are few, the
-attention weights, the largest tensors of a layer, are computed again.
+stay with the kernels of oneDNN, which are faster than XLA's on a CPU. Gradients keep
+only what goes in or comes out anyway; the largest tensors of a layer, GELU and (unless
+they are few) the attention weights, are computed again.
 """
 
 from collections.abc import Callable

@@ -151,7 +151,7 @@ class Outlook:
 
         Args:
             found: The candidates.
-            times: As long as had been expected, as it was of one of them.
+            times: How many times as long as expected, as measured for one of them.
             seconds: For steps and evaluations.
         """
         return [

@@ -59,7 +59,7 @@ def training_flops(
         config: The architecture.
         length: S.
         predictions: P.
-        recompute: Count that the layers are computed again on the way back.
+        recompute: Whether the layers are computed again in the backward pass.
     """
     forward = forward_flops(config, length=length, predictions=predictions)
     again = forward["layers"] + forward["attention_scores"] if recompute else 0
@@ -79,7 +79,7 @@ def activation_bytes(
     precision: Precision = "float32",
     recompute: bool = False,
 ) -> int:
-    """What one sequence keeps for its gradients, about.
+    """Roughly what one sequence keeps for its gradients.
 
     * For each layer: query, key, value and context of attention, what enters and leaves
       both normalisations (rows `[S, H]`), and what enters GELU (`[S, F]`).

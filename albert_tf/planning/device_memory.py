@@ -27,7 +27,7 @@ def room_of(devices: Sequence[Mapping[str, int] | None]) -> Room:
 
     Args:
         devices: What each says of its memory: `bytes_limit` and `bytes_in_use`. One
-            without memory of its own, as a processor, says nothing.
+            without memory of its own, such as a CPU, says nothing.
 
     >>> room_of([{"bytes_limit": 100 << 30, "bytes_in_use": 4 << 30}] * 2)
     Room(free_bytes=206158430208, max_tokens=65536)

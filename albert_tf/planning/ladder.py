@@ -1,8 +1,8 @@
 """A ladder of shapes, and what runs of them have reached: which one suits a budget.
 
 The runs are in `ladder.csv`, a line each; `python -m benchmarks.ladder RUN... --corpus
-NAME --language CODE` prints the lines of others. Losses are told as a share of what the
-frequencies of tokens alone give on the same held-out text, so that runs on different
+NAME --language CODE` prints the lines of others. Losses are given as a share of the
+loss of token frequencies alone on the same held-out text, so that runs on different
 vocabularies and languages lie on one curve.
 """
 
@@ -44,7 +44,7 @@ WORTH_OF_SHARED = 0.46
 # et al., 2203.15556), because fitting exponents takes many more runs than factors do.
 ALPHA, BETA = 0.34, 0.28
 
-# The interval around a prediction, in deviations of the left-out runs, and the least.
+# The interval around a prediction, in deviations of the left-out runs, and its minimum.
 DEVIATIONS, LEAST_MARGIN = 2.0, 0.03
 
 # Runs up to this many times the largest one measured are still predicted by the law.
@@ -135,7 +135,7 @@ class Law:
 
 
 def ladder_model(layers: int, hidden: int, **fields: Any) -> ModelConfig:
-    """The architecture of a rung: what layers share saves memory, and no time.
+    """The architecture of a rung; sharing weights would save memory, but no time.
 
     Args:
         layers: L.

@@ -6,7 +6,7 @@ from pathlib import Path
 from albert_tf.planning.compute_cost import activation_bytes
 from schemas.config import ModelConfig, Precision
 
-# More pieces at a time make no matrix product on a CPU faster, only signals slower.
+# On a CPU more pieces at a time make no matrix product faster, but delay signals.
 MAX_PIECES = 4096
 
 # The share of the free memory that activations may take.

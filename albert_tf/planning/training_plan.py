@@ -50,7 +50,7 @@ def plan(
         config: The architecture.
         data: Resolved; gives the length S and the predictions P of the longest example.
         train: Gives steps, batch and precision.
-        machines: What to tell the time for.
+        machines: What to estimate the time for.
         length: Tokens in an average example; padding is not computed.
     """
     bert = same_shape_bert(config)

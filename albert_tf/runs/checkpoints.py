@@ -1,8 +1,8 @@
 """Checkpoints: whole or absent, checked when read, the newest few and the best kept.
 
 A checkpoint is a folder of `model.safetensors`, `optimizer.safetensors` and
-`state.json`, which holds the hashes of the other two and says whether no checkpoint
-before was better. So the best one is known as soon as it has its name.
+`state.json`, which holds the hashes of the other two and says whether it is the best so
+far. So the best one is known as soon as it has its name.
 """
 
 import dataclasses
@@ -257,7 +257,7 @@ def newest_state(run: Path) -> dict[str, Any] | None:
 
 
 def _checked_state(path: Path, *names: str) -> dict[str, Any]:
-    """The state of a checkpoint of which these files are as they were written.
+    """The state of a checkpoint, once these files are found unchanged.
 
     Raises:
         DamagedCheckpointError: A file is absent, cut off or changed.

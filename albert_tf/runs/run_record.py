@@ -51,7 +51,7 @@ _TYPES: dict[str, type] = {
     LENGTH_BEFORE: int,
 }
 
-# What else may say how long the sequences were that a model was trained on.
+# Other files that may say how long the sequences were that a model was trained on.
 _LENGTHS = {EXPORT_RECORD: "max_seq_length", HF_TOKENIZER_CONFIG: "model_max_length"}
 
 
@@ -149,10 +149,10 @@ def recorded_training(run: Path, settings: dict[str, Any]) -> TrainConfig:
 def recorded_initializer(run: Path) -> Initializer:
     """The first weights that a run, or a fine-tuning from scratch, began with.
 
-    "range" where nothing says it, as of models from elsewhere.
+    "range" if nothing says so, as for models from elsewhere.
 
     Raises:
-        AlbertError: What says it cannot be read.
+        AlbertError: The settings cannot be read.
     """
     settings = recorded_settings(run)
     given = {**settings, **(settings.get("identity") or {})}

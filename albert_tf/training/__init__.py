@@ -27,14 +27,6 @@
                       long it will take.
     run_state         What a checkpoint remembers besides the weights and the state of
                       the optimizer.
-    host_setting      Which of several hosts this process is, as the flags or its
-                      launcher say.
-    hosts             Several hosts that train together: what they tell each other
-                      besides gradients.
-    jax_hosts         Several hosts joined by JAX, and what becomes of them when one is
-                      lost.
-    shared_state      What only the first of several hosts reads or makes, on all of
-                      them.
     interruption      What ends a run before its last step: Ctrl-C, SIGTERM or the time
                       allowed.
     health            Training that went wrong, said in words with the likely cause.

@@ -6,9 +6,9 @@ from typing import Any
 
 import keras
 
+from albert_tf.hosts.host_setting import HostSetting
+from albert_tf.hosts.hosts import Hosts
 from albert_tf.model.pretrainer import Batch
-from albert_tf.training.host_setting import HostSetting
-from albert_tf.training.hosts import Hosts
 from albert_tf.training.optimizers import optimizer_of
 from albert_tf.training.steps import (
     PRETRAINING,
@@ -84,7 +84,7 @@ def joined_hosts(
             f"Several hosts train together on JAX only: set KERAS_BACKEND=jax on each "
             f"of the {setting.num_hosts}, or give --num-hosts 1 to train alone."
         )
-    from albert_tf.training import jax_hosts
+    from albert_tf.hosts import jax_hosts
 
     return jax_hosts.joined(setting, say_last=say_last)
 

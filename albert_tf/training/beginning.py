@@ -12,6 +12,11 @@ from albert_tf.data.input_pipeline import Records, first_batches
 from albert_tf.data.token_vectors import pmi_vectors
 from albert_tf.data.unigrams import labels_of, unigram_log_shares
 from albert_tf.data.unmasking import whole_texts
+from albert_tf.hosts.shared_state import (
+    shared_arrays,
+    shared_checkpoint,
+    shared_value,
+)
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.device_memory import room_of
@@ -26,11 +31,6 @@ from albert_tf.training.backends import training_steps
 from albert_tf.training.job import Job
 from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
-from albert_tf.training.shared_state import (
-    shared_arrays,
-    shared_checkpoint,
-    shared_value,
-)
 from albert_tf.training.steps import TrainingSteps
 from albert_tf.training.warm_start import position_in_data, start_from, take_over
 from schemas.errors import AlbertError

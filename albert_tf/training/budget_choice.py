@@ -199,9 +199,9 @@ def _estimated(
 ) -> list[Candidate]:
     """What each model would be, from the times of a few like them.
 
-    A single model is timed later, so any time does here. Otherwise a shape is not
+    A single model is timed later, so any time will do here. Otherwise a shape is not
     timed, nor are those after it, if fewer than `LEAST_STEPS` of it would fit even at
-    twice the speed that the shapes before let expect.
+    twice the speed that the shapes before suggest.
     """
     if len(models) == 1:
         timings = [Timing(models[0], outlook.workload, seconds=1.0)]

@@ -22,7 +22,7 @@ from schemas.phases import Sample, mean_length, samples_of
 # are counted again: the last time when a little can still be taken off.
 PAUSES = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 
-# With fewer steps before it there is no pause: they tell nothing.
+# There is no pause after fewer steps than this: they say nothing about the pace.
 LEAST_STEPS_TIMED = 8
 
 # Saving, and ending the process.

@@ -53,7 +53,7 @@ class Evaluations:
         Args:
             state: Where the run stands.
             stop: Asked between batches.
-            has_bar: Whether there is a bar, of the training; else one is begun.
+            has_bar: Whether training has a bar already; else one is begun.
         """
         assert self._held_out is not None, "else none is due"
         examples, done = self._examples(state.step), 0

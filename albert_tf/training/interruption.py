@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from albert_tf.training.hosts import ONE_HOST, Hosts
+from albert_tf.hosts.hosts import ONE_HOST, Hosts
 
 Reason = Literal["interrupted", "terminated", "max-time"]
 
@@ -59,7 +59,7 @@ class StopRequest:
         return self._reason if self._hosts.number == 1 else self._agreed
 
     def agree(self) -> Reason | None:
-        """The `reason` after all hosts have told theirs; all have to ask together."""
+        """The `reason` after all hosts have shared theirs; all have to ask together."""
         if self._hosts.number > 1:
             self.need(0.0)
             told = self._hosts.gather(np.array([REASONS.index(self._reason)]))

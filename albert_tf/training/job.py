@@ -6,8 +6,8 @@ from pathlib import Path
 
 from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records
+from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.training.evaluation import HeldOutWords
-from albert_tf.training.hosts import ONE_HOST, Hosts
 from albert_tf.training.origin import Origin
 from schemas.config import ModelConfig, ResolvedTrainConfig, TrainConfig
 from schemas.manifest import DatasetManifest

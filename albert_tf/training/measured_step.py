@@ -140,7 +140,7 @@ def _timed(
 ) -> float:
     """The seconds of a step of B sequences, from those of some batches `[N, M, ...]`.
 
-    Getting a batch counts. Neither the first of each size counts nor the first update:
+    Getting a batch counts. The first batch of each size and the first update do not:
     they compile.
     """
     accumulating: list[float] = []

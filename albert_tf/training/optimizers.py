@@ -57,7 +57,7 @@ def role_of(path: str) -> Role:
 
 
 class Scales(NamedTuple):
-    """The numbers of an update that are others in every step.
+    """The numbers of an update that differ from step to step.
 
     Attributes:
         learning_rate: Of the step.
@@ -129,9 +129,9 @@ def adam_direction(
 ) -> tuple[Tensor, State]:
     """The direction to step against, and the two moments after this step.
 
-    As published the bias of the moments is not corrected (`optimization.py`,
+    As published, the bias of the moments is not corrected (`optimization.py`,
     `AdamWeightDecayOptimizer`), so the first steps of the excluded weights are
-    0.1 / sqrt(0.001), about three times, as long as with the correction.
+    0.1 / sqrt(0.001), that is about three, times as long as with the correction.
     """
     settings, scales, role = rule
     first, second = moments

@@ -6,7 +6,7 @@ from statistics import fmean, median
 
 from schemas.readable import percent, rounded
 
-# Waiting for data is worth a word from this share of the time on.
+# Waiting for data is worth mentioning from this share of the time on.
 MUCH_WAITING = 0.1
 
 # The newest steps, of which each time is kept.
@@ -22,7 +22,7 @@ class Pace:
 
     Attributes:
         batch_size: Sequences in a step.
-        estimate: The seconds of a step, as long as none was done.
+        estimate: The seconds of a step, until one is done.
         steps: Steps done by this process.
         seconds: Time spent in them.
         waiting_seconds: How much of that was waiting for data.

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.step_shape import StepShape
+from albert_tf.hosts.shared_state import shared_value
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.training.beginning import begin
 from albert_tf.training.evaluation import (
@@ -21,7 +22,6 @@ from albert_tf.training.pace import Pace
 from albert_tf.training.progress import Progress
 from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
-from albert_tf.training.shared_state import shared_value
 from albert_tf.training.step_record import StepRecord
 from albert_tf.training.steps import TrainingSteps
 from albert_tf.training.training_loop import TrainingLoop

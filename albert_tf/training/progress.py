@@ -26,7 +26,7 @@ class Progress(Protocol):
         """Move the bar on."""
 
     def show(self, status: str, *, is_last: bool = False) -> None:
-        """Show how it stands: beside the bar, or now and then as a line of its own.
+        """Show a status: beside the bar, or now and then as a line of its own.
 
         Args:
             status: In about 75 characters, to fit into a terminal.

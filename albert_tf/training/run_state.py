@@ -30,7 +30,7 @@ class RunState:
     """
 
     micro_batch_size: int
-    # A state that does not say is of a run that was begun with padding.
+    # A state without this field is of a run that was begun with padding.
     unpadded: bool = False
     step: int = 0
     examples: int = 0

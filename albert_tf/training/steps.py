@@ -134,7 +134,7 @@ PRETRAINING = TrainingLoss(micro_batch_loss, step_counts)
 def accumulation_seconds(steps: TrainingSteps, parts: Sequence[Batch]) -> float:
     """What `TrainingSteps.compile` returns: of two calls, the first compiles.
 
-    A part is taken for all others of its shape.
+    One part is timed for all others of its shape.
     """
     seconds: dict[tuple[int, ...], float] = {}
     for part in parts:

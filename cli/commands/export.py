@@ -296,7 +296,7 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
 
 
 def check_backend() -> None:
-    """Refuse to write what only TensorFlow can where Keras computes with another.
+    """Refuse to write what only TensorFlow can if Keras runs on another backend.
 
     Raises:
         SettingError: Names the variable that says so.
@@ -334,7 +334,7 @@ def check_can_be_written(exported: Exported, target: str) -> None:
 
 
 def card(exported: Exported, target: str) -> str:
-    """The model card; of a fine-tuned model that which it has."""
+    """The model card; for a fine-tuned model, the one it has."""
     from albert_tf.convert.model_card import model_card, task_card
 
     if exported.task is not None:

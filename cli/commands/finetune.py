@@ -297,7 +297,7 @@ def prepared(request: Request, *, console: Console) -> Work:
 
 
 def check_request(request: Request, *, kind: Kind) -> None:
-    """Refuse runs that cannot be, before anything is read.
+    """Refuse runs that cannot work, before anything is read.
 
     Raises:
         SettingError: Names the flag.
@@ -381,7 +381,7 @@ def many_runs(work: Work, *, console: Console) -> Path:
 
 
 def check_planned(work: Work) -> None:
-    """Refuse several runs of which one could not begin, before the first one does.
+    """Refuse several runs if one of them could not begin, before the first does.
 
     Raises:
         SettingError: Says what does not fit.

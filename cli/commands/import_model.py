@@ -342,7 +342,7 @@ def write(
 
 
 def record_of(spec: TaskSpec, *, length: int) -> "TaskRecord":
-    """What `task.json` says of a model of another program, with all else as by default.
+    """The `task.json` of a model of another program, with defaults for the rest.
 
     Args:
         spec: The task, by its kind and labels.

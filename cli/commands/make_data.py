@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
 ENOUGH_HELD_OUT = 200
-# No more of the documents are advised to be held out.
+# The largest share of the documents that is ever advised to be held out.
 GREATEST_SHARE = 0.5
 
 

@@ -37,9 +37,9 @@ from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import BUDGET_RECIPE, RECIPES
 
 if TYPE_CHECKING:
+    from albert_tf.hosts.hosts import Hosts
     from albert_tf.runs.checkpoints import Which
     from albert_tf.training.budget_revision import Deadline
-    from albert_tf.training.hosts import Hosts
     from albert_tf.training.job import Job
     from albert_tf.training.origin import Origin
     from albert_tf.training.train import TrainResult
@@ -118,7 +118,7 @@ def pretrain(
     where it stopped. It may then have another --micro-batch-size, which changes only
     rounding and what dropout drops, and other --steps if --schedule allows it.
     """
-    from albert_tf.training.host_setting import host_setting
+    from albert_tf.hosts.host_setting import host_setting
 
     place = host_setting(
         os.environ,
@@ -273,8 +273,8 @@ def deadline_of(plan: PlannedRun, budget: float) -> "Deadline":
 
 
 def tell(plan: PlannedRun, *, is_finished: bool, hosts: "Hosts") -> None:
-    """Tell other hosts what is trained; `follow` hears it."""
-    from albert_tf.training.shared_state import shared_value
+    """Send the other hosts what is trained; `follow` receives it."""
+    from albert_tf.hosts.shared_state import shared_value
 
     said = {
         "model": dataclasses.asdict(plan.architecture),
@@ -295,7 +295,7 @@ def follow(
     """
     with silent_stderr():
         from albert_tf.training.job import Job
-    from albert_tf.training.shared_state import shared_value
+    from albert_tf.hosts.shared_state import shared_value
 
     told = shared_value(None, hosts)
     manifest = read_manifest(folders.data)

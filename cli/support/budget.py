@@ -122,7 +122,7 @@ def asked_for_budget(
 
 
 def as_begun_for_budget(run: Path, seconds: float, asked: Asked) -> Asked:
-    """What was chosen when a run was begun, but for the flags that are given now.
+    """What was chosen when a run was begun, except for the flags given now.
 
     Raises:
         SettingError: It was begun for another budget, or for none.

@@ -41,7 +41,7 @@ def silent_stderr() -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """Print a line on stderr, as long as somebody reads it: the work matters more."""
+    """Print a line on stderr; if nobody reads it any more, the work goes on anyway."""
     with suppress(BrokenPipeError):
         click.echo(line, err=True)
 
@@ -77,7 +77,7 @@ class Console:
             self._bar.to(self._bar.done + amount)
 
     def show(self, status: str, *, is_last: bool = False) -> None:
-        """Show how it stands, beside the bar or as a line."""
+        """Show a status, beside the bar or as a line."""
         if self._bar is not None:
             self._bar.show(status, is_last=is_last)
 

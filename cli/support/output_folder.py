@@ -17,7 +17,7 @@ from schemas.errors import SettingError
 from schemas.json_file import read_json, write_json
 from schemas.whole_file import TEMPORARY
 
-# Of a sha256, of which nobody wants to know more than that it changed.
+# Digits of a sha256: it is enough to know that such a value changed.
 _HASH_DIGITS = 64
 
 
@@ -74,7 +74,7 @@ def claim(
 def rewrite(
     folder: Path, footprint: Footprint, *, settings: dict[str, Any], identity: Identity
 ) -> None:
-    """Say with which settings a run goes on, and with which it began.
+    """Record the settings that a run continues with, and those it began with.
 
     Args:
         folder: Claimed, with something to continue.
@@ -140,7 +140,7 @@ def has_progress(folder: Path, footprint: Footprint) -> bool:
 
 
 def has_evidence(folder: Path, footprint: Footprint) -> bool:
-    """Whether anything shows how far a command came that failed."""
+    """Whether anything shows how far a failed command came."""
     paths = [folder / name for name in footprint.evidence]
     return any(path.is_file() and path.stat().st_size for path in paths)
 

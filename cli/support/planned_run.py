@@ -16,7 +16,7 @@ from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import PRESETS
 
 if TYPE_CHECKING:
-    from albert_tf.training.hosts import Hosts
+    from albert_tf.hosts.hosts import Hosts
     from albert_tf.training.job import Job
     from albert_tf.training.origin import Origin
 
@@ -267,7 +267,7 @@ def check_can_work(plan: PlannedRun, *, goes_on: bool) -> None:
     Raises:
         AlbertError: Names what does not fit and the remedy.
     """
-    from albert_tf.training.hosts import ONE_HOST
+    from albert_tf.hosts.hosts import ONE_HOST
 
     with silent_stderr():
         from albert_tf.training.run_check import check_run

@@ -13,8 +13,8 @@ from cli.support.options import Command
 from schemas.readable import printable
 
 if TYPE_CHECKING:
-    from albert_tf.training.host_setting import HostSetting
-    from albert_tf.training.hosts import Hosts
+    from albert_tf.hosts.host_setting import HostSetting
+    from albert_tf.hosts.hosts import Hosts
 
 # Filled when an error has ended this host while the others may wait for it.
 _left_alone: "list[HostSetting]" = []
@@ -60,7 +60,7 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
         AlbertError: A host was lost, or they do not find each other.
     """
     if place is None:
-        from albert_tf.training.hosts import ONE_HOST
+        from albert_tf.hosts.hosts import ONE_HOST
 
         yield ONE_HOST
         return

@@ -1,6 +1,6 @@
 """The examples of a task, from files to rows of tokens, with what a person should know.
 
-What fine-tuning, prediction and evaluation do alike.
+Shared by fine-tuning, prediction and evaluation.
 """
 
 import dataclasses
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 
-# The share of unknown tokens from which on texts are not those of a vocabulary: in the
-# language that it was made of there are hardly any.
+# From this share of unknown tokens on, texts do not suit a vocabulary: in the language
+# that it was made for there are hardly any.
 _MUCH_UNKNOWN = 0.05
 
 

@@ -2,8 +2,8 @@
 
 import contextlib
 
+from albert_tf.hosts.host_setting import HostSetting
 from albert_tf.training import backends
-from albert_tf.training.host_setting import HostSetting
 from cli.support.several_hosts import joined
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from albert_tf.training.host_setting import HostSetting, host_setting
+from albert_tf.hosts.host_setting import HostSetting, host_setting
 from schemas.errors import SettingError
 
 SLURM = {

@@ -16,8 +16,8 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from albert_tf.training.host_setting import HostSetting
-from albert_tf.training.hosts import Array, Hosts
+from albert_tf.hosts.host_setting import HostSetting
+from albert_tf.hosts.hosts import Array, Hosts
 from schemas.errors import AlbertError, SettingError
 
 # How long the first host waits for the others, and they for it.

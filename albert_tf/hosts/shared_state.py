@@ -5,9 +5,9 @@ from typing import Any
 
 import safetensors.numpy
 
+from albert_tf.hosts.hosts import Hosts
 from albert_tf.runs.checkpoints import Checkpoint
 from albert_tf.runs.tensor_files import Arrays
-from albert_tf.training.hosts import Hosts
 
 
 def shared_value(value: Any, hosts: Hosts) -> Any:

@@ -6,10 +6,10 @@ import signal
 import numpy as np
 import pytest
 
+from albert_tf.hosts.hosts import ONE_HOST
+from albert_tf.hosts.shared_state import shared_checkpoint, shared_value
 from albert_tf.runs.checkpoints import Checkpoint
-from albert_tf.training.hosts import ONE_HOST
 from albert_tf.training.interruption import stop_requests
-from albert_tf.training.shared_state import shared_checkpoint, shared_value
 
 
 class First:

@@ -96,7 +96,7 @@ def host_setting(
 
 
 def _check(values: Found) -> None:
-    """Refuse a place that there cannot be."""
+    """Refuse an impossible place."""
     coordinator = values["coordinator"]
     if not re.fullmatch(r"(\[.+\]|[^:\s]+):\d{1,5}", coordinator):
         raise SettingError(
@@ -137,7 +137,7 @@ def _of_jax(environment: Environment) -> Found:
 
 def _of_torchrun(environment: Environment) -> Found:
     port = int(environment["MASTER_PORT"])
-    # There its own agent listens already.
+    # Its own agent already listens on that port.
     port += environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     local = environment.get("LOCAL_RANK", "")
     return {
@@ -222,7 +222,7 @@ def _local(index: str, *, is_shared: bool) -> Found:
     return {"local_index": int(index)} if is_shared and index else {}
 
 
-# Whoever is inside another comes first.
+# A launcher that runs inside another comes first.
 LAUNCHERS = (
     Launcher("JAX", ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES"), _of_jax),
     Launcher(
