@@ -191,15 +191,14 @@ def derived_rows(question: Answer, name: str) -> int | None:
     from schemas.presets import PRESETS
 
     config = PRESETS[question["model"]]
-    model = AlbertPretrainer(config, precision=question["precision"])
-    room = room_of(training_steps(model, TrainConfig()).memory())
+    train = TrainConfig(precision=question["precision"])
+    model = AlbertPretrainer(config, precision=train.precision)
     return derive_micro_batch_size(
-        TrainConfig().batch_size,
+        train,
         config,
         length=question["length"],
         predictions=question["predictions"],
-        precision=question["precision"],
-        **room._asdict(),
+        room=room_of(training_steps(model, train).memory()),
     )
 
 

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Literal
 
+from schemas.readable import aligned
+
 Unit = Literal["count", "share", "value"]
 Cell = str | int | float | None
 
@@ -93,23 +95,18 @@ class Table:
 
 
 def text_lines(table: Table) -> Iterator[str]:
-    """A table in columns.
+    """A table in columns, all but its first column to the right.
 
     >>> rows = (("the model", "2.5"), ("counting", None))
     >>> for line in text_lines(Table(title="", columns=("", "bits"), rows=rows)):
     ...     print(line)
                bits
-    the model  2.5
-    counting   -
+    the model   2.5
+    counting      -
     """
-    rows = [
-        ["-" if cell is None else str(cell) for cell in row]
-        for row in (table.columns, *table.rows)
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
+    rows = (table.columns, *table.rows)
+    cells = [tuple("-" if cell is None else str(cell) for cell in row) for row in rows]
+    yield from aligned(cells)
 
 
 def markdown_lines(table: Table) -> Iterator[str]:

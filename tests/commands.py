@@ -10,6 +10,12 @@ from cli.main import cli
 
 VOCAB = ("--vocab-size", 400, "--workers", 1)
 
+# A model that is trained in a second.
+LITTLE_MODEL = (
+    *("--model", "tiny", "--set", "num_hidden_layers=1"),
+    *("--set", "hidden_size=32", "--set", "intermediate_size=64"),
+)
+
 
 def write_topics(folder: Path, *, count: int) -> None:
     """The first topics of Python's language reference, one a file."""

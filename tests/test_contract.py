@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
@@ -75,6 +75,8 @@ def padded(values, length):
     return [*values, *[0] * (length - len(values))]
 
 
+# Each example opens files and a graph.
+@settings(max_examples=25)
 @given(st.lists(instances(), min_size=1, max_size=5))
 def test_any_valid_instance_is_read_as_it_was_written(batch):
     with TemporaryDirectory() as folder:

@@ -1,24 +1,12 @@
 """A trained encoder learns a task: six kinds of heads, their training, their worth.
 
-    label_metrics    Measures of predicted labels, from the table of how often which
-                     label is called what.
-    calibration      Whether probabilities are right: their error, one temperature, one
-                     threshold.
-    answer_metrics   Answers compared as the scripts of SQuAD 1.1, SQuAD 2.0 and CMRC
-                     2018 compare them.
-    entity_metrics   Entities of tags, and how many were found, in the default sense of
-                     seqeval.
-    task_measures    What predictions are worth, by the measures of a task.
     baselines        What guessing gives: the most frequent answer, and what words alone
                      tell.
-    answers          From where answers may begin and end, token by token, to their
-                     text.
     task_batches     Encoded examples become batches: rows of like length together, in
                      few widths.
     task_loss        What a task is trained on: one loss for each kind, in float32.
     task_logits      What a model computes of many encoded examples, each as if it were
                      alone.
-    task_outputs     From the logits of rows to what a model says of each example.
     tuning_job       What `finetune` was asked to do, and the model that it begins with.
     task_evaluation  What a fine-tuned model is worth on examples whose labels are
                      known.

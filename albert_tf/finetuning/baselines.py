@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.finetuning.calibration import best_threshold, sigmoid, softmax
-from albert_tf.finetuning.task_measures import targets_of
+from albert_tf.tasks.calibration import best_threshold, sigmoid, softmax
+from albert_tf.tasks.kinds import task_of
+from albert_tf.tasks.task import most_frequent
 from schemas.task import TaskExample, TaskSpec
 
 Array = npt.NDArray[Any]
@@ -46,57 +47,32 @@ def baselines_of(
     Returns:
         Under `majority` and, where words can be asked, under `words`.
     """
-    guesses = {"majority": _majority(spec, train, examples)}
+    task = task_of(spec)
+    targets = [task.target(example) for example in train]
+    guesses = {"majority": task.majority(targets, examples)}
     if spec.kind == "tag":
-        guesses["words"] = _tags_of_words(spec, train, examples)
+        guesses["words"] = _tags_of_words(train, targets, examples)
     elif spec.kind == "choose":
         guesses["words"] = [_shared_words(example) for example in examples]
     elif spec.kind != "answer":
         # From all over the file, which may be sorted by label.
         every = -(-len(train) // _MOST_EXAMPLES)
-        guesses["words"] = _regression(spec, train[::every], examples)
+        guesses["words"] = _regression(spec, train[::every], targets[::every], examples)
     return guesses
 
 
-def _majority(
-    spec: TaskSpec, train: Sequence[TaskExample], examples: Sequence[TaskExample]
-) -> list[Any]:
-    """The most frequent label or option; the mean score; no answer."""
-    if spec.kind == "answer":
-        return [""] * len(examples)
-    targets = targets_of(spec, train)
-    most: Any
-    if spec.kind == "tag":
-        most = _most_frequent(Counter(itertools.chain.from_iterable(targets)))
-        return [(most,) * len(example.words) for example in examples]
-    if spec.kind == "multilabel":
-        most = tuple(int(share >= 0.5) for share in np.mean(targets, axis=0))
-    elif spec.kind == "regress":
-        most = float(np.mean(targets))
-    else:
-        most = _most_frequent(Counter(targets))
-    return [most] * len(examples)
-
-
-def _most_frequent(counts: Counter[int]) -> int:
-    """The most frequent number, the smallest of several, whatever their order.
-
-    >>> _most_frequent(Counter([2, 1, 0, 1, 2]))
-    1
-    """
-    return max(sorted(counts), key=counts.__getitem__)
-
-
 def _tags_of_words(
-    spec: TaskSpec, train: Sequence[TaskExample], examples: Sequence[TaskExample]
+    train: Sequence[TaskExample],
+    targets: Sequence[Any],
+    examples: Sequence[TaskExample],
 ) -> list[Any]:
     """The most frequent tag of each word; of an unknown word that of all words."""
     counts: dict[str, Counter[int]] = defaultdict(Counter)
-    for example, tags in zip(train, targets_of(spec, train), strict=True):
+    for example, tags in zip(train, targets, strict=True):
         for word, tag in zip(example.words, tags, strict=True):
             counts[word][tag] += 1
             counts[""][tag] += 1
-    best = {word: _most_frequent(tags) for word, tags in counts.items()}
+    best = {word: most_frequent(tags) for word, tags in counts.items()}
     return [
         tuple(best.get(word, best[""]) for word in example.words)
         for example in examples
@@ -207,13 +183,16 @@ class Rows:
 
 
 def _regression(
-    spec: TaskSpec, train: Sequence[TaskExample], examples: Sequence[TaskExample]
+    spec: TaskSpec,
+    train: Sequence[TaskExample],
+    targets: Sequence[Any],
+    examples: Sequence[TaskExample],
 ) -> list[Any]:
     """Labels or scores by regression on words."""
-    targets = np.array(targets_of(spec, train))
-    wanted = targets.astype(np.float64)
+    true = np.array(targets)
+    wanted = true.astype(np.float64)
     if spec.kind == "classify":
-        wanted = np.eye(len(spec.labels))[targets]
+        wanted = np.eye(len(spec.labels))[true]
     elif spec.kind == "regress":
         wanted = wanted[:, None]
     rows = Rows(map(features_of, train))
@@ -225,7 +204,7 @@ def _regression(
     if spec.kind == "regress":
         return list(map(float, scores[:, 0]))
     fit = sigmoid(rows.times(weights) + bias)
-    threshold = best_threshold(fit.ravel(), targets.ravel())
+    threshold = best_threshold(fit.ravel(), true.ravel())
     return [tuple(map(int, row)) for row in sigmoid(scores) >= threshold]
 
 

@@ -11,7 +11,6 @@ from keras import ops
 from albert_tf.finetuning.baselines import Guesses
 from albert_tf.finetuning.task_evaluation import Answered, chosen_threshold, evaluated
 from albert_tf.finetuning.task_logits import Compute, TaskLogits
-from albert_tf.finetuning.task_outputs import outputs_of, shown
 from albert_tf.finetuning.tuned_card import tuned_card
 from albert_tf.finetuning.tuned_model import (
     TaskRecord,
@@ -24,6 +23,9 @@ from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
 from albert_tf.model.operations import elementary
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import assign_arrays, has_checkpoint
+from albert_tf.tasks.kinds import task_of
+from albert_tf.tasks.outputs import outputs_of
+from albert_tf.tasks.task import Result
 from albert_tf.training.beginning import remove_leftovers
 from albert_tf.training.progress import Progress
 from schemas.json_file import write_json, write_text
@@ -35,8 +37,6 @@ from schemas.layout import (
 )
 from schemas.task import TaskExample, TaskSpec
 from schemas.whole_file import copy_whole
-
-Result = dict[str, Any]
 
 # Up to this many rows nothing is compiled, which would take longer than they do.
 _FEW_ROWS = 64
@@ -95,7 +95,7 @@ def finish(
     """Measure the best checkpoint and write predictions, record, card and result."""
     tuned = read_tuned(job.run, say=progress.say)
     outputs = predicted(tuned, job.held_out)
-    answered = Answered(job.spec, job.held_out.examples, outputs)
+    answered = Answered(task_of(job.spec), job.held_out.examples, outputs)
     threshold = chosen_threshold(answered)
     result = {
         "step": tuned.step,
@@ -134,7 +134,7 @@ def predicted(
     longest = tuned.record.max_seq_length
     logits = TaskLogits(model, tuned.record.spec, longest=longest, compute=compute)
     return outputs_of(
-        tuned.record.spec,
+        task_of(tuned.record.spec),
         given.examples,
         given.rows,
         logits.of_rows(given.rows),
@@ -167,10 +167,10 @@ def prediction_lines(
     threshold: float | None,
 ) -> str:
     """Predictions as JSON lines, each with the id of its example."""
-    pairs = zip(examples, outputs, strict=True)
+    task, pairs = task_of(spec), zip(examples, outputs, strict=True)
     return "".join(
         json.dumps(
-            {"id": example.id, **shown(spec, example, output, threshold=threshold)},
+            {"id": example.id, **task.shown(example, output, threshold=threshold)},
             ensure_ascii=False,
         )
         + "\n"
@@ -190,7 +190,7 @@ def evaluate_tuned(tuned: TunedModel, given: TaskRows) -> Result:
     return {
         "step": tuned.step,
         **evaluated(
-            Answered(record.spec, given.examples, outputs),
+            Answered(task_of(record.spec), given.examples, outputs),
             threshold=record.threshold,
             temperature=record.temperature,
         ),

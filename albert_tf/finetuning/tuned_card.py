@@ -14,19 +14,11 @@ from albert_tf.finetuning.task_worth import (
 from albert_tf.finetuning.tuned_model import TaskRecord
 from albert_tf.finetuning.tuning_job import TuningJob
 from albert_tf.runs.run_record import recorded_settings
+from albert_tf.tasks.kinds import task_of
 from schemas import __version__
 from schemas.finetune_config import OF_ANSWERS
 from schemas.layout import TASK_EVALUATION
 from schemas.report import markdown_lines
-
-_KINDS = {
-    "classify": "says which label a text has",
-    "multilabel": "says which labels a text has",
-    "regress": "gives a text a score",
-    "choose": "chooses one of several options",
-    "answer": "finds the answer to a question in a passage",
-    "tag": "gives each word a tag",
-}
 
 # Labels that a card has room for.
 _MOST_LABELS = 30
@@ -48,7 +40,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
         f"# {record.spec.name}: ALBERT, {config.num_hidden_layers} layers of width "
         f"{config.hidden_size}",
         "",
-        f"It {_KINDS[record.spec.kind]}. {_origin(job)} with "
+        f"It {task_of(record.spec).does}. {_origin(job)} with "
         f"[albert](https://arxiv.org/abs/1909.11942) {__version__}; weights of step "
         f"{result['step']:,}.",
         "",

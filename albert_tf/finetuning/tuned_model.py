@@ -31,7 +31,7 @@ class TaskRecord:
         doc_stride: Tokens between windows of `answer`.
         max_query_tokens: Of a question of `answer`.
         max_answer_tokens: Of an answer.
-        threshold: See `task_outputs.said`; None where there is none, or not yet.
+        threshold: See `Task.best_threshold`; None where there is none, or not yet.
         temperature: What logits are to be divided by for better probabilities; None
             where it is not known.
     """

@@ -25,6 +25,7 @@ from albert_tf.finetuning.tuning_job import TuningJob
 from albert_tf.model.task_model import Batch
 from albert_tf.runs.checkpoints import Checkpoint, assign_arrays, load_newest
 from albert_tf.runs.metrics import Metrics
+from albert_tf.tasks.kinds import task_of
 from albert_tf.training.backends import training_steps
 from albert_tf.training.interruption import SIGNALS, StopRequest, stop_requests
 from albert_tf.training.metrics_log import MetricsLog
@@ -80,7 +81,9 @@ class Tuning:
         self._saver = Saver(job.run, self._steps, self._state, every=every)
         self._stop = StopRequest()
         self._log = MetricsLog(job.run, step=self._state.step)
-        self._evaluator = Evaluator(model, job.spec, job.held_out, config=job.config)
+        self._evaluator = Evaluator(
+            model, task_of(job.spec), job.held_out, config=job.config
+        )
         self._compiled: set[tuple[int, ...]] = set()
         # The number of an epoch and its batches; none yet.
         self._epoch: tuple[int, list[Array]] = (-1, [])

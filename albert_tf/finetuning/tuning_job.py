@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from albert_tf.finetuning.task_measures import targets_of
 from albert_tf.model.initial_weights import draw_first_weights, initialize_weights
 from albert_tf.model.parameters import TASK_HEAD
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import check_shapes, shapes_of
 from albert_tf.runs.tensor_files import Arrays
+from albert_tf.tasks.kinds import task_of
 from schemas.config import Initializer, ModelConfig
 from schemas.finetune_config import ResolvedFineTuneConfig
 from schemas.task import EncodedExample, TaskExample, TaskSpec
@@ -91,7 +91,7 @@ class TuningJob:
         """
         if self.config.class_weights == "none":
             return []
-        targets = targets_of(self.spec, self.train.examples)
+        targets = map(task_of(self.spec).target, self.train.examples)
         numbers = np.concatenate([np.atleast_1d(target) for target in targets])
         counts = np.bincount(numbers.astype(int), minlength=len(self.spec.labels))
         weights = len(numbers) / (len(counts) * np.maximum(counts, 1))

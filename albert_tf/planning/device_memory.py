@@ -1,25 +1,12 @@
 """The memory that activations may be put into: of the devices, or of the machine."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-from albert_tf.planning.micro_batch import MAX_PIECES, free_memory_bytes
+from albert_tf.planning.micro_batch import Room, free_memory_bytes
 
 # More tokens at a time keep no accelerator busier: a product of as many rows has dozens
 # of tiles for each of its multiprocessors.
 MAX_TOKENS_OF_ACCELERATOR = 1 << 16
-
-
-class Room(NamedTuple):
-    """What a micro-batch has to fit into, as `derive_micro_batch_size` takes it.
-
-    Attributes:
-        free_bytes: Memory that is free now, for all devices.
-        max_tokens: More tokens at a time make nothing faster.
-    """
-
-    free_bytes: int
-    max_tokens: int
 
 
 def room_of(devices: Sequence[Mapping[str, int] | None]) -> Room:
@@ -38,5 +25,5 @@ def room_of(devices: Sequence[Mapping[str, int] | None]) -> Room:
         if said and "bytes_limit" in said
     ]
     if len(free) < len(devices):
-        return Room(free_memory_bytes(), MAX_PIECES)
+        return Room(free_memory_bytes())
     return Room(min(free) * len(free), MAX_TOKENS_OF_ACCELERATOR)

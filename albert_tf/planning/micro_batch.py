@@ -2,9 +2,10 @@
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from albert_tf.planning.compute_cost import activation_bytes
-from schemas.config import ModelConfig, Precision
+from schemas.config import ModelConfig, TrainConfig
 
 # On a CPU more pieces at a time make no matrix product faster, but delay signals.
 MAX_PIECES = 4096
@@ -16,33 +17,41 @@ MEMORY_SHARE = 0.5
 CGROUP = Path("/sys/fs/cgroup")
 
 
-def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
-    batch_size: int,
+class Room(NamedTuple):
+    """What a micro-batch has to fit into.
+
+    Attributes:
+        free_bytes: Memory that is free now, for all devices.
+        max_tokens: More tokens at a time make nothing faster.
+    """
+
+    free_bytes: int
+    max_tokens: int = MAX_PIECES
+
+
+def derive_micro_batch_size(
+    train: TrainConfig,
     config: ModelConfig,
     *,
     length: int,
     predictions: int,
-    free_bytes: int,
-    max_tokens: int = MAX_PIECES,
-    precision: Precision = "float32",
-    recompute: bool = False,
+    room: Room,
     devices: int = 1,
 ) -> int:
     """The fewest micro-batches whose activations fit, of equal size up to the last.
 
     Args:
-        batch_size: Sequences in a step.
+        train: The batch, the precision, and whether layers are computed again.
         config: The architecture.
         length: S.
         predictions: P.
-        free_bytes: Memory that is free now, for all devices.
-        max_tokens: More at a time make nothing faster.
-        precision: Of the computation.
-        recompute: Whether the layers are computed again for their gradients.
+        room: What it has to fit into.
         devices: How many micro-batches are computed at the same time.
 
+    >>> train = TrainConfig(batch_size=32)
+    >>> room = Room(free_bytes=16 << 30)
     >>> derive_micro_batch_size(
-    ...     32, ModelConfig(), length=512, predictions=77, free_bytes=16 << 30
+    ...     train, ModelConfig(), length=512, predictions=77, room=room
     ... )
     8
     """
@@ -50,13 +59,13 @@ def derive_micro_batch_size(  # noqa: PLR0913 - all that memory depends on
         config,
         length=length,
         predictions=predictions,
-        precision=precision,
-        recompute=recompute,
+        precision=train.precision,
+        recompute=train.recompute,
     )
-    fitting = int(free_bytes * MEMORY_SHARE) // (per_sequence * devices)
-    most = max(1, min(fitting, max_tokens // length))
-    rounds = -(-batch_size // (most * devices))
-    return -(-batch_size // (rounds * devices))
+    fitting = int(room.free_bytes * MEMORY_SHARE) // (per_sequence * devices)
+    most = max(1, min(fitting, room.max_tokens // length))
+    rounds = -(-train.batch_size // (most * devices))
+    return -(-train.batch_size // (rounds * devices))
 
 
 def free_memory_bytes(cgroup: Path = CGROUP) -> int:

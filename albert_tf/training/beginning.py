@@ -214,17 +214,14 @@ def micro_batch_size(job: Job, steps: TrainingSteps) -> int:
     room, hosts = room_of(steps.memory()), job.hosts
     free_bytes = hosts.gather(np.array([room.free_bytes])).min() * hosts.number
     return derive_micro_batch_size(
-        job.config.batch_size,
+        job.config,
         job.model_config,
         length=max(phase.config.max_seq_length for phase in job.phases),
         predictions=most_predictions(
             (phase.config for phase in job.phases),
             has_causal_phase=job.config.causal_steps > 0,
         ),
-        free_bytes=int(free_bytes),
-        max_tokens=room.max_tokens,
-        precision=job.config.precision,
-        recompute=job.config.recompute,
+        room=room._replace(free_bytes=int(free_bytes)),
         devices=steps.num_devices * hosts.number,
     )
 

@@ -118,19 +118,15 @@ def _micro_batch_size(
     samples: Sequence[Sample],
 ) -> int:
     """M, as a run would have it."""
-    room = room_of(steps.memory())
     return train.micro_batch_size or derive_micro_batch_size(
-        train.batch_size,
+        train,
         config,
         length=max(sample.config.max_seq_length for sample in samples),
         predictions=most_predictions(
             (sample.config for sample in samples),
             has_causal_phase=any(sample.is_causal for sample in samples),
         ),
-        free_bytes=room.free_bytes,
-        max_tokens=room.max_tokens,
-        precision=train.precision,
-        recompute=train.recompute,
+        room=room_of(steps.memory()),
         devices=steps.num_devices,
     )
 

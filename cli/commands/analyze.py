@@ -16,6 +16,7 @@ from cli.support.asked_model import (
     untrained_positions,
 )
 from cli.support.console import Console, silent_stderr
+from cli.support.options import debug_option, json_option, quiet_option
 from cli.support.parameter_types import UserPath
 from schemas.errors import SettingError
 from schemas.manifest import DatasetManifest, read_manifest
@@ -58,9 +59,9 @@ def analyze() -> None:
     type=UserPath(dir_okay=False, path_type=Path),
     help="Also draw the figure, to an .svg or .png file.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@json_option()
+@quiet_option("Show no progress.")
+@debug_option
 def layers(
     model: Path,
     model2: Path | None,

@@ -14,7 +14,13 @@ from cli.support.asked_model import (
 )
 from cli.support.console import Console, silent_stderr, tell
 from cli.support.data_folder import DataFolder, data_here
-from cli.support.options import column_options, is_given
+from cli.support.options import (
+    column_options,
+    debug_option,
+    is_given,
+    json_option,
+    quiet_option,
+)
 from cli.support.parameter_types import UserPath
 from pipeline.reading.inputs import expand
 from schemas.config import EVALUATED_WORDS, Precision, flag_name
@@ -85,9 +91,9 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
 )
 @column_options("text", "pair", "label")
 @any_checkpoint_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@json_option()
+@quiet_option("Show no progress.")
+@debug_option
 def evaluate(
     run: Path,
     data: Path | str,

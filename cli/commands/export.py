@@ -14,6 +14,7 @@ from cli.support.asked_model import (
     read_vocabulary,
 )
 from cli.support.console import Console, silent_stderr
+from cli.support.options import debug_option, quiet_option
 from cli.support.parameter_types import UserPath
 from schemas import __version__
 from schemas.config import ModelConfig
@@ -191,8 +192,8 @@ _OF_TASKS = ("hf", "saved-model")
     "then needs tensorflow-text.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@quiet_option()
+@debug_option
 def export(
     run: Path,
     target: str,

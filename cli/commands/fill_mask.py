@@ -15,6 +15,7 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import tell
+from cli.support.options import debug_option, json_option
 from cli.support.parameter_types import UserPath
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
@@ -41,8 +42,8 @@ _NO_TEXT = (
     help="Pieces to show for each mask.",
 )
 @checkpoint_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per text.")
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@json_option("Print one JSON object per text.")
+@debug_option
 def fill_mask(
     model: Path,
     texts: tuple[str, ...],

@@ -530,7 +530,7 @@ def test_predictions(
 ) -> str:
     """Predictions as the site of a task takes them, else as JSON lines."""
     from albert_tf.finetuning.finetune import predicted, prediction_lines
-    from albert_tf.finetuning.task_outputs import shown
+    from albert_tf.tasks.kinds import task_of
     from cli.support.task_data import encoded
     from pipeline.tasks.submissions import submission_text
 
@@ -541,8 +541,9 @@ def test_predictions(
             record.spec, examples, outputs, threshold=record.threshold
         )
     key = {"classify": "label", "regress": "score"}.get(record.spec.kind, "answer")
+    task = task_of(record.spec)
     values = [
-        shown(record.spec, example, output, threshold=record.threshold)[key]
+        task.shown(example, output, threshold=record.threshold)[key]
         for example, output in zip(examples, outputs, strict=True)
     ]
     return submission_text(record.spec, examples, values)

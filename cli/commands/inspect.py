@@ -7,6 +7,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.data_folder import DataFolder, data_here
+from cli.support.options import debug_option
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest, ShardFile, read_manifest
@@ -42,7 +43,7 @@ from schemas.readable import counted
     is_flag=True,
     help="Hash every file again and check every record against the feature table.",
 )
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@debug_option
 def inspect(
     data: Path | str, examples: int, split: str, epoch: int, verify: bool, debug: bool
 ) -> None:

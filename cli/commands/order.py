@@ -8,6 +8,7 @@ import click
 
 from cli.support.asked_model import checkpoint_option, open_model, vocabulary_for_text
 from cli.support.console import Console
+from cli.support.options import debug_option, json_option, quiet_option
 from cli.support.parameter_types import UserPath
 from schemas.errors import AlbertError
 from schemas.readable import percent
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 @click.argument("first")
 @click.argument("second")
 @checkpoint_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--quiet", is_flag=True, help="Print the answer and errors only.")
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@json_option()
+@quiet_option("Print the answer and errors only.")
+@debug_option
 def order(
     model: Path,
     first: str,

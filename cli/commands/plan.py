@@ -20,7 +20,7 @@ from cli.support.budget import (
     record_of,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import config_options, is_given
+from cli.support.options import config_options, debug_option, is_given, json_option
 from cli.support.parameter_types import UserPath
 from cli.support.recipes import budget_option, is_of_recipe, useful
 from schemas.config import (
@@ -100,8 +100,8 @@ Show = Callable[[float], str]
     help="Say what albert pretrain would choose for this much time on this machine, "
     "such as 1h or 24h, and what to expect: steps of a few shapes are timed now."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@json_option()
+@debug_option
 def plan(
     model: str,
     overrides: tuple[str, ...],

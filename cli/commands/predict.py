@@ -15,7 +15,13 @@ from cli.support.asked_model import (
     vocabulary_for_text,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import column_options, is_given
+from cli.support.options import (
+    column_options,
+    debug_option,
+    is_given,
+    json_option,
+    quiet_option,
+)
 from cli.support.parameter_types import UserPath
 from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
@@ -60,9 +66,9 @@ _MOST_SHOWN = 5
     help="File to write the predictions to, as JSON lines.",
 )
 @tuned_checkpoint_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@click.option("--quiet", is_flag=True, help="Print the predictions and errors only.")
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@json_option("Print one JSON object per line.")
+@quiet_option("Print the predictions and errors only.")
+@debug_option
 def predict(
     model: Path,
     first: str | None,
@@ -127,15 +133,16 @@ def predictions_of(
     """
     with silent_stderr():
         from albert_tf.finetuning.finetune import predicted
-        from albert_tf.finetuning.task_outputs import shown
+        from albert_tf.tasks.kinds import task_of
     from cli.support.task_data import encoded, say_lost
 
     record = tuned.record
     given = encoded(examples, record, tokenizer=tokenizer)
     say_lost(given, record, say=say)
     outputs = predicted(tuned, given, is_compiled=False)
+    task = task_of(record.spec)
     return [
-        shown(record.spec, example, output, threshold=record.threshold)
+        task.shown(example, output, threshold=record.threshold)
         for example, output in zip(examples, outputs, strict=True)
     ]
 

@@ -8,6 +8,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.data_folder import DataFolder, data_here
+from cli.support.options import debug_option
 from cli.support.parameter_types import UserPath
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK, TASK_RUNS, TRAIN
@@ -37,7 +38,7 @@ from schemas.report import Section
     type=click.IntRange(min=0, max=100),
     help="Examples to show of each data set.",
 )
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@debug_option
 def report(
     paths: tuple[Path | str, ...], output: Path, examples: int, debug: bool
 ) -> None:

@@ -3,6 +3,7 @@
 import click
 
 from cli.support.console import Console
+from cli.support.options import debug_option, quiet_option
 
 
 @click.command(
@@ -16,8 +17,8 @@ from cli.support.console import Console
     metavar="HOST:PORT",
     help="Where engines ask for workers; whoever reaches it can run programs here.",
 )
-@click.option("--quiet", is_flag=True, help="Print errors only.")
-@click.option("--debug", is_flag=True, help="Show where an error happened.")
+@quiet_option()
+@debug_option
 @click.argument("boot_options", nargs=-1, metavar="[BOOT OPTIONS]")
 def worker(
     address: str, quiet: bool, debug: bool, boot_options: tuple[str, ...]

@@ -56,6 +56,22 @@ def take_config(config_class: type[Config], values: dict[str, Any]) -> Config:
     return config_class(**{name: values.pop(name) for name in names})
 
 
+def quiet_option(about: str = "Print errors only.") -> Callable[[Command], Command]:
+    """The flag --quiet."""
+    return click.option("--quiet", is_flag=True, help=about)
+
+
+def json_option(about: str = "Print one JSON object.") -> Callable[[Command], Command]:
+    """The flag --json."""
+    return click.option("--json", "as_json", is_flag=True, help=about)
+
+
+def debug_option(command: Command) -> Command:
+    """The flag --debug."""
+    about = "Show where an error happened."
+    return click.option("--debug", is_flag=True, help=about)(command)
+
+
 _LOCAL_OUTPUT = click.option(
     "--output", required=True, type=Folder(), help="Folder to write."
 )
@@ -82,8 +98,8 @@ def common_options(
                 is_flag=True,
                 help="First remove what an earlier run of this command wrote.",
             ),
-            click.option("--quiet", is_flag=True, help="Print errors only."),
-            click.option("--debug", is_flag=True, help="Show where an error happened."),
+            quiet_option(),
+            debug_option,
         )
     ):
         command = option(command)

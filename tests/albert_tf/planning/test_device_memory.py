@@ -3,8 +3,9 @@
 import pytest
 
 from albert_tf.planning import device_memory
-from albert_tf.planning.device_memory import Room, room_of
-from albert_tf.planning.micro_batch import derive_micro_batch_size
+from albert_tf.planning.device_memory import room_of
+from albert_tf.planning.micro_batch import Room, derive_micro_batch_size
+from schemas.config import TrainConfig
 from schemas.presets import PRESETS
 
 GIB = 1 << 30
@@ -44,12 +45,11 @@ def test_room_is_that_of_the_devices_or_of_the_machine(monkeypatch, devices, exp
 def test_a_gpu_is_given_as_much_as_it_holds(preset, limit, devices, expected):
     room = room_of([stats(limit=limit, used=1)] * devices)
     size = derive_micro_batch_size(
-        4096,
+        TrainConfig(batch_size=4096, precision="bfloat16"),
         PRESETS[preset],
         length=512,
         predictions=77,
-        precision="bfloat16",
+        room=room,
         devices=devices,
-        **room._asdict(),
     )
     assert size == expected

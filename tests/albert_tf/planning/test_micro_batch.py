@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.planning.micro_batch import derive_micro_batch_size, free_memory_bytes
+from albert_tf.planning.micro_batch import (
+    Room,
+    derive_micro_batch_size,
+    free_memory_bytes,
+)
+from schemas.config import TrainConfig
 from schemas.presets import PRESETS
 
 GIB = 1 << 30
@@ -27,11 +32,11 @@ GIB = 1 << 30
 )
 def test_derived_size(preset, batch_size, length, free_gib, expected):
     size = derive_micro_batch_size(
-        batch_size,
+        TrainConfig(batch_size=batch_size),
         PRESETS[preset],
         length=length,
         predictions=length * 15 // 100,
-        free_bytes=free_gib * GIB,
+        room=Room(free_gib * GIB),
     )
     assert size == expected
 
@@ -40,12 +45,11 @@ def sizes_at_512(preset, *, free_gib, settings):
     """The micro-batch of a preset at 512 pieces with each of some settings."""
     return [
         derive_micro_batch_size(
-            4096,
+            TrainConfig(batch_size=4096, **setting),
             PRESETS[preset],
             length=512,
             predictions=77,
-            free_bytes=free_gib * GIB,
-            **setting,
+            room=Room(free_gib * GIB),
         )
         for setting in settings
     ]
@@ -73,11 +77,11 @@ def test_rounds_are_as_few_as_fit_and_no_row_more_is_computed_than_they_need(
 ):
     size, largest = (
         derive_micro_batch_size(
-            rows,
+            TrainConfig(batch_size=rows),
             PRESETS["tiny"],
             length=64,
             predictions=9,
-            free_bytes=free_bytes,
+            room=Room(free_bytes),
             devices=devices,
         )
         for rows in (batch_size, 10**6 * devices)

@@ -119,8 +119,15 @@ def test_steps_ahead_cost_what_their_examples_do(settings, parts):
     assert ahead == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("steps", [30, 52])
-@pytest.mark.parametrize("kind", ["stored", "documents"])
+@pytest.mark.parametrize(
+    ("kind", "steps"),
+    [
+        ("stored", 30),
+        ("stored", 52),
+        ("documents", 52),
+        pytest.param("documents", 30, marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     kind, steps, request, tmp_path, monkeypatch
 ):

@@ -84,14 +84,14 @@ def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
     assert text(METRICS).splitlines() == [
         "Step 7, 300 held-out examples, float32",
         "",
-        "what predicts             bits per character      masked-LM loss  masked "
+        "what predicts                 bits per character  masked-LM loss    masked "
         "tokens right",
-        "the model                 1.750 (1.700 to 1.800)  5.5000          12.5% (11.5 "
+        "the model                 1.750 (1.700 to 1.800)          5.5000  12.5% (11.5 "
         "to 13.6%)",
-        "counting both neighbours  2.000 (1.950 to 2.050)  5.7500          15.0% (13.9 "
+        "counting both neighbours  2.000 (1.950 to 2.050)          5.7500  15.0% (13.9 "
         "to 16.1%)",
-        "counting tokens           2.750 (2.700 to 2.800)  6.8000          4.0% (3.4 "
-        "to 4.7%)",
+        "counting tokens           2.750 (2.700 to 2.800)          6.8000     4.0% "
+        "(3.4 to 4.7%)",
         "",
         "The model beats counting both neighbours by 0.250 bits per character (0.200 "
         "to 0.300).",
@@ -101,9 +101,9 @@ def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
         "masked alone.",
         "Counting used 120,000 tokens in 1,200 examples of the training split.",
         "",
-        "paradigm   right                  of pairs",
-        "agreement  60.0% (31.3 to 83.2%)  10",
-        "order      80.0% (49.0 to 94.3%)  10",
+        "paradigm                   right  of pairs",
+        "agreement  60.0% (31.3 to 83.2%)        10",
+        "order      80.0% (49.0 to 94.3%)        10",
     ]
 
 

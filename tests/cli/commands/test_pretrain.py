@@ -10,7 +10,7 @@ from cli.commands import pretrain
 from cli.main import cli
 from cli.support.console import Console
 from schemas.config import TrainConfig
-from tests.commands import attempt, run
+from tests.commands import LITTLE_MODEL, attempt, run
 from tests.trained_run import write_run
 from tests.training_data import job_of
 
@@ -52,7 +52,7 @@ def test_a_file_of_settings_wins_over_a_recipe_and_flags_over_both(tmp_path, ord
 def command(small, tmp_path):
     return (
         *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
-        *("--model", "tiny", "--steps", 2, "--batch-size", 2, "--eval-examples", 2),
+        *(*LITTLE_MODEL, "--steps", 2, "--batch-size", 2, "--eval-examples", 2),
     )
 
 

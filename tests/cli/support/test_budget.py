@@ -14,7 +14,7 @@ from cli.support.budget import Asked, models_to_choose_from, overrides_of
 from schemas.config import TrainConfig
 from schemas.manifest import read_manifest
 from schemas.presets import PRESETS
-from tests.commands import attempt, run
+from tests.commands import LITTLE_MODEL, attempt, run
 
 
 @pytest.fixture(autouse=True)
@@ -92,8 +92,7 @@ def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
 @pytest.fixture
 def little(command):
     """The same of a model that is trained in a second."""
-    fields = ("num_hidden_layers=1", "hidden_size=32", "intermediate_size=64")
-    return (*command, "--model", "tiny", *(w for f in fields for w in ("--set", f)))
+    return (*command, *LITTLE_MODEL)
 
 
 def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(little, tmp_path):

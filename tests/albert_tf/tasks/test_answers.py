@@ -4,7 +4,7 @@ from array import array
 
 import numpy as np
 
-from albert_tf.finetuning.answers import AnswerScores, Span, answer_scores
+from albert_tf.tasks.answers import AnswerScores, Span, answer_scores
 from schemas.task import EncodedExample, TokenSequence, Window
 
 PASSAGE = "ab cd  ef gh"

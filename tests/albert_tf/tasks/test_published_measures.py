@@ -9,11 +9,12 @@ programs are asked each time.
 import numpy as np
 import pytest
 
-from albert_tf.finetuning import answer_metrics, label_metrics
-from albert_tf.finetuning.entity_metrics import count_entities
-from albert_tf.finetuning.task_measures import measured
+from albert_tf.tasks import answer_metrics, label_metrics
+from albert_tf.tasks.entity_metrics import count_entities
+from albert_tf.tasks.kinds import task_of
+from albert_tf.tasks.measures import measured
 from schemas.task import TaskSpec
-from tests.albert_tf.finetuning.made_predictions import (
+from tests.albert_tf.tasks.made_predictions import (
     NUMBER,
     generator,
     made_answers,
@@ -80,7 +81,7 @@ def test_labels_are_worth_what_scikit_learn_says():
         labels=LABELS,
         metrics=("accuracy", "macro_f1", "matthews"),
     )
-    assert measured(spec, true, said) == {
+    assert measured(task_of(spec), true, said) == {
         "accuracy": close_to(metrics.accuracy_score(true, said)),
         "macro_f1": close_to(metrics.f1_score(true, said, average="macro")),
         "matthews": close_to(metrics.matthews_corrcoef(true, said)),
@@ -119,7 +120,7 @@ def test_several_labels_are_worth_what_scikit_learn_says():
     said = np.where(rng.random((NUMBER, 5)) < 0.9, true, 1 - true)
     names = ("micro_f1", "macro_f1", "accuracy")
     spec = TaskSpec(name="multilabel", kind="multilabel", labels=LABELS, metrics=names)
-    assert measured(spec, true, said) == {
+    assert measured(task_of(spec), true, said) == {
         "micro_f1": close_to(metrics.f1_score(true, said, average="micro")),
         "macro_f1": close_to(metrics.f1_score(true, said, average="macro")),
         "accuracy": close_to(metrics.accuracy_score(true, said)),
@@ -134,7 +135,7 @@ def test_scores_are_worth_what_scipy_says(digits):
     true = rng.uniform(0, 5, NUMBER)
     said = (true + rng.normal(size=NUMBER)).round(digits)
     spec = TaskSpec(name="regress", kind="regress", metrics=("pearson", "spearman"))
-    assert measured(spec, true, said) == {
+    assert measured(task_of(spec), true, said) == {
         "pearson": close_to(stats.pearsonr(true, said)[0]),
         "spearman": close_to(stats.spearmanr(true, said)[0]),
     }

@@ -1,0 +1,173 @@
+"""What every kind of task asks of a model and of its measures."""
+
+import abc
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from albert_tf.tasks.calibration import softmax
+from schemas.task import EncodedExample, Metric, TaskExample, TaskSpec
+
+Array = npt.NDArray[Any]
+Targets = Sequence[Any]
+Result = dict[str, Any]
+
+# A measure as a function of the numbers of the examples that count, None for all.
+Measure = Callable[[Array | None], float]
+
+
+class Task(abc.ABC):
+    """A task of one kind, with the labels of that task.
+
+    A target and a prediction have the same form, so whatever predicts is measured
+    alike: a model, or guessing.
+
+    Attributes:
+        does: What a model of this kind does, after "It".
+        share_metrics: Measures that are the share of examples that are right.
+        spec: The task.
+    """
+
+    does: ClassVar[str]
+    share_metrics: ClassVar[tuple[Metric, ...]] = ("accuracy",)
+
+    def __init__(self, spec: TaskSpec) -> None:
+        self.spec = spec
+
+    @abc.abstractmethod
+    def target(self, example: TaskExample) -> Any:
+        """What is right.
+
+        Raises:
+            SettingError: A label is not one of the task.
+        """
+
+    def output(
+        self,
+        example: TaskExample,
+        rows: Sequence[EncodedExample],
+        logits: Sequence[Array],
+        *,
+        max_answer_tokens: int,
+    ) -> Any:
+        """What a model computes for an example, from all its rows.
+
+        Args:
+            example: As it was encoded.
+            rows: Of the example.
+            logits: Of each row, from `TaskLogits`.
+            max_answer_tokens: Of an answer.
+        """
+        return logits[0]
+
+    @abc.abstractmethod
+    def prediction(self, output: Any, *, threshold: float | None) -> Any:
+        """What a model says, in the form of a target.
+
+        Args:
+            output: Of an example.
+            threshold: See `best_threshold`.
+        """
+
+    @abc.abstractmethod
+    def shown(
+        self, example: TaskExample, output: Any, *, threshold: float | None
+    ) -> Result:
+        """A prediction for a person and for JSON."""
+
+    @abc.abstractmethod
+    def measure(
+        self, metric: Metric, targets: Targets, predictions: Targets
+    ) -> Measure:
+        """One of the measures of the task on these examples, or on some of them."""
+
+    @abc.abstractmethod
+    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
+        """What always predicting the most frequent target gives, or the mean score."""
+
+    @abc.abstractmethod
+    def named(self, example: TaskExample, value: Any, *, other: Any) -> Any:
+        """A target or a prediction for the list of errors.
+
+        Args:
+            example: The example.
+            value: The target or the prediction.
+            other: The other one of the two.
+        """
+
+    def sureness(self, output: Any, target: Any, prediction: Any) -> float:
+        """How sure of a wrong prediction the model is."""
+        return float(softmax(output).max())
+
+    def is_right(self, target: Any, prediction: Any) -> bool:
+        """Whether a prediction is right."""
+        return bool(target == prediction)
+
+    def best_threshold(self, outputs: Sequence[Any], targets: Targets) -> float | None:
+        """The best threshold for these examples; None for kinds without any."""
+        return None
+
+    def by_label(self, targets: Targets, predictions: Targets) -> Result:
+        """Measures of each label; nothing for kinds without labels."""
+        return {}
+
+    def probability_measures(
+        self,
+        outputs: Sequence[Any],
+        targets: Targets,
+        *,
+        is_first: npt.NDArray[np.bool_],
+        temperature: float | None,
+    ) -> Result:
+        """Whether probabilities are right; nothing for kinds other than `classify`.
+
+        Args:
+            outputs: Of each example.
+            targets: Of each example.
+            is_first: Which examples something is chosen on, `[N]`.
+            temperature: To divide logits by, None to choose one.
+        """
+        return {}
+
+
+def most_frequent(counts: Counter[int]) -> int:
+    """The most frequent number, the smallest of several, whatever their order.
+
+    >>> most_frequent(Counter([2, 1, 0, 1, 2]))
+    1
+    """
+    return max(sorted(counts), key=counts.__getitem__)
+
+
+def mean_of(values: Any) -> Measure:
+    """The mean of a value of each example; 0 if there is no example."""
+    array = np.asarray(values, np.float64)
+    return lambda rows: float(taken(array, rows).mean()) if len(array) else 0.0
+
+
+def taken(values: Array, rows: Array | None) -> Array:
+    """The values of some examples, or of all."""
+    return values if rows is None else values[rows]
+
+
+def scores_of_label(precision: float, recall: float, f1: float, support: int) -> Result:
+    """The measures of a label, under the names that JSON has."""
+    return {"precision": precision, "recall": recall, "f1": f1, "support": support}
+
+
+def scores_by_label(labels: Sequence[str], columns: Any, supports: Any) -> Result:
+    """Precision, recall, F1 and support of each label.
+
+    Args:
+        labels: Their names.
+        columns: Precision, recall and F1 of each, `[L, 3]`.
+        supports: How many examples each has, `[L]`.
+    """
+    by_label = {}
+    for name, column, support in zip(labels, columns, supports, strict=True):
+        precision, recall, f1 = map(float, column)
+        by_label[name] = scores_of_label(precision, recall, f1, int(support))
+    return by_label

@@ -1,0 +1,38 @@
+"""Measures of labels by hand; `test_published_measures` has what other programs say."""
+
+import numpy as np
+import pytest
+
+from albert_tf.tasks import label_metrics
+
+
+def test_a_label_without_predictions_has_no_precision_and_counts_in_the_mean():
+    table = label_metrics.confusion([0, 1, 2, 2], [0, 0, 2, 2], labels=3)
+    scores = label_metrics.precision_recall_f1(table)
+    np.testing.assert_allclose(scores[0], [0.5, 0, 1])
+    np.testing.assert_allclose(scores[1], [1, 0, 1])
+    np.testing.assert_allclose(scores[2], [2 / 3, 0, 1])
+    assert label_metrics.macro_f1(table) == pytest.approx(5 / 9)
+    assert label_metrics.balanced_accuracy(table) == pytest.approx(2 / 3)
+
+
+def test_matthews_of_two_labels_is_the_correlation_of_their_numbers():
+    rng = np.random.default_rng(1)
+    true, said = rng.integers(0, 2, (2, 300))
+    table = label_metrics.confusion(true, said, labels=2)
+    assert label_metrics.matthews(table) == pytest.approx(np.corrcoef(true, said)[0, 1])
+    assert label_metrics.matthews(np.array([[3, 0], [5, 0]])) == 0.0
+
+
+def test_what_is_constant_correlates_with_nothing():
+    assert label_metrics.pearson(np.ones(3), np.arange(3)) == 0.0
+    assert label_metrics.spearman(np.arange(3), np.ones(3)) == 0.0
+
+
+def test_the_area_under_the_curve_counts_pairs_and_half_of_the_ties():
+    rng = np.random.default_rng(3)
+    true, scores = rng.integers(0, 2, 60), rng.integers(0, 9, 60)
+    pairs = scores[true == 1][:, None] - scores[true == 0]
+    expected = np.mean((pairs > 0) + 0.5 * (pairs == 0))
+    assert label_metrics.area_under_curve(true, scores) == pytest.approx(expected)
+    assert label_metrics.area_under_curve(np.ones(3), np.arange(3)) is None
