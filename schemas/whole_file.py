@@ -50,11 +50,13 @@ def copy_whole(source: Path, target: Path) -> None:
 def whole_folder(path: Path) -> Iterator[Path]:
     """A folder to write in that gets its name when all of it is on disk.
 
-    What was at `path` before is removed at that moment, not earlier.
+    What was at `path` before is removed at that moment, not earlier. If that is a link,
+    the folder that it leads to is replaced.
 
     Raises:
         AlbertError: It cannot be written, for want of space or permission.
     """
+    path = path.resolve() if path.is_symlink() else path
     with _temporary(path) as temporary:
         temporary.mkdir()
         yield temporary
@@ -96,7 +98,7 @@ def _flush(path: Path) -> None:
 def remove(path: Path) -> None:
     """Remove a file or a folder, if it is there and can be removed."""
     with contextlib.suppress(OSError):
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink()

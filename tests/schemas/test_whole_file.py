@@ -1,11 +1,12 @@
 """Files and folders appear whole or not at all."""
 
 import errno
+from pathlib import Path
 
 import pytest
 
 from schemas.errors import AlbertError
-from schemas.whole_file import copy_whole, whole_file, whole_folder
+from schemas.whole_file import copy_whole, remove, whole_file, whole_folder
 from tests.commands import contents
 
 
@@ -105,6 +106,25 @@ def test_a_new_folder_replaces_the_old_one(tmp_path):
         (folder / "new").touch()
     assert contents(tmp_path) == ["target/new"]
     assert list(tmp_path.iterdir()) == [tmp_path / "target"]
+
+
+def test_a_link_stays_one_and_its_folder_is_replaced(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "old").touch()
+    link = tmp_path / "link"
+    link.symlink_to("elsewhere")
+    with whole_folder(link) as folder:
+        (folder / "new").touch()
+    assert link.readlink() == Path("elsewhere")
+    assert names_in(tmp_path / "elsewhere") == ["new"]
+    assert names_in(tmp_path) == ["elsewhere", "link"]
+
+
+def test_of_a_link_only_the_link_is_removed(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to("elsewhere")
+    remove(tmp_path / "link")
+    assert names_in(tmp_path) == ["elsewhere"]
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path):
