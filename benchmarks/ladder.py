@@ -54,8 +54,8 @@ def fit_lines(runs: list[LadderRun]) -> list[str]:
     law = fitted_law(runs)
     terms = law.terms
     lines = [
-        f"loss / unigram loss = {terms.floor:.3f} + {terms.a:.3g} weights^-"
-        f"{ALPHA} + {terms.b:.3g} tokens^-{BETA}, within {law.margin:.1%}"
+        f"loss / unigram loss = ({terms.a:.3g} weights^-{ALPHA / BETA:.3g} + "
+        f"{terms.b:.3g} / tokens)^{BETA}, within {law.margin:.1%}"
     ]
     for place, run in enumerate(runs):
         others = best_terms([*runs[:place], *runs[place + 1 :]])

@@ -40,9 +40,9 @@ SHAPES = (
 # power (Prairie et al., 2604.21106, of loops in causal models).
 WORTH_OF_SHARED = 0.46
 
-# How the loss falls with weights and with tokens: exponents of causal models (Hoffmann
-# et al., 2203.15556), because fitting exponents takes many more runs than factors do.
-ALPHA, BETA = 0.34, 0.28
+# How the loss falls with weights and with tokens: exponents of causal models (Kaplan
+# et al., 2001.08361), because fitting exponents takes many more runs than factors do.
+ALPHA, BETA = 0.076, 0.095
 
 # The interval around a prediction, in deviations of the left-out runs, and its minimum.
 DEVIATIONS, LEAST_MARGIN = 2.0, 0.03
@@ -93,22 +93,23 @@ class LadderRun:
 
 
 class Terms(NamedTuple):
-    """Share of the unigram loss: `floor + a * weights^-ALPHA + b * tokens^-BETA`.
+    """Share of the unigram loss: `(a * weights^-(ALPHA / BETA) + b / tokens)^BETA`.
+
+    The fewer the weights, the less further tokens are worth (Kaplan et al., 2001.08361,
+    equation 1.5).
 
     Attributes:
-        floor: What neither weights nor tokens lessen.
         a: What too few weights cost.
         b: What too few tokens cost.
     """
 
-    floor: float
     a: float
     b: float
 
     def share(self, *, weights: float, tokens: float) -> float:
         """The loss of a run, as a share of the unigram loss; 1 at most."""
-        of_weights, of_tokens = weights**-ALPHA, tokens**-BETA
-        return float(min(1.0, self.floor + self.a * of_weights + self.b * of_tokens))
+        cost = self.a * weights ** -(ALPHA / BETA) + self.b / tokens
+        return float(min(1.0, cost**BETA))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +188,7 @@ def fitted_law(runs: Sequence[LadderRun]) -> Law:
     """The law that fits runs best, with an interval from leaving each of them out.
 
     Args:
-        runs: Four or more.
+        runs: Three or more.
     """
     squares = [
         _error(best_terms([*runs[:place], *runs[place + 1 :]]), [run])
@@ -203,12 +204,16 @@ def fitted_law(runs: Sequence[LadderRun]) -> Law:
 
 
 def best_terms(runs: Sequence[LadderRun]) -> Terms:
-    """The terms with the least squared error, relative to the losses."""
+    """The terms with the least squared error, relative to the losses.
+
+    The terms are linear in `share^(1 / BETA)`, whose relative errors are those of the
+    losses divided by BETA, as long as they are small.
+    """
     columns = np.array(
-        [(1.0, run.weights**-ALPHA, float(run.tokens) ** -BETA) for run in runs]
+        [(run.weights ** -(ALPHA / BETA), 1 / run.tokens) for run in runs]
     )
-    shares = np.array([run.share for run in runs])
-    solved = _non_negative(columns / shares[:, None], np.ones_like(shares))
+    costs = np.array([run.share ** (1 / BETA) for run in runs])
+    solved = _non_negative(columns / costs[:, None], np.ones_like(costs))
     return Terms(*map(float, solved))
 
 

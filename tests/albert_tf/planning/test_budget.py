@@ -13,7 +13,7 @@ from albert_tf.planning.speed import Timing, Workload
 from schemas.config import TrainConfig
 
 LAW = Law(
-    Terms(floor=0.3, a=6.0, b=16.0),
+    Terms(a=200.0, b=100_000.0),
     margin=0.05,
     most_weights=1e7,
     most_tokens=1e8,
@@ -74,7 +74,7 @@ def test_a_budget_shorter_than_a_step_still_is_a_step():
 
 
 def test_a_model_that_would_hardly_begin_is_no_choice_if_another_is():
-    certain = Law(Terms(0.3, 6.0, 0.0), 0.05, 1e9, 1e9)
+    certain = Law(Terms(a=200.0, b=0.0), 0.05, 1e9, 1e9)
     found = considered(2.4 * LEAST_STEPS, certain)
     assert found[2].loss_share < found[1].loss_share
     assert best(found) == 1

@@ -17,7 +17,7 @@ from albert_tf.planning.ladder import (
 )
 from schemas.config import ModelConfig
 
-TRUE = Terms(floor=0.3, a=6.0, b=16.0)
+TRUE = Terms(a=200.0, b=100_000.0)
 
 
 def ladder_run(layers, hidden, *, tokens, error=1.0):
