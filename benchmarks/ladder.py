@@ -41,7 +41,7 @@ def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:
         sharing=record.model.sharing,
         vocabulary=record.model.vocab_size,
         tokens=round(examples * data.statistics["mean_length"]),
-        unigram=round(measured["counting"]["unigram"]["mlm_loss"], 4),
+        counting=round(measured["counting"]["neighbours"]["mlm_loss"], 4),
         loss=round(measured["mlm_loss"], 4),
         bits=round(measured["bits_per_character"]["model"]["value"], 4),
         corpus=corpus,
@@ -54,12 +54,12 @@ def fit_lines(runs: list[LadderRun]) -> list[str]:
     law = fitted_law(runs)
     terms = law.terms
     lines = [
-        f"loss / unigram loss = ({terms.a:.3g} weights^-{ALPHA / BETA:.3g} + "
+        f"loss / loss of counting = ({terms.a:.3g} weights^-{ALPHA / BETA:.3g} + "
         f"{terms.b:.3g} / tokens)^{BETA}, within {law.margin:.1%}"
     ]
     for place, run in enumerate(runs):
         others = best_terms([*runs[:place], *runs[place + 1 :]])
-        expected = run.unigram * others.share(weights=run.weights, tokens=run.tokens)
+        expected = run.counting * others.share(weights=run.weights, tokens=run.tokens)
         lines.append(
             f"{run.layers} x {run.hidden}, sharing {run.sharing}, {run.tokens:,} "
             f"tokens: {run.loss:.3f}, expected from the others {expected:.3f} "

@@ -47,17 +47,3 @@ def unigram_log_shares(
         counts += np.bincount(tokens, minlength=vocab_size)
     shares: npt.NDArray[np.float32] = np.log(counts / counts.sum()).astype(np.float32)
     return shares
-
-
-def unigram_entropy(labels: Iterable[Integers], *, vocab_size: int) -> float:
-    """The loss of guessing labels by how frequent they are, in nats.
-
-    Args:
-        labels: As for `unigram_log_shares`.
-        vocab_size: V.
-
-    >>> round(unigram_entropy([np.array([1, 2] * 500)], vocab_size=4), 2)
-    0.7
-    """
-    logarithms = unigram_log_shares(labels, vocab_size=vocab_size)
-    return float(-np.sum(np.exp(logarithms) * logarithms))

@@ -50,6 +50,9 @@ from schemas.manifest import DatasetManifest, read_manifest
 # Tokens of the training split that are counted: about 115,000 examples of up to 128.
 COUNTED_TOKENS = 12_000_000
 
+# Held-out examples that counting is asked about to know its loss within a hundredth.
+ASKED_EXAMPLES = 1000
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scope:
@@ -279,6 +282,7 @@ def training_text(
     data: Path,
     manifest: DatasetManifest,
     *,
+    skip_corrupt: bool = False,
     on_tokens: Callable[[int], None] = lambda tokens: None,
 ) -> Iterator[Unmasked]:
     """The text of the training split, once, up to `COUNTED_TOKENS`.
@@ -286,10 +290,14 @@ def training_text(
     Args:
         data: The data set.
         manifest: Its manifest.
+        skip_corrupt: Leave corrupt records out.
         on_tokens: Told how many tokens each part has.
+
+    Raises:
+        AlbertError: A record is corrupt; names file and place.
     """
     left = COUNTED_TOKENS
-    for text in read_unmasked(data, manifest, split=TRAIN):
+    for text in read_unmasked(data, manifest, split=TRAIN, skip_corrupt=skip_corrupt):
         if left <= 0:
             return
         yield text
@@ -316,6 +324,38 @@ def held_out_text(
             return
         yield text.first(examples)
         examples -= len(text.offsets) - 1
+
+
+def loss_of_counting(
+    data: Path, manifest: DatasetManifest, *, skip_corrupt: bool = False
+) -> float | None:
+    """The held-out loss of counting both neighbours, in nats.
+
+    It is the unit in which the planner expects losses, so a part of the held-out text
+    is enough.
+
+    Args:
+        data: The data set.
+        manifest: Its manifest.
+        skip_corrupt: Leave corrupt records out.
+
+    Returns:
+        None if there is nothing to count in, or nothing to predict.
+
+    Raises:
+        AlbertError: A record is corrupt; names file and place.
+    """
+    if not (manifest.num_examples(TRAIN) and manifest.num_examples(EVAL)):
+        return None
+    counts = NeighbourCounts(
+        training_text(data, manifest, skip_corrupt=skip_corrupt),
+        vocab_size=manifest.vocabulary["size"],
+    )
+    held_out = held_out_text(
+        data, manifest, examples=ASKED_EXAMPLES, skip_corrupt=skip_corrupt
+    )
+    losses = [counts.from_neighbours(masked_tokens(text)).losses for text in held_out]
+    return float(np.concatenate(losses).mean()) if losses else None
 
 
 def _guessed(guesses: Guesses) -> dict[str, float | None]:

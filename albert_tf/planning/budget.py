@@ -67,7 +67,7 @@ class Candidate:
         step_seconds: What an optimizer step takes.
         steps: That fit the budget.
         tokens: Tokens that it would be trained on.
-        loss_share: Expected held-out loss, as a share of the unigram loss.
+        loss_share: Expected held-out loss, as a share of that of counting neighbours.
         margin: Of the expectation, as a share of it.
         is_outside: Whether no run like it was measured.
     """

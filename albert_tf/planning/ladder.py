@@ -1,8 +1,8 @@
 """A ladder of shapes, and what runs of them have reached: which one suits a budget.
 
 The runs are in `ladder.csv`, a line each; `python -m benchmarks.ladder RUN... --corpus
-NAME --language CODE` prints the lines of others. Losses are given as a share of the
-loss of token frequencies alone on the same held-out text, so that runs on different
+NAME --language CODE` prints the lines of others. Losses are given as a share of
+what counting both neighbours gives on the same held-out text, so that runs on different
 vocabularies and languages lie on one curve.
 """
 
@@ -63,7 +63,7 @@ class LadderRun:
         sharing: Of the weights.
         vocabulary: V, pieces.
         tokens: Tokens that it was trained on, padding left out.
-        unigram: Held-out loss of frequencies alone, in nats.
+        counting: Held-out loss of counting both neighbours, in nats.
         loss: Its own on the same tokens.
         bits: Its bits per character on words masked alone.
         corpus: By its public origin.
@@ -75,7 +75,7 @@ class LadderRun:
     sharing: str
     vocabulary: int
     tokens: int
-    unigram: float
+    counting: float
     loss: float
     bits: float
     corpus: str
@@ -88,12 +88,12 @@ class LadderRun:
 
     @property
     def share(self) -> float:
-        """Its loss, as a share of the unigram loss."""
-        return self.loss / self.unigram
+        """Its loss, as a share of that of counting."""
+        return self.loss / self.counting
 
 
 class Terms(NamedTuple):
-    """Share of the unigram loss: `(a * weights^-(ALPHA / BETA) + b / tokens)^BETA`.
+    """Share of the loss of counting: `(a * weights^-(ALPHA / BETA) + b / tokens)^BETA`.
 
     The fewer the weights, the less further tokens are worth (Kaplan et al., 2001.08361,
     equation 1.5).
@@ -107,9 +107,9 @@ class Terms(NamedTuple):
     b: float
 
     def share(self, *, weights: float, tokens: float) -> float:
-        """The loss of a run, as a share of the unigram loss; 1 at most."""
+        """The loss of a run, as a share of that of counting both neighbours."""
         cost = self.a * weights ** -(ALPHA / BETA) + self.b / tokens
-        return float(min(1.0, cost**BETA))
+        return float(cost**BETA)
 
 
 @dataclasses.dataclass(frozen=True)

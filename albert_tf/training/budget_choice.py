@@ -12,8 +12,6 @@ import numpy as np
 from albert_tf.data.causal import most_predictions
 from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.data_check import check_has_training_examples
-from albert_tf.data.input_pipeline import Records, first_batches
-from albert_tf.data.unigrams import labels_of, unigram_entropy
 from albert_tf.planning.budget import (
     LEAST_STEPS,
     Candidate,
@@ -43,9 +41,6 @@ TIMED = ((2, 128), (4, 256), (8, 512))
 # last evaluation and saving.
 OVERHEAD_SECONDS = 45.0
 
-# The examples in which tokens are counted, to tell losses in nats.
-UNIGRAM_EXAMPLES = 20_000
-
 # The share of a budget in which steps of the model chosen are timed, and the least and
 # most seconds of that.
 TIMED_SHARE, TIMED_SECONDS = 0.01, (3.0, 60.0)
@@ -63,7 +58,8 @@ class BudgetChoice:
         place: The place of the one chosen among them.
         train: The settings to train it with.
         workload: Of a step.
-        unigram: The loss of the frequencies of tokens alone, in nats.
+        counting: The held-out loss of counting both neighbours, in nats; None where
+            nothing is held out.
         text_tokens: Tokens of the training text, once.
     """
 
@@ -71,7 +67,7 @@ class BudgetChoice:
     place: int
     train: TrainConfig
     workload: Workload
-    unigram: float
+    counting: float | None
     text_tokens: int
 
     @property
@@ -88,6 +84,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     manifest: DatasetManifest,
     models: Sequence[ModelConfig],
     precision_is_given: bool,
+    count: Callable[[], float | None],
     say: Say,
 ) -> BudgetChoice:
     """Measure this machine, and choose a model, its precision and its steps.
@@ -99,6 +96,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         manifest: Its manifest.
         models: To choose from, the smallest first.
         precision_is_given: Keep that of `train`.
+        count: Gives the `counting` of a `BudgetChoice`.
         say: Told what is being measured.
 
     Raises:
@@ -117,7 +115,9 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     mean = mean_example(samples)
     outlook = outlook_of(mean, train, manifest)
     records = records_of(data, manifest, train, skipped=SkippedRecords(say))
-    unigram = unigram_loss(records, train)
+
+    say("Counting neighbouring tokens ...")
+    counting = count()
 
     # Steps fill only what is left after all that is measured.
     def left() -> float:
@@ -140,7 +140,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         place=place,
         train=dataclasses.replace(train, steps=found[place].steps),
         workload=outlook.workload,
-        unigram=unigram,
+        counting=counting,
         text_tokens=manifest.splits[TRAIN]["copies"][0]["tokens"],
     )
 
@@ -250,14 +250,3 @@ def faster_precision() -> Precision:
     """The number format in which this machine multiplies matrices faster."""
     rates = matrix_rate("bfloat16"), matrix_rate("float32")
     return "bfloat16" if rates[0] > SPEED_UP * rates[1] else "float32"
-
-
-def unigram_loss(records: Records, train: TrainConfig) -> float:
-    """The loss of the frequencies of the tokens to predict, in nats.
-
-    Raises:
-        AlbertError: A record is corrupt.
-    """
-    batches = first_batches(records, seed=train.seed, maximum=UNIGRAM_EXAMPLES)
-    vocab_size = records.manifest.vocabulary["size"]
-    return unigram_entropy(map(labels_of, batches), vocab_size=vocab_size)

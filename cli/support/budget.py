@@ -1,6 +1,7 @@
 """What --budget chooses, as lines for a person and as flags."""
 
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Iterator
@@ -178,6 +179,7 @@ def choose(
         SettingError: No step fits.
     """
     with silent_stderr():
+        from albert_tf.evaluation.run_evaluation import loss_of_counting
         from albert_tf.training.budget_choice import choose_for_budget
     models = models_to_choose_from(asked, manifest)
     choice = choose_for_budget(
@@ -187,6 +189,9 @@ def choose(
         manifest=manifest,
         models=list(models),
         precision_is_given=is_given("precision"),
+        count=functools.partial(
+            loss_of_counting, data, manifest, skip_corrupt=asked.config.skip_corrupt
+        ),
         say=console.say,
     )
     chosen = models[choice.chosen.config]._replace(
@@ -309,14 +314,14 @@ def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
     """
     return {
         "seconds": seconds,
-        "unigram_loss": choice.unigram,
+        "loss_of_counting": choice.counting,
         "candidates": [
             {
                 "num_hidden_layers": each.config.num_hidden_layers,
                 "hidden_size": each.config.hidden_size,
                 "step_seconds": each.step_seconds,
                 "steps": each.steps,
-                "expected_loss": each.loss_share * choice.unigram,
+                "expected_loss": choice.counting and each.loss_share * choice.counting,
                 "margin": each.margin,
             }
             for each in choice.candidates
@@ -338,7 +343,8 @@ def _rate(choice: "BudgetChoice", candidate: "Candidate") -> float:
 
 
 def _loss(choice: "BudgetChoice", candidate: "Candidate") -> str:
-    """The expected loss with its interval, in nats."""
-    middle = candidate.loss_share * choice.unigram
+    """The expected loss with its interval, in nats where these are known."""
+    middle = candidate.loss_share * (choice.counting or 1)
     margin = middle * candidate.margin
-    return f"{middle:.2f} ({middle - margin:.2f} to {middle + margin:.2f})"
+    unit = "" if choice.counting else " of the loss of counting neighbours"
+    return f"{middle:.2f} ({middle - margin:.2f} to {middle + margin:.2f}){unit}"

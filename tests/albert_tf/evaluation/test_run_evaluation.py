@@ -10,7 +10,7 @@ import pytest
 
 from albert_tf.evaluation import run_evaluation
 from albert_tf.evaluation.minimal_pairs import MinimalPair
-from albert_tf.evaluation.run_evaluation import Scope, evaluate
+from albert_tf.evaluation.run_evaluation import Scope, evaluate, loss_of_counting
 from albert_tf.evaluation.words import SHARE
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
@@ -278,3 +278,31 @@ def test_a_sentence_that_is_too_long_is_refused(blank, data):
         f'"{("bb " * 20).strip()} ..." has 42 tokens with [CLS] and [SEP] and the '
         "model reads 32; leave its file out."
     )
+
+
+def test_what_counting_gives_is_known_without_a_model(run, data):
+    measured = evaluate(run, data=data, scope=Scope(vocabulary=WORDS))
+    expected = measured["counting"]["neighbours"]["mlm_loss"]
+    assert loss_of_counting(data, read_manifest(data)) == pytest.approx(expected)
+
+
+def test_without_held_out_text_what_counting_gives_is_not_known(tmp_path):
+    manifest = write_dataset(tmp_path / "data", eval_examples=0)
+    assert loss_of_counting(tmp_path / "data", manifest) is None
+
+
+@pytest.mark.parametrize("split", ["train", "eval"])
+def test_counting_leaves_corrupt_records_out_only_if_asked_to(data, tmp_path, split):
+    folder = tmp_path / "data"
+    shutil.copytree(data, folder)
+    path = next((folder / split / "copy-00").iterdir())
+    content = bytearray(path.read_bytes())
+    content[30] ^= 1
+    path.write_bytes(content)
+    manifest = read_manifest(folder)
+    with pytest.raises(AlbertError) as error:
+        loss_of_counting(folder, manifest)
+    assert str(path) in str(error.value)
+    left = loss_of_counting(folder, manifest, skip_corrupt=True)
+    assert left == pytest.approx(loss_of_counting(data, manifest), abs=0.1)
+    assert left != loss_of_counting(data, manifest)

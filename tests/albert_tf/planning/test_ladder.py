@@ -28,7 +28,7 @@ def ladder_run(layers, hidden, *, tokens, error=1.0):
         sharing="all",
         vocabulary=8000,
         tokens=tokens,
-        unigram=6.8,
+        counting=6.8,
         loss=6.8 * error * TRUE.share(weights=weights, tokens=tokens),
         bits=2.0,
         corpus="novels",
@@ -51,7 +51,7 @@ def test_a_law_that_made_the_runs_is_found_again():
 def test_runs_of_other_vocabularies_and_languages_lie_on_one_curve():
     other = [
         dataclasses.replace(
-            run, vocabulary=30_000, unigram=7.4, loss=run.loss * 7.4 / 6.8
+            run, vocabulary=30_000, counting=7.4, loss=run.loss * 7.4 / 6.8
         )
         for run in RUNS
     ]
@@ -77,7 +77,7 @@ def test_a_run_far_beyond_those_measured_is_told_from_one_among_them():
 def test_the_table_that_comes_with_the_program_is_one_of_runs_that_learnt():
     runs = read_table()
     assert len(runs) >= 4
-    assert all(0 < run.loss < run.unigram for run in runs)
+    assert all(0 < run.loss < run.counting for run in runs)
     assert {(run.layers, run.hidden) for run in runs} <= set(SHAPES)
 
 

@@ -1,7 +1,6 @@
 """What a run begins with: weights that are counted, a place in the data."""
 
 import dataclasses
-import shutil
 
 import numpy as np
 import pytest
@@ -10,14 +9,11 @@ from albert_tf.data import input_pipeline
 from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.training.beginning import first_weights, new_model, start
-from albert_tf.training.budget_choice import unigram_loss
-from albert_tf.training.job import records_of
 from albert_tf.training.origin import Origin
 from albert_tf.training.saver import Saver
-from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from schemas.manifest import read_manifest
-from tests.albert_tf.training.test_train import CONFIG, spoil
+from tests.albert_tf.training.test_train import CONFIG
 from tests.training_data import job_of, write_dataset
 
 EMBEDDINGS = "albert/encoder/embeddings/word_embeddings"
@@ -66,31 +62,6 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
     }
     for path, values in expected.items():
         np.testing.assert_array_equal(both[path], values, err_msg=path)
-
-
-def test_the_loss_of_frequencies_leaves_out_what_the_training_leaves_out(
-    data, tmp_path
-):
-    shutil.copytree(data, tmp_path / "data")
-    path = spoil(tmp_path / "data")
-    manifest, said = read_manifest(data), []
-
-    def loss(config, folder=tmp_path / "data"):
-        skipped = SkippedRecords(said.append)
-        records = records_of(folder, manifest, config, skipped=skipped)
-        return unigram_loss(records, config)
-
-    place = f"{path}: record 0, at byte 0, does not match its checksum"
-    with pytest.raises(AlbertError) as caught:
-        loss(CONFIG)
-    assert str(caught.value) == (
-        f"{place}; make the data again, or leave such records out with --skip-corrupt."
-    )
-    whole = loss(CONFIG, data)
-    assert said == []
-    left = loss(dataclasses.replace(CONFIG, skip_corrupt=True))
-    assert said == [f"{place}; left out (1 so far)."]
-    assert 0 < abs(left - whole) < 0.1
 
 
 @pytest.mark.parametrize(

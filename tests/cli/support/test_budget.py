@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from albert_tf.planning.ladder import SHAPES
+from albert_tf.evaluation import run_evaluation
+from albert_tf.planning.ladder import SHAPES, Terms
 from albert_tf.training import budget_choice
 from cli.commands import pretrain
 from cli.support import budget
@@ -59,6 +60,30 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path
         f"Error: {tmp_path}/run was begun with --budget 80s; give the same to go on, "
         "or another --output.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("counting", "expected"),
+    [
+        (5.0, "expected: masked-LM loss 4.00 (3.88 to 4.12)."),
+        (
+            None,
+            "expected: masked-LM loss 0.80 (0.78 to 0.82) of the loss of counting "
+            "neighbours.",
+        ),
+    ],
+)
+def test_a_loss_is_expected_in_nats_if_some_text_is_held_out(
+    command, monkeypatch, counting, expected
+):
+    monkeypatch.setattr(run_evaluation, "loss_of_counting", lambda *_, **__: counting)
+    monkeypatch.setattr(Terms, "share", lambda *_, **__: 0.8)
+    plan = ("plan", *command[1:3], "--model", "tiny", "--budget", "80s")
+    assert expected in run(*plan).splitlines()
+    record = json.loads(run(*plan, "--json"))
+    assert record["loss_of_counting"] == counting
+    (candidate,) = record["candidates"]
+    assert candidate["expected_loss"] == (counting and 4.0)
 
 
 def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
