@@ -10,11 +10,12 @@ from schemas.config import FORWARD_SHARE, ModelConfig, TrainConfig
 # What evaluations add to the time of this many steps, as a share of it.
 Evaluating = Callable[[int], float]
 
-# Pieces in a vocabulary, by the greatest number of tokens of text that they suit: small
-# encoders on little text did worse with more (BabyBERTa, Huebner et al. 2021, and
-# GPT-BERT, 2410.24159, have 8,192 for 5 and 10 million words).
-VOCABULARIES = ((65_000_000, 8000), (650_000_000, 16_000))
-LARGEST_VOCABULARY = 30_000
+# Pieces in a vocabulary for little text and for any other. Small encoders on little text
+# did worse with more (BabyBERTa, Huebner et al. 2021, and GPT-BERT, 2410.24159, have
+# 8,192 for 5 and 10 million words); on 40 million tokens 30,000 pieces already win
+# (docs/reproducing.md).
+LITTLE_TEXT = 15_000_000
+SMALL_VOCABULARY, LARGE_VOCABULARY = 8000, 30_000
 
 # Losses up to this many times the lowest count as equal: the law is no more precise.
 AS_GOOD = 1.01
@@ -49,13 +50,13 @@ def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
 def suited_vocabulary(tokens: int) -> int:
     """About how many pieces suit a text.
 
-    >>> suited_vocabulary(40_000_000), suited_vocabulary(4_000_000_000)
+    >>> suited_vocabulary(10_000_000), suited_vocabulary(40_000_000)
     (8000, 30000)
 
     Args:
         tokens: In the text, once.
     """
-    return next((v for most, v in VOCABULARIES if tokens <= most), LARGEST_VOCABULARY)
+    return SMALL_VOCABULARY if tokens <= LITTLE_TEXT else LARGE_VOCABULARY
 
 
 @dataclasses.dataclass(frozen=True)
