@@ -10,10 +10,10 @@ from schemas.config import FORWARD_SHARE, ModelConfig, TrainConfig
 # What evaluations add to the time of this many steps, as a share of it.
 Evaluating = Callable[[int], float]
 
-# Pieces in a vocabulary for little text and for any other. Small encoders on little text
-# did worse with more (BabyBERTa, Huebner et al. 2021, and GPT-BERT, 2410.24159, have
-# 8,192 for 5 and 10 million words); on 40 million tokens 30,000 pieces already win
-# (docs/reproducing.md).
+# Pieces in a vocabulary for little text and for any other. Small encoders on little
+# text did worse with more (BabyBERTa, Huebner et al. 2021, and GPT-BERT, 2410.24159,
+# have 8,192 for 5 and 10 million words); on 40 million tokens 30,000 pieces already
+# win (docs/reproducing.md).
 LITTLE_TEXT = 15_000_000
 SMALL_VOCABULARY, LARGE_VOCABULARY = 8000, 30_000
 
