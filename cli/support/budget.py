@@ -256,7 +256,7 @@ def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
 
 def _expectations(choice: "BudgetChoice") -> Iterator[str]:
     """The loss to expect, neighbours, and what would do better."""
-    from albert_tf.planning.budget import suited_vocabulary
+    from albert_tf.planning.budget import AS_GOOD, suited_vocabulary
 
     chosen = choice.chosen
     yield f"expected: masked-LM loss {_loss(choice, chosen)}."
@@ -267,6 +267,12 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
                 f"beside it: {_shape(other)}, {other.steps:,} steps, "
                 f"loss {_loss(choice, other)}."
             )
+    smaller = choice.candidates[: choice.place]
+    if smaller and smaller[-1].loss_share < chosen.loss_share:
+        yield (
+            f"Losses within {AS_GOOD - 1:.0%} of the lowest count as equal; the largest "
+            "of these models is chosen, because it goes on learning longest."
+        )
     if chosen.is_outside:
         yield (
             "No run of this size was measured, so the expected loss is a guess, and so "

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from albert_tf.evaluation import run_evaluation
-from albert_tf.planning.ladder import SHAPES, Terms
+from albert_tf.planning.ladder import SHAPES, Terms, law
 from albert_tf.training import budget_choice
 from cli.commands import pretrain
 from cli.support import budget
@@ -21,6 +21,7 @@ from tests.commands import LITTLE_MODEL, attempt, run
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
     """A machine on which so many steps fit that a test has time for."""
+    law()  # its interval is fitted with the terms that a test may replace
     monkeypatch.setattr(budget, "STARTED", time.monotonic())
     monkeypatch.setattr(budget_choice, "OVERHEAD_SECONDS", 0.0)
     monkeypatch.setattr(budget_choice, "step_seconds", lambda *_, length: 20.0)
@@ -229,6 +230,23 @@ def test_models_to_choose_from_read_the_longest_examples_of_the_run(small):
     longer = TrainConfig(max_seq_length="128:0.9,1024")
     models = models_to_choose_from(Asked("base", (), longer, False), manifest)
     assert {each.max_position_embeddings for each in models} == {1024}
+
+
+def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
+    def share(_, *, weights, tokens):
+        return {393_216: 0.8, 786_432: 0.805}.get(weights, 0.9)
+
+    monkeypatch.setattr(run_evaluation, "loss_of_counting", lambda *_, **__: 5.0)
+    monkeypatch.setattr(Terms, "share", share)
+    said = run("plan", "--data", small / "data", "--budget", "20h").splitlines()
+    (expected,) = (i for i, line in enumerate(said) if line.startswith("expected:"))
+    assert said[expected] == "expected: masked-LM loss 4.03 (3.90 to 4.15)."
+    assert said[expected + 1].startswith("beside it: 2 layers of 128, sharing none, ")
+    assert said[expected + 2].startswith("beside it: 4 layers of 192, sharing none, ")
+    assert said[expected + 3] == (
+        "Losses within 1% of the lowest count as equal; the largest of these models is "
+        "chosen, because it goes on learning longest."
+    )
 
 
 def test_a_plan_tells_the_ladder_and_the_command(small):
