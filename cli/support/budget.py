@@ -270,8 +270,8 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
     smaller = choice.candidates[: choice.place]
     if smaller and smaller[-1].loss_share < chosen.loss_share:
         yield (
-            f"Losses within {AS_GOOD - 1:.0%} of the lowest count as equal; the largest "
-            "of these models is chosen, because it goes on learning longest."
+            f"Losses within {AS_GOOD - 1:.0%} of the lowest count as equal; the "
+            "largest of these models is chosen, because it goes on learning longest."
         )
     if chosen.is_outside:
         yield (
