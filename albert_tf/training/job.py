@@ -9,6 +9,7 @@ from albert_tf.data.input_pipeline import Records
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.training.evaluation import HeldOutWords
 from albert_tf.training.origin import Origin
+from pipeline.records.reading import CorruptRecord
 from schemas.config import ModelConfig, ResolvedTrainConfig, TrainConfig
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase, phases_of
@@ -62,7 +63,7 @@ def records_of(
     manifest: DatasetManifest,
     config: TrainConfig,
     *,
-    skipped: SkippedRecords,
+    skipped: Callable[[CorruptRecord], None],
 ) -> Records:
     """The records of a data set for a training.
 
