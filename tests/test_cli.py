@@ -1,10 +1,16 @@
 """The command line: its settings from files, what it finishes, what it says."""
 
 import json
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from tests.commands import VOCAB, attempt, contents, make_data, run
+from tests.exported_runs import SMALL_RUN, write_run
 
 
 def test_a_corpus_too_small_for_the_vocabulary_names_a_size_that_works(small, tmp_path):
@@ -138,3 +144,41 @@ def test_ctrl_c_ends_a_job_with_130_and_no_data_set(small, tmp_path):
     assert done.returncode == 130
     assert done.stderr.splitlines()[-1].startswith("Error: Interrupted")
     assert not (tmp_path / "d/manifest.json").exists()
+
+
+# How native code begins a line of its own, with level, time and file.
+NATIVE_LOG = re.compile(r"^(?:\d{4}-\d\d-\d\d |[IWEF]\d{4} |WARNING: All log)", re.M)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate", "run", "--data", "data", "--eval-examples", "2"),
+        ("analyze", "layers", "run", "--data", "data"),
+        ("fill-mask", "run", "The [MASK] is here."),
+        ("order", "run", "The first.", "The second."),
+        ("export", "run", "--to", "saved-model", "--output", "saved"),
+        (
+            *("pretrain", "--data", "data", "--output", "more", "--init-from", "run"),
+            *("--steps", "1", "--batch-size", "2"),
+        ),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_what_tensorflow_logs_while_it_is_loaded_reaches_nobody(
+    arguments, small, tmp_path
+):
+    write_run(tmp_path / "run", SMALL_RUN, small)
+    (tmp_path / "data").symlink_to(small / "data")
+    program = "import sys; from cli.main import cli; cli(sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )
+    assert done.returncode == 0, done.stderr
+    assert NATIVE_LOG.findall(done.stderr) == []
