@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.training.evaluation import HeldOutWords
@@ -53,7 +52,7 @@ class Job:
         """Of the training examples; one unless they are made on the fly."""
         return phases_of(self.manifest.config, self.config)
 
-    def records(self, skipped: SkippedRecords) -> Records:
+    def records(self, skipped: Callable[[CorruptRecord], None]) -> Records:
         """The records of its data; `skipped` is told of those that are left out."""
         return records_of(self.data, self.manifest, self.config, skipped=skipped)
 

@@ -267,8 +267,8 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
                 f"beside it: {_shape(other)}, {other.steps:,} steps, "
                 f"loss {_loss(choice, other)}."
             )
-    smaller = choice.candidates[: choice.place]
-    if smaller and smaller[-1].loss_share < chosen.loss_share:
+    least = min(each.loss_share for each in choice.candidates[: choice.place + 1])
+    if least < chosen.loss_share <= least * AS_GOOD:
         yield (
             f"Losses within {AS_GOOD - 1:.0%} of the lowest count as equal; the "
             "largest of these models is chosen, because it goes on learning longest."

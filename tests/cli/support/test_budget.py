@@ -6,7 +6,7 @@ import time
 import pytest
 
 from albert_tf.evaluation import run_evaluation
-from albert_tf.planning.ladder import SHAPES, Terms, law
+from albert_tf.planning.ladder import SHAPES, Law, Terms, law
 from albert_tf.training import budget_choice
 from cli.commands import pretrain
 from cli.support import budget
@@ -247,6 +247,22 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
         "Losses within 1% of the lowest count as equal; the largest of these models is "
         "chosen, because it goes on learning longest."
     )
+
+
+def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(
+    small, monkeypatch
+):
+    def share(_, *, weights, tokens):
+        return {393_216: 0.8, 786_432: 0.85}.get(weights, 0.9)
+
+    def is_outside(_, *, weights, tokens):
+        return weights == 393_216
+
+    monkeypatch.setattr(Terms, "share", share)
+    monkeypatch.setattr(Law, "is_outside", is_outside)
+    said = run("plan", "--data", small / "data", "--budget", "20h")
+    assert "chosen: 4 layers of 128, " in said
+    assert "count as equal" not in said
 
 
 def test_a_plan_tells_the_ladder_and_the_command(small):
