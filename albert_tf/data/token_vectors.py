@@ -48,6 +48,8 @@ def pmi_vectors(texts: Sequence[Integers], *, vocab_size: int, columns: int) -> 
     is_seen = information.any(axis=1)
     seen = vectors[is_seen] - vectors[is_seen].mean(axis=0)
     vectors[is_seen] = seen / np.maximum(seen.std(axis=0), np.finfo("f4").tiny)
+    # Singular vectors of rows of zeros are zeros only up to rounding.
+    vectors[~is_seen] = 0
     return vectors
 
 
