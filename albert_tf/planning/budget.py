@@ -23,7 +23,7 @@ AS_GOOD = 1.01
 # An evaluation takes this many times as long as its examples: it asks about words too.
 WITH_WORDS = 1.25
 
-# Fewer steps than these leave no model on the plateau of frequencies.
+# With fewer steps than these, no model leaves the plateau of frequencies.
 LEAST_STEPS = 500
 
 
@@ -109,9 +109,7 @@ class Outlook:
         share = self.evaluating(max(1, int(seconds / step_seconds)))
         steps = max(1, int(seconds / (step_seconds * (1 + share))))
         tokens = steps * self.workload.batch_size * self.workload.length
-        weights = effective_weights(
-            config.num_hidden_layers, config.hidden_size, sharing=config.sharing
-        )
+        weights = effective_weights(config)
         return Candidate(
             config=config,
             step_seconds=step_seconds,

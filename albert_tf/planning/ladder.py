@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from albert_tf.planning.compute_cost import num_blocks
 from schemas.config import ModelConfig
 
 TABLE = Path(__file__).parent / "ladder.csv"
@@ -84,7 +85,9 @@ class LadderRun:
     @property
     def weights(self) -> float:
         """As `effective_weights`."""
-        return effective_weights(self.layers, self.hidden, sharing=self.sharing)
+        return effective_weights(
+            ladder_model(self.layers, self.hidden, sharing=self.sharing)
+        )
 
     @property
     def share(self) -> float:
@@ -141,31 +144,39 @@ def ladder_model(layers: int, hidden: int, **fields: Any) -> ModelConfig:
     Args:
         layers: L.
         hidden: H, a multiple of 64.
-        **fields: Those of `ModelConfig` that the data decides.
+        **fields: What is otherwise in it.
+
+    Raises:
+        SettingError: The fields do not go together.
 
     >>> ladder_model(6, 384).num_attention_heads
     6
     """
-    return ModelConfig(
-        num_hidden_layers=layers,
-        hidden_size=hidden,
-        num_attention_heads=max(4, hidden // 64),
-        intermediate_size=4 * hidden,
-        sharing="none",
-        **fields,
-    )
+    rung: dict[str, Any] = {
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": max(4, hidden // 64),
+        "intermediate_size": 4 * hidden,
+        "sharing": "none",
+    }
+    return ModelConfig(**rung | fields)
 
 
-def effective_weights(layers: int, hidden: int, *, sharing: str) -> float:
+def effective_weights(config: ModelConfig) -> float:
     """The weights of layers, those that are shared counted for what they are worth.
 
-    >>> round(effective_weights(4, 256, sharing="none"))
+    >>> round(effective_weights(ladder_model(4, 256)))
     3145728
-    >>> round(effective_weights(4, 256, sharing="all"))
+    >>> round(effective_weights(ladder_model(4, 256, sharing="all")))
     1488020
     """
-    own = layers if sharing == "none" else layers**WORTH_OF_SHARED
-    return float(12 * hidden * hidden * own)
+    hidden, inner = config.hidden_size, config.intermediate_size
+    layers = num_blocks(config)
+    uses = config.num_hidden_layers / config.num_hidden_groups
+    shared = layers / uses * uses**WORTH_OF_SHARED
+    attention = layers if config.sharing in ("none", "ffn") else shared
+    ffn = layers if config.sharing in ("none", "attention") else shared
+    return float(4 * hidden * hidden * attention + 2 * hidden * inner * ffn)
 
 
 def read_table(path: Path = TABLE) -> list[LadderRun]:

@@ -21,7 +21,7 @@ TRUE = Terms(a=200.0, b=100_000.0)
 
 
 def ladder_run(layers, hidden, *, tokens, error=1.0):
-    weights = effective_weights(layers, hidden, sharing="all")
+    weights = effective_weights(ladder_model(layers, hidden, sharing="all"))
     return LadderRun(
         layers=layers,
         hidden=hidden,
@@ -79,6 +79,23 @@ def test_the_table_that_comes_with_the_program_is_one_of_runs_that_learnt():
     assert len(runs) >= 4
     assert all(0 < run.loss < run.counting for run in runs)
     assert {(run.layers, run.hidden) for run in runs} <= set(SHAPES)
+
+
+@pytest.mark.parametrize(
+    ("changes", "worth"),
+    [
+        ({}, 12),
+        ({"intermediate_size": 512}, 8),
+        ({"sharing": "all"}, 12 * 4**-0.54),
+        ({"sharing": "all", "num_hidden_groups": 4}, 12),
+        ({"sharing": "all", "num_hidden_groups": 2}, 12 * 2**-0.54),
+        ({"sharing": "attention"}, 4 * 4**-0.54 + 8),
+        ({"sharing": "ffn"}, 4 + 8 * 4**-0.54),
+    ],
+)
+def test_weights_count_for_what_they_are_worth(changes, worth):
+    model = ladder_model(4, 256, **changes)
+    assert effective_weights(model) == pytest.approx(4 * 256 * 256 * worth)
 
 
 def test_more_weights_and_more_tokens_never_promise_less():
