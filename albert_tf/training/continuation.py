@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from albert_tf.runs.checkpoints import newest_step
-from schemas.config import TrainConfig
+from schemas.config import TrainConfig, flag_name
 from schemas.errors import SettingError
 from schemas.phases import given, parse_schedule
 
@@ -104,9 +104,11 @@ def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> 
     bound = min(first_bound(before), first_bound(now))
     if step <= bound.step:
         return
+    kept = " and ".join(
+        f"{flag_name(name)} {getattr(before, name)}" for name in deciding
+    )
     raise SettingError(
         f"{run} is at step {step} of {before.steps} and cannot change --steps: after "
-        f"step {bound.step} {bound.what} on them; keep --steps {before.steps} and "
-        f"--cooldown-share {before.cooldown_share}, or continue in another --output "
-        f"with --init-from {run} --keep-optimizer."
+        f"step {bound.step} {bound.what} on them; keep {kept}, or continue in another "
+        f"--output with --init-from {run} --keep-optimizer."
     )

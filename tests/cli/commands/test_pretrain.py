@@ -176,9 +176,8 @@ def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
     assert code == 2
     assert said.endswith(
         f"{tmp_path}/run is at step 2 of 2 and cannot change --steps: after step 0 "
-        "its learning rates depend on them; keep --steps 2 and --cooldown-share 0.2, "
-        f"or continue in another --output with --init-from {tmp_path}/run "
-        "--keep-optimizer.\n"
+        "its learning rates depend on them; keep --steps 2, or continue in another "
+        f"--output with --init-from {tmp_path}/run --keep-optimizer.\n"
     )
 
 
