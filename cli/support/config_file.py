@@ -13,6 +13,7 @@ from schemas.config import check_type
 from schemas.errors import SettingError
 from schemas.json_file import read_json
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
+from schemas.phases import SETTINGS
 
 # Keys of a written config.json that are not settings.
 RECORD_KEYS = (
@@ -54,10 +55,22 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
                 f"{path}: {name!r} is not a setting of albert {command}; "
                 f"albert {command} --help lists them."
             )
-        is_one = _is_repeatable(known[name]) and isinstance(value, str)
-        settings[name] = [value] if is_one else value
+        settings[name] = _as_typed(known[name], value)
         _check_setting(known[name], settings[name], path=path)
     context.default_map = {**(context.default_map or {}), **settings}
+
+
+def _as_typed(parameter: click.Parameter, value: Any) -> Any:
+    """A value of the file as click would have it from the command line.
+
+    One value of a repeatable flag may stand alone, and a number where a schedule may
+    be.
+    """
+    if _is_repeatable(parameter) and isinstance(value, str):
+        return [value]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_schedule = parameter.name in SETTINGS and _json_type(parameter) is str
+    return str(value) if is_number and is_schedule else value
 
 
 def _is_repeatable(parameter: click.Parameter) -> bool:
