@@ -4,8 +4,9 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -227,23 +228,40 @@ def _check_fits(step_seconds: float, *, seconds: float) -> None:
         )
 
 
-def models_for(manifest: DatasetManifest, *, longest: int) -> list[ModelConfig]:
-    """The models of the ladder for a data set.
+def models_for(
+    manifest: DatasetManifest, *, longest: int, changes: Mapping[str, Any]
+) -> list[ModelConfig]:
+    """The models of the ladder for a data set, without those that cannot be changed so.
 
     Args:
         manifest: Of the data set.
         longest: Tokens in the longest example, if that is more than 512.
+        changes: Fields that are the same in all models, whatever the rung; what
+            follows from layers and width still follows from them.
+
+    Raises:
+        SettingError: No model can have these fields.
     """
-    return [
-        ladder_model(
-            layers,
-            hidden,
-            vocab_size=manifest.vocabulary["size"],
-            sentence_task=manifest.config.sentence_task,
-            max_position_embeddings=max(512, longest),
+    fields = {
+        "sentence_task": manifest.config.sentence_task,
+        "max_position_embeddings": max(512, longest),
+        **changes,
+        "vocab_size": manifest.vocabulary["size"],
+    }
+    found: list[ModelConfig] = []
+    refused: SettingError | None = None
+    for layers, hidden in SHAPES:
+        shape = (
+            changes.get("num_hidden_layers", layers),
+            changes.get("hidden_size", hidden),
         )
-        for layers, hidden in SHAPES
-    ]
+        try:
+            found.append(ladder_model(*shape, **fields))
+        except SettingError as error:
+            refused = refused or error
+    if refused and not found:
+        raise refused
+    return list(dict.fromkeys(found))
 
 
 def faster_precision() -> Precision:

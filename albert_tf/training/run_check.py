@@ -1,5 +1,7 @@
 """What makes a training impossible, said before anything is written or removed."""
 
+from pathlib import Path
+
 from albert_tf.data.data_check import (
     check_has_training_examples,
     check_has_vocabulary,
@@ -15,8 +17,9 @@ from albert_tf.training.warm_start import (
     check_can_keep_optimizer,
     check_can_start_from,
 )
-from schemas.config import OF_FIRST_WEIGHTS, TrainConfig, flag_name
+from schemas.config import OF_FIRST_WEIGHTS, ModelConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
+from schemas.manifest import DatasetManifest
 
 
 def check_run(job: Job) -> None:
@@ -29,23 +32,28 @@ def check_run(job: Job) -> None:
     """
     backend()
     check_can_recompute(job.config)
-    check_data(job)
+    check_data(job.model_config, job.config, manifest=job.manifest, data=job.data)
     if job.origin is not None:
         check_origin(job, job.origin)
 
 
-def check_data(job: Job) -> None:
+def check_data(
+    model_config: ModelConfig,
+    config: TrainConfig,
+    *,
+    manifest: DatasetManifest,
+    data: Path,
+) -> None:
     """Refuse a data set that a model with these settings cannot be trained on.
 
     Raises:
         AlbertError: Names what does not fit and the remedy.
     """
-    manifest, data = job.manifest, job.data
-    check_model_fits(job.model_config, manifest, data=data)
-    check_settings_fit(job.config, job.model_config, manifest, data=data)
+    check_model_fits(model_config, manifest, data=data)
+    check_settings_fit(config, model_config, manifest, data=data)
     check_has_training_examples(manifest, data=data)
     check_has_vocabulary(data)
-    if job.config.skip_corrupt:
+    if config.skip_corrupt:
         check_may_skip(manifest, data=data)
     else:
         check_shards_are_whole(manifest, data=data)

@@ -115,8 +115,9 @@ def plan(
 ) -> None:
     """Estimate what training takes: parameters, operations, memory, time.
 
-    Next to it is the BERT of the same shape, which shares no weights and whose
-    embeddings are as wide as its layers: sharing shrinks parameters, not computation.
+    Beside each figure is that of the BERT of the same shape, which shares no weights
+    and whose embeddings are as wide as its layers: sharing saves parameters, not
+    computation.
     """
     from albert_tf.planning.training_plan import plan as make_plan
 
@@ -168,11 +169,16 @@ def plan_budget(
     as_json: bool,
 ) -> None:
     """Tell what a budget is best spent on, and the command that does it."""
+    with silent_stderr():
+        from albert_tf.training.run_check import check_data
     _, choice = choose(
         seconds,
         asked,
         data=data,
         manifest=manifest,
+        check=lambda model: check_data(
+            model, asked.config, manifest=manifest, data=data
+        ),
         console=Console(quiet=as_json),
     )
     if as_json:

@@ -4,14 +4,14 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli import STARTED
-from cli.support.architecture import resolve_model
+from cli.support.architecture import parse_override, resolve_model
 from cli.support.console import Console, silent_stderr
-from cli.support.options import is_given
+from cli.support.options import is_given, is_typed
 from cli.support.recipes import is_of_recipe, named_recipe
 from schemas.config import ModelConfig, TrainConfig
 from schemas.errors import SettingError
@@ -81,8 +81,8 @@ def check_beside_budget(*, is_several_hosts: bool, keeps_optimizer: bool) -> Non
 
 
 def check_no_steps() -> None:
-    """Raises SettingError if --steps is given."""
-    if is_given("steps"):
+    """Raises SettingError if --steps is typed, or beside a budget in a file."""
+    if is_typed("steps") or (is_given("steps") and not is_typed("budget")):
         raise SettingError(
             "--budget chooses the steps; leave out one of --budget and --steps."
         )
@@ -95,6 +95,7 @@ def asked_for_budget(
     data: Path,
     manifest: DatasetManifest,
     begins_anew: bool,
+    check: Callable[[ModelConfig], None],
     console: Console,
 ) -> Asked:
     """What a new run with --budget is to be.
@@ -105,17 +106,14 @@ def asked_for_budget(
         data: The data set.
         manifest: Its manifest.
         begins_anew: Whether no weights are there to begin with.
+        check: As for `choose`.
         console: Told what was chosen.
 
     Raises:
-        SettingError: No step fits.
+        AlbertError: The run cannot work, or no step fits.
     """
-    from albert_tf.data.data_check import check_may_be_set
-
-    # What would be refused later anyway is not worth the timing.
-    check_may_be_set(asked.config, manifest, data=data)
     chosen, choice = choose(
-        seconds, asked, data=data, manifest=manifest, console=console
+        seconds, asked, data=data, manifest=manifest, check=check, console=console
     )
     for line in budget_lines(choice, begins_anew=begins_anew):
         console.say(line)
@@ -161,6 +159,7 @@ def choose(
     *,
     data: Path,
     manifest: DatasetManifest,
+    check: Callable[[ModelConfig], None],
     console: Console,
 ) -> tuple[Asked, "BudgetChoice"]:
     """Choose what flags do not say, by timing steps on this machine.
@@ -170,18 +169,21 @@ def choose(
         asked: What the flags say.
         data: The data set.
         manifest: Its manifest.
+        check: Refuses a model that cannot be trained, before any is timed; it is
+            shown one, for what it goes by they have in common.
         console: Told what is being timed.
 
     Returns:
         What the run is to be, and what else was considered.
 
     Raises:
-        SettingError: No step fits.
+        AlbertError: The run cannot work, or no step fits.
     """
     with silent_stderr():
         from albert_tf.evaluation.run_evaluation import loss_of_counting
         from albert_tf.training.budget_choice import choose_for_budget
     models = models_to_choose_from(asked, manifest)
+    check(next(iter(models)))
     choice = choose_for_budget(
         seconds - (time.monotonic() - STARTED),
         asked.config,
@@ -203,10 +205,10 @@ def choose(
 def models_to_choose_from(
     asked: Asked, manifest: DatasetManifest
 ) -> dict[ModelConfig, Asked]:
-    """The model asked for, or all of the ladder with what --set says.
+    """The model asked for, or those of the ladder that what --set says is valid for.
 
     Raises:
-        SettingError: A preset, a field or a value is unknown or does not fit.
+        SettingError: A preset, a field or a value is unknown or does not fit any.
     """
     from albert_tf.data.data_check import manifests_of
     from albert_tf.training.budget_choice import models_for
@@ -215,12 +217,16 @@ def models_to_choose_from(
     if asked.is_model_given:
         found = [asked]
     else:
-        longest = max(each.config.max_seq_length for each in (made_first, *others))
+        rungs = models_for(
+            made_first,
+            longest=max(each.config.max_seq_length for each in (made_first, *others)),
+            changes=dict(map(parse_override, asked.overrides)),
+        )
         found = [
             asked._replace(
                 model=NEAREST, overrides=(*overrides_of(rung), *asked.overrides)
             )
-            for rung in models_for(made_first, longest=longest)
+            for rung in rungs
         ]
     return {
         resolve_model(each.model, each.overrides, made_first): each for each in found
@@ -288,9 +294,10 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
     if times > 2:
         power = 10 ** int(math.log10(times))
         yield (
-            f"ALBERTs that others published have seen over {power:,} times as much "
-            "text: if there is one for this language and vocabulary, albert import and "
-            "--init-from will beat this."
+            "ALBERTs that others published have seen over "
+            f"{int(times / power) * power:,} times as much text: if there is one for "
+            "this language and vocabulary, albert import and --init-from will beat "
+            "this."
         )
 
 

@@ -197,11 +197,20 @@ def completed(
             data=folders.data,
             manifest=manifest,
             begins_anew=begins_anew,
+            check=lambda architecture: check_can_work(
+                PlannedRun(
+                    asked=asked,
+                    architecture=architecture,
+                    manifest=manifest,
+                    folders=folders,
+                    max_time=None,
+                    length_before=None,
+                ),
+                goes_on=False,
+            ),
             console=console,
         )
-    if goes_on:
-        asked = asked._replace(config=as_begun(asked.config, folders.output))
-    return asked
+    return as_begun(asked, folders.output) if goes_on else asked
 
 
 def model_of(run: Path) -> str:
@@ -216,8 +225,8 @@ def model_of(run: Path) -> str:
     return str(run / MODEL_CONFIG)
 
 
-def as_begun(config: TrainConfig, run: Path) -> TrainConfig:
-    """The settings given, completed by those of the run that they continue.
+def as_begun(asked: Asked, run: Path) -> Asked:
+    """The settings given, completed by what is recorded of the run that they continue.
 
     Raises:
         AlbertError: The settings of the run cannot be read.
@@ -225,7 +234,9 @@ def as_begun(config: TrainConfig, run: Path) -> TrainConfig:
     from albert_tf.runs.run_record import recorded_settings, recorded_training
     from albert_tf.training.continuation import continued
 
-    return continued(config, recorded_training(run, recorded_settings(run)))
+    recorded = recorded_settings(run)
+    config = continued(asked.config, recorded_training(run, recorded))
+    return asked._replace(config=config, record=recorded.get(BUDGET_RECORD))
 
 
 def architecture_of(asked: Asked, manifest: DatasetManifest) -> ModelConfig:

@@ -59,7 +59,7 @@ def choose(small, monkeypatch):
             train,
             data=data,
             manifest=manifest,
-            models=models or models_for(manifest, longest=64),
+            models=models or models_for(manifest, longest=64, changes={}),
             precision_is_given=precision_is_given,
             count=lambda: 5.0,
             say=lambda line: None,

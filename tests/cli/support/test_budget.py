@@ -13,6 +13,7 @@ from cli.support import budget
 from cli.support.architecture import resolve_model
 from cli.support.budget import Asked, models_to_choose_from, overrides_of
 from schemas.config import TrainConfig
+from schemas.errors import SettingError
 from schemas.manifest import read_manifest
 from schemas.presets import PRESETS
 from tests.commands import LITTLE_MODEL, attempt, run
@@ -166,7 +167,7 @@ def test_what_a_budget_does_not_go_with_is_refused(command, flags, refusal):
 def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     command, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(budget, "choose", None)
+    monkeypatch.setattr(budget_choice, "choose_for_budget", None)
     (tmp_path / "run").mkdir()
     (tmp_path / "run/letter.txt").write_text("Dear reader")
     assert attempt(*command, "--budget", "80s") == (
@@ -178,6 +179,35 @@ def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     code, said = attempt(*command, "--budget", "80s", "--masked-lm-prob", 0.3)
     assert code == 2
     assert "has stored examples, which cannot be changed" in said
+    plan = ("plan", *command[1:3], "--budget", "80s")
+    for given in (command, plan):
+        code, said = attempt(
+            *given, "--budget", "80s", "--set", "max_position_embeddings=16"
+        )
+        assert code == 2
+        assert "tokens and the model's max_position_embeddings is 16; give" in said
+    code, said = attempt(*command, "--budget", "80s", "--recompute", "--xla")
+    assert (code, "leave one of them out" in said) == (2, True)
+
+
+def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(
+    little, tmp_path
+):
+    run(*little, "--budget", "80s", "--max-time", "1s")
+    begun = config_of(tmp_path / "run")
+    file, output = tmp_path / "run/config.json", tmp_path / "run"
+    run("pretrain", "--config", file, "--output", output, "--max-time", "1s")
+    again = config_of(tmp_path / "run")
+    assert again["chosen_for_budget"] == begun["chosen_for_budget"] is not None
+
+
+def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(little, tmp_path):
+    run(*little, "--steps", 1)
+    first, file = tmp_path / "run", tmp_path / "run/config.json"
+    other = ("--config", file, "--output", tmp_path / "other")
+    run("pretrain", *other, "--budget", "80s", "--max-time", "1s")
+    steps = [config_of(folder)["steps"] for folder in (first, tmp_path / "other")]
+    assert steps == [1, 3]
 
 
 def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
@@ -223,6 +253,28 @@ def test_fields_that_are_set_are_those_of_every_model_to_choose_from(small):
         asked._replace(overrides=("num_hidden_layers=2",)), manifest
     )
     assert len(two) == len({hidden for _, hidden in SHAPES})
+
+
+def test_what_follows_from_a_width_that_is_set_follows_from_it(small):
+    manifest = read_manifest(small / "data")
+    asked = Asked("base", ("hidden_size=192",), TrainConfig(), False)
+    models = models_to_choose_from(asked, manifest)
+    assert [each.num_hidden_layers for each in models] == [2, 4, 6, 8, 12]
+    assert {
+        (each.hidden_size, each.num_attention_heads, each.intermediate_size)
+        for each in models
+    } == {(192, 4, 768)}
+
+
+def test_rungs_that_cannot_have_what_is_set_are_not_to_choose_from(small):
+    manifest = read_manifest(small / "data")
+    asked = Asked("base", ("num_attention_heads=12",), TrainConfig(), False)
+    widths = {each.hidden_size for each in models_to_choose_from(asked, manifest)}
+    assert widths == {192, 384, 768}
+    with pytest.raises(SettingError, match="must divide hidden_size 128, and 7"):
+        models_to_choose_from(
+            asked._replace(overrides=("num_attention_heads=7",)), manifest
+        )
 
 
 def test_models_to_choose_from_read_the_longest_examples_of_the_run(small):
