@@ -392,8 +392,8 @@ class TrainConfig:
     )
     cooldown_share: float = option(
         0.2,
-        "Share of the steps of constant-cooldown that its cooldown takes, which has "
-        "the form 1 - sqrt; 0 for none.",
+        "Share of the steps of constant-cooldown that its cooldown takes, in the form "
+        "1 - sqrt; 0 for none.",
         minimum=0.0,
         maximum=0.9,
     )
@@ -438,9 +438,9 @@ class TrainConfig:
     )
     initializer: Initializer = option(
         "range",
-        "First weights: with the deviation initializer_range of the model, or sqrt(2 / "
-        "(5 H)) for its width H, or the latter and heads that look at neighbouring "
-        "tokens, which a small budget needs most.",
+        "First weights: range, with the model's initializer_range as their deviation; "
+        "width, with sqrt(2 / (5 H)) for its width H; positional-heads, like width, "
+        "with heads that look at neighbouring tokens, which a small budget needs most.",
     )
     unigram_bias: bool = option(
         False,

@@ -1,4 +1,4 @@
-"""The features of one pre-training example, written once; writer and reader loop here.
+"""The features of one pretraining example, written once; writer and reader loop here.
 
 Names and dtypes are those of google-research/albert. In the `compact` layout nothing
 that can be derived is stored and nothing is padded, so that a record has the length of

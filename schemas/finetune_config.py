@@ -36,7 +36,7 @@ MAX_TOKENS = 8192
 # Settings that have a meaning only for answers in passages.
 OF_ANSWERS = ("doc_stride", "max_query_tokens", "max_answer_tokens")
 
-# Fields that mean something else in pre-training.
+# Fields that mean something else in pretraining.
 _OTHER_MEANING = ("max_seq_length",)
 
 

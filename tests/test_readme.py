@@ -15,6 +15,9 @@ from benchmarks.demo_corpus import write_corpus
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
+# The dump that the README names.
+DUMP = "enwiki-latest-pages-articles-multistream.xml.bz2"
+
 # What makes a command small enough for a test; a later flag goes before an earlier one.
 SMALLER = {
     "vocab": ["--vocab-size", "1000"],
@@ -42,7 +45,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("readme")
     dump, books = write_corpus(folder)
     packed = bz2.compress(dump.read_bytes())
-    (folder / "enwiki-latest-pages-articles.xml.bz2").write_bytes(packed)
+    (folder / DUMP).write_bytes(packed)
     books.rename(folder / "novels")
     for name in ("reviews.csv", "more-reviews.csv"):
         (folder / name).write_text("text,label\n" + REVIEWS, encoding="utf-8")

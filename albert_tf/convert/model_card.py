@@ -174,7 +174,7 @@ def _origin(record: dict[str, Any], *, step: int) -> str:
     program = f"[albert](https://arxiv.org/abs/1909.11942) {__version__}"
     if _is_imported(record):
         return f"Imported and written out by {program}, not trained further."
-    return f"Pre-trained with {program}; weights of step {step:,}."
+    return f"Pretrained with {program}; weights of step {step:,}."
 
 
 def _is_imported(record: dict[str, Any]) -> bool:

@@ -22,10 +22,10 @@
                            self-attention, feed-forward.
     encoder                The stack of layers, some or all of them with the same
                            weights.
-    heads                  The two tasks of pre-training on top of the encoder.
+    heads                  The two tasks of pretraining on top of the encoder.
     layer_consistency      An auxiliary loss for neighbouring layers that agree;
                            ALBERT's paper has none.
-    pretrainer             The model that is pre-trained, and what is summed over its
+    pretrainer             The model that is pretrained, and what is summed over its
                            predictions.
     task_model             ALBERT with the head of one task, under the names and shapes
                            of transformers.

@@ -1,4 +1,4 @@
-"""The two tasks of pre-training on top of the encoder."""
+"""The two tasks of pretraining on top of the encoder."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The model that is pre-trained, and what is summed over its predictions.
+"""The model that is pretrained, and what is summed over its predictions.
 
 All that is numerical is `keras.ops`, so that it runs on any backend of Keras. A batch
 is a dict of the tensors of `BATCH_FEATURES`.

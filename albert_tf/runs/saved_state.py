@@ -9,7 +9,7 @@ from albert_tf.runs.metrics import Sums
 _COUNTS = {"step": 0, "examples": 0, "micro_batch_size": 1, "window_steps": 0}
 # Times in seconds.
 _TIMES = ("seconds", "window_seconds")
-# How many sums there are: of pre-training, and the losses and weights of a task.
+# How many sums there are: of pretraining, and the losses and weights of a task.
 _SUMS = {"window": len(Sums._fields), "losses": 2}
 # What TensorFlow and NumPy count with.
 _MAX_COUNT = 2**63 - 1

@@ -26,7 +26,7 @@ Memory = Mapping[str, int] | None
 
 
 class TrainedModel(Protocol):
-    """A model that can be trained: of pre-training, or of a task."""
+    """A model that can be trained: of pretraining, or of a task."""
 
     @property
     def weights_by_path(self) -> dict[str, keras.Variable]:
@@ -86,7 +86,7 @@ class TrainingSteps(Protocol):
         """What the loss adds up, over all that was accumulated, which is waited for.
 
         Returns:
-            In pre-training the `Sums` as `[6]`, or `[7]` with that of the
+            In pretraining the `Sums` as `[6]`, or `[7]` with that of the
             layer-consistency loss where it is trained.
         """
 

@@ -154,7 +154,7 @@ def check_flags(run: Path, *, is_task: bool) -> None:
         stray, what = _OF_RUNS, "a fine-tuned model"
     for name in stray:
         if is_given(name):
-            raise SettingError(f"{flag_name(name)}: {run} is {what}; leave it out.")
+            raise SettingError(f"{run} is {what}; leave {flag_name(name)} out.")
     if is_given("pairs_per_paradigm") and not is_given("minimal_pairs"):
         raise SettingError(
             f"--pairs-per-paradigm limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too."

@@ -29,7 +29,7 @@ _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb
 
 
 @click.command(
-    "import", epilog="Example:  albert import albert-base-v2 --output imported"
+    "import", epilog="Example:  albert import ./albert-base-v2 --output imported"
 )
 @click.argument("source", type=UserPath(path_type=Path))
 @click.option(

@@ -166,8 +166,8 @@ def check_schedule(config: TrainConfig) -> None:
     for name in ("constant_steps", "cooldown_share"):
         if config.schedule == "linear" and is_typed(name):
             raise SettingError(
-                f"{flag_name(name)} is of --schedule constant-cooldown, and the "
-                "schedule is linear; give --schedule constant-cooldown, or leave "
+                f"{flag_name(name)} applies only to --schedule constant-cooldown, and "
+                "the schedule is linear; give --schedule constant-cooldown, or leave "
                 f"{flag_name(name)} out."
             )
 

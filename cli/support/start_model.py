@@ -81,9 +81,7 @@ def read_source(path: Path, spec: TaskSpec, *, start: Start, say: Say) -> Source
     if is_tuned(path):
         source = tuned_source(path, spec, start=start, say=say)
     elif start.keep_head:
-        raise SettingError(
-            f"--keep-head: {path} is not a fine-tuned model; leave it out."
-        )
+        raise SettingError(f"{path} is not a fine-tuned model; leave --keep-head out.")
     else:
         external = external_source(path, start=start)
         source = external or run_source(path, start=start, say=say)

@@ -34,7 +34,7 @@ _OF_DOCUMENTS = (
 def data_card(manifest: DatasetManifest) -> str:
     """The data set described for a person, in Markdown."""
     lines = [
-        "# Pre-training data for ALBERT",
+        "# Pretraining data for ALBERT",
         "",
         *(_OF_DOCUMENTS if manifest.has_documents else _OF_EXAMPLES),
         "",

@@ -144,7 +144,7 @@ def test_an_imported_model_has_the_licence_of_its_source(trained):
     card = model_card(trained, SMALL_RUN, step=0)
     assert "Imported and written out by " in card
     assert "That of `albert-x`, which was imported." in card
-    assert "Pre-trained" not in card
+    assert "Pretrained" not in card
     assert "As the model it was imported from." in card
 
 

@@ -225,7 +225,10 @@ def test_flags_of_runs_are_not_for_fine_tuned_models_and_theirs_not_for_runs(
     code, said = attempt("evaluate", tuned, "--data", table, "--words", 7)
     assert (code, f"--words: {tuned} is a fine-tuned model; " in said) == (2, True)
     code, said = attempt("evaluate", encoder, "--data", table, "--text-column", "a")
-    assert (code, "is not a fine-tuned model; leave it out" in said) == (2, True)
+    assert (code, "is not a fine-tuned model; leave --keep-head out" in said) == (
+        2,
+        True,
+    )
 
 
 def test_text_of_another_vocabulary_is_said_to_be_unknown(tuned):

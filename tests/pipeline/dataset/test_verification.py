@@ -151,7 +151,7 @@ def test_a_long_verification_shows_how_far_it_is(small, monkeypatch):
 def test_inspect_shows_the_card_and_as_many_examples_as_asked_for(small):
     code, said = attempt("inspect", small / "data", "--examples", 2, "--verify")
     assert code == 0
-    assert said.startswith("# Pre-training data for ALBERT\n")
+    assert said.startswith("# Pretraining data for ALBERT\n")
     assert said.count(" masked\n  A  ") == 2
     assert said.count("\n  B was  ") == 2
     assert said.splitlines()[-1].startswith(f"{small}/data is whole: ")
