@@ -70,7 +70,7 @@ def batch_of(
     """Rows as arrays, filled up with rows of weight zero.
 
     Args:
-        rows: At most `size`, with targets or all without.
+        rows: At most `size`, with targets.
         spec: Of the task.
         size: B.
         longest: Tokens of the longest row that there may be.
@@ -78,24 +78,41 @@ def batch_of(
         label_weights: Of each label in the loss; all are 1 if there are none.
 
     Returns:
+        What `inputs_of` returns, with `targets`, as in `losses_of`, and `weights`
+        `[B]`, of `tag` `[B, S]`.
+    """
+    batch = inputs_of(rows, spec.kind, size=size, longest=longest, options=options)
+    width = batch["input_ids"].shape[-1]
+    targets, weights = _targets(rows, spec, size=size, width=width)
+    if label_weights:
+        weights = weights * np.asarray(label_weights, np.float32)[targets]
+    return batch | {"targets": targets, "weights": weights}
+
+
+def inputs_of(
+    rows: Sequence[EncodedExample],
+    kind: Kind,
+    *,
+    size: int,
+    longest: int,
+    options: int = 1,
+) -> Batch:
+    """What a model is asked about rows, whose targets are not looked at.
+
+    Args:
+        rows: At most `size`.
+        kind: Of the task.
+        size: B.
+        longest: Tokens of the longest row that there may be.
+        options: Number of options of `choose`, O, more if a row has more.
+
+    Returns:
         `input_ids`, `input_mask`, `segment_ids`, `[B, S]` or of `choose` `[B, O, S]`
-        with `option_mask` `[B, O]`; with targets also `targets`, as in `losses_of`, and
-        `weights` `[B]`, of `tag` `[B, S]`.
+        with `option_mask` `[B, O]`.
     """
     width = width_of(max(row.length for row in rows), longest=longest)
     most = max(options, *(len(row.sequences) for row in rows))
-    batch = _inputs(rows, spec.kind, shape=(size, most, width))
-    if rows[0].target is not None:
-        targets, weights = _targets(rows, spec, size=size, width=width)
-        if label_weights:
-            weights = weights * np.asarray(label_weights, np.float32)[targets]
-        batch |= {"targets": targets, "weights": weights}
-    return batch
-
-
-def _inputs(
-    rows: Sequence[EncodedExample], kind: Kind, *, shape: tuple[int, int, int]
-) -> Batch:
+    shape = (size, most, width)
     ids, mask, segments = (np.full(shape, value, np.int32) for value in (PAD_ID, 0, 0))
     present = np.zeros(shape[:2], np.int32)
     for number, row in enumerate(rows):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.finetuning.task_batches import batch_of, width_of
+from albert_tf.finetuning.task_batches import inputs_of, width_of
 from albert_tf.model.task_model import Batch, TaskModel
 from albert_tf.training.backends import compiled
 from schemas.task import EncodedExample, TaskSpec
@@ -77,15 +77,10 @@ class TaskLogits:
     def _of_batch(
         self, rows: Sequence[EncodedExample], chosen: list[int], *, size: int
     ) -> list[tuple[int, Array]]:
-        batch = batch_of(
-            [rows[number] for number in chosen],
-            self._spec,
-            size=size,
-            longest=self._longest,
+        asked = [rows[number] for number in chosen]
+        logits = self._compute(
+            inputs_of(asked, self._spec.kind, size=size, longest=self._longest)
         )
-        for name in ("targets", "weights"):
-            batch.pop(name, None)
-        logits = self._compute(batch)
         return [(n, _of_row(logits[i], rows[n])) for i, n in enumerate(chosen)]
 
 

@@ -93,6 +93,8 @@ def answers_of(
     (Answer(text='Ada', start=4),)
     >>> answers_of({"answers": ["Ada"]}), answers_of({}), answers_of({"answers": []})
     ((Answer(text='Ada', start=-1),), None, ())
+    >>> answers_of({"answers": [{"text": "", "answer_start": 0}]})
+    ()
     """
     if record.get("is_impossible"):
         return ()
@@ -110,7 +112,8 @@ def answers_of(
             else (each["text"], each["answer_start"])
             for each in single
         ]
-    return tuple(Answer(as_text(text), int(start)) for text, start in pairs)
+    answers = (Answer(as_text(text), int(start)) for text, start in pairs)
+    return tuple(answer for answer in answers if answer.text.strip())
 
 
 def located(examples: Sequence[TaskExample], counts: Counter[str]) -> list[TaskExample]:

@@ -11,6 +11,7 @@ from albert_tf.convert.huggingface_tasks import (
     task_tensors,
 )
 from albert_tf.finetuning.task_batches import batch_of
+from albert_tf.finetuning.task_logits import TaskLogits
 from albert_tf.finetuning.task_loss import losses_of
 from albert_tf.model.parameters import task_weight_shapes
 from albert_tf.model.task_model import TaskModel
@@ -43,6 +44,23 @@ def test_a_row_does_not_show_what_else_is_in_its_batch(kind):
         alone = np.asarray(model(batch_of([row], spec, size=1, longest=32)))[0]
         places = slice(row.length if alone.ndim == 2 else None)
         np.testing.assert_allclose(together[number][places], alone[places], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_model_says_does_not_depend_on_which_targets_are_known(kind):
+    model, spec = task_model(kind)
+    rows = random_rows(kind, number=6).rows
+    some = [
+        dataclasses.replace(row, target=None) if number % 2 else row
+        for number, row in enumerate(rows)
+    ]
+
+    def compute(batch):
+        return np.asarray(model(batch))
+
+    logits = TaskLogits(model, spec, longest=32, compute=compute)
+    for ours, all_known in zip(logits.of_rows(some), logits.of_rows(rows), strict=True):
+        np.testing.assert_array_equal(ours, all_known)
 
 
 @pytest.mark.slow
