@@ -81,7 +81,12 @@ def begin(job: TuningJob, *, vocabulary: Path) -> None:
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     copy_whole(vocabulary, job.run / vocabulary.name)
     length = job.config.max_seq_length
-    record = TaskRecord.of(job.spec, job.config, max_seq_length=length)
+    record = TaskRecord.of(
+        job.spec,
+        job.config,
+        max_seq_length=length,
+        trained_length=max(length, job.trained_length),
+    )
     write_record(job.run, record)
 
 

@@ -34,6 +34,8 @@ class TaskRecord:
         threshold: See `Task.best_threshold`; None where there is none, or not yet.
         temperature: What logits are to be divided by for better probabilities; None
             where it is not known.
+        trained_length: Tokens in the longest sequences that the encoder was ever
+            trained on; None where it is not known.
     """
 
     spec: TaskSpec
@@ -43,10 +45,16 @@ class TaskRecord:
     max_answer_tokens: int
     threshold: float | None = None
     temperature: float | None = None
+    trained_length: int | None = None
 
     @classmethod
     def of(
-        cls, spec: TaskSpec, settings: FineTuneConfig, *, max_seq_length: int
+        cls,
+        spec: TaskSpec,
+        settings: FineTuneConfig,
+        *,
+        max_seq_length: int,
+        trained_length: int | None = None,
     ) -> "TaskRecord":
         """That of a task and settings, before anything is known of the model."""
         return cls(
@@ -55,6 +63,7 @@ class TaskRecord:
             doc_stride=settings.doc_stride,
             max_query_tokens=settings.max_query_tokens,
             max_answer_tokens=settings.max_answer_tokens,
+            trained_length=trained_length,
         )
 
 
@@ -138,9 +147,11 @@ def exported_record(folder: Path) -> TaskRecord | None:
 
 def _record_of(values: Any, *, path: Path) -> TaskRecord:
     found = problem(values, _SHAPE)
-    # The files of older models have none.
+    # The files of older models have none of these.
     if not found and "first_option" in values["columns"]:
         found = problem(values, {"columns": {"first_option": or_null(_ZERO_OR_ONE)}})
+    if not found and "trained_length" in values:
+        found = problem(values, {"trained_length": or_null(COUNT)})
     if found:
         raise AlbertError(f"{path}: {found}; put the file back as it was written.")
     columns = {
@@ -151,7 +162,7 @@ def _record_of(values: Any, *, path: Path) -> TaskRecord:
     fields = {field.name for field in dataclasses.fields(TaskSpec)}
     given = {name: _as_tuple(values[name]) for name in fields}
     spec = TaskSpec(**{**given, "columns": Columns(**columns)})
-    return TaskRecord(spec=spec, **{name: values[name] for name in own})
+    return TaskRecord(spec=spec, **{name: values.get(name) for name in own})
 
 
 def _as_tuple(value: Any) -> Any:

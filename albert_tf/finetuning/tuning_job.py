@@ -49,6 +49,8 @@ class TuningJob:
         held_out: To evaluate on.
         run: The folder to write.
         initializer: What a start from scratch begins with.
+        trained_length: Tokens in the longest sequences that the encoder was trained on
+            before.
     """
 
     spec: TaskSpec
@@ -59,6 +61,7 @@ class TuningJob:
     held_out: TaskRows
     run: Path
     initializer: Initializer = "range"
+    trained_length: int = 0
 
     def new_model(self) -> TaskModel:
         """The model as it is before the first step."""

@@ -15,6 +15,7 @@ from cli.support.asked_model import (
     check_sizes,
     vocabulary_for_text,
 )
+from cli.support.config_file import from_anywhere
 from cli.support.console import Console, silent_stderr
 from cli.support.footprints import FINETUNE
 from cli.support.options import (
@@ -107,8 +108,8 @@ class Request:
         return {
             "model": os.path.abspath(self.model),
             "task": self.task,
-            **{name: [*map(os.path.abspath, paths)] for name, paths in named},
-            "data": os.path.abspath(self.folder) if self.folder else None,
+            **{name: [*map(from_anywhere, paths)] for name, paths in named},
+            "data": from_anywhere(self.folder) if self.folder else None,
             "text_column": self.columns.text,
             "pair_column": self.columns.pair,
             "label_column": self.columns.label,
@@ -460,6 +461,7 @@ def make_job(
         held_out=held_out,
         run=run,
         initializer=source.initializer,
+        trained_length=source.max_seq_length,
     )
 
 

@@ -115,7 +115,7 @@ def tuned_source(path: Path, spec: TaskSpec, *, start: Start, say: Say) -> Sourc
     return Source(
         config=run_config(path),
         weights=weights,
-        max_seq_length=record.max_seq_length,
+        max_seq_length=record.trained_length or record.max_seq_length,
         initializer=recorded_initializer(path),
     )
 

@@ -49,6 +49,11 @@ def test_from_scratch_a_fine_tuned_model_needs_no_weights(tmp_path):
     )
 
 
+def test_an_encoder_knows_the_lengths_that_it_knew_before_its_last_task(tmp_path):
+    write_tuned(tmp_path / "tuned", "classify", b"a vocabulary", trained_length=48)
+    assert read(tmp_path / "tuned").max_seq_length == 48
+
+
 def test_the_head_is_taken_only_where_it_is_asked_for(tmp_path):
     write_tuned(tmp_path / "tuned", "classify", b"a vocabulary")
     without, whole = (
