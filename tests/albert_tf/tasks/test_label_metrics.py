@@ -16,6 +16,13 @@ def test_a_label_without_predictions_has_no_precision_and_counts_in_the_mean():
     assert label_metrics.balanced_accuracy(table) == pytest.approx(2 / 3)
 
 
+def test_labels_that_neither_occur_nor_are_predicted_do_not_count():
+    table = label_metrics.confusion([0, 1, 1], [0, 1, 1], labels=4)
+    assert label_metrics.macro_f1(table) == 1.0
+    table = label_metrics.confusion([0, 1, 1], [0, 1, 3], labels=4)
+    assert label_metrics.macro_f1(table) == pytest.approx((1 + 2 / 3 + 0) / 3)
+
+
 def test_matthews_of_two_labels_is_the_correlation_of_their_numbers():
     rng = np.random.default_rng(1)
     true, said = rng.integers(0, 2, (2, 300))
