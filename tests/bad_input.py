@@ -48,6 +48,7 @@ FIRST_SHARD = "data/" + shard_file("train", 0, shard=0, num_shards=8)
 TEXTS = "vocab --output out --text"
 DATA = "make-data --text text --vocab vocab --output out"
 ZIP = b"PK\x03\x04" + bytes(26)
+WORKBOOK = ZIP + b"[Content_Types].xml..." + ZIP + b"xl/workbook.xml"
 DUMP = b"<mediawiki>\n<page>\n<title>A</title><ns>0</ns>\n</page>\n</mediawiki>\n"
 TALK = (
     b"<mediawiki><page><title>Talk:A</title><ns>1</ns><revision><text>Talk, only talk."
@@ -236,6 +237,7 @@ TEXT_CASES = [
         f"{TEXTS} novel.docx",
         file("novel.docx", ZIP + b"[Content_Types].xml"),
     ),
+    Case("an Excel workbook", f"{TEXTS} texts.xlsx", file("texts.xlsx", WORKBOOK)),
     Case(
         "an EPUB book",
         f"{TEXTS} novel.epub",
@@ -904,6 +906,7 @@ FINETUNE = "finetune run --output out --train train --task"
 TASK_CASES = [
     Case("a task that there is not", f"{FINETUNE} sentiment", file("train"), 2),
     Case("a training file without examples", f"{FINETUNE} classify", file("train")),
+    Case("a table that is a workbook", f"{FINETUNE} classify", file("train", WORKBOOK)),
     Case(
         "a table whose text is in no known column",
         f"{FINETUNE} classify",

@@ -124,6 +124,7 @@ _PANDOC = "give its text, for example as pandoc -t plain --wrap=none writes it"
 _BINARIES = (
     (rb"PK\x03\x04.{26}mimetypeapplication/epub", "an EPUB book", _PANDOC),
     (rb"PK\x03\x04.{26}mimetypeapplication/vnd", "an OpenDocument file", _PANDOC),
+    (rb"PK\x03\x04.*PK\x03\x04.{26}xl/", "an Excel workbook", "save it as CSV"),
     (rb"PK\x03\x04.{26}(?:\[Content_Types\]|_rels/|word/)", "a docx file", _PANDOC),
     (rb"PK\x03\x04", "a zip archive", _FILES_INSIDE),
     (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", _FILES_INSIDE),

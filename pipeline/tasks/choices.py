@@ -169,10 +169,11 @@ def first_option_of(table: Table, columns: Columns) -> int:
     if columns.label is None:
         return 0
     smallest, last_from_one = None, None
+    are_numbers = answers_are_numbers(table, columns)
     for row in table.rows:
-        answer = row.cells.get(columns.label)
+        answer, options = row.cells.get(columns.label), options_of(row, columns)
         number = _number(answer)
-        if number is None or answer in (options := options_of(row, columns)):
+        if number is None or (answer in options and not are_numbers):
             continue
         smallest = number if smallest is None else min(smallest, number)
         if number == len(options):
@@ -185,8 +186,32 @@ def first_option_of(table: Table, columns: Columns) -> int:
     return int(last_from_one is not None)
 
 
+def answers_are_numbers(table: Table, columns: Columns) -> bool:
+    """Whether right answers are the numbers of options, also if options are numbers.
+
+    They are if one of them is not among its options and all may be numbers of options:
+    "1" is the number of an option beside 10, 20 and 30, and so it is beside 1, 2 and 3
+    in another row of that file.
+    """
+    if columns.label is None:
+        return False
+    is_other = False
+    for row in table.rows:
+        answer, options = row.cells.get(columns.label), options_of(row, columns)
+        number = _number(answer)
+        if number is not None and not -1 <= number <= len(options):
+            return False
+        is_other = is_other or (number is not None and answer not in options)
+    return is_other
+
+
 def choice_of(
-    answer: Any, options: Sequence[str], *, place: str, first: int = 0
+    answer: Any,
+    options: Sequence[str],
+    *,
+    place: str,
+    first: int = 0,
+    are_numbers: bool = False,
 ) -> int | None:
     """The number of the right option: given as a letter, a number or its text.
 
@@ -195,6 +220,7 @@ def choice_of(
         options: Of the example.
         place: For messages.
         first: What the file counts from.
+        are_numbers: Whether a number is that of an option, whatever the options are.
 
     Raises:
         AlbertError: No option is meant.
@@ -204,9 +230,9 @@ def choice_of(
     """
     if answer is None or answer == "":
         return None
-    if answer in options:
-        return options.index(answer)  # the first of some that are the same, as in C3
     number = _number(answer)
+    if answer in options and not (are_numbers and number is not None):
+        return options.index(answer)  # the first of some that are the same, as in C3
     if number is not None and 0 <= number - first < len(options):
         return number - first
     if number == -1:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from schemas.errors import AlbertError
+from schemas.readable import counted
 from schemas.task import TaskExample
 
 _SHARE = 0.1
@@ -42,9 +43,12 @@ def hold_out(
         chosen |= set(texts[: round(_SHARE * len(texts))])
     chosen -= _texts_of_all(examples, chosen)
     if not chosen:
+        most = max(map(len, by_label.values()), default=0)
+        what = "no label has" if any(by_label) else "there are no"
         raise AlbertError(
             f"{len(examples)} training examples are too few to hold out a tenth of "
-            "them; give some to choose by with --eval."
+            f"them: {what} more than {counted(most, 'different text')}; give some to "
+            "choose by with --eval."
         )
     return (
         [example for example in examples if example.text not in chosen],

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.tasks.choices import choice_of, options_of
+from pipeline.tasks.choices import answers_are_numbers, choice_of, options_of
 from pipeline.tasks.columns import label_names
 from pipeline.tasks.squad import answers_of, located
 from pipeline.tasks.table_files import Row, Table
@@ -45,7 +45,7 @@ def examples_of_table(
         AlbertError: A row is not what the task has.
 
     >>> from collections import Counter
-    >>> row = Row("a.csv, line 2", {"text": "Good.", "label": "1"})
+    >>> row = Row("a.csv, line 2", {"text": "Good.", "label": "1"}, 0)
     >>> table = Table("a.csv", ("text", "label"), [row], Counter())
     >>> example, = examples_of_table(
     ...     table, "classify", columns=Columns(text="text", label="label"))
@@ -55,7 +55,11 @@ def examples_of_table(
     is_hidden = kind == "classify" and _is_hidden(table, columns)
     target = _TARGETS[kind]
     if kind == "choose":
-        target = functools.partial(target, first=columns.first_option or 0)
+        target = functools.partial(
+            target,
+            first=columns.first_option or 0,
+            are_numbers=answers_are_numbers(table, columns),
+        )
     examples = []
     for identity, row in zip(_identities(table, columns), table.rows, strict=True):
         known = {"id": identity, **_texts(row, kind, columns)}
@@ -70,7 +74,7 @@ def examples_of_table(
 
 def _identities(table: Table, columns: Columns) -> list[str]:
     """What each row is called; its number unless the column of ids tells them apart."""
-    numbers = [str(number) for number in range(len(table.rows))]
+    numbers = [str(row.number) for row in table.rows]
     if columns.id is None:
         return numbers
     found = [str(row.cells.get(columns.id)) for row in table.rows]
@@ -227,10 +231,17 @@ def _tags(row: Row, name: str, known: Known) -> Known:
     return {"tags": tuple(map(str, value))}
 
 
-def _choice(row: Row, name: str, known: Known, *, first: int = 0) -> Known:
-    answer = row.cells.get(name)
-    options = known["options"]
-    return {"choice": choice_of(answer, options, place=row.place, first=first)}
+def _choice(
+    row: Row, name: str, known: Known, *, first: int, are_numbers: bool
+) -> Known:
+    choice = choice_of(
+        row.cells.get(name),
+        known["options"],
+        place=row.place,
+        first=first,
+        are_numbers=are_numbers,
+    )
+    return {"choice": choice}
 
 
 _TARGETS: dict[Kind, Callable[..., Known]] = {

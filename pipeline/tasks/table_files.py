@@ -3,6 +3,7 @@
 import bz2
 import csv
 import io
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.reading.formats import HEAD_BYTES, refuse_binary
 from pipeline.reading.rows import clean_text
 from pipeline.storage.compression import (
     DAMAGED,
@@ -18,7 +20,7 @@ from pipeline.storage.compression import (
     recognise_compression,
 )
 from pipeline.storage.files import read_whole
-from pipeline.storage.lines import decode, refuse_utf16
+from pipeline.storage.lines import decode
 from schemas.errors import AlbertError
 
 _PARQUET = b"PAR1"
@@ -37,10 +39,12 @@ class Row(NamedTuple):
     Attributes:
         place: Its file and line, for messages.
         cells: By the names of the columns.
+        number: Of the row in its file, from 0, those that are left out included.
     """
 
     place: str
     cells: dict[str, Any]
+    number: int
 
 
 class Table(NamedTuple):
@@ -88,12 +92,12 @@ def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
         counts: See `pipeline.storage.lines.decode`, which reads what is not UTF-8.
 
     Raises:
-        AlbertError: It is UTF-16.
+        AlbertError: It is not text, or is UTF-16.
 
     >>> decode_text(b"\xef\xbb\xbfone\r\ntwo", "a.tsv", counts=Counter())
     'one\ntwo'
     """
-    refuse_utf16(data[:100], path=path)
+    refuse_binary(data[:HEAD_BYTES], path=path)
     try:
         # What stands inside stays, for answers are found by counting characters.
         return data.decode("utf-8-sig").replace("\r\n", "\n")
@@ -136,18 +140,19 @@ def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
     else:
         lines = _cells_of_csv(text, path=path)
     rows, counts = [], Counter[str]()
-    columns = header
+    columns, numbers = header, itertools.count()
     for line, cells in lines:
         if not columns:
             columns = tuple(name.strip() for name in cells)
             _check_header(columns, path=path)
             continue
+        number = next(numbers)
         if len(cells) < len(columns):
             counts[TOO_FEW_CELLS] += 1
             continue
         counts[TOO_MANY_CELLS] += len(cells) > len(columns)
         place = f"{path}, line {line}"
-        rows.append(Row(place, dict(zip(columns, cells, strict=False))))
+        rows.append(Row(place, dict(zip(columns, cells, strict=False)), number))
     return Table(path, columns, rows, +counts)
 
 
@@ -201,8 +206,8 @@ def parse_parquet(data: bytes, path: str) -> Table:
     except (OSError, pa.ArrowException, UnicodeDecodeError):
         raise AlbertError(f"{path} is damaged; copy it again.") from None
     rows = [
-        Row(f"{path}, row {number}", cleaned(record))
-        for number, record in enumerate(records, 1)
+        Row(f"{path}, row {number + 1}", cleaned(record), number)
+        for number, record in enumerate(records)
     ]
     return Table(path, tuple(table.column_names), rows, Counter())
 
@@ -217,7 +222,7 @@ def json_records(text: str, path: str) -> Any:
         AlbertError: A line is no record.
 
     >>> json_records('{"a": 1}\n\n{"a": 2}\n', "a.jsonl")[1]
-    Row(place='a.jsonl, line 3', cells={'a': 2})
+    Row(place='a.jsonl, line 3', cells={'a': 2}, number=1)
     >>> json_records('[\n1]', "a.json")
     [1]
     """
@@ -225,13 +230,13 @@ def json_records(text: str, path: str) -> Any:
     first = _parsed(lines[0][1]) if lines else None
     if not isinstance(first, dict) or len(lines) == 1:
         return _parse(text, path)
-    rows = []
+    rows: list[Row] = []
     for number, line in lines:
         place = f"{path}, line {number}"
         record = _parsed(line)
         if not isinstance(record, dict):
             raise AlbertError(f"{place} is not a JSON record; correct the line.")
-        rows.append(Row(place, cleaned(record)))
+        rows.append(Row(place, cleaned(record), len(rows)))
     return rows
 
 
@@ -298,8 +303,10 @@ def table_of_records(value: Any, *, path: str) -> Table:
     if isinstance(value, dict):
         value = value["data"] if isinstance(value.get("data"), list) else [value]
     rows = [
-        record if isinstance(record, Row) else Row(f"{path}, record {number}", record)
-        for number, record in enumerate(value if isinstance(value, list) else [], 1)
+        record
+        if isinstance(record, Row)
+        else Row(f"{path}, record {number + 1}", record, number)
+        for number, record in enumerate(value if isinstance(value, list) else [])
     ]
     for row in rows:
         if not isinstance(row.cells, dict):

@@ -187,10 +187,18 @@ def test_questions_on_one_passage_are_held_out_together():
 
 
 def test_too_few_examples_to_hold_some_out_are_refused():
-    with pytest.raises(
-        AlbertError, match="4 training examples are too few to hold out"
-    ):
+    with pytest.raises(AlbertError) as error:
         hold_out(GOOD_AND_BAD[:4])
+    assert str(error.value) == (
+        "4 training examples are too few to hold out a tenth of them: no label has "
+        "more than 2 different texts; give some to choose by with --eval."
+    )
+    same = [
+        dataclasses.replace(example, label=None, text="One passage.")
+        for example in GOOD_AND_BAD
+    ]
+    with pytest.raises(AlbertError, match="there are no more than 1 different text;"):
+        hold_out(same)
 
 
 @pytest.mark.parametrize(

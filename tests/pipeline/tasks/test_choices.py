@@ -118,6 +118,17 @@ def test_any_training_file_may_tell_from_what_options_are_counted(tmp_path):
     assert with_first_option(task, paths[:1]).columns.first_option == 0
 
 
+def test_a_file_gives_either_numbers_of_options_or_options(tmp_path):
+    # 1 is among the options of the second row, but not of the first.
+    content = "article,option0,option1,option2,label\na,10,20,30,1\na,1,2,3,1\n"
+    file = read(tmp_path, content, task="choose")
+    assert [example.choice for example in file.examples] == [1, 1]
+    # 30 is the number of no option.
+    content = "article,option0,option1,option2,label\na,10,20,30,30\na,1,2,3,1\n"
+    file = read(tmp_path, content, task="choose")
+    assert [example.choice for example in file.examples] == [2, 0]
+
+
 def test_options_that_are_numbers_are_not_taken_for_their_places(tmp_path):
     content = "article,option0,option1,label\na,1,2,2\na,0,1,0\n"
     file = read(tmp_path, content, task="choose")

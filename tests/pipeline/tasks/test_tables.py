@@ -104,6 +104,8 @@ def test_a_short_line_is_left_out_and_counted(tmp_path):
     file = read(tmp_path, content)
     assert labelled(file) == [("a", "1"), ("d", "0")]
     assert file.counts == {TOO_FEW_CELLS: 1, TOO_MANY_CELLS: 1}
+    # They are called by their places in the file, the one left out included.
+    assert [example.id for example in file.examples] == ["0", "2"]
 
 
 @pytest.mark.parametrize(
