@@ -231,6 +231,11 @@ TEXT_CASES = [
         "vocab --output out --wikipedia dump.xml",
         file("dump.xml", DUMP.decode().encode("utf-16-le")),
     ),
+    Case(
+        "a text in Windows-1251",
+        f"{TEXTS} novel.txt",
+        file("novel.txt", "Он пришёл домой поздно.\n".encode("cp1251")),
+    ),
     Case("a zip archive", f"{TEXTS} novel.zip", file("novel.zip", ZIP + b"a.txt")),
     Case(
         "a docx file",

@@ -6,6 +6,8 @@
                          a column each.
     draws                Random draws as functions of (key, counter): no state, so any
                          order and any batch.
+    scripts              What scripts have in common: which are written without spaces,
+                         what ends a sentence.
     protobuf             The wire format of protocol buffers, as far as it is needed
                          here.
     sentencepiece_proto  SentencePiece's model file as a message: what is read from one

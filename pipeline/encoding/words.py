@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from pipeline.core.scripts import is_unspaced
 from pipeline.encoding.sequences import SPECIAL_OF_ONE
-from pipeline.vocabulary.tokenizer import Tokenizer, is_unspaced
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.special_tokens import UNK_ID
 
 

@@ -18,6 +18,7 @@ from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.inputs import InputFile
 from pipeline.reading.readers import read_split
 from pipeline.reading.splits import FilePart, Split, plan_splits
+from pipeline.storage.byte_ranges import ByteRange, read_blocks
 from pipeline.storage.bz2_streams import read_streams
 from pipeline.storage.compression import decompress, recognise_compression
 from pipeline.storage.files import open_binary
@@ -211,9 +212,12 @@ def _beginning(part: FilePart, folder: Path) -> FilePart:
     file = part.file
     if part.text_bytes <= BEGINNING_BYTES or file.format.startswith("parquet"):
         return part
-    with closing(open_binary(file.path)) as stream:
-        head = bytearray()
-        for block in _decompressed(stream):
+    head = bytearray()
+    blocks = read_blocks(
+        ByteRange(file.path, part.start, part.end), counts=Counter[str]()
+    )
+    with closing(blocks):
+        for block in blocks:
             head += block
             if len(head) >= BEGINNING_BYTES:
                 break

@@ -11,7 +11,12 @@ from typing import Literal, NamedTuple, get_args
 
 from pipeline.reading.bookcorpus import is_tokenized
 from pipeline.reading.plain_text import has_marker, recognise_text
-from pipeline.storage.lines import is_binary, read_lines, refuse_utf16
+from pipeline.storage.lines import (
+    is_binary,
+    read_lines,
+    refuse_other_encoding,
+    refuse_utf16,
+)
 from schemas.errors import AlbertError
 
 Kind = Literal["wikipedia", "books", "text"]
@@ -163,7 +168,7 @@ def refuse_binary(head: bytes, *, path: str) -> None:
 
     Raises:
         UnusableFile: Names what it is and what to do.
-        AlbertError: It is UTF-16.
+        AlbertError: It is UTF-16, or in another encoding that is not read.
     """
     for start, name, advice in _BINARIES:
         if re.match(start, head, re.DOTALL):
@@ -174,6 +179,7 @@ def refuse_binary(head: bytes, *, path: str) -> None:
             f"{path} is not text: it is full of control characters; give text, "
             "plain or packed with gz, bz2, xz or zst."
         )
+    refuse_other_encoding(head[:HEAD_BYTES], path=path)
 
 
 def recognise(kind: Kind, head: bytes, *, path: str) -> Format:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Literal
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped
+from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, unwrapped
 from pipeline.storage.lines import cut_position, decode, line_blocks, whole_lines
 
 TextFormat = Literal["prose", "sentences", "bookcorpus"]
@@ -28,7 +29,12 @@ _MARKERS = (b"<|endoftext|>", b"</s>")
 _END_BYTES = 1 << 18
 _BLANK = b"\n\n"
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n")
-_SENTENCE_ENDS = tuple(".!?…。！？؟।։\"'”’»)]")
+_SENTENCE_ENDS = tuple(SENTENCE_ENDS + CLOSING_MARKS)
+# A full stop with more text after it. "He came." she said is one sentence, and so is a
+# quotation with a full stop in it.
+_INNER_STOP = re.compile(
+    rf"\. (?=.)|[。｡।॥۔։።။។]\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])"
+)
 
 
 def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
@@ -48,6 +54,8 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     'prose'
     >>> recognise_text(["He came. She left.", "", "It rained. Why?"])
     'prose'
+    >>> recognise_text(["他来了。她走了。", "下雨了。为什么？"])
+    'prose'
     >>> recognise_text(["He came.", "She left.", "It rained."], is_whole=False)
     'bookcorpus'
     """
@@ -55,7 +63,7 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     if not full:
         return "prose"
     complete = sum(line.endswith(_SENTENCE_ENDS) for line in full)
-    several = sum(". " in line[:-1] for line in full)
+    several = sum(bool(_INNER_STOP.search(line)) for line in full)
     blocks = sum(1 for a, b in zip(["", *lines], lines, strict=False) if b and not a)
     is_blocks = blocks == 1 or len(full) >= 1.5 * blocks
     if complete >= 0.75 * len(full) and several <= 0.3 * len(full) and is_blocks:
@@ -233,7 +241,7 @@ def split_paragraphs(text: str) -> list[str]:
     raw = text.split("\n") if text_is_wide else _BLANK_LINES.split(text)
     paragraphs = []
     for part in raw:
-        paragraph = " ".join(part.split())
+        paragraph = unwrapped(part)
         if not any(map(str.isalnum, paragraph)):
             continue
         if len(paragraph) > MAX_PARAGRAPH_CHARACTERS:

@@ -31,7 +31,7 @@ MAX_COST_PER_CHARACTER = 1000
 
 # After a mark and a closing quote: white space, or nothing in scripts without spaces.
 _INNER_END = re.compile(
-    r"(?<=[.!?;…])([\"'”’»)\]]?)\s+|(?<=[。！？；])([」』”’）]?)\s*(?=.)"
+    r"(?<=[.!?;…])([\"'”’»)\]]?)\s+|(?<=[。！？；།။។])([」』”’）]?)\s*(?=.)"
 )
 
 # What the segmenter searches for after each opening quotation mark.

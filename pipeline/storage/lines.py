@@ -16,11 +16,13 @@ TOO_LONG = Dropped("line too long")
 
 # Changes that are counted; nothing is left out.
 NOT_UTF8 = "line not UTF-8, read as Windows-1252"
+BAD_BYTES = "line with a few bytes that are not UTF-8, left out"
 NUL_BYTES = "zero byte taken out"
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BYTE_ORDER_MARK = "\ufeff"
 # Bytes that no text has: control characters except white space, zero and escape.
+_ASCII = bytes(range(128))
 _CONTROL = bytes({*range(1, 8), *range(14, 27), *range(28, 32), 127})
 
 
@@ -43,15 +45,49 @@ def refuse_utf16(head: bytes, *, path: str) -> None:
         )
 
 
+def refuse_other_encoding(head: bytes, *, path: str) -> None:
+    """Refuse encodings whose text is mostly bytes beyond ASCII, except UTF-8.
+
+    Of text in Windows-1252 and its like at most a fifth is.
+
+    Raises:
+        AlbertError: Names the file and how to convert it.
+
+    >>> refuse_other_encoding("Привет, мир.".encode("cp1251"), path="a.txt")
+    Traceback (most recent call last):
+    schemas.errors.AlbertError: a.txt is in another encoding than UTF-8; convert it, \
+for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
+    """
+    lines = [line for line in head.split(b"\n") if not line.isascii()]
+    others = [line for line in lines if not _may_be_utf8(line)]
+    text = b"".join(others)
+    beyond = len(text.translate(None, _ASCII))
+    if 2 * len(others) > len(lines) and 2 * beyond > len(text):
+        raise AlbertError(
+            f"{path} is in another encoding than UTF-8; convert it, for example with "
+            "iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030."
+        )
+
+
+def _may_be_utf8(line: bytes) -> bool:
+    """Whether bytes are UTF-8, the last character of which may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(line)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def decode(data: bytes, *, counts: Counter[str]) -> str:
     r"""Whole lines as text that ends its lines in LF.
 
-    A line that is not UTF-8 is read as Windows-1252. Zero bytes and byte-order marks
+    A line that is not UTF-8 is read as Windows-1252, or as UTF-8 without its bad bytes
+    where it has as many good characters beyond ASCII. Zero bytes and byte-order marks
     are left out. Lines may have ended in CR LF or CR.
 
     Args:
         data: Lines, so that no character is cut.
-        counts: Receives `NOT_UTF8` for each such line, and `NUL_BYTES`.
+        counts: Receives `NOT_UTF8` or `BAD_BYTES` for each such line, and `NUL_BYTES`.
 
     >>> counts = Counter()
     >>> decode("é\r\n".encode() + "caf\0é".encode("latin-1"), counts=counts)
@@ -76,12 +112,23 @@ def decode(data: bytes, *, counts: Counter[str]) -> str:
 
 
 def decode_line(line: bytes, *, counts: Counter[str]) -> str:
-    """One line as text, UTF-8 or else Windows-1252."""
+    r"""One line as text, UTF-8 or else Windows-1252.
+
+    >>> counts = Counter()
+    >>> decode_line("Приве".encode()[:-1] + b"!", counts=counts), dict(counts)
+    ('Прив!', {'line with a few bytes that are not UTF-8, left out': 1})
+    """
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
-        counts[NOT_UTF8] += 1
-        return line.decode("cp1252", errors="replace")
+        replaced = line.decode("utf-8", errors="replace")
+    text = replaced.replace("\ufffd", "")
+    good = sum(not character.isascii() for character in text)
+    if good >= len(replaced) - len(text):
+        counts[BAD_BYTES] += 1
+        return text
+    counts[NOT_UTF8] += 1
+    return line.decode("cp1252", errors="replace")
 
 
 def line_blocks(

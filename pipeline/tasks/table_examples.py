@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from pipeline.core.scripts import is_unspaced
 from pipeline.tasks.choices import answers_are_numbers, choice_of, options_of
 from pipeline.tasks.columns import label_names
 from pipeline.tasks.squad import answers_of, located
 from pipeline.tasks.table_files import Row, Table
 from pipeline.tasks.tags import tags_of_spans
-from pipeline.vocabulary.tokenizer import is_unspaced
 from schemas.errors import AlbertError
 from schemas.task import Columns, Kind, TaskExample
 

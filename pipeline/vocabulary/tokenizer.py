@@ -11,29 +11,12 @@ import numpy as np
 import sentencepiece
 
 from pipeline.core.arrays import Bool
+from pipeline.core.scripts import is_unspaced
 from pipeline.core.sentencepiece_proto import NO_SPACE_BEFORE, compiled_normalization
 from pipeline.storage.files import is_remote, join, read_whole
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import SPM_MODEL, vocabulary_file
 from schemas.special_tokens import SPACE, SPECIAL_TOKENS
-
-# Scripts written without spaces: Han, Kana, Thai, Lao, Khmer, Myanmar.
-_UNSPACED = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x19E0, 0x19FF),
-    (0x3005, 0x3007),
-    (0x3040, 0x30FF),
-    (0x31F0, 0x31FF),
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xA9E0, 0xA9FF),
-    (0xAA60, 0xAA7F),
-    (0xF900, 0xFAFF),
-    (0xFF66, 0xFF9F),
-    (0x20000, 0x3FFFF),
-)
 
 # A vocabulary of a million pieces has 20 MB.
 MAX_MODEL_BYTES = 256 << 20
@@ -54,15 +37,6 @@ def starts_word(piece: str) -> bool:
     if len(piece) == 1 and unicodedata.category(piece)[0] in "PS":
         return True
     return any(c.isdigit() or is_unspaced(c) for c in piece)
-
-
-def is_unspaced(character: str) -> bool:
-    """Whether a character is of a script written without spaces.
-
-    >>> is_unspaced("語"), is_unspaced("a")
-    (True, False)
-    """
-    return any(first <= ord(character) <= last for first, last in _UNSPACED)
 
 
 class TokenizedText(NamedTuple):

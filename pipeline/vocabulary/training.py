@@ -19,6 +19,7 @@ import sentencepiece
 
 from pipeline.reading.counts import ReadingCounts, left_out
 from pipeline.reading.splits import Split
+from pipeline.storage.lines import cut_position
 from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
 from pipeline.vocabulary.sampling import (
     MAX_HELD_OUT,
@@ -30,6 +31,7 @@ from pipeline.vocabulary.sampling import (
 from schemas.config import LEAST_PIECES, VocabConfig
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
+from schemas.whole_file import whole_file
 
 # The pieces depend on the number of threads, so it is the same everywhere; on few cores
 # sixteen cost almost nothing.
@@ -222,15 +224,17 @@ def train_vocabulary(
 
     Raises:
         AlbertError: The text is too small for the size asked for (says which size
-            works), or the process was killed.
+            works), the folder for temporary files is full, or the process was killed.
     """
     with tempfile.TemporaryDirectory(prefix="albert-vocab-") as folder:
         normalize = albert_normalization(
             cased=config.cased, keep_accents=config.keep_accents
         )
         Path(folder, _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
-        with Path(folder, _SENTENCES).open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{sentence.text}\n" for sentence in sentences)
+        with whole_file(Path(folder, _SENTENCES)) as file:
+            file.writelines(
+                part + b"\n" for each in sentences for part in trainable(each.text)
+            )
         with _processes(1) as pool:
             training = pool.submit(_train, folder, config)
             while not wait([training], timeout=_LOOK_SECONDS).done:
@@ -239,6 +243,20 @@ def train_vocabulary(
                 on_progress(trained_share(said, vocab_size=config.vocab_size))
             model: bytes = _result(training)
     return model
+
+
+def trainable(sentence: str, *, limit: int = _MAX_SENTENCE_BYTES) -> Iterator[bytes]:
+    """A sentence in parts that SentencePiece does not skip, cut at spaces.
+
+    >>> list(trainable("one two three", limit=8))
+    [b'one two ', b'three']
+    """
+    rest = sentence.encode()
+    while len(rest) > limit:
+        cut = cut_position(rest, limit)
+        yield rest[:cut]
+        rest = rest[cut:]
+    yield rest
 
 
 def trained_share(log: str, *, vocab_size: int) -> float:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import NO_TEXT, NOT_PROSE, Document, Dropped
+from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS
 from pipeline.wikipedia.paragraphs import (
     CHARACTERS_PER_WORD,
     LONGEST_TITLE,
@@ -26,7 +27,8 @@ _MIN_WORDS_IN_APPARATUS = 40
 # Longer average "words" mean a script without spaces: then characters are counted.
 _LONGEST_WORDS = 12
 
-_SENTENCE_ENDS = tuple(".!?…。！？؟।։\"'”’»)")
+# A bracket is what is left of a reference or a link.
+_SENTENCE_ENDS = tuple(SENTENCE_ENDS + CLOSING_MARKS.replace("]", ""))
 _CODE = re.compile(r"\{[{|]|[}|]\}")
 _CODE_STARTS = ("|", "!", "=", "#", "*")
 # "as of 2013[ [update]]", "Fresnel ( ; ]; 1788", "the ring [[of the king".

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from unicodedata import normalize
 
 from pipeline.core.documents import NOT_PROSE
+from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, UNSPACED
 from pipeline.wikipedia.entities import decode_entities
 from pipeline.wikipedia.names import APPARATUS_TITLES
 from pipeline.wikipedia.templates import HOLE
@@ -18,11 +19,8 @@ _MIN_SENTENCE_WORDS = 2
 _MIN_ITEM_SENTENCE_WORDS = 5
 
 _LETTER = re.compile(r"[^\W\d_]")
-_SENTENCE_END = re.compile(r"[.!?…。！？｡।॥؟۔։።။។][\"'»”’)\]」』）]*$")
-# Scripts written without spaces: Thai, Lao, Myanmar, Khmer, Tibetan, Kana, Han.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
-)
+_SENTENCE_END = re.compile(rf"[{SENTENCE_ENDS}][{re.escape(CLOSING_MARKS)}]*$")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 # On average, in such a script.
 CHARACTERS_PER_WORD = 2
 

@@ -26,7 +26,8 @@ from pipeline.wikipedia.paragraphs import split_paragraphs
 # Alternatives by language variant: -{zh-hans:A;zh-hant:B}-.
 _VARIANT = re.compile(r"-\{([^{}]*+)\}-")
 _VARIANT_NAME = re.compile(r"^\s*[a-z]{2,3}(?:-[a-z]+)?\s*:", re.IGNORECASE)
-_HIDDEN_VARIANT_FLAGS = frozenset("THA-D")
+# A title, a hidden rule, the removal of one, and its description.
+_HIDDEN_VARIANT_FLAGS = frozenset("TH-D")
 
 _EXTERNAL_LINK = re.compile(
     r"\[(?:(?:https?|ftps?|ircs?|gopher|git|svn|telnet|nntp|worldwind):)?//"
@@ -86,9 +87,12 @@ def _variant_text(variant: re.Match[str]) -> str:
     Example:
         >>> _VARIANT.sub(_variant_text, "-{zh-hans:A;zh-hant:B}- -{H|C}- -{R|D}- -{E}-")
         'A  D E'
+        >>> _VARIANT.sub(_variant_text, "-{A|zh-cn:A;zh-tw:B}- -{zh-hans;zh-hant|C}-")
+        'A C'
     """
     flags, bar, content = variant[1].rpartition("|")
-    if bar and _HIDDEN_VARIANT_FLAGS.intersection(flags.upper()):
+    names = (flag.strip().upper() for flag in flags.split(";"))
+    if bar and _HIDDEN_VARIANT_FLAGS.intersection(names):
         return ""
     first = content.partition(";")[0]
     name = _VARIANT_NAME.match(first)

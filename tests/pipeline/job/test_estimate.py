@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.job import estimate
+from pipeline.reading import plain_text
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
@@ -57,6 +58,22 @@ def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(
     # What is decompressed comes in blocks of about a megabyte.
     assert 20_000 <= sample_bytes < 2_000_000
     assert 0 < sum(len(document.text) for document in documents) <= sample_bytes
+
+
+def test_of_a_large_file_of_prose_its_pieces_are_read_where_they_are(
+    inputs, monkeypatch, tmp_path
+):
+    texts = [Path(file.path).read_text() for file in inputs]
+    (tmp_path / "one.txt").write_text("\n\n".join(texts))
+    pieces = sum(map(len, texts)) // 8
+    monkeypatch.setattr(plain_text, "MAX_DOCUMENT_BYTES", pieces)
+    files = find_inputs(
+        dict.fromkeys(KINDS, ()) | {"text": (str(tmp_path / "one.txt"),)}
+    )
+    monkeypatch.setattr(estimate, "PLACE_BYTES", 1000)
+    monkeypatch.setattr(estimate, "BEGINNING_BYTES", pieces // 4)
+    documents, _ = estimate.read_sample(files)
+    assert len({document.id for document in documents}) == len(documents) >= 6
 
 
 PROSE = {

@@ -22,6 +22,10 @@ from pipeline.reading.plain_text import (
         ("He came. She left.\n\nIt rained. He slept.\n", "prose"),
         ("He came.\n\nShe left.\n\nIt rained.\n", "prose"),
         ("彼は来た。\n彼女は去った。\n\n雨が降った。\n誰もいない。\n", "sentences"),
+        ("彼は来た。彼女は去った。\n雨が降った。誰もいない。\n", "prose"),
+        ("「行こう。」と彼は言った。\n彼女は去った。\n", "sentences"),
+        ("وہ آیا۔\nوہ چلی گئی۔\n\nبارش ہوئی۔\nکوئی نہیں۔\n", "sentences"),
+        ("वह आया। वह गई।\nबारिश हुई। कोई नहीं।\n", "prose"),
         ("", "prose"),
     ],
 )
@@ -40,6 +44,14 @@ def test_a_paragraph_has_single_spaces():
         "He came late.",
         "Why?",
     ]
+
+
+def test_lines_of_scripts_without_spaces_are_joined_without_one():
+    assert split_paragraphs("東京は\n日本の、\n首都である。\n\nภาษา\nไทย\n") == [
+        "東京は日本の、首都である。",
+        "ภาษาไทย",
+    ]
+    assert split_paragraphs("東京\nTokyo\n東京") == ["東京 Tokyo 東京"]
 
 
 def test_wide_lines_are_paragraphs():

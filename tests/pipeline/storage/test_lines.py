@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.storage.lines import (
+    BAD_BYTES,
     NOT_UTF8,
     NUL_BYTES,
     cut_position,
     decode,
     line_blocks,
     read_lines,
+    refuse_other_encoding,
     refuse_utf16,
 )
 from schemas.errors import AlbertError
@@ -58,6 +60,51 @@ def test_only_a_line_that_is_not_utf8_is_read_as_windows_1252():
     data = "naïve\n".encode() + "“naïve”\n".encode("cp1252") + b"plain\n"
     assert decode(data, counts=counts) == "naïve\n“naïve”\nplain\n"
     assert counts == {NOT_UTF8: 1}
+
+
+def test_a_line_of_utf8_loses_only_its_bad_bytes():
+    counts = Counter()
+    cut = "Привет, мир".encode()[:-1]
+    assert decode(cut + b"\nplain\n", counts=counts) == "Привет, ми\nplain\n"
+    assert counts == {BAD_BYTES: 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Привет, мир. Как дела?", "cp1251"),
+        ("Привет, мир. Как дела?", "koi8-r"),
+        ("Γειά σου, κόσμε.", "cp1253"),
+        ("他来了。她走了。", "gb18030"),
+        ("彼は来た。", "shift-jis"),
+        ("彼は来た。", "euc-jp"),
+        ("그는 왔다.", "euc-kr"),
+        ("สวัสดีชาวโลก", "tis-620"),
+    ],
+)
+def test_encodings_of_other_scripts_are_refused(text, encoding):
+    head = b"plain\n" + text.encode(encoding) + b"\n"
+    with pytest.raises(AlbertError, match="in another encoding than UTF-8"):
+        refuse_other_encoding(head, path="a.txt")
+    # One such line among many of UTF-8 is no reason.
+    refuse_other_encoding(head + 2 * f"{text}\n".encode(), path="a.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Žluťoučký kůň úpěl ďábelské ódy.", "cp1250"),
+        ("Où est l'été, là-bas ?", "cp1252"),
+        ("Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich.", "latin-1"),
+        ("Привет, мир.", "utf-8"),
+    ],
+)
+def test_western_text_is_not(text, encoding):
+    refuse_other_encoding(text.encode(encoding), path="a.txt")
+
+
+def test_utf8_that_is_cut_inside_a_character_is_utf8():
+    refuse_other_encoding("他来了".encode()[:-1], path="a.txt")
 
 
 @given(

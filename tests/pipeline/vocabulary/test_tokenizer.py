@@ -127,7 +127,7 @@ def test_pieces_that_start_a_word_in_the_published_rule_only(piece):
 
 
 @pytest.mark.parametrize(
-    "piece", ["ກ", "ក", "က", "漢", "々", "ぁ", "ｱ", "𠀀", "€", "–", "²", "٣"]
+    "piece", ["ກ", "ཀ", "ក", "က", "漢", "々", "ぁ", "ｱ", "𠀀", "€", "–", "²", "٣"]
 )
 def test_unspaced_scripts_symbols_and_digits_of_any_script_start_words(piece):
     assert starts_word(piece)

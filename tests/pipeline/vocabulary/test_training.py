@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
+from sentencepiece import SentencePieceProcessor
 
 from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.inputs import find_inputs
@@ -74,6 +75,13 @@ def test_a_vocabulary_has_the_size_asked_for(tokenizer):
 
 def test_the_same_sentences_give_the_same_bytes(sentences, model):
     assert train_vocabulary(sentences, VocabConfig(vocab_size=2000)) == model
+
+
+def test_text_without_the_end_of_a_sentence_is_trained_on(sentences):
+    words = " ".join(sentence.text.replace(".", "") for sentence in sentences)
+    endless = words * (200_000 // len(words) + 1)
+    model = train_vocabulary(keyed(endless), VocabConfig(vocab_size=500))
+    assert SentencePieceProcessor(model_proto=model).vocab_size() == 500
 
 
 def test_no_path_of_this_machine_is_in_the_model_file(model):
