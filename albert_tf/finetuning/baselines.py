@@ -7,8 +7,9 @@ shares with its text; for tags the most frequent tag of each word.
 
 import itertools
 import re
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -127,31 +128,31 @@ def _share(part: set[str], whole: set[str]) -> float:
 class Rows:
     """Features of many examples, only those that occur twice or more.
 
+    The features of an example are found twice rather than kept: as text they take far
+    more memory than as numbers.
+
     Args:
-        examples: Their features.
+        examples: Whose features.
         names: The number of each feature; found in the examples if not given.
     """
 
     def __init__(
-        self,
-        examples: Iterable[dict[str, float]],
-        names: dict[str, int] | None = None,
+        self, examples: Sequence[TaskExample], names: dict[str, int] | None = None
     ) -> None:
-        known = list(examples)
         if names is None:
-            counts = Counter(name for features in known for name in features)
+            counts = Counter(name for each in examples for name in features_of(each))
             kept = sorted(n for n, count in counts.items() if count >= _LEAST_COUNT)
             names = {name: number for number, name in enumerate(kept)}
-        self.names, self.number = names, len(known)
-        triples = [
-            (row, names[name], value)
-            for row, features in enumerate(known)
-            for name, value in features.items()
-            if name in names
-        ]
-        table = np.array(triples, np.float64).reshape(-1, 3)
-        self._rows, self._columns = table[:, 0].astype(int), table[:, 1].astype(int)
-        self._values = table[:, 2]
+        self.names, self.number = names, len(examples)
+        rows, columns, values = array("q"), array("q"), array("d")
+        for row, example in enumerate(examples):
+            features = features_of(example)
+            found = [name for name in features if name in names]
+            rows.extend([row] * len(found))
+            columns.extend(names[name] for name in found)
+            values.extend(features[name] for name in found)
+        self._rows, self._columns = np.asarray(rows), np.asarray(columns)
+        self._values = np.asarray(values)
 
     def times(self, weights: Array) -> Array:
         """The products `[N, C]` with weights `[F, C]`."""
@@ -195,9 +196,9 @@ def _regression(
         wanted = np.eye(len(spec.labels))[true]
     elif spec.kind == "regress":
         wanted = wanted[:, None]
-    rows = Rows(map(features_of, train))
+    rows = Rows(train)
     weights, bias = fitted(rows, wanted, kind=spec.kind)
-    others = Rows(map(features_of, examples), rows.names)
+    others = Rows(examples, rows.names)
     scores = others.times(weights) + bias
     if spec.kind == "classify":
         return list(map(int, scores.argmax(axis=1)))

@@ -134,8 +134,18 @@ def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]
         AlbertError: It cannot be read or is not what the task has.
     """
     file = read_task_file(path, spec, is_labelled=False)
+    if file.columns != spec.columns:
+        _say_columns(path, file, say=say)
     _say_counts(path, file, say=say)
     return file.examples
+
+
+def _say_columns(path: str, file: TaskFile, *, say: Say) -> None:
+    """Say how many examples were read, and of which columns."""
+    columns = dataclasses.asdict(file.columns)
+    found = {name.replace("_", " "): value for name, value in columns.items()}
+    named = ", ".join(f"{name} {value}" for name, value in found.items() if value)
+    say(f"{path}: {len(file.examples):,} examples" + (f" ({named})" if named else ""))
 
 
 def _say_counts(path: str, file: TaskFile, *, say: Say) -> None:
@@ -147,10 +157,7 @@ def _say_counts(path: str, file: TaskFile, *, say: Say) -> None:
 def _read(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], TaskSpec]:
     """The examples of a file, and the task with the columns that were found."""
     file = read_task_file(path, spec)
-    columns = dataclasses.asdict(file.columns)
-    found = {name.replace("_", " "): value for name, value in columns.items()}
-    named = ", ".join(f"{name} {value}" for name, value in found.items() if value)
-    say(f"{path}: {len(file.examples):,} examples" + (f" ({named})" if named else ""))
+    _say_columns(path, file, say=say)
     _say_counts(path, file, say=say)
     known = [example for example in file.examples if _is_known(example)]
     if len(known) < len(file.examples):

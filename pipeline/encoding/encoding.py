@@ -34,6 +34,9 @@ _BLANK = re.compile(r"(?<!\w)_+(?!\w)", re.ASCII)
 # A sequence has room for three special tokens, and for a token of each text.
 MIN_SEQ_LENGTH = 8
 
+# Texts whose tokens are in memory before the rest of them is cut off.
+_ENCODED_AT_ONCE = 1000
+
 # Passages that successive examples share are encoded once.
 _RECENT = 4
 
@@ -102,8 +105,8 @@ def _texts(
     max_seq_length: int,
 ) -> Iterator[EncodedExample]:
     """Rows of `classify`, `multilabel` and `regress`."""
-    firsts = tokenizer.encode([example.text for example in examples])
-    seconds = tokenizer.encode([example.text_pair or "" for example in examples])
+    firsts = _encoded([example.text for example in examples], tokenizer)
+    seconds = _encoded([example.text_pair or "" for example in examples], tokenizer)
     numbers = {label: number for number, label in enumerate(task.labels)}
     for number, (example, first, second) in enumerate(
         zip(examples, firsts, seconds, strict=True)
@@ -118,6 +121,12 @@ def _texts(
             target=_target(example, numbers),
             cut_tokens=cut,
         )
+
+
+def _encoded(texts: list[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
+    """The tokens of each text; those of a few texts are in memory at a time."""
+    for first in range(0, len(texts), _ENCODED_AT_ONCE):
+        yield from tokenizer.encode(texts[first : first + _ENCODED_AT_ONCE])
 
 
 def _target(
@@ -190,7 +199,7 @@ def _questions(
     room: int,
 ) -> Iterator[EncodedExample]:
     """Rows of `answer`: one for each window of the passage."""
-    questions = tokenizer.encode([example.text_pair or "" for example in examples])
+    questions = _encoded([example.text_pair or "" for example in examples], tokenizer)
     passage_of = _remembered(tokenizer.encode_with_offsets)
     for number, (example, question) in enumerate(zip(examples, questions, strict=True)):
         passage = passage_of(example.text)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from schemas.errors import AlbertError, SettingError
+from schemas.readable import counted
 
 _DOCUMENT_START = "-DOCSTART-"
 
@@ -40,7 +41,7 @@ class Sentence(NamedTuple):
 
 
 def read_sentences(
-    text: str, *, path: str, column: str | None = None
+    text: str, *, path: str, column: str | None = None, has_tags: bool = True
 ) -> list[Sentence]:
     r"""The sentences of a file of columns.
 
@@ -49,6 +50,7 @@ def read_sentences(
         path: Of the file, for messages.
         column: Of the tags: its number from 1, or its name in CoNLL-U; by default the
             last one, and ``upos`` in CoNLL-U.
+        has_tags: Whether tags are read, which may be missing otherwise.
 
     Raises:
         AlbertError: A line has another number of columns than the first.
@@ -69,6 +71,10 @@ def read_sentences(
         width = _width(lines)
         word_place = 0
         tag_place = _column_place(column or str(width), width, path=path)
+    if not has_tags:
+        tag_place = word_place
+        if not is_universal:
+            _check_columns(lines, width, path=path)
     sentences, block = list[Sentence](), list[tuple[int, list[str]]]()
     for number, line in [*lines, (0, "")]:
         if not line.strip(" \t"):
@@ -121,6 +127,23 @@ def _width(lines: list[tuple[int, str]]) -> int:
         if line.strip(" \t") and _cells(line)[0] != _DOCUMENT_START:
             return len(_cells(line))
     return 1
+
+
+def _check_columns(lines: list[tuple[int, str]], width: int, *, path: str) -> None:
+    """Refuse running text, of which only the first word of each line would be read.
+
+    Raises:
+        AlbertError: Lines divided by spaces have different numbers of words.
+    """
+    for number, line in lines:
+        cells = _cells(line)
+        is_word = line.strip(" ") and cells[0] != _DOCUMENT_START
+        if is_word and "\t" not in line and len(cells) != width:
+            raise AlbertError(
+                f"{path}, line {number} has {counted(len(cells), 'column')} and the "
+                f"first has {width}; give one word a line, or send running text to "
+                "standard input, one text a line."
+            )
 
 
 def _column_place(column: str, width: int, *, path: str) -> int:

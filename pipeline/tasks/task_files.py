@@ -16,7 +16,7 @@ from pipeline.tasks.choices import (
     read_race,
 )
 from pipeline.tasks.columns import find_columns
-from pipeline.tasks.conll import read_sentences
+from pipeline.tasks.conll import Sentence, read_sentences
 from pipeline.tasks.named_tasks import NAMED_TASKS
 from pipeline.tasks.squad import is_squad, read_squad
 from pipeline.tasks.table_examples import examples_of_table
@@ -189,9 +189,14 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
             return TaskFile(examples, task.columns, counts)
         table = table_of_records(value, path=path)
     elif task.kind == "tag":
-        # Tags that are not read may be in any column, or in none.
-        column = task.columns.label if is_labelled else None
-        return TaskFile(_sentences(text, column, path=path), task.columns, counts)
+        sentences = read_sentences(
+            text,
+            path=path,
+            # Tags that are not read may be in any column, or in none.
+            column=task.columns.label if is_labelled else None,
+            has_tags=is_labelled,
+        )
+        return TaskFile(_examples_of(sentences, path), task.columns, counts)
     else:
         named = NAMED_TASKS.get(task.name)
         table = parse_table(text, path=path, header=named.header if named else ())
@@ -228,8 +233,7 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     return TaskFile(examples, columns, table.counts)
 
 
-def _sentences(text: str, column: str | None, *, path: str) -> list[TaskExample]:
-    sentences = read_sentences(text, path=path, column=column)
+def _examples_of(sentences: Sequence[Sentence], path: str) -> list[TaskExample]:
     return [
         TaskExample(
             id=str(number),

@@ -119,6 +119,16 @@ def test_words_alone_have_no_tags(tmp_path):
         )._replace(columns=file.columns)
 
 
+def test_running_text_is_not_taken_for_columns(tmp_path):
+    with pytest.raises(AlbertError) as error:
+        content = "Ada ran home.\nMary sang.\n"
+        read(tmp_path, content, task="tag", is_labelled=False)
+    assert str(error.value) == (
+        f"{tmp_path}/file, line 2 has 2 columns and the first has 3; give one word a "
+        "line, or send running text to standard input, one text a line."
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "label", "sentence"),
     [
