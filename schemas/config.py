@@ -28,7 +28,7 @@ Config = TypeVar("Config")
 EVALUATION_SHARE = 0.05
 MIN_EVAL_EXAMPLES, MAX_EVAL_EXAMPLES = 200, 10_000
 
-# Before the first step all models guess alike, so a few examples show as much as all.
+# Models that nothing has trained guess alike, so a few examples show as much as all.
 FIRST_EXAMPLES = 200
 
 # The forward pass takes about a third of the time of a whole step.
@@ -601,15 +601,15 @@ class ResolvedTrainConfig(TrainConfig):
     eval_every: int = filled_in(TrainConfig, "eval_every")
     eval_examples: int = filled_in(TrainConfig, "eval_examples")
 
-    def evaluated_examples(self, step: int, *, held_out: int) -> int:
+    def evaluated_examples(self, *, held_out: int, is_trained: bool) -> int:
         """How many examples an evaluation is on.
 
         Args:
-            step: After which it is; 0 for the one before the first.
             held_out: Examples that the data set holds out.
+            is_trained: Whether the model has learned anything yet.
         """
         most = min(self.eval_examples, held_out)
-        return most if step else min(FIRST_EXAMPLES, most)
+        return most if is_trained else min(FIRST_EXAMPLES, most)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,14 @@ from typing import Any
 from schemas.config import ResolvedDataConfig, config_from_dict, recorded
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
-from schemas.layout import DATA_MANIFEST, DOCUMENTS, MANIFEST, TRAIN, copy_directory
+from schemas.layout import (
+    CONFIG,
+    DATA_MANIFEST,
+    DOCUMENTS,
+    MANIFEST,
+    TRAIN,
+    copy_directory,
+)
 from schemas.manifest_check import contradiction, shape_problem
 
 FORMAT = "albert-pretraining-data"
@@ -116,11 +123,28 @@ def read_manifest(dataset: str | Path) -> DatasetManifest:
             f"{dataset} is not a folder; give one made by albert make-data."
         )
     if not path.is_file():
-        raise AlbertError(
-            f"{dataset} has no {MANIFEST}, so it is not a finished data set; "
-            "run albert make-data again to finish it."
-        )
+        raise AlbertError(f"{dataset} {_what_it_is(Path(dataset))}.")
     return parse_manifest(read_json(path), path)
+
+
+def _what_it_is(folder: Path) -> str:
+    """What a folder without a manifest is, and what to do."""
+    config = folder / CONFIG
+    command = read_json(config).get("command") if config.is_file() else None
+    if command == "make-data":
+        return (
+            f"has no {MANIFEST}, so it is not a finished data set; run albert "
+            "make-data again to finish it"
+        )
+    if command:
+        return (
+            f"is the output of albert {command} and not a data set; give a folder made "
+            "by albert make-data"
+        )
+    return (
+        f"has no {MANIFEST}, so it is not a data set; give a folder made by albert "
+        "make-data"
+    )
 
 
 def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:

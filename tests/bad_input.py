@@ -530,6 +530,7 @@ VOCABULARY_CASES = [
 
 DATA_CASES = [
     Case("a folder that is no data set", "inspect text"),
+    Case("a run that is no data set", "evaluate run --data run"),
     Case(
         "a data set that is not finished",
         "pretrain --data data --output out",
@@ -629,6 +630,12 @@ TRAINING_CASES = [
         2,
     ),
     Case(
+        "a budget for a position table shorter than the sequences",
+        "pretrain --data data --output out --set max_position_embeddings=16 "
+        "--budget 1h",
+        exit_code=2,
+    ),
+    Case(
         "a position table shorter than the sequences",
         "pretrain --data data --output out --set max_position_embeddings=16",
         exit_code=2,
@@ -656,6 +663,16 @@ TRAINING_CASES = [
     Case(
         "weights from no run",
         "pretrain --data data --output out --init-from text",
+    ),
+    Case(
+        "weights of a fine-tuned model",
+        "pretrain --data data --output out --init-from run",
+        file("run/task.json", "{}"),
+    ),
+    Case(
+        "weights of a model with BERT's vocabulary",
+        "pretrain --data data --output out --init-from run",
+        all_of(file("run/vocab.txt", "[PAD]"), without("run/spiece.model")),
     ),
     Case(
         "weights of another width",

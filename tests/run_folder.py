@@ -70,6 +70,7 @@ def write_run(folder, *, lines=LINES, held_out=100, **changes):
     environment = {"started": "2026-01-02T03:04:05+0000", "python": "3.11.7"}
     record = {"model": "tiny", "overrides": [], "environment": environment}
     identity = config | {"data": "abc", "model": {}}
+    record = record | {name: changes[name] for name in record.keys() & changes.keys()}
     write_json(folder / CONFIG, settings | config | record | {"identity": identity})
     write_json(folder / MODEL_CONFIG, dataclasses.asdict(ModelConfig()))
     write_json(folder / DATA_MANIFEST, manifest_of(held_out).to_dict())

@@ -7,7 +7,14 @@ from typing import Any
 
 from schemas.config import ModelConfig, TrainConfig, flag_name
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import DATA_MANIFEST, EVAL, MANIFEST, SPM_MODEL, TRAIN
+from schemas.layout import (
+    DATA_MANIFEST,
+    EVAL,
+    MANIFEST,
+    SPM_MODEL,
+    TRAIN,
+    WORDPIECE,
+)
 from schemas.manifest import DatasetManifest
 from schemas.phases import given, phases_of
 
@@ -204,8 +211,13 @@ def vocabulary_of(run: Path) -> dict[str, Any]:
     """The vocabulary that a run keeps beside its weights, as a manifest names one.
 
     Raises:
-        AlbertError: The vocabulary is missing.
+        AlbertError: The vocabulary is missing, or is one that no data are made with.
     """
+    if (run / WORDPIECE).is_file():
+        raise AlbertError(
+            f"{run} has BERT's {WORDPIECE}, with which no data can be made; it can be "
+            "fine-tuned, queried and exported."
+        )
     try:
         model = (run / SPM_MODEL).read_bytes()
     except OSError as error:

@@ -13,7 +13,8 @@ from albert_tf.runs.metrics import Metrics, best_evaluation, perplexity
 from albert_tf.runs.run_record import Run
 from albert_tf.training.health import collapse_warning
 from schemas.layout import EVAL
-from schemas.readable import duration, percent
+from schemas.presets import PRESETS
+from schemas.readable import counted, duration, percent
 from schemas.report import Cell, Section, Table
 
 
@@ -87,7 +88,7 @@ def _row(run: Run) -> tuple[Cell, ...]:
         run.title,
         f"{last['step']:,} of {config.steps:,}",
         duration(last.get("seconds") or 0.0),
-        _text(run.settings.get("model")),
+        _architecture(run),
         count_encoder_parameters(run.model),
         sum(count_parameters(run.model).values()),
         config.batch_size,
@@ -95,6 +96,15 @@ def _row(run: Run) -> tuple[Cell, ...]:
         config.optimizer,
         str(_environment(run).get("started") or "")[:10],
     )
+
+
+def _architecture(run: Run) -> str:
+    """The name of a preset, or the shape of what has none."""
+    name = run.settings.get("model")
+    if name in PRESETS and not run.settings.get("overrides"):
+        return str(name)
+    layers = counted(run.model.num_hidden_layers, "layer")
+    return f"{layers} of {run.model.hidden_size}, sharing {run.model.sharing}"
 
 
 def _environment(run: Run) -> dict[str, Any]:
@@ -197,7 +207,8 @@ def _with_interval(accuracy: float | None, *, pairs: int) -> str | None:
 def _evaluated(run: Run, *, step: int) -> int:
     """How many held-out examples a run is measured on after a step."""
     held_out = run.data.num_examples(EVAL) if run.data else 0
-    return run.config.evaluated_examples(step, held_out=held_out)
+    is_trained = step > 0 or run.settings.get("init_from") is not None
+    return run.config.evaluated_examples(held_out=held_out, is_trained=is_trained)
 
 
 def _configuration(runs: Sequence[Run]) -> Table:
@@ -219,7 +230,8 @@ def _configuration(runs: Sequence[Run]) -> Table:
 def _settings(run: Run) -> dict[str, Any]:
     """The resolved settings: of the run, the training, the architecture, the data."""
     return {
-        **{name: run.settings.get(name) for name in ("model", "overrides")},
+        "model": _name(run.settings.get("model")),
+        "overrides": run.settings.get("overrides"),
         "data": _name(run.settings.get("data")),
         "data fingerprint": run.data.fingerprint[:12] if run.data else None,
         **dataclasses.asdict(run.config),

@@ -98,7 +98,7 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
             "writable, then run the same command again: it continues from the "
             "checkpoint before."
         ) from error
-    _delete_old(run)
+    _delete_old(run, step=_step(target))
 
 
 def _write(folder: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
@@ -129,8 +129,17 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _delete_old(run: Path) -> None:
-    """Keep the newest few and the best; delete what killed processes left too."""
+def _delete_old(run: Path, *, step: int) -> None:
+    """Keep the newest few and the best; delete what killed processes left too.
+
+    Args:
+        run: The run directory.
+        step: Of the newest. Checkpoints of later steps are damaged: the run passed over
+            them when it went on.
+    """
+    for path in _newest_first(run):
+        if _step(path) > step:
+            remove(path)
     checkpoints = _newest_first(run)
     kept = {*checkpoints[:NUM_KEPT], _best(run)}
     unfinished = (run / CHECKPOINTS).glob(f"step-*{TEMPORARY}*")

@@ -104,11 +104,12 @@ def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> 
     bound = min(first_bound(before), first_bound(now))
     if step <= bound.step:
         return
-    kept = " and ".join(
-        f"{flag_name(name)} {getattr(before, name)}" for name in deciding
-    )
+    changed = [n for n in deciding if getattr(before, n) != getattr(now, n)]
+    flags = " and ".join(map(flag_name, changed))
+    kept = " and ".join(f"{flag_name(n)} {getattr(before, n)}" for n in changed)
     raise SettingError(
-        f"{run} is at step {step} of {before.steps} and cannot change --steps: after "
-        f"step {bound.step} {bound.what} on them; keep {kept}, or continue in another "
-        f"--output with --init-from {run} --keep-optimizer."
+        f"{run} is at step {step} of {before.steps} and cannot change {flags}: after "
+        f"step {bound.step} {bound.what} on {'them' if 'steps' in changed else 'it'}; "
+        f"keep {kept}, or continue in another --output with --init-from {run} "
+        "--keep-optimizer."
     )

@@ -23,6 +23,7 @@ class Evaluations:
         config: The resolved settings.
         progress: Shows how far an evaluation is, and its result.
         words: Of the held-out text, if these are asked about too.
+        starts_trained: Whether the model was trained before the first step.
     """
 
     def __init__(
@@ -33,9 +34,10 @@ class Evaluations:
         *,
         progress: Progress,
         words: HeldOutWords | None = None,
+        starts_trained: bool = False,
     ) -> None:
         self._held_out, self._log, self._config = held_out, log, config
-        self._words = words
+        self._words, self._starts_trained = words, starts_trained
         self._every = config.eval_every
         self._progress = progress
 
@@ -72,8 +74,8 @@ class Evaluations:
         sums = self._held_out.sums(examples=examples, on_batch=show, stop=stop)
         if sums is None:
             return None
-        # Before the first step all words are as likely as all others.
-        asked = self._words if state.step else None
+        # Without training all words are as likely as all others.
+        asked = self._words if self._is_trained(state.step) else None
         bits = asked.bits_per_character(stop) if asked else None
         if asked and bits is None and stop.reason:
             return None
@@ -115,7 +117,7 @@ class Evaluations:
         rates = [line.get("sequences_per_second") for line in before]
         measured = [1 / rate for rate in rates if rate]
         guess = FORWARD_SHARE * step_seconds / self._config.batch_size
-        if self._words and step:
+        if self._words and self._is_trained(step):
             guess *= WITH_WORDS
         fastest: float = min([*measured, guess])
         return self._examples(step) * fastest
@@ -130,4 +132,9 @@ class Evaluations:
     def _examples(self, step: int) -> int:
         if self._held_out is None:
             return 0
-        return self._config.evaluated_examples(step, held_out=self._held_out.examples)
+        return self._config.evaluated_examples(
+            held_out=self._held_out.examples, is_trained=self._is_trained(step)
+        )
+
+    def _is_trained(self, step: int) -> bool:
+        return step > 0 or self._starts_trained

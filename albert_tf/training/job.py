@@ -28,6 +28,8 @@ class Job:
         data: Its directory.
         run: The run directory.
         origin: What a new run starts from; None for weights of its own.
+        starts_trained: Whether the run began with the weights of another, `origin` or,
+            if it goes on, the one it once had.
         words_of: Makes the held-out words that evaluations ask about; None for none.
         hosts: Those that train together, with the same settings; the first alone reads
             and writes `run` and reads `origin`.
@@ -39,6 +41,7 @@ class Job:
     data: Path
     run: Path
     origin: Origin | None = None
+    starts_trained: bool = False
     words_of: WordsOf | None = None
     hosts: Hosts = ONE_HOST
 

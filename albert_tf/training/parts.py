@@ -127,6 +127,7 @@ def make_loop(
             job.config,
             progress=parts.progress,
             words=parts.words,
+            starts_trained=job.starts_trained,
         ),
         saver=Saver(
             job.run,

@@ -27,6 +27,7 @@ from albert_tf.runs.checkpoints import (
     run_shapes,
 )
 from albert_tf.runs.run_record import (
+    is_tuned,
     recorded_manifest,
     recorded_settings,
     recorded_training,
@@ -239,6 +240,11 @@ def check_can_keep_optimizer(
 
 def _source_config(run: Path, *, manifest: DatasetManifest, data: Path) -> ModelConfig:
     """The architecture of a run, which must have the vocabulary of the data set."""
+    if is_tuned(run):
+        raise AlbertError(
+            f"{run} is a fine-tuned model, without the masked-LM head that pretraining "
+            "needs; give the run that it was tuned from."
+        )
     source = run_config(run)
     check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
     return source

@@ -280,6 +280,7 @@ def tell(plan: PlannedRun, *, is_finished: bool, hosts: "Hosts") -> None:
         "model": dataclasses.asdict(plan.architecture),
         "training": dataclasses.asdict(plan.asked.config),
         "data": plan.manifest.fingerprint,
+        "starts_trained": plan.folders.origin is not None,
         "is_finished": is_finished,
     }
     shared_value(said, hosts)
@@ -312,6 +313,7 @@ def follow(
         manifest=manifest,
         data=folders.data,
         run=folders.output,
+        starts_trained=told["starts_trained"],
         hosts=hosts,
     )
     return train(job, max_time=max_time, console=console)

@@ -75,6 +75,7 @@ class PlannedRun:
             data=self.folders.data,
             run=self.folders.output,
             origin=self.folders.origin,
+            starts_trained=self.folders.origin is not None,
             hosts=hosts,
         )
 

@@ -403,5 +403,8 @@ def test_before_the_first_step_an_evaluation_is_on_a_few_examples_and_never_on_m
     eval_examples, held_out, first, others
 ):
     config = TrainConfig(eval_examples=eval_examples).resolved()
-    assert config.evaluated_examples(0, held_out=held_out) == first
-    assert config.evaluated_examples(10, held_out=held_out) == others
+    found = [
+        config.evaluated_examples(held_out=held_out, is_trained=is_trained)
+        for is_trained in (False, True)
+    ]
+    assert found == [first, others]

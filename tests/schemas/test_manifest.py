@@ -216,11 +216,30 @@ def test_the_manifest_of_something_else_is_refused(dataset, other):
     )
 
 
-def test_a_folder_without_a_manifest_is_no_finished_data_set(tmp_path):
-    assert error_of(tmp_path) == (
-        f"{tmp_path} has no manifest.json, so it is not a finished data set; "
-        "run albert make-data again to finish it."
-    )
+@pytest.mark.parametrize(
+    ("config", "what"),
+    [
+        (
+            None,
+            "has no manifest.json, so it is not a data set; give a folder made by "
+            "albert make-data.",
+        ),
+        (
+            {"command": "make-data"},
+            "has no manifest.json, so it is not a finished data set; run albert "
+            "make-data again to finish it.",
+        ),
+        (
+            {"command": "pretrain"},
+            "is the output of albert pretrain and not a data set; give a folder made "
+            "by albert make-data.",
+        ),
+    ],
+)
+def test_a_folder_without_a_manifest_is_no_data_set(tmp_path, config, what):
+    if config:
+        (tmp_path / "config.json").write_text(json.dumps(config))
+    assert error_of(tmp_path) == f"{tmp_path} {what}"
 
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path):

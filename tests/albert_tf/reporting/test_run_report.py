@@ -50,6 +50,14 @@ def test_a_run_says_how_far_it_is_and_what_it_is(tmp_path):
     }
 
 
+def test_a_model_without_a_name_is_called_by_its_shape(tmp_path):
+    shape = "12 layers of 768, sharing all"
+    changed = write_run(tmp_path / "changed", overrides=["dropout=0.1"])
+    assert dict(section(changed).facts)["model"] == shape
+    read = write_run(tmp_path / "read", model="/home/ada/run/model.json")
+    assert dict(section(read).facts)["model"] == shape
+
+
 def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_path):
     lines = (
         train_line(1),

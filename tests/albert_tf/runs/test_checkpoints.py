@@ -94,6 +94,20 @@ def test_the_newest_few_and_the_best_are_kept(tmp_path):
     assert directories(tmp_path) == [f"step-0000000{n}" for n in (2, 4, 5, 6)]
 
 
+def test_what_is_saved_after_damaged_checkpoints_of_later_steps_is_kept(tmp_path):
+    save(tmp_path, 1, 2, 3, 4, best=[1])
+    for step in (2, 3, 4):
+        path = tmp_path / f"checkpoints/step-{step:08}/model.safetensors"
+        path.write_bytes(path.read_bytes()[:-1])
+    assert load(tmp_path)[0].state["step"] == 1
+    # The run goes on from step 1.
+    save(tmp_path, 2)
+    assert directories(tmp_path) == ["step-00000001", "step-00000002"]
+    assert load(tmp_path)[0].state["step"] == 2
+    best = run_checkpoint(tmp_path, which="best", say=print)
+    assert best.state["step"] == 1
+
+
 def test_an_old_checkpoint_that_cannot_be_removed_ends_no_run(tmp_path, monkeypatch):
     save(tmp_path, 1, 2, 3)
 

@@ -372,6 +372,13 @@ def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
         ),
         (
             STEPS_100,
+            81,
+            {"cooldown_share": 0.1},
+            "is at step 81 of 100 and cannot change --cooldown-share: after step 80 "
+            "its learning rates depend on it; keep --cooldown-share 0.2, or continue",
+        ),
+        (
+            STEPS_100,
             41,
             {"steps": 50},
             "is at step 41 of 100 and cannot change --steps: after step 40 its "

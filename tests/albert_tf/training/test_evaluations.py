@@ -28,12 +28,19 @@ def log(tmp_path):
     return MetricsLog(tmp_path, step=0)
 
 
-def evaluations(log, *, examples=5000, words=None, **settings):
+def evaluations(log, *, examples=5000, words=None, starts_trained=False, **settings):
     config = TrainConfig(
         steps=25, batch_size=30, eval_examples=examples or None, **settings
     ).resolved()
     held_out = types.SimpleNamespace(examples=examples) if examples else None
-    return Evaluations(held_out, log, config, progress=QUIET, words=words)
+    return Evaluations(
+        held_out,
+        log,
+        config,
+        progress=QUIET,
+        words=words,
+        starts_trained=starts_trained,
+    )
 
 
 def test_evaluations_are_due_before_the_first_step_regularly_and_after_the_last(log):
@@ -53,6 +60,11 @@ def test_the_time_of_an_evaluation_is_a_third_of_a_steps_for_as_many_sequences(l
     due = evaluations(log)
     assert due.seconds(10, step_seconds=9.0) == pytest.approx(500.0)
     assert due.seconds(0, step_seconds=9.0) == pytest.approx(20.0)
+
+
+def test_a_model_that_was_trained_before_is_measured_in_full_at_once(log):
+    due = evaluations(log, words=object(), starts_trained=True)
+    assert due.seconds(0, step_seconds=9.0) == pytest.approx(625.0)
 
 
 def test_words_make_it_a_quarter_longer_but_for_the_first(log):

@@ -120,8 +120,8 @@ def test_words_alone_have_no_tags(tmp_path):
 
 
 def test_running_text_is_not_taken_for_columns(tmp_path):
+    content = "Ada ran home.\nMary sang.\n"
     with pytest.raises(AlbertError) as error:
-        content = "Ada ran home.\nMary sang.\n"
         read(tmp_path, content, task="tag", is_labelled=False)
     assert str(error.value) == (
         f"{tmp_path}/file, line 2 has 2 columns and the first has 3; give one word a "
