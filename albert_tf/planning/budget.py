@@ -20,6 +20,10 @@ SMALL_VOCABULARY, LARGE_VOCABULARY = 8000, 30_000
 # Losses up to this many times the lowest count as equal: the law is no more precise.
 AS_GOOD = 1.01
 
+# The most often that a run read its text of which the loss was as expected
+# (docs/reproducing.md, The ladder).
+MOST_EPOCHS = 31
+
 # An evaluation takes this many times as long as its examples: it asks about words too.
 WITH_WORDS = 1.25
 

@@ -262,7 +262,8 @@ def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
 
 def _expectations(choice: "BudgetChoice") -> Iterator[str]:
     """The loss to expect, neighbours, and what would do better."""
-    from albert_tf.planning.budget import AS_GOOD, suited_vocabulary
+    from albert_tf.planning.budget import AS_GOOD, MOST_EPOCHS, suited_vocabulary
+    from albert_tf.planning.ladder import BEYOND
 
     chosen = choice.chosen
     yield f"expected: masked-LM loss {_loss(choice, chosen)}."
@@ -283,6 +284,13 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
         yield (
             "No run of this size was measured, so the expected loss is a guess, and so "
             "is the choice of shape."
+        )
+    epochs = chosen.tokens / choice.text_tokens
+    if epochs > BEYOND * MOST_EPOCHS:
+        yield (
+            f"The text would be read {epochs:,.0f} times. No run that was measured "
+            f"read its text more than {MOST_EPOCHS} times, so the loss may be higher: "
+            "give more text, or less time."
         )
     suited, pieces = suited_vocabulary(choice.text_tokens), chosen.config.vocab_size
     if pieces > MUCH_LARGER * suited:

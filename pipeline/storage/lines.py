@@ -21,8 +21,8 @@ NUL_BYTES = "zero byte taken out"
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BYTE_ORDER_MARK = "\ufeff"
-# Bytes that no text has: control characters except white space, zero and escape.
 _ASCII = bytes(range(128))
+# Bytes that no text has: control characters except white space, zero and escape.
 _CONTROL = bytes({*range(1, 8), *range(14, 27), *range(28, 32), 127})
 
 

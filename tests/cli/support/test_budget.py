@@ -301,6 +301,17 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
     )
 
 
+def test_a_text_that_would_be_read_very_often_is_told(small, monkeypatch):
+    monkeypatch.setattr(budget_choice, "step_seconds", lambda *_, length: 0.1)
+    monkeypatch.setattr(budget_choice, "fed_step_seconds", lambda *_, seconds: 0.1)
+    long, short = (
+        run("plan", "--data", small / "data", "--model", "tiny", "--budget", budget)
+        for budget in ("24h", "1m")
+    )
+    sentence = "No run that was measured read its text more than 31 times"
+    assert (sentence in long, sentence in short) == (True, False)
+
+
 def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(
     small, monkeypatch
 ):
