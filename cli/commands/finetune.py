@@ -461,7 +461,7 @@ def make_job(
         held_out=held_out,
         run=run,
         initializer=source.initializer,
-        trained_length=source.max_seq_length,
+        trained_length=source.max_seq_length if source.weights else 0,
     )
 
 

@@ -139,7 +139,8 @@ def as_begun_for_budget(run: Path, seconds: float, asked: Asked) -> Asked:
     given = {
         name: value
         for name, value in dataclasses.asdict(asked.config).items()
-        if is_given(name) and not is_of_recipe(name)
+        # The budget chose the steps, whatever a file of settings says.
+        if name != "steps" and is_given(name) and not is_of_recipe(name)
     }
     model, overrides = recorded["model"], tuple(recorded["overrides"])
     if asked.is_model_given:

@@ -61,8 +61,8 @@ def prepare_copy(place: str, *, cache: Path, choose: Choice) -> LocalCopy:
     path = files.join(place, MANIFEST)
     if not files.exists(path):
         raise AlbertError(
-            f"{place} has no {MANIFEST}, so it is not a finished data set; run albert "
-            "make-data again to finish it."
+            f"{place} has no {MANIFEST}, so it is not a finished data set; give a "
+            "folder that albert make-data made, or run it again to finish this one."
         )
     data = files.read_whole(path)
     manifest = parse_manifest(parse_json(data, path), path)

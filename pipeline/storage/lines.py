@@ -59,7 +59,7 @@ def refuse_other_encoding(head: bytes, *, path: str) -> None:
 for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
     """
     lines = [line for line in head.split(b"\n") if not line.isascii()]
-    others = [line for line in lines if not _may_be_utf8(line)]
+    others = [line for line in lines if _mostly_utf8(line, is_cut=True) is None]
     text = b"".join(others)
     beyond = len(text.translate(None, _ASCII))
     if 2 * len(others) > len(lines) and 2 * beyond > len(text):
@@ -69,21 +69,27 @@ for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
         )
 
 
-def _may_be_utf8(line: bytes) -> bool:
-    """Whether bytes are UTF-8, the last character of which may be cut."""
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(line)
-    except UnicodeDecodeError:
-        return False
-    return True
+def _mostly_utf8(line: bytes, *, is_cut: bool = False) -> str | None:
+    """A line of UTF-8 without its bad bytes; None where good ones are not more.
+
+    Args:
+        line: Some of its bytes are beyond ASCII.
+        is_cut: Whether its last character may lack bytes, which then is no fault.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    replaced = decoder.decode(line, final=not is_cut)
+    text = replaced.replace("\ufffd", "")
+    good = sum(not character.isascii() for character in text)
+    bad = len(replaced) - len(text)
+    return text if good > bad or not bad else None
 
 
 def decode(data: bytes, *, counts: Counter[str]) -> str:
     r"""Whole lines as text that ends its lines in LF.
 
     A line that is not UTF-8 is read as Windows-1252, or as UTF-8 without its bad bytes
-    where it has as many good characters beyond ASCII. Zero bytes and byte-order marks
-    are left out. Lines may have ended in CR LF or CR.
+    where good characters beyond ASCII are more. Zero bytes and byte-order marks are
+    left out. Lines may have ended in CR LF or CR.
 
     Args:
         data: Lines, so that no character is cut.
@@ -121,14 +127,9 @@ def decode_line(line: bytes, *, counts: Counter[str]) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
-        replaced = line.decode("utf-8", errors="replace")
-    text = replaced.replace("\ufffd", "")
-    good = sum(not character.isascii() for character in text)
-    if good >= len(replaced) - len(text):
-        counts[BAD_BYTES] += 1
-        return text
-    counts[NOT_UTF8] += 1
-    return line.decode("cp1252", errors="replace")
+        text = _mostly_utf8(line)
+    counts[NOT_UTF8 if text is None else BAD_BYTES] += 1
+    return line.decode("cp1252", errors="replace") if text is None else text
 
 
 def line_blocks(

@@ -201,7 +201,8 @@ def answers_are_numbers(table: Table, columns: Columns) -> bool:
         number = _number(answer)
         if number is not None and not -1 <= number <= len(options):
             return False
-        is_other = is_other or (number is not None and answer not in options)
+        is_known = number is not None and number != -1
+        is_other = is_other or (is_known and answer not in options)
     return is_other
 
 

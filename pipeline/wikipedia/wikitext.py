@@ -26,6 +26,7 @@ from pipeline.wikipedia.paragraphs import split_paragraphs
 # Alternatives by language variant: -{zh-hans:A;zh-hant:B}-.
 _VARIANT = re.compile(r"-\{([^{}]*+)\}-")
 _VARIANT_NAME = re.compile(r"^\s*[a-z]{2,3}(?:-[a-z]+)?\s*:", re.IGNORECASE)
+_VARIANT_FLAGS = re.compile(r"[\w;\s-]*+")
 # A title, a hidden rule, the removal of one, and its description.
 _HIDDEN_VARIANT_FLAGS = frozenset("TH-D")
 
@@ -89,10 +90,14 @@ def _variant_text(variant: re.Match[str]) -> str:
         'A  D E'
         >>> _VARIANT.sub(_variant_text, "-{A|zh-cn:A;zh-tw:B}- -{zh-hans;zh-hant|C}-")
         'A C'
+        >>> _VARIANT.sub(_variant_text, "-{H|zh-cn:[[a|b]]}- -{zh-cn:[[a|b]];zh-tw:c}-")
+        ' [[a|b]]'
     """
-    flags, bar, content = variant[1].rpartition("|")
+    flags, bar, content = variant[1].partition("|")
+    if not bar or not _VARIANT_FLAGS.fullmatch(flags):
+        flags, content = "", variant[1]
     names = (flag.strip().upper() for flag in flags.split(";"))
-    if bar and _HIDDEN_VARIANT_FLAGS.intersection(names):
+    if _HIDDEN_VARIANT_FLAGS.intersection(names):
         return ""
     first = content.partition(";")[0]
     name = _VARIANT_NAME.match(first)

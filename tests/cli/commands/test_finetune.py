@@ -223,9 +223,12 @@ def test_flags_of_runs_are_not_for_fine_tuned_models_and_theirs_not_for_runs(
     tuned, encoder, table
 ):
     code, said = attempt("evaluate", tuned, "--data", table, "--words", 7)
-    assert (code, f"--words: {tuned} is a fine-tuned model; " in said) == (2, True)
+    assert (code, f"{tuned} is a fine-tuned model; leave --words out." in said) == (
+        2,
+        True,
+    )
     code, said = attempt("evaluate", encoder, "--data", table, "--text-column", "a")
-    assert (code, "is not a fine-tuned model; leave --keep-head out" in said) == (
+    assert (code, "is not a fine-tuned model; leave --text-column out" in said) == (
         2,
         True,
     )

@@ -67,6 +67,14 @@ def test_a_line_of_utf8_loses_only_its_bad_bytes():
     cut = "Привет, мир".encode()[:-1]
     assert decode(cut + b"\nplain\n", counts=counts) == "Привет, ми\nplain\n"
     assert counts == {BAD_BYTES: 1}
+    refuse_other_encoding(cut + b"!", path="a.txt")
+
+
+def test_two_bytes_of_windows_1252_that_could_be_utf8_are_no_reason_to_lose_others():
+    counts = Counter()
+    for text in ("»Viel Spaß«", "Le café"):
+        assert decode(text.encode("cp1252"), counts=counts) == text
+    assert counts == {NOT_UTF8: 2}
 
 
 @pytest.mark.parametrize(

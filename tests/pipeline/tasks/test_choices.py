@@ -123,6 +123,10 @@ def test_a_file_gives_either_numbers_of_options_or_options(tmp_path):
     content = "article,option0,option1,option2,label\na,10,20,30,1\na,1,2,3,1\n"
     file = read(tmp_path, content, task="choose")
     assert [example.choice for example in file.examples] == [1, 1]
+    # A number of no option withholds the answer.
+    content = "article,option0,option1,label\na,1,2,2\na,0,1,0\na,1,2,-1\n"
+    file = read(tmp_path, content, task="choose")
+    assert [example.choice for example in file.examples] == [1, 0, None]
     # 30 is the number of no option.
     content = "article,option0,option1,option2,label\na,10,20,30,30\na,1,2,3,1\n"
     file = read(tmp_path, content, task="choose")
