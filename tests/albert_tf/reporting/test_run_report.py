@@ -54,7 +54,7 @@ def test_a_model_without_a_name_is_called_by_its_shape(tmp_path):
     shape = "12 layers of 768, sharing all"
     changed = write_run(tmp_path / "changed", overrides=["dropout=0.1"])
     assert dict(section(changed).facts)["model"] == shape
-    read = write_run(tmp_path / "read", model="/home/ada/run/model.json")
+    read = write_run(tmp_path / "read", model="/elsewhere/run/model.json")
     assert dict(section(read).facts)["model"] == shape
 
 
