@@ -20,7 +20,7 @@ SMALL_VOCABULARY, LARGE_VOCABULARY = 8000, 30_000
 # Losses up to this many times the lowest count as equal: the law is no more precise.
 AS_GOOD = 1.01
 
-# The most often that a run read its text of which the loss was as expected
+# The most often that a run read its text that was measured and still got better
 # (docs/reproducing.md, The ladder).
 MOST_EPOCHS = 31
 

@@ -45,8 +45,9 @@ WORTH_OF_SHARED = 0.46
 # et al., 2001.08361), because fitting exponents takes many more runs than factors do.
 ALPHA, BETA = 0.076, 0.095
 
-# The interval around a prediction, in deviations of the left-out runs, and its minimum.
-DEVIATIONS, LEAST_MARGIN = 2.0, 0.03
+# The interval around a prediction, in deviations of the left-out runs, and its minimum:
+# runs on other texts, languages and vocabularies were up to 4.3 % off.
+DEVIATIONS, LEAST_MARGIN = 2.0, 0.05
 
 # Runs up to this many times the largest one measured are still predicted by the law.
 BEYOND = 2
