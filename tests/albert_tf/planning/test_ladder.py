@@ -63,7 +63,7 @@ def test_runs_that_lie_beside_the_curve_widen_the_interval():
         dataclasses.replace(run, loss=run.loss * (1.06 if place % 2 else 0.94))
         for place, run in enumerate(RUNS)
     ]
-    assert fitted_law(RUNS).margin == 0.03
+    assert fitted_law(RUNS).margin == 0.05
     assert fitted_law(shaken).margin > 0.1
 
 
