@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from schemas.errors import SettingError
 from schemas.example import RecordLayout
+from schemas.readable import counted
 
 SentenceTask = Literal["sop", "nsp", "none"]
 Examples = Literal["stored", "on-the-fly"]
@@ -678,3 +679,13 @@ class ModelConfig:
                 "layer_consistency_weight compares neighbouring layers and there is "
                 "only one; leave it 0, or give num_hidden_layers of 2 or more."
             )
+
+    @property
+    def shape(self) -> str:
+        """Its layers in words.
+
+        >>> ModelConfig().shape
+        '12 layers of 768, sharing all'
+        """
+        layers = counted(self.num_hidden_layers, "layer")
+        return f"{layers} of {self.hidden_size}, sharing {self.sharing}"

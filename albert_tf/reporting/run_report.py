@@ -14,7 +14,7 @@ from albert_tf.runs.run_record import Run
 from albert_tf.training.health import collapse_warning
 from schemas.layout import EVAL
 from schemas.presets import PRESETS
-from schemas.readable import counted, duration, percent
+from schemas.readable import duration, percent
 from schemas.report import Cell, Section, Table
 
 
@@ -103,8 +103,7 @@ def _architecture(run: Run) -> str:
     name = run.settings.get("model")
     if name in PRESETS and not run.settings.get("overrides"):
         return str(name)
-    layers = counted(run.model.num_hidden_layers, "layer")
-    return f"{layers} of {run.model.hidden_size}, sharing {run.model.sharing}"
+    return run.model.shape
 
 
 def _environment(run: Run) -> dict[str, Any]:

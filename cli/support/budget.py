@@ -18,7 +18,7 @@ from schemas.errors import SettingError
 from schemas.layout import BUDGET_RECORD
 from schemas.manifest import DatasetManifest
 from schemas.presets import BUDGET_RECIPE, PRESETS
-from schemas.readable import aligned, counted, rounded
+from schemas.readable import aligned, rounded
 
 if TYPE_CHECKING:
     from albert_tf.planning.budget import Candidate
@@ -252,7 +252,7 @@ def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
     """What was chosen and, of a model that begins anew, what to expect of it."""
     chosen = choice.chosen
     yield (
-        f"chosen: {_shape(chosen)}, {chosen.steps:,} steps of "
+        f"chosen: {chosen.config.shape}, {chosen.steps:,} steps of "
         f"{choice.train.batch_size} sequences, learning rate "
         f"{choice.train.learning_rate:g}, {choice.train.precision}; "
         f"{chosen.tokens:,} tokens at {rounded(_rate(choice, chosen))} sequences/s."
@@ -272,7 +272,7 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
         if 0 <= place < len(choice.candidates):
             other = choice.candidates[place]
             yield (
-                f"beside it: {_shape(other)}, {other.steps:,} steps, "
+                f"beside it: {other.config.shape}, {other.steps:,} steps, "
                 f"loss {_loss(choice, other)}."
             )
     least = min(each.loss_share for each in choice.candidates[: choice.place + 1])
@@ -316,7 +316,7 @@ def budget_table(choice: "BudgetChoice") -> list[str]:
     for place, each in enumerate(choice.candidates):
         rows.append(
             (
-                _shape(each),
+                each.config.shape,
                 rounded(_rate(choice, each)),
                 f"{each.steps:,}",
                 f"{each.tokens:,}",
@@ -350,14 +350,6 @@ def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
         ],
         "chosen": choice.place,
     }
-
-
-def _shape(candidate: "Candidate") -> str:
-    config = candidate.config
-    return (
-        f"{counted(config.num_hidden_layers, 'layer')} of {config.hidden_size}, "
-        f"sharing {config.sharing}"
-    )
 
 
 def _rate(choice: "BudgetChoice", candidate: "Candidate") -> float:
