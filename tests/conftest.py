@@ -1,5 +1,6 @@
 """How hypothesis runs, and a real corpus with a vocabulary that is trained once."""
 
+import contextlib
 import signal
 from pydoc_data.topics import topics as language_reference
 
@@ -15,6 +16,10 @@ from pipeline.vocabulary.training import train_vocabulary
 from schemas.config import VocabConfig
 from tests.commands import make_small
 from tests.memory_files import CONTENTS, STORAGE
+
+# PyPI's torch brings triton, whose library ends a process that has TensorFlow's.
+with contextlib.suppress(ImportError):
+    import triton  # noqa: F401
 
 # A shell lets its jobs in the background ignore Ctrl-C, and what they start as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
