@@ -2,15 +2,18 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from cli.support.console import tell
 from cli.support.parameter_types import Duration
 from pipeline.storage.files import is_remote
 from schemas.config import check_type
 from schemas.errors import SettingError
+from schemas.gone_settings import without_gone
 from schemas.json_file import read_json
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
 from schemas.phases import SETTINGS
@@ -34,7 +37,7 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
     """Let a JSON file override the defaults, and flags override the file."""
     if path is None:
         return
-    command = context.command.name
+    command = context.command.name or ""
     if not os.path.exists(path):
         raise SettingError(f"--config: {path} does not exist.")
     # Flags are spelled with hyphens, settings with underscores.
@@ -45,6 +48,8 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
             f"of albert {command}."
         )
     known = {p.name: p for p in context.command.params if p.expose_value}
+    values, ignored = without_gone(values, command=command, known=known, place=path)
+    tell_ignored(ignored, path)
     settings: dict[str, Any] = {}
     for name, value in values.items():
         # What was not given is null in a written file.
@@ -58,6 +63,12 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
         settings[name] = _as_typed(known[name], value)
         _check_setting(known[name], settings[name], path=path)
     context.default_map = {**(context.default_map or {}), **settings}
+
+
+def tell_ignored(names: list[str], path: Path | str) -> None:
+    """Say that a file names settings that are gone and had no effect there."""
+    if names and "--quiet" not in sys.argv:
+        tell(f"{path}: {', '.join(names)} ignored; gone, and without effect there.")
 
 
 def _as_typed(parameter: click.Parameter, value: Any) -> Any:

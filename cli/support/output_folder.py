@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from cli.support.config_file import tell_ignored
 from cli.support.footprints import Footprint, Identity
 from cli.support.lock import lock
 from pipeline.storage import files
 from schemas import __version__, layout
 from schemas.config import flag_name
 from schemas.errors import SettingError
+from schemas.gone_settings import without_gone
 from schemas.json_file import read_json, write_json
 from schemas.whole_file import TEMPORARY
 
@@ -222,6 +224,10 @@ def check_identity(
     recorded, now = record.get("identity"), json.loads(json.dumps(identity))
     if not isinstance(recorded, dict):
         recorded = {}
+    recorded, ignored = without_gone(
+        recorded, command=footprint.command, known=now, place=folder
+    )
+    tell_ignored(ignored, folder)
     before = {**footprint.defaults, **recorded} if recorded else {}
     differing = [
         name for name in {**recorded, **now} if before.get(name) != now.get(name)
