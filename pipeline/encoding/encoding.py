@@ -59,9 +59,6 @@ def encode_examples(
         max_seq_length: Tokens in a sequence, special ones included.
         doc_stride: Of `answer`: tokens from one window of a passage to the next.
         max_query_length: Of `answer`: the first tokens of a question that are read.
-
-    Raises:
-        SettingError: Sequences would be too short for the task.
     """
     if max_seq_length < MIN_SEQ_LENGTH:
         raise SettingError(

@@ -14,9 +14,6 @@ def encode_masked(text: str, tokenizer: Tokenizer) -> list[int]:
     The text around a mask is divided as if a token stood there: after a space a new
     word begins, and text that touches the mask continues its word. A space before a
     mask makes no difference: in training the mask replaces its token's space too.
-
-    Raises:
-        AlbertError: There is no [MASK] in the text, or it is not UTF-8.
     """
     check_text(text)
     first, *others = text.split(MASK)
@@ -31,11 +28,7 @@ def encode_masked(text: str, tokenizer: Tokenizer) -> list[int]:
 
 
 def check_text(text: str) -> None:
-    """Refuse a text that was typed or sent in another encoding than UTF-8.
-
-    Raises:
-        AlbertError: It is not UTF-8.
-    """
+    """Refuse a text that was typed or sent in another encoding than UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

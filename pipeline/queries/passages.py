@@ -37,9 +37,6 @@ def pair_passages(
     end in the middle of a text. So the end of the first passage and the beginning of
     the second are kept, in whole words: these meet if the first comes first. Either may
     use the room that the other leaves.
-
-    Raises:
-        AlbertError: A passage is empty or not UTF-8.
     """
     check_text(first)
     check_text(second)

@@ -168,7 +168,6 @@ def refuse_binary(head: bytes, *, path: str) -> None:
 
     Raises:
         UnusableFile: Names what it is and what to do.
-        AlbertError: It is UTF-16, or in another encoding that is not read.
     """
     for start, name, advice in _BINARIES:
         if re.match(start, head, re.DOTALL):

@@ -155,12 +155,6 @@ def find_inputs(
         input_format: Forces how files of the kinds that allow it are read.
         text_key: Where rows of JSON lines, parquet and CSV have their text.
         on_passed_over: Is told of each file that is passed over, and why.
-
-    Raises:
-        SettingError: A path is missing or matches nothing, none was given, no given
-            kind can have the forced format, no file has rows with a key, or the
-            language is not a code.
-        AlbertError: A file is empty, unreadable or of no known format.
     """
     if not any(given.values()):
         raise SettingError("Give at least one input: --wikipedia, --books or --text.")
@@ -251,11 +245,7 @@ def _inspect_or_refuse(
     input_format: Format | None,
     text_key: str | None,
 ) -> InputFile | UnusableFile:
-    """A file as recognised, or why it cannot be read.
-
-    Raises:
-        AlbertError: See `inspect`.
-    """
+    """A file as recognised, or why it cannot be read."""
     try:
         if is_in_folder and _is_beside_text(path, input_format):
             raise UnusableFile(
@@ -274,11 +264,7 @@ def _is_beside_text(path: str, input_format: Format | None) -> bool:
 
 
 def expand(pattern: str, *, flag: str) -> list[str]:
-    """The files at a path or in a folder or glob, hidden ones left out.
-
-    Raises:
-        SettingError: There are none.
-    """
+    """The files at a path or in a folder or glob, hidden ones left out."""
     found = files.find_files(pattern)
     if not found and files.is_folder(pattern):
         raise SettingError(f"{flag}: the folder {pattern} has no files.")
@@ -302,7 +288,6 @@ def inspect(
     """Recognise one file from its content.
 
     Raises:
-        AlbertError: It is unreadable, or has no text under the key.
         UnusableFile: It is empty, or of no format that its kind allows.
     """
     head = read_head(path)
@@ -339,7 +324,6 @@ def read_head(path: str) -> bytes:
     """The first bytes of a file, decompressed, and for JSON lines the first line.
 
     Raises:
-        AlbertError: It cannot be read.
         UnusableFile: There are none.
     """
     damage = Counter[str]()
@@ -414,11 +398,7 @@ def _piece_starts(file: InputFile, stream: BinaryIO) -> tuple[int, ...]:
 def _inspect_jsonl(
     file: InputFile, head: bytes, text_key: str | None, *, is_forced: bool
 ) -> InputFile:
-    """Find where the records of a file have their text.
-
-    Raises:
-        AlbertError: No record has one there.
-    """
+    """Find where the records of a file have their text."""
     lines = decode(head, counts=Counter()).split("\n")
     records = [record for line in lines if (record := parse(line))][:_SAMPLE_ROWS]
     if not records:
@@ -436,11 +416,7 @@ def _inspect_jsonl(
 
 
 def _inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
-    """Find the column of the text, and whether cells are quoted.
-
-    Raises:
-        AlbertError: There is no such column.
-    """
+    """Find the column of the text, and whether cells are quoted."""
     is_quoted = csv_rows.is_quoted(head, is_whole=len(head) < HEAD_BYTES)
     rows = csv_rows.read_table([head], counts=Counter(), is_quoted=is_quoted)
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
@@ -454,11 +430,7 @@ def _inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFil
 def _inspect_parquet(
     file: InputFile, text_key: str | None, *, is_forced: bool
 ) -> InputFile:
-    """Find the column of the text, and the sizes of the row groups.
-
-    Raises:
-        AlbertError: It is damaged or has no such column.
-    """
+    """Find the column of the text, and the sizes of the row groups."""
     from pipeline.reading.parquet import Table
 
     with closing(Table(file.path)) as table:

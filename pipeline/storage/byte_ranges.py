@@ -55,9 +55,6 @@ def read_blocks(
         part: The whole of a file unless it is uncompressed or bz2.
         counts: Receives what is damaged.
         block_bytes: Of the file, read at a time.
-
-    Raises:
-        AlbertError: The file cannot be read.
     """
     if part is _NOTHING:
         return

@@ -49,11 +49,7 @@ def is_remote(path: str) -> bool:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path stands for all files below it.
-
-    Raises:
-        AlbertError: A remote storage cannot be reached.
-    """
+    """Whether a path stands for all files below it."""
     if not is_remote(path):
         return os.path.isdir(path)
     if path.endswith("/"):
@@ -63,11 +59,7 @@ def is_folder(path: str) -> bool:
 
 
 def find_files(pattern: str) -> list[str]:
-    """The files at a path, in a folder or of a glob, in order; hidden ones left out.
-
-    Raises:
-        AlbertError: A folder cannot be read, or a remote storage cannot be reached.
-    """
+    """The files at a path, in a folder or of a glob, in order; hidden ones left out."""
     if is_remote(pattern):
         return _find_remote(pattern)
     if is_folder(pattern):
@@ -171,11 +163,7 @@ def _matches(names: list[str], parts: list[str], *, with_hidden: bool) -> bool:
 
 
 def find_below(folder: str | Path, pattern: str) -> list[str]:
-    """The files below a folder that match, whatever characters its own name has.
-
-    Raises:
-        AlbertError: A remote storage cannot be reached.
-    """
+    """The files below a folder that match, whatever characters its own name has."""
     if is_remote(str(folder)):
         start, _, name = pattern.rpartition("/")
         if _MAGIC.search(start):
@@ -190,9 +178,6 @@ def sizes_below(folder: str | Path) -> dict[str, int]:
 
     Returns:
         By name relative to the folder.
-
-    Raises:
-        AlbertError: A remote storage cannot be reached.
     """
     if is_remote(str(folder)):
         found = remote.list_entries(str(folder))
@@ -221,22 +206,14 @@ def join(folder: str | Path, name: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """Whether there is such a file.
-
-    Raises:
-        AlbertError: A remote storage cannot be reached.
-    """
+    """Whether there is such a file."""
     if is_remote(path):
         return remote.find_entry(path) is not None
     return os.path.exists(path)
 
 
 def file_size(path: str) -> int:
-    """The size of a file in bytes.
-
-    Raises:
-        AlbertError: It cannot be read.
-    """
+    """The size of a file in bytes."""
     if is_remote(path):
         return _file_entry(path).bytes
     with _explained(path):
@@ -261,9 +238,6 @@ def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
     Args:
         path: Of the file.
         block_bytes: How many will be read at a time.
-
-    Raises:
-        AlbertError: It cannot be read; also while it is read.
     """
     if is_remote(path):
         return remote.open_file(path, _file_entry(path), block_bytes=block_bytes)
@@ -284,11 +258,7 @@ class _LocalFile(io.FileIO):
 
 
 def file_hash(path: str) -> str:
-    """The sha256 of a local file; for a remote one, the checksum that storage keeps.
-
-    Raises:
-        AlbertError: It cannot be read.
-    """
+    """The sha256 of a local file; for a remote one, the checksum that storage keeps."""
     if is_remote(path):
         return f"{_CHECKSUM}{_file_entry(path).checksum}"
     with _explained(path):
@@ -311,11 +281,7 @@ def told_of_hashing(on_bytes: Callable[[int], None]) -> Iterator[None]:
 
 
 def read_whole(path: str) -> bytes:
-    """All bytes of a file.
-
-    Raises:
-        AlbertError: The file is absent or cannot be read.
-    """
+    """All bytes of a file."""
     if is_remote(path):
         return remote.read_file(path)
     if not exists(path):
@@ -326,11 +292,7 @@ def read_whole(path: str) -> bytes:
 
 @contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its name when it is whole.
-
-    Raises:
-        AlbertError: The file cannot be written.
-    """
+    """Open a file for writing that gets its name when it is whole."""
     if is_remote(path):
         _entries.pop(path, None)
         with remote.new_file(path) as file:
@@ -341,21 +303,13 @@ def new_file(path: str) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: str, text: str) -> None:
-    """Write a text file that is whole or absent.
-
-    Raises:
-        AlbertError: The file cannot be written.
-    """
+    """Write a text file that is whole or absent."""
     with new_file(path) as file:
         file.write(text.encode("utf-8"))
 
 
 def remove(path: str) -> None:
-    """Remove a file, or a folder with all that is in it; nothing if it is not there.
-
-    Raises:
-        AlbertError: It cannot be removed.
-    """
+    """Remove a file, or a folder with all that is in it; nothing if it is not there."""
     if not is_remote(path):
         with _explained(path, "removed"), suppress(FileNotFoundError):
             if os.path.isdir(path) and not os.path.islink(path):

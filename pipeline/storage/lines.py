@@ -32,11 +32,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def refuse_utf16(head: bytes, *, path: str) -> None:
-    """Refuse UTF-16, in which every other byte is often zero.
-
-    Raises:
-        AlbertError: Names the file and how to convert it.
-    """
+    """Refuse UTF-16, in which every other byte is often zero."""
     zeros = max(head[0::2].count(0), head[1::2].count(0))
     if head.startswith(_UTF16) or (len(head) > 3 and zeros > len(head) // 4):
         raise AlbertError(
@@ -49,9 +45,6 @@ def refuse_other_encoding(head: bytes, *, path: str) -> None:
     """Refuse encodings whose text is mostly bytes beyond ASCII, except UTF-8.
 
     Of text in Windows-1252 and its like at most a fifth is.
-
-    Raises:
-        AlbertError: Names the file and how to convert it.
 
     >>> refuse_other_encoding("Привет, мир.".encode("cp1251"), path="a.txt")
     Traceback (most recent call last):

@@ -84,11 +84,7 @@ class Entry(NamedTuple):
 
 
 def scheme_of(path: str) -> Scheme:
-    """The kind of storage that a path names.
-
-    Raises:
-        AlbertError: There is no such kind.
-    """
+    """The kind of storage that a path names."""
     name = path.partition("://")[0].lower()
     if name not in SCHEMES:
         known = ", ".join(f"{each}://" for each in SCHEMES if each != "memory")
@@ -100,11 +96,7 @@ def scheme_of(path: str) -> Scheme:
 
 
 def find_entry(path: str) -> Entry | None:
-    """What is at a path; None if nothing is there.
-
-    Raises:
-        AlbertError: The storage cannot be reached.
-    """
+    """What is at a path; None if nothing is there."""
     client = _client(path)
     with explained(path):
         try:
@@ -122,9 +114,6 @@ def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
 
     Returns:
         By name relative to the folder.
-
-    Raises:
-        AlbertError: The storage cannot be reached.
     """
     client = _client(folder)
     start = _inside(client, folder.rstrip("/")).rstrip("/") + "/"
@@ -155,11 +144,7 @@ def _list_deep(client: Any, start: str, scheme: Scheme) -> Iterable[dict[str, An
 
 
 def read_file(path: str) -> bytes:
-    """All bytes of a file.
-
-    Raises:
-        AlbertError: It is not there or cannot be read.
-    """
+    """All bytes of a file."""
     client = _client(path)
     with explained(path):
         try:
@@ -229,11 +214,7 @@ def _first_bytes(path: str, entry: Entry) -> bytes:
 
 
 def _read_range(path: str, entry: Entry, *, start: int, end: int) -> bytes:
-    """A range of a file, empty at its end.
-
-    Raises:
-        AlbertError: It cannot be read, or has another size now.
-    """
+    """A range of a file, empty at its end."""
     if start >= end:
         return b""
     client = _client(path)
@@ -255,9 +236,6 @@ def new_file(path: str) -> Iterator[BinaryIO]:
     """Open a file for writing that is sent when it is whole.
 
     Until then it lies in the folder of this machine for temporary files.
-
-    Raises:
-        AlbertError: It cannot be written, here or there.
     """
     scheme = scheme_of(path)
     if not scheme.can_write:
@@ -317,11 +295,7 @@ def _rename(client: Any, temporary: str, there: str) -> None:
 
 
 def remove_file(path: str) -> None:
-    """Remove a file, which may be gone already.
-
-    Raises:
-        AlbertError: It cannot be removed.
-    """
+    """Remove a file, which may be gone already."""
     client = _client(path)
     with explained(path, "removed"), suppress(FileNotFoundError):
         client.rm_file(_inside(client, path))
@@ -343,11 +317,7 @@ def at_once(
 
 
 def _client(path: str) -> Any:
-    """The client of this process for the storage of a path.
-
-    Raises:
-        AlbertError: There is no such storage, or its package is not installed.
-    """
+    """The client of this process for the storage of a path."""
     scheme = scheme_of(path)
     import fsspec
 
@@ -386,11 +356,7 @@ def _entry(info: Mapping[str, Any]) -> Entry:
 
 @contextmanager
 def explained(path: str, verb: str = "read") -> Iterator[None]:
-    """Within a block, turn whatever a client raises into one sentence.
-
-    Raises:
-        AlbertError: Names the path.
-    """
+    """Within a block, turn whatever a client raises into one sentence."""
     try:
         yield
     except AlbertError:

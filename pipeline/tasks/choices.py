@@ -30,9 +30,6 @@ def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
     Args:
         folder: Of the files.
         counts: See `pipeline.storage.lines.decode`.
-
-    Raises:
-        AlbertError: There are no files, or one is not in the form of RACE.
     """
     paths = [
         path
@@ -58,9 +55,6 @@ def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
     Args:
         row: With an article, and one entry for each question in all else.
         name: What the article is called if it does not say.
-
-    Raises:
-        AlbertError: Something is missing or does not fit together.
     """
     record = row.cells
     try:
@@ -94,9 +88,6 @@ def is_c3(value: Any) -> bool:
 
 def read_c3(value: Any, *, path: str) -> list[TaskExample]:
     """The questions of a file of C3.
-
-    Raises:
-        AlbertError: Something is missing, or an answer is not one of the options.
 
     >>> value = [[["A: hi"], [{"question": "Who?", "choice": ["a", "b"],
     ...                        "answer": "b"}], "1-2"]]
@@ -141,9 +132,6 @@ def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
     """The options of a row: one column with a list, or a column each.
 
     Empty ones at the end are absent.
-
-    Raises:
-        AlbertError: There are fewer than two.
     """
     cells = [row.cells.get(name) for name in columns.options]
     if len(cells) == 1 and isinstance(cells[0], list):
@@ -161,11 +149,7 @@ def _two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
 
 
 def first_option_of(table: Table, columns: Columns) -> int:
-    """The number of the first option in a table: 1 if a row needs it, else 0.
-
-    Raises:
-        AlbertError: Some rows count from 0, and others from 1.
-    """
+    """The number of the first option in a table: 1 if a row needs it, else 0."""
     if columns.label is None:
         return 0
     smallest, last_from_one = None, None
@@ -222,9 +206,6 @@ def choice_of(
         place: For messages.
         first: What the file counts from.
         are_numbers: Whether a number is that of an option, whatever the options are.
-
-    Raises:
-        AlbertError: No option is meant.
 
     >>> [choice_of(a, ("red", "blue"), place="") for a in ("B", 1, "1", "blue", None)]
     [1, 1, 1, 1, None]

@@ -81,9 +81,6 @@ def find_columns(
         given: What a person, or the table that was read for training, has said.
         is_labelled: Whether there have to be labels.
 
-    Raises:
-        SettingError: A column is not there, or the text or label is not clear.
-
     >>> from collections import Counter
     >>> table = Table("a.csv", ("Id", "premise", "hypothesis", "label"), [], Counter())
     >>> found = find_columns(table, "classify", given=Columns(), is_labelled=True)

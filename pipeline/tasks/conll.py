@@ -52,10 +52,6 @@ def read_sentences(
             last one, and ``upos`` in CoNLL-U.
         has_tags: Whether tags are read, which may be missing otherwise.
 
-    Raises:
-        AlbertError: A line has another number of columns than the first.
-        SettingError: There is no such column.
-
     >>> read_sentences("-DOCSTART- O\n\nAda B-PER\nran O\n\n", path="a.conll")
     [Sentence(line=3, words=('Ada', 'ran'), tags=('B-PER', 'O'))]
     >>> read_sentences("1\tAda\tAda\tPROPN" + "\t_" * 6, path="a.conllu")
@@ -130,11 +126,7 @@ def _width(lines: list[tuple[int, str]]) -> int:
 
 
 def _check_columns(lines: list[tuple[int, str]], width: int, *, path: str) -> None:
-    """Refuse running text, of which only the first word of each line would be read.
-
-    Raises:
-        AlbertError: Lines divided by spaces have different numbers of words.
-    """
+    """Refuse running text, of which only the first word of each line would be read."""
     for number, line in lines:
         cells = _cells(line)
         is_word = line.strip(" ") and cells[0] != _DOCUMENT_START

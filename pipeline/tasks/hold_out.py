@@ -22,9 +22,6 @@ def hold_out(
     Args:
         examples: Of a training file.
 
-    Raises:
-        AlbertError: There are too few.
-
     >>> examples = [TaskExample(id=str(n), place="", text=str(n), label=str(n % 2))
     ...             for n in range(40)]
     >>> train, held_out = hold_out(examples)

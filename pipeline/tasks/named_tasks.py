@@ -173,9 +173,6 @@ def task_called(name: str) -> TaskSpec:
     Args:
         name: Small and capital letters, hyphens and underscores are the same.
 
-    Raises:
-        SettingError: There is none.
-
     >>> task_called("SST2").submissions, task_called("answer").max_seq_length
     (('SST-2.tsv',), 384)
     """

@@ -36,9 +36,6 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
         path: Of the file, for messages.
         counts: Receives `MOVED` and `NOT_FOUND`.
 
-    Raises:
-        AlbertError: Something is missing, or an id comes twice.
-
     >>> paragraph = {"context": "Ada wrote it.", "qas": [
     ...     {"id": "1", "question": "Who?", "answers": [{"text": "Ada",
     ...                                                  "answer_start": 0}]},
@@ -120,9 +117,6 @@ def located(examples: Sequence[TaskExample], counts: Counter[str]) -> list[TaskE
     """The same examples with every answer where it stands in its passage.
 
     If no question has an answer, the answers are withheld, as in a test set.
-
-    Raises:
-        AlbertError: Many stand elsewhere.
     """
     if not any(example.answers for example in examples):
         return [dataclasses.replace(example, answers=None) for example in examples]
@@ -172,11 +166,7 @@ def nearest(text: str, answer: Answer) -> int:
 
 
 def refuse_repeated(examples: Sequence[TaskExample], *, path: str) -> None:
-    """Refuse ids that come twice, of which predictions could not be told apart.
-
-    Raises:
-        AlbertError: Names one.
-    """
+    """Refuse ids that come twice, of which predictions could not be told apart."""
     for identity, count in Counter(example.id for example in examples).items():
         if count > 1:
             raise AlbertError(

@@ -41,9 +41,6 @@ def examples_of_table(
         kind: Of the task.
         columns: Of the table; without a label, nothing is known of what to predict.
 
-    Raises:
-        AlbertError: A row is not what the task has.
-
     >>> from collections import Counter
     >>> row = Row("a.csv, line 2", {"text": "Good.", "label": "1"}, 0)
     >>> table = Table("a.csv", ("text", "label"), [row], Counter())

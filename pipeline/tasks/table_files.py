@@ -64,11 +64,7 @@ class Table(NamedTuple):
 
 
 def read_data(path: str) -> bytes:
-    """All bytes of a file, decompressed.
-
-    Raises:
-        AlbertError: It is absent, unreadable or damaged.
-    """
+    """All bytes of a file, decompressed."""
     data = read_whole(path)
     compression = recognise_compression(data)
     if compression == "bz2":
@@ -90,9 +86,6 @@ def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
         data: The file.
         path: Of the file, for messages.
         counts: See `pipeline.storage.lines.decode`, which reads what is not UTF-8.
-
-    Raises:
-        AlbertError: It is not text, or is UTF-16.
 
     >>> decode_text(b"\xef\xbb\xbfone\r\ntwo", "a.tsv", counts=Counter())
     'one\ntwo'
@@ -121,10 +114,6 @@ def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
         path: Of the file, for messages.
         header: The names of the columns if the first line does not have one of them;
             cells are then divided by tabs, or by the first spaces of each line.
-
-    Raises:
-        AlbertError: Quotation marks do not fit together, or a column has the name of
-            another.
 
     >>> table = parse_table('id\ttext\n1\tHe said "no\n2\n', path="a.tsv")
     >>> table.rows[0].cells, dict(table.counts)
@@ -195,11 +184,7 @@ def _check_header(columns: Sequence[str], *, path: str) -> None:
 
 
 def parse_parquet(data: bytes, path: str) -> Table:
-    """The rows of a parquet file.
-
-    Raises:
-        AlbertError: It is damaged.
-    """
+    """The rows of a parquet file."""
     try:
         table = pq.read_table(pa.BufferReader(data))
         records = table.to_pylist()
@@ -217,9 +202,6 @@ def json_records(text: str, path: str) -> Any:
 
     Returns:
         The value; for JSON lines a list of `Row`.
-
-    Raises:
-        AlbertError: A line is no record.
 
     >>> json_records('{"a": 1}\n\n{"a": 2}\n', "a.jsonl")[1]
     Row(place='a.jsonl, line 3', cells={'a': 2}, number=1)
@@ -295,11 +277,7 @@ def as_texts(value: Any) -> tuple[str, ...]:
 
 
 def table_of_records(value: Any, *, path: str) -> Table:
-    """The table that a value of JSON is: its records, or those under ``data``.
-
-    Raises:
-        AlbertError: There are no records.
-    """
+    """The table that a value of JSON is: its records, or those under ``data``."""
     if isinstance(value, dict):
         value = value["data"] if isinstance(value.get("data"), list) else [value]
     rows = [

@@ -26,10 +26,6 @@ def check_examples(
         task: With its labels.
         train: To train on.
         evaluation: To choose by.
-
-    Raises:
-        AlbertError: Evaluation examples have a label that no training example has, or
-            answers are of other passages.
     """
     for example in evaluation:
         for label in labels_of(example):

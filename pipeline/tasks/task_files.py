@@ -87,9 +87,6 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskFolder:
     Args:
         folder: As the task is distributed.
         task: Some have their own names for files.
-
-    Raises:
-        SettingError: There is no such folder, or nothing to train or test on.
     """
     if not Path(folder).is_dir():
         raise SettingError(f"{folder} is not a folder.")
@@ -134,10 +131,6 @@ def read_task_file(
             task has; all others are found by their names.
         is_labelled: Whether what is to be predicted has to be there; else it is not
             read, whatever is there.
-
-    Raises:
-        SettingError: A column is not there or not clear.
-        AlbertError: The file cannot be read, is not what the task has, or is empty.
     """
     file = _read(path, task, is_labelled=is_labelled)
     if not file.examples:
@@ -157,9 +150,6 @@ def with_first_option(task: TaskSpec, train: Sequence[str]) -> TaskSpec:
     Args:
         task: Of `choose`.
         train: All files to train on.
-
-    Raises:
-        AlbertError: See `read_task_file`.
     """
     read, numbers = task, list[int | None]()
     for path in train:

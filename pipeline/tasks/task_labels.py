@@ -24,10 +24,6 @@ def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
         task: Whose labels are kept if it has some.
         train: What will be trained on.
 
-    Raises:
-        AlbertError: A label is not one of the task, or there is only one label or
-            score, from which nothing can be learned.
-
     >>> examples = [TaskExample(id=l, place="", text="", label=l) for l in ("10", "9")]
     >>> with_labels(TaskSpec(name="classify", kind="classify"), examples).labels
     ('9', '10')
