@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import BinaryIO, Literal, NamedTuple, cast
 
-from pipeline.reading import books, csv_rows, plain_text
+from pipeline.reading import books, plain_text
 from pipeline.reading.formats import (
     FORMATS_OF,
     HEAD_BYTES,
@@ -25,14 +25,27 @@ from pipeline.reading.formats import (
     unpacked_name,
     without_lead,
 )
-from pipeline.reading.jsonl import parse
 from pipeline.reading.languages import (
     DEFAULT_LANGUAGE,
     is_code,
     language_of_address,
     language_of_record,
 )
-from pipeline.reading.rows import TEXT_KEYS, Row, are_sentences, find_text, list_keys
+from pipeline.reading.tables import (
+    ParquetTable,
+    has_quoted_cells,
+    parse_record,
+    read_csv,
+    read_header,
+)
+from pipeline.reading.text_rows import (
+    TEXT_KEYS,
+    TextRow,
+    are_sentences,
+    find_text,
+    group_rows,
+    list_keys,
+)
 from pipeline.storage import files
 from pipeline.storage.byte_ranges import BlockReader, ByteRange, read_blocks
 from pipeline.storage.bz2_streams import is_multistream
@@ -98,7 +111,7 @@ class InputFile(NamedTuple):
         piece_starts: First bytes of the documents that a long text is cut into; empty
             if it is read as a whole.
         language_from: What named the language.
-        is_quoted: Of a table of lines, see `csv_rows.is_quoted`.
+        is_quoted: Of a table of lines, see `tables.has_quoted_cells`.
     """
 
     kind: Kind
@@ -400,7 +413,9 @@ def _inspect_jsonl(
 ) -> InputFile:
     """Find where the records of a file have their text."""
     lines = decode(head, counts=Counter()).split("\n")
-    records = [record for line in lines if (record := parse(line))][:_SAMPLE_ROWS]
+    records = [record for line in lines if (record := parse_record(line))][
+        :_SAMPLE_ROWS
+    ]
     if not records:
         raise UnusableFile(
             f"{file.path} is JSON, but not one record a line; write its records as "
@@ -417,11 +432,11 @@ def _inspect_jsonl(
 
 def _inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
     """Find the column of the text, and whether cells are quoted."""
-    is_quoted = csv_rows.is_quoted(head, is_whole=len(head) < HEAD_BYTES)
-    rows = csv_rows.read_table([head], counts=Counter(), is_quoted=is_quoted)
+    is_quoted = has_quoted_cells(head, is_whole=len(head) < HEAD_BYTES)
+    rows = read_csv([head], counts=Counter(), is_quoted=is_quoted)
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
-    columns = csv_rows.read_columns(head)
-    key = _choose_key(file, columns, text_key, name="column")
+    columns = read_header(head, path=file.path)
+    key = _choose_key(file, list(columns), text_key, name="column")
     languages = set(map(language_of_record, records))
     file = file._replace(text_key=key, is_quoted=is_quoted)
     return _with_language(file, languages, source="records")
@@ -431,16 +446,15 @@ def _inspect_parquet(
     file: InputFile, text_key: str | None, *, is_forced: bool
 ) -> InputFile:
     """Find the column of the text, and the sizes of the row groups."""
-    from pipeline.reading.parquet import Table
-
-    with closing(Table(file.path)) as table:
-        key = _choose_key(file, table.columns, text_key, name="column")
+    with closing(files.open_binary(file.path)) as opened:
+        table = ParquetTable(opened, path=file.path)
+        key = _choose_key(file, table.text_columns, text_key, name="column")
         sizes = tuple(table.group_bytes)
-        rows = islice(table.rows(0, key=key) if sizes else (), _SAMPLE_ROWS)
+        rows = islice(group_rows(table, 0, key=key) if sizes else (), _SAMPLE_ROWS)
         found = [
             row._replace(text=row.text[:HEAD_BYTES])
             for row in rows
-            if isinstance(row, Row)
+            if isinstance(row, TextRow)
         ]
     is_sentences = are_sentences([row.text for row in found])
     if not is_forced and file.kind == "books" and is_sentences:

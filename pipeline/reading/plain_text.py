@@ -8,7 +8,12 @@ from typing import BinaryIO, Literal
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, unwrapped
-from pipeline.storage.lines import cut_position, decode, line_blocks, whole_lines
+from pipeline.storage.lines import (
+    cut_position,
+    decode,
+    line_blocks,
+    read_whole_lines,
+)
 
 TextFormat = Literal["prose", "sentences", "bookcorpus"]
 
@@ -185,13 +190,8 @@ def read_line_documents(
     >>> [document.paragraphs for document in documents]
     [('He came. She left.',), ('Why?',)]
     """
-    for lines in whole_lines(blocks):
-        if isinstance(lines, Dropped):
-            yield lines
-            continue
-        for line in decode(lines, counts=counts).split("\n"):
-            if line and not line.isspace():
-                yield prose_document(line)
+    for line in read_whole_lines(blocks, counts=counts):
+        yield line if isinstance(line, Dropped) else prose_document(line)
 
 
 def prose_document(text: str) -> Document | Dropped:

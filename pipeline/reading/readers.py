@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
 from pipeline.core.documents import Document, Dropped, ShardDocument
-from pipeline.reading import csv_rows, jsonl, plain_text
+from pipeline.reading import plain_text, text_rows
 from pipeline.reading.bookcorpus import read_bookcorpus, starts_document
 from pipeline.reading.books import read_book
 from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.formats import Format
 from pipeline.reading.inputs import InputFile
-from pipeline.reading.rows import read_rows, read_sentence_rows
 from pipeline.reading.sentences import divide, split_sentences
 from pipeline.reading.splits import FilePart, Split, divide_file
+from pipeline.reading.text_rows import read_rows, read_sentence_rows
 from pipeline.storage import files
 from pipeline.storage.byte_ranges import (
     LINE_PREFIX_BYTES,
@@ -71,39 +71,42 @@ def _read_wikiextractor(part: FilePart, counts: ReadingCounts) -> Documents:
 
 def _read_jsonl(part: FilePart, counts: ReadingCounts) -> Documents:
     file = part.file
-    blocks = _blocks(part, jsonl.starts_any, counts)
-    rows = jsonl.read_records(blocks, key=file.text_key, counts=counts.changed)
+    blocks = _blocks(part, _starts_any, counts)
+    rows = text_rows.json_rows(blocks, key=file.text_key, counts=counts.changed)
     return read_rows(rows, kind=file.kind, dropped=counts.dropped)
 
 
 def _read_jsonl_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
     key = part.file.text_key
-    blocks = _blocks(part, jsonl.sentence_starts(key), counts)
+    blocks = _blocks(part, text_rows.json_sentence_starts(key), counts)
     return read_sentence_rows(
-        jsonl.read_records(blocks, key=key, counts=counts.changed)
+        text_rows.json_rows(blocks, key=key, counts=counts.changed)
     )
 
 
-def _read_parquet(part: FilePart, counts: ReadingCounts) -> Documents:
-    # PyArrow takes a moment to import and is needed for nothing else.
-    from pipeline.reading.parquet import read_groups
+def _starts_any(line: bytes) -> bool:
+    """Every line is a document."""
+    return True
 
+
+def _read_parquet(part: FilePart, counts: ReadingCounts) -> Documents:
     file, start, end, _ = part
-    rows = read_groups(file.path, key=file.text_key, start=start, end=end)
+    rows = text_rows.parquet_rows(file.path, key=file.text_key, start=start, end=end)
     return read_rows(rows, kind=file.kind, dropped=counts.dropped)
 
 
-def _read_parquet_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
-    from pipeline.reading.parquet import read_sentence_groups
-
-    file, start, end, _ = part
-    rows = read_sentence_groups(file.path, key=file.text_key, start=start, end=end)
-    return read_sentence_rows(rows)
+def _read_parquet_sentences(part: FilePart, _: ReadingCounts) -> Documents:
+    file, start, end = part.file, part.start, part.end
+    return read_sentence_rows(
+        text_rows.parquet_sentence_rows(
+            file.path, key=file.text_key, start=start, end=end
+        )
+    )
 
 
 def _read_csv(part: FilePart, counts: ReadingCounts) -> Documents:
     file, blocks = part.file, _pieces(part, counts)
-    rows = csv_rows.read_records(
+    rows = text_rows.csv_rows(
         blocks, key=file.text_key, counts=counts.changed, is_quoted=file.is_quoted
     )
     return read_rows(rows, kind=file.kind, dropped=counts.dropped)
@@ -124,7 +127,7 @@ def _read_marked(part: FilePart, counts: ReadingCounts) -> Documents:
 
 
 def _read_lines(part: FilePart, counts: ReadingCounts) -> Documents:
-    blocks = _blocks(part, jsonl.starts_any, counts)
+    blocks = _blocks(part, _starts_any, counts)
     return plain_text.read_line_documents(blocks, counts=counts.changed)
 
 

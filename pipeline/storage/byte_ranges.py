@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from pipeline.storage.bz2_streams import read_streams
 from pipeline.storage.compression import BLOCK_BYTES, decompress, recognise_compression
@@ -61,14 +61,32 @@ def read_blocks(
     # Of a file that is read from its middle on, only the first bytes are needed.
     at_once = 0 if part.start else block_bytes
     with closing(open_binary(part.path, block_bytes=at_once)) as file:
-        compression = recognise_compression(file.read(6))
-        if compression == "bz2":
-            yield from read_streams(file, start=part.start, end=part.end, counts=counts)
-            return
-        file.seek(part.start)
-        left = float("inf") if part.end is None else part.end - part.start
-        blocks = _read_up_to(file.read, left, block_bytes)
-        yield from decompress(blocks, compression, counts=counts)
+        yield from decompressed(
+            file,
+            start=part.start,
+            end=part.end,
+            counts=counts,
+            block_bytes=block_bytes,
+        )
+
+
+def decompressed(
+    file: BinaryIO,
+    *,
+    counts: Counter[str],
+    start: int = 0,
+    end: int | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[bytes]:
+    """The bytes of an open file; see `read_blocks`."""
+    compression = recognise_compression(file.read(6))
+    if compression == "bz2":
+        yield from read_streams(file, start=start, end=end, counts=counts)
+        return
+    file.seek(start)
+    left = float("inf") if end is None else end - start
+    blocks = _read_up_to(file.read, left, block_bytes)
+    yield from decompress(blocks, compression, counts=counts)
 
 
 def _read_up_to(

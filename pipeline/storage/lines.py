@@ -173,6 +173,24 @@ def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes | Dropped]:
         yield fragment
 
 
+def read_whole_lines(
+    blocks: Iterable[bytes], *, counts: Counter[str]
+) -> Iterator[str | Dropped]:
+    """The lines in some blocks that are not blank; one that is too long is dropped.
+
+    Args:
+        blocks: Bytes cut anywhere.
+        counts: See `decode`.
+    """
+    for lines in whole_lines(blocks):
+        if isinstance(lines, Dropped):
+            yield lines
+        else:
+            for line in decode(lines, counts=counts).split("\n"):
+                if line and not line.isspace():
+                    yield line
+
+
 def _cut_lines(lines: bytes, limit: int) -> Iterator[bytes]:
     """Lines as one block, or in several where one is too long."""
     start = line = 0

@@ -1,29 +1,27 @@
-"""Files of rows with named columns: TSV, CSV, JSON lines, JSON and parquet."""
+"""Files of rows with named columns, read whole: TSV, CSV, JSON lines, JSON, parquet."""
 
-import bz2
 import csv
 import io
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from pipeline.reading.formats import HEAD_BYTES, refuse_binary
-from pipeline.reading.rows import clean_text
-from pipeline.storage.compression import (
-    DAMAGED,
-    decompress,
-    recognise_compression,
+from pipeline.reading.tables import (
+    Cells,
+    ParquetTable,
+    clean_text,
+    column_names,
+    divide_lines,
+    parse_record,
 )
+from pipeline.storage.byte_ranges import decompressed
+from pipeline.storage.compression import DAMAGED
 from pipeline.storage.files import read_whole
 from pipeline.storage.lines import decode
 from schemas.errors import AlbertError
-
-_PARQUET = b"PAR1"
 
 # In how many rows of JSON lines the names of the columns are looked for.
 _SAMPLE_ROWS = 100
@@ -34,7 +32,7 @@ TOO_MANY_CELLS = "row with too many cells, the last ones not read"
 
 
 class Row(NamedTuple):
-    """A row of a table.
+    """A row of a table that was read whole.
 
     Attributes:
         place: Its file and line, for messages.
@@ -48,7 +46,7 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table that was read.
+    """A table that was read whole.
 
     Attributes:
         path: Of its file.
@@ -65,15 +63,8 @@ class Table(NamedTuple):
 
 def read_data(path: str) -> bytes:
     """All bytes of a file, decompressed."""
-    data = read_whole(path)
-    compression = recognise_compression(data)
-    if compression == "bz2":
-        try:
-            return bz2.decompress(data)
-        except (OSError, ValueError):
-            raise AlbertError(f"{path} is damaged; copy it again.") from None
-    counts: Counter[str] = Counter()
-    data = b"".join(decompress([data], compression, counts=counts))
+    counts = Counter[str]()
+    data = b"".join(decompressed(io.BytesIO(read_whole(path)), counts=counts))
     if counts[DAMAGED]:
         raise AlbertError(f"{path} is damaged; copy it again.")
     return data
@@ -100,7 +91,7 @@ def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
 
 def is_parquet(data: bytes) -> bool:
     """Whether a file is parquet."""
-    return data.startswith(_PARQUET)
+    return data.startswith(b"PAR1")
 
 
 def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
@@ -120,81 +111,47 @@ def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
     ({'id': '1', 'text': 'He said "no'}, {'row with too few cells, left out': 1})
     """
     first = text.partition("\n")[0]
-    if set(header) & set(first.split("\t")):
-        header = ()
-    if "\t" in first or header:
-        lines = _divided_lines(
-            text, "\t" if "\t" in first else " ", columns=len(header)
-        )
+    columns = () if set(header) & set(first.split("\t")) else header
+    divided: Iterator[tuple[int, Cells | csv.Error]]
+    if columns and "\t" not in first:
+        lines = ((n, line) for n, line in enumerate(text.split("\n"), 1) if line)
+        divided = ((n, line.split(" ", len(columns) - 1)) for n, line in lines)
     else:
-        lines = _cells_of_csv(text, path=path)
-    rows, counts = [], Counter[str]()
-    columns, numbers = header, itertools.count()
-    for line, cells in lines:
+        # A carriage return ends a line of CSV alone.
+        is_csv = "\t" not in first
+        divided = divide_lines(
+            io.StringIO(text, newline="" if is_csv else "\n"), is_strict=True
+        )
+    rows, counts, numbers = [], Counter[str](), itertools.count()
+    for line, cells in divided:
+        place = f"{path}, line {line}"
+        if isinstance(cells, csv.Error):
+            raise AlbertError(
+                f"{place}: the quotation marks do not fit together ({cells}); correct "
+                "the row."
+            )
         if not columns:
-            columns = tuple(name.strip() for name in cells)
-            _check_header(columns, path=path)
+            columns = column_names(cells, path=path)
             continue
         number = next(numbers)
         if len(cells) < len(columns):
             counts[TOO_FEW_CELLS] += 1
             continue
         counts[TOO_MANY_CELLS] += len(cells) > len(columns)
-        place = f"{path}, line {line}"
         rows.append(Row(place, dict(zip(columns, cells, strict=False)), number))
     return Table(path, columns, rows, +counts)
 
 
-def _divided_lines(
-    text: str, divider: str, *, columns: int
-) -> Iterator[tuple[int, list[str]]]:
-    most = columns - 1 if divider == " " else -1
-    for number, line in enumerate(text.split("\n"), 1):
-        if line:
-            yield number, line.split(divider, most)
-
-
-def _cells_of_csv(text: str, *, path: str) -> Iterator[tuple[int, list[str]]]:
-    first = text.partition("\n")[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    line = 1
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise AlbertError(
-                f"{path}, line {line}: the quotation marks do not fit together "
-                f"({error}); correct the row."
-            ) from None
-        if cells is None:
-            return
-        if cells:
-            yield line, cells
-        line = reader.line_num + 1
-
-
-def _check_header(columns: Sequence[str], *, path: str) -> None:
-    for name, count in Counter(columns).items():
-        if count > 1 and name:
-            raise AlbertError(
-                f"{path} has {count} columns {name!r:.60}; rename all but one."
-            )
-
-
 def parse_parquet(data: bytes, path: str) -> Table:
     """The rows of a parquet file."""
-    try:
-        table = pq.read_table(pa.BufferReader(data))
-        records = table.to_pylist()
-    except (OSError, pa.ArrowException, UnicodeDecodeError):
-        raise AlbertError(f"{path} is damaged; copy it again.") from None
+    table = ParquetTable(io.BytesIO(data), path=path)
+    groups = range(len(table.group_bytes))
+    records = itertools.chain.from_iterable(map(table.records, groups))
     rows = [
         Row(f"{path}, row {number + 1}", cleaned(record), number)
         for number, record in enumerate(records)
     ]
-    return Table(path, tuple(table.column_names), rows, Counter())
+    return Table(path, table.columns, rows, Counter())
 
 
 def json_records(text: str, path: str) -> Any:
@@ -209,20 +166,19 @@ def json_records(text: str, path: str) -> Any:
     [1]
     """
     lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    first = _parsed(lines[0][1]) if lines else None
-    if not isinstance(first, dict) or len(lines) == 1:
-        return _parse(text, path)
+    if len(lines) < 2 or parse_record(lines[0][1]) is None:
+        return _json_value(text, path)
     rows: list[Row] = []
     for number, line in lines:
         place = f"{path}, line {number}"
-        record = _parsed(line)
-        if not isinstance(record, dict):
+        record = parse_record(line)
+        if record is None:
             raise AlbertError(f"{place} is not a JSON record; correct the line.")
         rows.append(Row(place, cleaned(record), len(rows)))
     return rows
 
 
-def _parse(text: str, path: str) -> Any:
+def _json_value(text: str, path: str) -> Any:
     try:
         return cleaned(json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -232,11 +188,21 @@ def _parse(text: str, path: str) -> Any:
         ) from None
 
 
-def _parsed(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+def table_of_records(value: Any, *, path: str) -> Table:
+    """The table that a value of JSON is: its records, or those under ``data``."""
+    if isinstance(value, dict):
+        value = value["data"] if isinstance(value.get("data"), list) else [value]
+    rows = [
+        record
+        if isinstance(record, Row)
+        else Row(f"{path}, record {number + 1}", record, number)
+        for number, record in enumerate(value if isinstance(value, list) else [])
+    ]
+    for row in rows:
+        if not isinstance(row.cells, dict):
+            raise AlbertError(f"{row.place} is not a JSON object; correct the file.")
+    names = dict.fromkeys(name for row in rows[:_SAMPLE_ROWS] for name in row.cells)
+    return Table(path, tuple(names), rows, Counter())
 
 
 def cleaned(value: Any) -> Any:
@@ -274,20 +240,3 @@ def as_texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.60} is not a list")
     return tuple(map(as_text, value))
-
-
-def table_of_records(value: Any, *, path: str) -> Table:
-    """The table that a value of JSON is: its records, or those under ``data``."""
-    if isinstance(value, dict):
-        value = value["data"] if isinstance(value.get("data"), list) else [value]
-    rows = [
-        record
-        if isinstance(record, Row)
-        else Row(f"{path}, record {number + 1}", record, number)
-        for number, record in enumerate(value if isinstance(value, list) else [])
-    ]
-    for row in rows:
-        if not isinstance(row.cells, dict):
-            raise AlbertError(f"{row.place} is not a JSON object; correct the file.")
-    names = dict.fromkeys(name for row in rows[:_SAMPLE_ROWS] for name in row.cells)
-    return Table(path, tuple(names), rows, Counter())

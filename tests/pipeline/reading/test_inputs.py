@@ -121,6 +121,18 @@ def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):
     assert languages(*forced) == [("de", "flag")] * 3
 
 
+def test_a_table_with_two_columns_of_one_name_is_refused(tmp_path):
+    (tmp_path / "rows.csv").write_text("text,id,text\nAda wrote.,1,Why?\n")
+    with pytest.raises(AlbertError, match="has 2 columns 'text'; rename all but one"):
+        find("text", tmp_path / "rows.csv")
+
+
+def test_white_space_around_the_name_of_a_column_is_no_part_of_it(tmp_path):
+    (tmp_path / "rows.csv").write_text("id, text\n1,Ada wrote.\n")
+    (file,) = find("text", tmp_path / "rows.csv")
+    assert file.text_key == "text"
+
+
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
 @pytest.mark.parametrize(
     ("records", "expected"),

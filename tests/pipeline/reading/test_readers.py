@@ -188,7 +188,7 @@ def test_row_groups_never_show(tmp_path, kind, expected):
 
 
 def test_a_row_of_parquet_is_as_long_as_its_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipeline.reading.parquet.MAX_RECORD_BYTES", 10)
+    monkeypatch.setattr("pipeline.reading.text_rows.MAX_RECORD_BYTES", 10)
     pq.write_table(pa.table({"text": ["écrit", "écrivaient"]}), tmp_path / "rows")
     (file,) = find_inputs({"text": (str(tmp_path / "rows"),)})
     first, second = read_file(file)

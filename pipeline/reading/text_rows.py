@@ -1,0 +1,269 @@
+"""Rows of tables with a text each, as documents: articles, books, prose, sentences."""
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from pipeline.core.documents import NO_TEXT, Document, Dropped
+from pipeline.reading.bookcorpus import read_bookcorpus, starts_document
+from pipeline.reading.books import book_document
+from pipeline.reading.formats import Kind
+from pipeline.reading.languages import LANGUAGE_FIELDS, language_of_record
+from pipeline.reading.plain_text import prose_document
+from pipeline.reading.tables import (
+    DamagedTable,
+    ParquetTable,
+    clean_text,
+    parse_record,
+    read_csv,
+)
+from pipeline.storage.files import open_binary
+from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, read_whole_lines
+from pipeline.wikipedia.extracted import article_document
+
+NOT_JSON = Dropped("line is not a JSON record")
+DAMAGED_GROUP = Dropped("damaged row group")
+
+# Where the text is unless --text-key says; the second is json-wikipedia's.
+TEXT_KEYS = ("text", "paragraphs")
+
+# Texts are looked for in nested objects up to this depth.
+_MAX_KEY_DEPTH = 10
+
+# Texts of about this length are sentences, not documents.
+_MAX_SENTENCE_CHARACTERS = 200
+
+
+class TextRow(NamedTuple):
+    """The text of a row, and its title and language if it names them."""
+
+    text: str
+    title: str = ""
+    language: str = ""
+
+
+def find_text(record: Any, key: str) -> str | None:
+    r"""The text under a key; ``a.b`` is b in a. Paragraphs in a list are joined.
+
+    >>> find_text({"body": {"text": ["One.", "Two."]}}, "body.text")
+    'One.\n\nTwo.'
+    >>> find_text({"id": 1}, "text") is None
+    True
+    """
+    for part in [key] if isinstance(record, dict) and key in record else key.split("."):
+        record = record.get(part) if isinstance(record, dict) else None
+    if isinstance(record, list) and all(isinstance(part, str) for part in record):
+        return "\n\n".join(record)
+    return record if isinstance(record, str) else None
+
+
+def list_keys(
+    record: dict[str, Any], prefix: str = "", *, depth: int = _MAX_KEY_DEPTH
+) -> Iterator[str]:
+    """The keys that hold a text, for a person to choose from.
+
+    Args:
+        record: Of a file.
+        prefix: The keys above it, with a dot after each.
+        depth: How many keys deep a text is looked for.
+
+    >>> list(list_keys({"id": 1, "title": "A", "body": {"text": "B"}}))
+    ['title', 'body.text']
+    """
+    for key, value in record.items():
+        if isinstance(value, dict):
+            if depth > 1:
+                yield from list_keys(value, f"{prefix}{key}.", depth=depth - 1)
+        elif find_text(record, key) is not None and value:
+            yield prefix + key
+
+
+def are_sentences(texts: list[str]) -> bool:
+    r"""Whether the texts of rows are a sentence each.
+
+    >>> are_sentences(["he came .", "she left ."]), are_sentences(["One.\nTwo."])
+    (True, False)
+    """
+    if not texts or any("\n" in text.strip() for text in texts):
+        return False
+    return statistics.median(map(len, texts)) < _MAX_SENTENCE_CHARACTERS
+
+
+def row_document(
+    row: TextRow, *, kind: Kind, dropped: Counter[str]
+) -> Document | Dropped:
+    """A row as a document of its kind."""
+    if kind == "wikipedia":
+        document = article_document(
+            row.text.split("\n"), title=row.title, dropped=dropped
+        )
+    elif kind == "books":
+        document = book_document(row.text)
+    else:
+        document = prose_document(row.text)
+    if isinstance(document, Document) and row.language:
+        return document._replace(language=row.language)
+    return document
+
+
+def read_rows(
+    rows: Iterable[TextRow | Dropped], *, kind: Kind, dropped: Counter[str]
+) -> Iterator[Document | Dropped]:
+    """A document from each row.
+
+    Args:
+        rows: Of a table.
+        kind: What the rows hold.
+        dropped: Receives what is left out of a document.
+    """
+    for row in rows:
+        if isinstance(row, Dropped):
+            yield row
+        else:
+            yield row_document(row, kind=kind, dropped=dropped)
+
+
+def read_sentence_rows(
+    rows: Iterable[TextRow | Dropped],
+) -> Iterator[Document | Dropped]:
+    """Documents made up of rows of one sentence, as in BookCorpus."""
+    lost: list[Dropped] = []
+
+    def sentences() -> Iterator[str]:
+        for row in rows:
+            if isinstance(row, Dropped):
+                lost.append(row)
+            else:
+                yield " ".join(row.text.split())
+
+    for document in read_bookcorpus(sentences()):
+        yield from lost
+        lost.clear()
+        yield document
+    yield from lost
+
+
+def row_of(record: Any, key: str) -> TextRow | Dropped:
+    """The row that a record holds; dropped if it has no text."""
+    text = find_text(record, key)
+    if not text:
+        return NO_TEXT
+    return TextRow(text, find_text(record, "title") or "", language_of_record(record))
+
+
+def csv_rows(
+    blocks: Iterable[bytes], *, key: str, counts: Counter[str], is_quoted: bool = True
+) -> Iterator[TextRow | Dropped]:
+    """The rows of a file of CSV.
+
+    Args:
+        blocks: The file.
+        key: The column of the text.
+        counts: See `pipeline.storage.lines.decode`.
+        is_quoted: See `pipeline.reading.tables.has_quoted_cells`.
+    """
+    for record in read_csv(blocks, counts=counts, is_quoted=is_quoted):
+        yield record if isinstance(record, Dropped) else row_of(record, key)
+
+
+def json_rows(
+    blocks: Iterable[bytes], *, key: str, counts: Counter[str]
+) -> Iterator[TextRow | Dropped]:
+    r"""The rows of JSON lines.
+
+    Args:
+        blocks: The file, or whole lines of it.
+        key: Of the text.
+        counts: See `pipeline.storage.lines.decode`.
+
+    >>> lines = [b'{"text": "One."}\n{"text": \n', b'{"title": "T", "text": "Two."}']
+    >>> for row in json_rows(lines, key="text", counts=Counter()): print(row)
+    TextRow(text='One.', title='', language='')
+    Dropped(reason='line is not a JSON record')
+    TextRow(text='Two.', title='T', language='')
+    """
+    for line in read_whole_lines(blocks, counts=counts):
+        yield line if isinstance(line, Dropped) else _json_row(line, key)
+
+
+def _json_row(line: str, key: str) -> TextRow | Dropped:
+    record = parse_record(line)
+    if record is None:
+        return NOT_JSON
+    row = row_of(record, key)
+    if isinstance(row, TextRow) and "\\u" in line:
+        return row._replace(text=clean_text(row.text))
+    return row
+
+
+def json_sentence_starts(key: str) -> Callable[[bytes], bool]:
+    """Whether a document begins with a line of JSON that holds a sentence."""
+    return lambda line: _starts(_json_row(decode(line, counts=Counter()), key))
+
+
+def _starts(row: TextRow | Dropped) -> bool:
+    return isinstance(row, TextRow) and starts_document(" ".join(row.text.split()))
+
+
+def parquet_rows(
+    path: str, *, key: str, start: int = 0, end: int | None = None
+) -> Iterator[TextRow | Dropped]:
+    """The rows of some groups of a parquet file.
+
+    Args:
+        path: Of the file.
+        key: The column of the text.
+        start: The first group.
+        end: The first group after them, None for the end of the file.
+    """
+    with closing(open_binary(path)) as file:
+        table = ParquetTable(file, path=path)
+        for group in range(len(table.group_bytes))[start:end]:
+            yield from group_rows(table, group, key=key)
+
+
+def group_rows(
+    table: ParquetTable, group: int, *, key: str
+) -> Iterator[TextRow | Dropped]:
+    """The rows of a group; after damage, `DAMAGED_GROUP` in place of all the rest."""
+    beside = [
+        name for name in ("title", *LANGUAGE_FIELDS) if name in table.text_columns
+    ]
+    try:
+        for record in table.records(group, columns=[key, *beside]):
+            row = row_of(record, key)
+            yield _as_of_json(row) if isinstance(row, TextRow) else row
+    except DamagedTable:
+        yield DAMAGED_GROUP
+
+
+def _as_of_json(row: TextRow) -> TextRow | Dropped:
+    """A row as one of JSON lines would be; dropped if it would be too long."""
+    text = clean_text(row.text)
+    if len(text.encode()) > MAX_RECORD_BYTES:
+        return TOO_LONG
+    return row._replace(text=text)
+
+
+def parquet_sentence_rows(
+    path: str, *, key: str, start: int = 0, end: int | None = None
+) -> Iterator[TextRow | Dropped]:
+    """The rows of the documents that begin in some groups, one sentence a row.
+
+    The first document goes on from the groups before, and is theirs; the last one goes
+    on into those after.
+    """
+    is_owned = start == 0
+    for row in parquet_rows(path, key=key, start=start, end=end):
+        is_owned = is_owned or _starts(row)
+        if is_owned or isinstance(row, Dropped):
+            yield row
+    if not is_owned or end is None:
+        return
+    for row in parquet_rows(path, key=key, start=end):
+        if _starts(row):
+            return
+        if isinstance(row, TextRow):
+            yield row

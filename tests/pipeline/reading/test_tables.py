@@ -1,0 +1,145 @@
+from collections import Counter
+
+import pytest
+
+from pipeline.core.documents import NO_TEXT, Dropped
+from pipeline.reading.tables import MORE_CELLS, has_quoted_cells, read_header
+from pipeline.reading.text_rows import (
+    TextRow,
+    csv_rows,
+    json_rows,
+    json_sentence_starts,
+)
+from pipeline.storage import lines
+from pipeline.storage.lines import TOO_LONG
+
+
+def rows_of(*blocks):
+    return list(csv_rows(blocks, key="text", counts=Counter()))
+
+
+def json_rows_of(*blocks, key="text"):
+    return list(json_rows(blocks, key=key, counts=Counter()))
+
+
+def test_cells_may_hold_line_ends_quotes_and_delimiters():
+    table = b'\xef\xbb\xbfid,text\r\n1,"Ada, ""she"",\r\nwrote."\r\n\r\n2,Why?\r\n'
+    assert rows_of(table) == [TextRow('Ada, "she",\nwrote.'), TextRow("Why?")]
+
+
+def test_the_header_tells_what_parts_the_cells():
+    for delimiter in (b",", b"\t", b";"):
+        table = b"id|title|text\n1|A|Ada wrote.\n".replace(b"|", delimiter)
+        assert rows_of(table) == [TextRow("Ada wrote.", "A")]
+
+
+def test_a_column_of_its_own_keeps_its_commas():
+    assert rows_of(b'text\nHe came, late.\n"Why; so?"\n') == [
+        TextRow("He came, late."),
+        TextRow("Why; so?"),
+    ]
+
+
+def test_a_row_with_more_cells_than_the_header_is_not_cut():
+    assert rows_of(b"id,text\n1,He came, late.\n2,Ada wrote.,\n") == [
+        MORE_CELLS,
+        TextRow("Ada wrote."),
+    ]
+
+
+def test_a_row_without_the_cell_has_no_text():
+    assert rows_of(b"id,text\n1\n2,\n3,Ada wrote.\n") == [
+        NO_TEXT,
+        NO_TEXT,
+        TextRow("Ada wrote."),
+    ]
+
+
+def test_a_quotation_mark_that_nothing_closes_does_not_take_the_whole_file(monkeypatch):
+    monkeypatch.setattr("pipeline.reading.tables.MAX_RECORD_BYTES", 100)
+    table = b'id,text\n1,"Ada\n' + b"2,Ada wrote.\n" * 12
+    rows = rows_of(table)
+    assert rows[0] == TOO_LONG
+    assert set(rows[1:]) == {TextRow("Ada wrote.")}
+
+
+def test_an_empty_table_has_no_rows():
+    assert rows_of(b"") == rows_of(b"id,text\n") == []
+
+
+def test_white_space_around_a_column_is_not_its_name():
+    assert rows_of(b"id, text , title\n1,Ada wrote.,A\n") == [
+        TextRow("Ada wrote.", "A")
+    ]
+
+
+def test_a_header_with_a_tab_is_divided_by_tabs():
+    assert rows_of(b"id, a, b\ttext\n1\tAda, she wrote.\n") == [
+        TextRow("Ada, she wrote.")
+    ]
+
+
+def test_a_header_may_be_long():
+    name = "x" * 200_000
+    head = f"id,{name},text\n1,2,Ada wrote.\n".encode()
+    assert read_header(head, path="a.csv") == ("id", name, "text")
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (b"id\ttext\n1\tAda wrote.\n", True),
+        (b'id\ttext\n1\t"Ada wrote ""no""."\n', True),
+        (b'id\ttext\n1\t"Ada\nwrote."\n', True),
+        (b'id\ttext\n1\t"No," she wrote.\n', False),
+        (b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n', False),
+        (b'id\ttext\n\n1\t"Ada wrote.\n', False),
+        # Tabs divide nothing here.
+        (b'text\n"No," she wrote.\n', True),
+        (b'id,text\n1,"No," she wrote.\n', True),
+    ],
+)
+def test_marks_that_do_not_fit_together_are_text_between_tabs(table, expected):
+    assert has_quoted_cells(table, is_whole=True) is expected
+
+
+def test_what_goes_on_after_the_first_rows_may_be_quoted():
+    table = b'id\ttext\n1\tAda wrote.\n2\t"One paragraph.\nAnother'
+    assert has_quoted_cells(table, is_whole=False)
+    assert not has_quoted_cells(table + b"\t3\n4\tAda wrote.\n", is_whole=False)
+
+
+def test_a_record_that_is_too_long_costs_no_other(monkeypatch):
+    monkeypatch.setattr(lines, "MAX_RECORD_BYTES", 50)
+    good = b'{"text": "one"}\n'
+    long = b'{"text": "' + b"long " * 40 + b'"}\n'
+    rows = json_rows_of(good, long[:60], long[60:], good, long, good)
+    one = TextRow("one")
+    assert rows == [one, TOO_LONG, one, TOO_LONG, one]
+    assert json_rows_of(long.removesuffix(b"\n")) == [TOO_LONG]
+
+
+def test_the_last_line_of_json_needs_no_end():
+    assert json_rows_of(b'{"text": "one"}\n{"text": "two"}') == [
+        TextRow("one"),
+        TextRow("two"),
+    ]
+
+
+def test_a_key_may_lie_in_another_or_have_a_dot():
+    assert json_rows_of(b'{"a": {"b": "one"}}', key="a.b") == [TextRow("one")]
+    assert json_rows_of(b'{"a.b": "one"}', key="a.b") == [TextRow("one")]
+    assert json_rows_of(b'{"a": "one"}', key="a.b") == [Dropped("no text")]
+
+
+def test_a_line_starts_a_document_by_its_sentence():
+    starts = json_sentence_starts("text")
+    assert starts(b'{"text": "all rights reserved ."}')
+    assert not starts(b'{"text": "he nodded ."}')
+    assert not starts(b'{"text": "all rights res')
+
+
+def test_a_line_starts_a_document_by_its_sentence_as_it_is_read():
+    line = rb'{"text": "of this \ud83d book all rights\u0000 reserved ."}'
+    assert json_rows_of(line) == [TextRow("of this ? book all rights reserved .")]
+    assert json_sentence_starts("text")(line)
