@@ -145,7 +145,7 @@ def encode(
     Raises:
         AlbertError: The text has no mask, is not UTF-8 or is too long.
     """
-    from pipeline.queries.masked_text import encode_masked, quoted
+    from pipeline.encoding.queries import encode_masked, quoted
 
     ids = encode_masked(text, tokenizer)
     if asked is not None and len(ids) > asked.max_seq_length:

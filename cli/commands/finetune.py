@@ -534,7 +534,7 @@ def test_predictions(
     from albert_tf.finetuning.finetune import predicted, prediction_lines
     from albert_tf.tasks.kinds import task_of
     from cli.support.task_data import encoded
-    from pipeline.tasks.submissions import submission_text
+    from pipeline.tasks.named_tasks import submission_text
 
     record = tuned.record
     outputs = predicted(tuned, encoded(examples, record, tokenizer=tokenizer))

@@ -349,7 +349,7 @@ def record_of(spec: TaskSpec, *, length: int) -> "TaskRecord":
         length: Tokens in its sequences.
     """
     from albert_tf.finetuning.tuned_model import TaskRecord
-    from pipeline.tasks.task_labels import default_metrics
+    from pipeline.tasks.training_data import default_metrics
 
     metrics = default_metrics(spec.kind, spec.labels)
     spec = dataclasses.replace(spec, metrics=metrics, max_seq_length=length)

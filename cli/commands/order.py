@@ -15,7 +15,7 @@ from schemas.readable import percent
 
 if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
-    from pipeline.queries.passages import PassagePair
+    from pipeline.encoding.queries import PassagePair
 
 
 @click.command(
@@ -42,7 +42,7 @@ def order(
     MODEL is a run or an export whose sentence task is sop. If the passages together are
     too long for it, the end of FIRST and the beginning of SECOND are compared.
     """
-    from pipeline.queries.passages import pair_passages
+    from pipeline.encoding.queries import pair_passages
 
     console = Console(quiet=quiet)
     tokenizer = vocabulary_for_text(model, say=console.say)

@@ -222,7 +222,7 @@ def examples_of(
         SettingError: Something that the task needs is missing, or is too much.
         AlbertError: A text is not UTF-8.
     """
-    from pipeline.queries.masked_text import check_text
+    from pipeline.encoding.queries import check_text
     from pipeline.tasks.table_examples import words_of
 
     for text in (*options, *itertools.chain.from_iterable(texts)):

@@ -8,15 +8,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.encoding.encoding import encode_examples, question_room
-from pipeline.tasks.hold_out import hold_out
-from pipeline.tasks.task_checks import check_examples, warnings_about
 from pipeline.tasks.task_files import (
     TaskFile,
     find_task_files,
     read_task_file,
     with_first_option,
 )
-from pipeline.tasks.task_labels import with_labels
+from pipeline.tasks.training_data import (
+    check_examples,
+    hold_out,
+    warnings_about,
+    with_labels,
+)
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
 from schemas.special_tokens import UNK_ID

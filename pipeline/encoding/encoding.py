@@ -10,6 +10,8 @@ from pipeline.encoding.sequences import (
     SPECIAL_OF_PAIR,
     cut_pair,
     sequence_of,
+    tagged_parts,
+    word_encoder,
 )
 from pipeline.encoding.windows import (
     PassageWindow,
@@ -17,7 +19,6 @@ from pipeline.encoding.windows import (
     best_answer,
     passage_windows,
 )
-from pipeline.encoding.words import tagged_parts, word_encoder
 from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer
 from schemas.errors import SettingError
 from schemas.task import EncodedExample, TaskExample, TaskSpec, TokenSequence

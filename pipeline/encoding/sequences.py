@@ -1,9 +1,12 @@
-"""One or two texts become [CLS] A [SEP] or [CLS] A [SEP] B [SEP]."""
+"""Texts, pairs and tagged words become [CLS] A [SEP] and [CLS] A [SEP] B [SEP]."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from schemas.special_tokens import CLS_ID, SEP_ID
+from pipeline.core.scripts import is_unspaced
+from pipeline.vocabulary.tokenizer import Tokenizer
+from schemas.special_tokens import CLS_ID, SEP_ID, UNK_ID
 from schemas.task import TokenSequence
 
 # [CLS] and [SEP]; a pair has one more [SEP].
@@ -39,3 +42,79 @@ def cut_pair(first: int, second: int, *, room: int) -> tuple[int, int]:
     """
     second = min(second, max(room - first, room // 2))
     return min(first, room - second), second
+
+
+class TaggedPart(NamedTuple):
+    """A part of a sentence that fits into a sequence.
+
+    Attributes:
+        first_word: The number of its first word in the sentence.
+        token_ids: Of its words, without special tokens.
+        word_starts: The place of each word's first token in `[CLS] A [SEP]`.
+        cut_tokens: Tokens of words that alone are too long.
+    """
+
+    first_word: int
+    token_ids: list[int]
+    word_starts: tuple[int, ...]
+    cut_tokens: int
+
+
+def word_encoder(
+    tokenizer: Tokenizer,
+) -> Callable[[Sequence[str]], list[list[int]]]:
+    """What makes tokens of the words of a sentence; each word has at least one.
+
+    There is a space between two words unless both are of scripts written without
+    spaces.
+    """
+    known: dict[tuple[str, bool], list[int]] = {}
+
+    def encode_word(word: str, *, is_joined: bool) -> list[int]:
+        ids = known.get((word, is_joined))
+        if ids is None:
+            found = (
+                tokenizer.encode_after(word)
+                if is_joined
+                else tokenizer.encode([word])[0]
+            )
+            ids = known[word, is_joined] = found or [UNK_ID]
+        return ids
+
+    def encode(words: Sequence[str]) -> list[list[int]]:
+        return [
+            encode_word(word, is_joined=_are_joined(before, word))
+            for before, word in zip(["", *words], words, strict=False)
+        ]
+
+    return encode
+
+
+def _are_joined(before: str, word: str) -> bool:
+    return bool(before and word) and is_unspaced(before[-1]) and is_unspaced(word[0])
+
+
+def tagged_parts(
+    words: Sequence[Sequence[int]], *, max_seq_length: int
+) -> Iterator[TaggedPart]:
+    """The parts of a sentence, of whole words, none left out.
+
+    Args:
+        words: The token ids of each word.
+        max_seq_length: Tokens in a sequence, special ones included.
+
+    >>> for part in tagged_parts([[7, 8], [9], [10, 11]], max_seq_length=5): print(part)
+    TaggedPart(first_word=0, token_ids=[7, 8, 9], word_starts=(1, 3), cut_tokens=0)
+    TaggedPart(first_word=2, token_ids=[10, 11], word_starts=(1,), cut_tokens=0)
+    """
+    room = max_seq_length - SPECIAL_OF_ONE
+    first, ids, starts, cut = 0, list[int](), list[int](), 0
+    for number, word in enumerate(words):
+        kept = word[:room]
+        if ids and len(ids) + len(kept) > room:
+            yield TaggedPart(first, ids, tuple(starts), cut)
+            first, ids, starts, cut = number, [], [], 0
+        starts.append(1 + len(ids))
+        ids = [*ids, *kept]
+        cut += len(word) - len(kept)
+    yield TaggedPart(first, ids, tuple(starts), cut)

@@ -5,10 +5,12 @@ as on the site of each task, lengths as in Table 14 of the paper unless the text
 known to be short.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from schemas.errors import SettingError
-from schemas.task import KINDS, Kind, Metric, TaskSpec
+from schemas.json_file import json_text
+from schemas.task import KINDS, Kind, Metric, TaskExample, TaskSpec
 
 _GLUE_FILES = r"(train|dev|test)(_(mis)?matched)?\.(tsv|csv|jsonl?|parquet)"
 _INFERENCE = ("entailment", "not_entailment")
@@ -20,9 +22,8 @@ class NamedTask(NamedTuple):
     """A task that has a name.
 
     Attributes:
-        spec: What it is.
-        files: What the names of its files in a folder look like, as an expression;
-            "" for all that name a train, dev or test.
+        files: Pattern of the names of its files in a folder; "" for all that name a
+            train, dev or test.
         header: The names of the columns in files that do not name them.
     """
 
@@ -170,8 +171,7 @@ _LENGTHS: dict[Kind, int] = {"answer": 384, "choose": 512}
 def task_called(name: str) -> TaskSpec:
     """The task of a name, or a task of a kind.
 
-    Args:
-        name: Small and capital letters, hyphens and underscores are the same.
+    Small and capital letters, hyphens and underscores make no difference.
 
     >>> task_called("SST2").submissions, task_called("answer").max_seq_length
     (('SST-2.tsv',), 384)
@@ -193,3 +193,40 @@ def task_called(name: str) -> TaskSpec:
 
 def _plain(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
+
+
+_GLUE_HEADER = "index\tprediction\n"
+
+
+def submission_text(
+    task: TaskSpec,
+    examples: Sequence[TaskExample],
+    predictions: Sequence[str | float],
+) -> str:
+    r"""A file of predictions, as GLUE or SQuAD takes it.
+
+    Args:
+        task: With a file to hand in.
+        examples: Of its test set, in the order of the file.
+        predictions: For each: the label as the task writes it, the score, or the
+            answer, "" for none.
+
+    >>> task = TaskSpec(name="sts-b", kind="regress", score_range=(0.0, 5.0))
+    >>> example = TaskExample(id="0", place="", text="A man.", text_pair="A woman.")
+    >>> submission_text(task, [example], [5.31])
+    'index\tprediction\n0\t5.000\n'
+    """
+    pairs = list(zip([example.id for example in examples], predictions, strict=True))
+    if task.kind == "answer":
+        return json_text(dict(pairs))
+    rows = [f"{identity}\t{_shown(task, value)}\n" for identity, value in pairs]
+    return _GLUE_HEADER + "".join(rows)
+
+
+def _shown(task: TaskSpec, value: str | float) -> str:
+    if isinstance(value, str):
+        return value
+    if task.score_range is not None:
+        least, greatest = task.score_range
+        value = min(max(value, least), greatest)
+    return f"{value:.3f}"

@@ -1,9 +1,159 @@
-"""The tags of words: one convention inside, IOB2, whatever a file has."""
+"""Words with a tag each: files of CoNLL columns and CoNLL-U, and the tags in IOB2."""
 
+import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
+
+from schemas.errors import AlbertError, SettingError
+from schemas.readable import counted
+from schemas.task import TaskExample
+
+_DOCUMENT_START = "-DOCSTART-"
+
+# The columns of CoNLL-U (universaldependencies.org/format.html).
+_UD_COLUMNS = (
+    "id",
+    "form",
+    "lemma",
+    "upos",
+    "xpos",
+    "feats",
+    "head",
+    "deprel",
+    "deps",
+    "misc",
+)
+_UD_WORD = re.compile(r"[0-9]+")
+_UD_ID = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
+
+
+def read_conll(
+    text: str, *, path: str, column: str | None = None, has_tags: bool = True
+) -> list[TaskExample]:
+    r"""The sentences of a file of columns.
+
+    Args:
+        text: The file.
+        path: Of the file, for messages.
+        column: Of the tags: its number from 1, or its name in CoNLL-U; by default the
+            last one, and ``upos`` in CoNLL-U.
+        has_tags: Whether tags are read, which may be missing otherwise.
+
+    >>> file = "-DOCSTART- O\n\nAda B-PER\nran O\n\n"
+    >>> example, = read_conll(file, path="a.conll")
+    >>> example.place, example.words, example.tags
+    ('a.conll, line 3', ('Ada', 'ran'), ('B-PER', 'O'))
+    >>> read_conll("1\tAda\tAda\tPROPN" + "\t_" * 6, path="a.conllu")[0].tags
+    ('PROPN',)
+    """
+    lines = [
+        (number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), 1)
+    ]
+    is_universal = any(map(_is_universal, (line for _, line in lines[:1000])))
+    if is_universal:
+        word_place, tag_place = 1, _column_place(column or "upos", 10, path=path)
+    else:
+        width = _width(lines)
+        word_place = 0
+        tag_place = _column_place(column or str(width), width, path=path)
+    if not has_tags:
+        tag_place = word_place
+        if not is_universal:
+            _check_columns(lines, width, path=path)
+    examples: list[TaskExample] = []
+    last = max(word_place, tag_place)
+    for block in _blocks(lines, last=last, is_universal=is_universal, path=path):
+        words = tuple(cells[word_place] for _, cells in block)
+        tags = tuple(cells[tag_place] for _, cells in block)
+        example = TaskExample(
+            id=str(len(examples)),
+            place=f"{path}, line {block[0][0]}",
+            text=" ".join(words),
+            words=words,
+            tags=None if tag_place == word_place else tags,
+        )
+        examples.append(example)
+    return examples
+
+
+def _blocks(
+    lines: list[tuple[int, str]], *, last: int, is_universal: bool, path: str
+) -> Iterator[list[tuple[int, list[str]]]]:
+    """The words of each sentence: the number and the cells of their lines.
+
+    Args:
+        lines: Of the file, with their numbers.
+        last: The last cell that is read of a line.
+        is_universal: Whether they are CoNLL-U.
+        path: Of the file, for messages.
+    """
+    block: list[tuple[int, list[str]]] = []
+    for number, line in [*lines, (0, "")]:
+        if not line.strip(" \t"):
+            if block:
+                yield block
+            block = []
+        elif not (is_universal and line.startswith("#")):
+            cells = _cells(line)
+            if last >= len(cells):
+                raise AlbertError(
+                    f"{path}, line {number} ends before column {last + 1}, where the "
+                    "tag is; correct the line."
+                )
+            # In CoNLL-U neither words divided in two nor words left unsaid.
+            is_word = not is_universal or _UD_WORD.fullmatch(cells[0])
+            if is_word and cells[0] != _DOCUMENT_START:
+                block.append((number, cells))
+
+
+def _cells(line: str) -> list[str]:
+    """The columns of a line, divided by tabs or else by spaces.
+
+    No other white space divides: some of it is a word of its own in real files.
+    """
+    if "\t" in line:
+        return line.rstrip("\t").split("\t")
+    return re.split(" +", line.strip(" "))
+
+
+def _is_universal(line: str) -> bool:
+    cells = line.split("\t")
+    return len(cells) == len(_UD_COLUMNS) and bool(_UD_ID.fullmatch(cells[0]))
+
+
+def _width(lines: list[tuple[int, str]]) -> int:
+    """The number of columns of the first sentence that has words."""
+    for _, line in lines:
+        if line.strip(" \t") and _cells(line)[0] != _DOCUMENT_START:
+            return len(_cells(line))
+    return 1
+
+
+def _check_columns(lines: list[tuple[int, str]], width: int, *, path: str) -> None:
+    """Refuse running text: only the first word of each line would be read."""
+    for number, line in lines:
+        cells = _cells(line)
+        is_word = line.strip(" ") and cells[0] != _DOCUMENT_START
+        if is_word and "\t" not in line and len(cells) != width:
+            raise AlbertError(
+                f"{path}, line {number} has {counted(len(cells), 'column')} and the "
+                f"first has {width}; give one word a line, or send running text to "
+                "standard input, one text a line."
+            )
+
+
+def _column_place(column: str, width: int, *, path: str) -> int:
+    if column in _UD_COLUMNS and width == len(_UD_COLUMNS):
+        return _UD_COLUMNS.index(column)
+    if column.isdecimal() and 1 <= int(column) <= width:
+        return int(column) - 1
+    raise SettingError(
+        f"{path} has no column {column!r:.60}; name one by its number, 1 to {width}"
+        f"{', or as ' + ', '.join(_UD_COLUMNS) if width == len(_UD_COLUMNS) else ''}."
+    )
+
 
 # IOB1 begins an entity with B only after another of its type, IOB2 always; IOBES (also
 # as BILOU or BMES) marks the last word and the only word of an entity as well.
@@ -25,6 +175,34 @@ def are_entities(tags: Iterable[str]) -> bool:
     """
     different = set(tags)
     return different != {"O"} and all(map(_ENTITY_TAG.fullmatch, different))
+
+
+def in_iob2(
+    examples: Sequence[TaskExample], *, counts: Counter[str]
+) -> list[TaskExample]:
+    """The examples of a file with tags in IOB2, whatever their convention.
+
+    Args:
+        counts: Receives `NO_BEGINNING`.
+    """
+    for example in examples:
+        if example.tags is not None and len(example.tags) != len(example.words):
+            raise AlbertError(
+                f"{example.place}: the number of tags ({len(example.tags)}) is not "
+                f"that of the words ({len(example.words)}); correct it."
+            )
+    tags = [example.tags for example in examples if example.tags is not None]
+    convention = convention_of(tags) if tags else "none"
+    if convention == "none":
+        return list(examples)
+    if convention != "IOB1" and (without := sum(map(without_beginning, tags))):
+        counts[NO_BEGINNING] += without
+    return [
+        example
+        if example.tags is None
+        else dataclasses.replace(example, tags=tuple(iob2(example.tags)))
+        for example in examples
+    ]
 
 
 def convention_of(sentences: Sequence[Sequence[str]]) -> Convention:

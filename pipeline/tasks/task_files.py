@@ -16,7 +16,6 @@ from pipeline.tasks.choices import (
     read_race,
 )
 from pipeline.tasks.columns import find_columns
-from pipeline.tasks.conll import Sentence, read_sentences
 from pipeline.tasks.named_tasks import NAMED_TASKS
 from pipeline.tasks.squad import is_squad, read_squad
 from pipeline.tasks.table_examples import examples_of_table
@@ -30,12 +29,7 @@ from pipeline.tasks.table_files import (
     read_data,
     table_of_records,
 )
-from pipeline.tasks.tags import (
-    NO_BEGINNING,
-    convention_of,
-    iob2,
-    without_beginning,
-)
+from pipeline.tasks.tags import in_iob2, read_conll
 from schemas.errors import AlbertError, SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
 
@@ -55,7 +49,6 @@ class TaskFolder(NamedTuple):
     """The files in the folder of a task: paths of files, or of folders such as RACE's.
 
     Attributes:
-        train: To train on.
         evaluation: To choose by; MNLI has two.
         test: In the order of the task's submissions.
     """
@@ -84,9 +77,7 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskFolder:
 
     Such a word may go on, as in training, but not begin inside another, as in latest.
 
-    Args:
-        folder: As the task is distributed.
-        task: Some have their own names for files.
+    A task with a name may have its own names for files.
     """
     if not Path(folder).is_dir():
         raise SettingError(f"{folder} is not a folder.")
@@ -127,8 +118,8 @@ def read_task_file(
 
     Args:
         path: Of the file.
-        task: Its columns are those that a person named, or that another file of the
-            task has; all others are found by their names.
+        task: Its columns are those that a person named or that another file of the task
+            has; all others are found by their names.
         is_labelled: Whether what is to be predicted has to be there; else it is not
             read, whatever is there.
     """
@@ -136,7 +127,8 @@ def read_task_file(
     if not file.examples:
         raise AlbertError(f"{path} holds no examples.")
     if task.kind == "tag":
-        file = _in_iob2(file)
+        examples = in_iob2(file.examples, counts=file.counts)
+        file = file._replace(examples=examples)
     if not is_labelled:
         return file._replace(examples=[_unlabelled(e) for e in file.examples])
     if all(_unlabelled(example) == example for example in file.examples):
@@ -174,19 +166,19 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     text = decode_text(data, path, counts=counts)
     if text.lstrip()[:1] in ("{", "["):
         value = json_records(text, path)
-        examples = _of_own_form(value, task, path=path, counts=counts)
-        if examples is not None:
-            return TaskFile(examples, task.columns, counts)
+        own = _of_own_form(value, task, path=path, counts=counts)
+        if own is not None:
+            return TaskFile(own, task.columns, counts)
         table = table_of_records(value, path=path)
     elif task.kind == "tag":
-        sentences = read_sentences(
+        examples = read_conll(
             text,
             path=path,
             # Tags that are not read may be in any column, or in none.
             column=task.columns.label if is_labelled else None,
             has_tags=is_labelled,
         )
-        return TaskFile(_examples_of(sentences, path), task.columns, counts)
+        return TaskFile(examples, task.columns, counts)
     else:
         named = NAMED_TASKS.get(task.name)
         table = parse_table(text, path=path, header=named.header if named else ())
@@ -221,42 +213,6 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     read = columns if is_labelled else dataclasses.replace(columns, label=None)
     examples = examples_of_table(table, task.kind, columns=read)
     return TaskFile(examples, columns, table.counts)
-
-
-def _examples_of(sentences: Sequence[Sentence], path: str) -> list[TaskExample]:
-    return [
-        TaskExample(
-            id=str(number),
-            place=f"{path}, line {sentence.line}",
-            text=" ".join(sentence.words),
-            words=sentence.words,
-            tags=sentence.tags,
-        )
-        for number, sentence in enumerate(sentences)
-    ]
-
-
-def _in_iob2(file: TaskFile) -> TaskFile:
-    """The same with tags in IOB2, whatever their convention."""
-    for example in file.examples:
-        if example.tags is not None and len(example.tags) != len(example.words):
-            raise AlbertError(
-                f"{example.place}: the number of tags ({len(example.tags)}) is not "
-                f"that of the words ({len(example.words)}); correct it."
-            )
-    tags = [example.tags for example in file.examples if example.tags is not None]
-    convention = convention_of(tags) if tags else "none"
-    if convention == "none":
-        return file
-    if convention != "IOB1" and (without := sum(map(without_beginning, tags))):
-        file.counts[NO_BEGINNING] += without
-    examples = [
-        example
-        if example.tags is None
-        else dataclasses.replace(example, tags=tuple(iob2(example.tags)))
-        for example in file.examples
-    ]
-    return file._replace(examples=examples)
 
 
 def _unlabelled(example: TaskExample) -> TaskExample:

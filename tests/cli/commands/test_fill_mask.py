@@ -11,7 +11,7 @@ import pytest
 
 from albert_tf.inference.predictions import mask_probabilities
 from albert_tf.runs.checkpoints import Checkpoint, run_checkpoint, save_checkpoint
-from pipeline.queries.masked_text import encode_masked
+from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
 from tests.commands import attempt, run

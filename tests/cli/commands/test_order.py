@@ -5,7 +5,7 @@ import json
 import pytest
 
 from albert_tf.inference.predictions import in_order_probability
-from pipeline.queries.passages import pair_passages
+from pipeline.encoding.queries import pair_passages
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
 from tests.commands import attempt, make_data, run

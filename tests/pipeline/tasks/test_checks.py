@@ -2,11 +2,13 @@ import dataclasses
 
 import pytest
 
-from pipeline.tasks.hold_out import hold_out
-from pipeline.tasks.named_tasks import task_called
-from pipeline.tasks.submissions import submission_text
-from pipeline.tasks.task_checks import check_examples, warnings_about
-from pipeline.tasks.task_labels import with_labels
+from pipeline.tasks.named_tasks import submission_text, task_called
+from pipeline.tasks.training_data import (
+    check_examples,
+    hold_out,
+    warnings_about,
+    with_labels,
+)
 from schemas.errors import AlbertError
 from schemas.task import Answer, TaskExample
 

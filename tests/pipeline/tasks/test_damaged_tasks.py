@@ -8,8 +8,7 @@ import pytest
 
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
-from pipeline.tasks.task_checks import check_examples
-from pipeline.tasks.task_labels import with_labels
+from pipeline.tasks.training_data import check_examples, with_labels
 from schemas.errors import AlbertError
 from tests.pipeline.tasks.task_file import read
 

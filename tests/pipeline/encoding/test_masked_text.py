@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.queries.masked_text import encode_masked
+from pipeline.encoding.queries import encode_masked
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS_ID, MASK, MASK_ID, SEP_ID, SPACE
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.queries.passages import pair_passages
+from pipeline.encoding.queries import pair_passages
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS_ID, SEP_ID
 

@@ -1,0 +1,252 @@
+"""The training examples of a task: its labels, what is wrong, a tenth held out."""
+
+import dataclasses
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from pipeline.tasks.tags import are_entities
+from schemas.errors import AlbertError
+from schemas.readable import counted
+from schemas.task import Kind, Metric, TaskExample, TaskSpec
+
+_METRICS: dict[Kind, tuple[Metric, ...]] = {
+    "classify": ("accuracy", "macro_f1"),
+    "multilabel": ("micro_f1", "macro_f1"),
+    "regress": ("pearson", "spearman"),
+    "choose": ("accuracy",),
+    "answer": ("answer_f1", "exact_match"),
+    "tag": ("accuracy",),
+}
+
+
+def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
+    """The task as its training examples make it.
+
+    Args:
+        task: Whose labels are kept if it has some.
+        train: What will be trained on.
+
+    >>> examples = [TaskExample(id=l, place="", text="", label=l) for l in ("10", "9")]
+    >>> with_labels(TaskSpec(name="classify", kind="classify"), examples).labels
+    ('9', '10')
+    """
+    found = {
+        label: example for example in reversed(train) for label in labels_of(example)
+    }
+    if task.labels:
+        for label, example in found.items():
+            if label not in task.labels:
+                raise AlbertError(
+                    f"{example.place}: the label {label!r:.60} is not one of "
+                    f"{task.name}: {', '.join(task.labels):.200}."
+                )
+    labels = task.labels or _in_order(found, task.kind)
+    metrics = task.metrics or default_metrics(task.kind, labels)
+    learned = found if task.kind != "regress" else {each.score for each in train}
+    if task.kind in ("classify", "regress", "tag") and len(learned) < 2:
+        what = "score" if task.kind == "regress" else "label"
+        raise AlbertError(
+            f"All {len(train)} training examples have the same {what} "
+            f"{next(iter(learned), None)!r:.60}; there is nothing to learn."
+        )
+    return dataclasses.replace(
+        task,
+        labels=labels,
+        metrics=metrics,
+        has_unanswerable=task.has_unanswerable
+        or any(example.is_impossible for example in train),
+    )
+
+
+def default_metrics(kind: Kind, labels: Sequence[str]) -> tuple[Metric, ...]:
+    """The metrics of a task that has no name.
+
+    >>> default_metrics("tag", ("O", "B-PER", "I-PER"))
+    ('entity_f1',)
+    """
+    if kind == "tag" and are_entities(set(labels)):
+        return ("entity_f1",)
+    return _METRICS[kind]
+
+
+def labels_of(example: TaskExample) -> tuple[str, ...]:
+    """The labels that an example has: its label, its labels or its tags."""
+    if example.label is not None:
+        return (example.label,)
+    return example.labels or example.tags or ()
+
+
+def _in_order(labels: Iterable[str], kind: Kind) -> tuple[str, ...]:
+    """Numbers by their value, all others by the alphabet; of tags, O first.
+
+    Entities that may begin may go on, also if none of the training examples does.
+    """
+    different = set(labels)
+    if kind == "tag" and are_entities(different):
+        types = sorted({label[2:] for label in different if label != "O"})
+        return ("O", *(f"{prefix}-{each}" for each in types for prefix in "BI"))
+    if all(label.isascii() and label.isdecimal() for label in different):
+        return tuple(sorted(different, key=int))
+    return tuple(sorted(different))
+
+
+# Of a label with fewer training examples nothing can be learned or measured.
+_RARE = 10
+
+# This many of them are named.
+_MOST_RARE = 20
+
+# The share of answers that may be absent from their passages; real files lack 2 in 100.
+_MAX_LOST_ANSWERS = 0.1
+
+
+def check_examples(
+    task: TaskSpec, train: Sequence[TaskExample], *, evaluation: Sequence[TaskExample]
+) -> None:
+    """Refuse examples that a task cannot have.
+
+    Args:
+        task: With its labels.
+        train: To train on.
+        evaluation: To choose by.
+    """
+    for example in evaluation:
+        for label in labels_of(example):
+            if label not in task.labels:
+                raise AlbertError(
+                    f"{example.place}: no training example has the label "
+                    f"{label!r:.60}; add some, or leave it out."
+                )
+    known = sum(bool(example.answers) for example in train)
+    lost = _without_their_answers(train)
+    if len(lost) > _MAX_LOST_ANSWERS * known:
+        raise AlbertError(
+            f"{lost[0].place} and {len(lost) - 1} more of {known} have an answer "
+            "that is not in the passage; copy answers from it character by character."
+        )
+
+
+def warnings_about(
+    task: TaskSpec, train: Sequence[TaskExample], *, evaluation: Sequence[TaskExample]
+) -> Iterator[str]:
+    """What a person should know, a sentence each. None of it forbids training.
+
+    Args:
+        task: With its labels.
+        train: To train on.
+        evaluation: To choose by.
+    """
+    if rare := _rare_labels(task, train):
+        more = len(rare) - _MOST_RARE
+        listed = ", ".join(rare[:_MOST_RARE])
+        listed += f" and {more:,} more" if more > 0 else ""
+        yield f"Labels with fewer than {_RARE} training examples: {listed}."
+    trained = set(map(_key, train))
+    if overlap := sum(_key(example) in trained for example in evaluation):
+        yield (
+            f"Evaluation examples with a text that is trained on: {overlap:,} of "
+            f"{len(evaluation):,}."
+        )
+    if empty := sum(map(_is_empty, [*train, *evaluation])):
+        yield f"Examples with an empty text: {empty:,}."
+    if lost := len(_without_their_answers(train)):
+        yield (
+            "Questions not trained on, because their answers are not in their "
+            f"passages: {lost:,}."
+        )
+
+
+def _rare_labels(task: TaskSpec, train: Sequence[TaskExample]) -> list[str]:
+    """The labels that few training examples have, each with how many, or words.
+
+    The number of an entity's inner words says nothing.
+    """
+    counts = Counter(label for example in train for label in labels_of(example))
+    return [
+        f"{label} {counts[label]}"
+        for label in task.labels
+        if counts[label] < _RARE and not label.startswith("I-")
+    ]
+
+
+def _without_their_answers(train: Sequence[TaskExample]) -> list[TaskExample]:
+    """The questions that have answers, none of which is in the passage."""
+    return [
+        example
+        for example in train
+        if example.answers and all(answer.start < 0 for answer in example.answers)
+    ]
+
+
+def _key(example: TaskExample) -> tuple[str, str]:
+    """What two examples share if knowing one by heart is to know the other."""
+    is_passage = example.options or example.answers is not None
+    pair = "" if is_passage else example.text_pair or ""
+    return (" ".join(example.text.split()), " ".join(pair.split()))
+
+
+def _is_empty(example: TaskExample) -> bool:
+    pair = example.text_pair
+    return not example.text.strip() or (pair is not None and not pair.strip())
+
+
+_SHARE = 0.1
+
+
+def hold_out(
+    examples: Sequence[TaskExample],
+) -> tuple[list[TaskExample], list[TaskExample]]:
+    """The training examples, and a tenth of each label that is held out of them.
+
+    Which ones depends on the text alone: on neither the order of a file nor what else
+    is in it. Examples of the same text, or of the same passage, stay together.
+
+    Args:
+        examples: Of a training file.
+
+    >>> examples = [TaskExample(id=str(n), place="", text=str(n), label=str(n % 2))
+    ...             for n in range(40)]
+    >>> train, held_out = hold_out(examples)
+    >>> sorted(e.label for e in held_out)
+    ['0', '0', '1', '1']
+    """
+    groups: dict[str, list[TaskExample]] = defaultdict(list)
+    for example in examples:
+        groups[example.text].append(example)
+    by_label: dict[str, list[str]] = defaultdict(list)
+    for text, group in groups.items():
+        by_label[group[0].label or ""].append(text)
+    chosen = set()
+    for texts in by_label.values():
+        texts.sort(key=_hash)
+        chosen |= set(texts[: round(_SHARE * len(texts))])
+    chosen -= _texts_of_all(examples, chosen)
+    if not chosen:
+        most = max(map(len, by_label.values()), default=0)
+        what = "no label has" if any(by_label) else "there are no"
+        raise AlbertError(
+            f"{len(examples)} training examples are too few to hold out a tenth of "
+            f"them: {what} more than {counted(most, 'different text')}; give some to "
+            "choose by with --eval."
+        )
+    return (
+        [example for example in examples if example.text not in chosen],
+        [example for example in examples if example.text in chosen],
+    )
+
+
+def _texts_of_all(examples: Sequence[TaskExample], chosen: set[str]) -> set[str]:
+    """Chosen texts that have a label, or a tag, which no other text has."""
+    rest = {each for e in examples if e.text not in chosen for each in _marks(e)}
+    return {e.text for e in examples if e.text in chosen and not _marks(e) <= rest}
+
+
+def _marks(example: TaskExample) -> set[str]:
+    """The labels and tags of an example."""
+    own = () if example.label is None else (example.label,)
+    return {*own, *(example.labels or ()), *(example.tags or ())}
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
