@@ -1,4 +1,4 @@
-import random
+import sys
 
 import pytest
 
@@ -146,29 +146,11 @@ def test_lines_that_end_in_crlf_are_the_same_pieces():
     assert read_pieces(VOCABULARY.replace(b"\n", b"\r\n"), path="") == list(PIECES)
 
 
-@pytest.mark.slow
-def test_ids_and_places_are_those_of_tokenizers(wordpiece):
-    tokenizers = pytest.importorskip("tokenizers")
-    theirs = tokenizers.Tokenizer(
-        tokenizers.models.WordPiece(
-            {piece: number for number, piece in enumerate(PIECES)}, unk_token="[UNK]"
-        )
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(AlbertError) as error:
+        WordPiece(VOCABULARY, path="vocab.txt")
+    assert str(error.value) == (
+        "vocab.txt is a WordPiece vocabulary, which needs a package that is not "
+        'installed; run pip install "albert-pretraining[wordpiece]".'
     )
-    theirs.normalizer = tokenizers.normalizers.BertNormalizer()
-    theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    order = special_first(list(PIECES))
-    # What was assigned before Unicode 8, whose tables tokenizers has.
-    ranges = ((0x00, 0x370), (0x4E00, 0x4E80), (0xAC00, 0xAC80), (0x2000, 0x2070))
-    draws = random.Random(1)
-    letters = "".join(PIECES[7:]).replace("#", "")
-    for _ in range(10_000):
-        text = "".join(
-            draws.choice(letters)
-            if draws.random() < 0.6
-            else chr(draws.randrange(*draws.choice(ranges)))
-            for _ in range(draws.randrange(40))
-        )
-        ours, expected = wordpiece.encode_with_offsets(text), theirs.encode(text)
-        assert [order[token] for token in ours.ids] == expected.ids, repr(text)
-        places = list(zip(ours.starts, ours.ends, strict=True))
-        assert places == expected.offsets, repr(text)
