@@ -51,8 +51,8 @@ from pipeline.storage.byte_ranges import BlockReader, ByteRange, read_blocks
 from pipeline.storage.bz2_streams import is_multistream
 from pipeline.storage.compression import recognise_compression
 from pipeline.storage.lines import MAX_RECORD_BYTES, decode
+from pipeline.wikipedia.extracted import find_address
 from pipeline.wikipedia.mediawiki import read_siteinfo
-from pipeline.wikipedia.wikiextractor import find_address
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import prefixed
 

@@ -25,7 +25,7 @@ from pipeline.storage.byte_ranges import (
     read_documents,
 )
 from pipeline.storage.lines import decode, read_lines, read_raw_lines
-from pipeline.wikipedia import wikiextractor
+from pipeline.wikipedia import extracted
 from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo
 
 Documents = Iterator[Document | Dropped]
@@ -64,9 +64,9 @@ def _starts_page(line: bytes) -> bool:
 
 
 def _read_wikiextractor(part: FilePart, counts: ReadingCounts) -> Documents:
-    blocks = _blocks(part, wikiextractor.starts_article, counts)
+    blocks = _blocks(part, extracted.starts_article, counts)
     lines = read_raw_lines(blocks, counts=counts.changed)
-    return wikiextractor.read_articles(lines, dropped=counts.dropped)
+    return extracted.read_articles(lines, dropped=counts.dropped)
 
 
 def _read_jsonl(part: FilePart, counts: ReadingCounts) -> Documents:

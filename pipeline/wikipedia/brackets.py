@@ -10,8 +10,8 @@ bracket is kept without its parameters.
 import re
 from collections.abc import Collection
 
-from pipeline.wikipedia.names import LANGUAGE_CODES
 from pipeline.wikipedia.templates import HOLE, template_text
+from pipeline.wikipedia.word_lists import LANGUAGE_CODES
 
 # The deepest nesting in 13 dumps is 12.
 _MAX_DEPTH = 40
@@ -57,17 +57,16 @@ class _Frame:
 
 
 def resolve_brackets(text: str, *, prefixes: Collection[str]) -> str:
-    """Return the text with every template, link and table replaced by what it shows.
+    """The text with every template, link and table replaced by what it shows.
 
     Args:
         text: Wikitext without comments and extension tags.
         prefixes: Lower-case names of the namespaces whose links show nothing.
 
-    Example:
-        >>> resolve_brackets("[[Paris|the city]] {{nowrap|of [[light]]}}", prefixes=())
-        'the city of light'
-        >>> resolve_brackets("[[File:a.jpg|thumb|A [[b]]]]c", prefixes={"file"})
-        'c'
+    >>> resolve_brackets("[[Paris|the city]] {{nowrap|of [[light]]}}", prefixes=())
+    'the city of light'
+    >>> resolve_brackets("[[File:a.jpg|thumb|A [[b]]]]c", prefixes={"file"})
+    'c'
     """
     # Faster than a substitution by \1, with the same result.
     text = "".join(_PLAIN_LINK.split(text))
@@ -119,7 +118,7 @@ class _Scanner:
             self._end_line(heading=heading)
 
     def finish(self) -> str:
-        """Return the text of the page, with the prose of what is still open."""
+        """The text of the page, with the prose of what is still open."""
         self._abandon(down_to=1)
         return "".join(self.pieces)
 
@@ -161,7 +160,7 @@ class _Scanner:
         return False
 
     def _counted(self, kind: str) -> bool:
-        """Return whether a closing bracket closes one too deep for the stack."""
+        """Whether a closing bracket closes one too deep for the stack."""
         if self._uncounted[kind]:
             self._uncounted[kind] -= 1
             return True
@@ -220,23 +219,21 @@ class _Scanner:
 
 
 def _parameter_text(content: str) -> str:
-    """Return the default of a template parameter, ``{{{name|default}}}``.
+    """The default of a template parameter, ``{{{name|default}}}``.
 
-    Example:
-        >>> _parameter_text("1|none"), _parameter_text("1")
-        ('none', '')
+    >>> _parameter_text("1|none"), _parameter_text("1")
+    ('none', '')
     """
     return content.split("|")[1] if "|" in content else ""
 
 
 def _link_text(content: str, *, prefixes: Collection[str]) -> str:
-    """Return what ``[[content]]`` shows.
+    """What ``[[content]]`` shows.
 
-    Example:
-        >>> _link_text("Paris (Texas)|", prefixes=())
-        'Paris'
-        >>> _link_text("de:Foo", prefixes=()), _link_text(":de:Foo", prefixes=())
-        ('', 'de:Foo')
+    >>> _link_text("Paris (Texas)|", prefixes=())
+    'Paris'
+    >>> _link_text("de:Foo", prefixes=()), _link_text(":de:Foo", prefixes=())
+    ('', 'de:Foo')
     """
     target, bar, label = content.partition("|")
     if "\n" in target:
@@ -252,13 +249,12 @@ def _link_text(content: str, *, prefixes: Collection[str]) -> str:
 
 
 def _is_hidden(target: str, *, prefixes: Collection[str]) -> bool:
-    """Return whether a link shows nothing: files, categories, other languages.
+    """Whether a link shows nothing: files, categories, other languages.
 
-    Example:
-        >>> _is_hidden("Category:A", prefixes={"category"})
-        True
-        >>> _is_hidden("X:a.jpg", prefixes=()), _is_hidden(":de:A", prefixes=())
-        (True, False)
+    >>> _is_hidden("Category:A", prefixes={"category"})
+    True
+    >>> _is_hidden("X:a.jpg", prefixes=()), _is_hidden(":de:A", prefixes=())
+    (True, False)
     """
     prefix, colon, _ = target.partition(":")
     if not colon:
@@ -270,14 +266,13 @@ def _is_hidden(target: str, *, prefixes: Collection[str]) -> bool:
 
 
 def _loose_text(content: str, *, kind: str, prefixes: Collection[str]) -> str:
-    r"""Return the prose of a bracket that was never closed.
+    r"""The prose of a bracket that was never closed.
 
-    Example:
-        >>> _loose_text("Infobox|a=b\n| c = d\nAda was a lady.", kind="template",
-        ...     prefixes=())
-        '\x01\nAda was a lady.'
-        >>> _loose_text("Paris|the city] is large", kind="link", prefixes=())
-        'the city is large'
+    >>> _loose_text("Infobox|a=b\n| c = d\nAda was a lady.", kind="template",
+    ...     prefixes=())
+    '\x01\nAda was a lady.'
+    >>> _loose_text("Paris|the city] is large", kind="link", prefixes=())
+    'the city is large'
     """
     first, newline, rest = content.partition("\n")
     if kind == "link":

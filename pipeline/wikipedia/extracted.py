@@ -1,23 +1,116 @@
-"""Clean articles that another program extracted from Wikipedia.
+"""Articles that another program extracted from Wikipedia.
 
 The output of wikiextractor and the data sets of Hugging Face are plain text with a
 paragraph on each line, but not clean: the title is repeated at the start, templates
 left holes such as "( ; born )", headings stand between the paragraphs, and some lines
 are code that the program did not understand.
+
+wikiextractor's ``<doc>`` blocks look like XML but are not: nothing inside them is
+escaped, so an XML parser would fail or misread them.
 """
 
+import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from pipeline.core.documents import NO_TEXT, NOT_PROSE, Document, Dropped
+from pipeline.core.documents import CUT_OFF, NO_TEXT, NOT_PROSE, Document, Dropped
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS
+from pipeline.storage.lines import decode
 from pipeline.wikipedia.paragraphs import (
     CHARACTERS_PER_WORD,
     LONGEST_TITLE,
     close_holes,
     is_apparatus,
 )
+
+REST_TOO_LARGE = Dropped("rest of a page too large")
+
+# The text kept of one article, so that a block without end cannot fill the memory.
+_MOST_CHARACTERS = 32 << 20
+
+# A title has 255 bytes at most. The limit keeps the line within what is read of it when
+# a file is read in ranges (`pipeline.storage.byte_ranges.LINE_PREFIX_BYTES`).
+_MAX_OPENING_CHARACTERS = 1000
+_ATTRIBUTES = (' id="', ' title="')
+_ADDRESS = re.compile(rb'(?:\xef\xbb\xbf)?\s*<doc\b[^>\n]*?\burl="([^"\n]*)"')
+
+
+def starts_article(line: bytes) -> bool:
+    r"""Whether an article begins with a line.
+
+    >>> starts_article(b'<doc id="1" url="u" title="Ada">'), starts_article(b"<doc is")
+    (True, False)
+    """
+    if b"<doc " not in line:
+        return False
+    text = decode(line, counts=Counter()).partition("\n")[0]
+    return _opened_title(text) is not None
+
+
+def find_address(head: bytes) -> str:
+    """The address of the article with which a file begins; empty if it has none.
+
+    >>> find_address(b'<doc id="1" url="https://uk.wikipedia.org/wiki/1" title="A">')
+    'https://uk.wikipedia.org/wiki/1'
+    """
+    found = _ADDRESS.match(head)
+    return found[1].decode("ascii", "replace") if found else ""
+
+
+def read_articles(
+    lines: Iterable[str], *, dropped: Counter[str] | None = None
+) -> Iterator[Document | Dropped]:
+    """The articles of a file.
+
+    Args:
+        lines: Of the file.
+        dropped: See `pipeline.wikipedia.extracted.article_document`.
+
+    >>> [document.paragraphs for document in read_articles([
+    ...     '<doc id="1" title="Ada &amp; I">', "Ada & I", "",
+    ...     "Ada wrote the first of all programs.", "</doc>", "<doc>"])]
+    [('Ada wrote the first of all programs.',)]
+    """
+    title: str | None = None
+    body: list[str] = []
+    characters = 0
+    for line in lines:
+        if (opened := _opened_title(line)) is not None:
+            if title is not None:
+                yield CUT_OFF
+            title, body, characters = opened, [], 0
+        elif title is None:
+            continue
+        elif line.startswith("</doc>"):
+            yield article_document(body, title=title, dropped=dropped)
+            yield from [REST_TOO_LARGE] * (characters > _MOST_CHARACTERS)
+            title = None
+        else:
+            characters += len(line)
+            if characters <= _MOST_CHARACTERS:
+                body.append(line)
+    if title is not None:
+        yield CUT_OFF
+
+
+def _opened_title(line: str) -> str | None:
+    """The title of the article that begins with a line, None for other lines.
+
+    A line of an article may begin like a tag; only one with all attributes is a tag.
+
+    >>> _opened_title('<doc id="1" title="A "B" C">'), _opened_title("<doc of a kind>")
+    ('A "B" C', None)
+    """
+    if not line.startswith("<doc ") or len(line) > _MAX_OPENING_CHARACTERS:
+        return None
+    tag = line.rstrip()
+    if not tag.endswith(">") or not all(part in tag for part in _ATTRIBUTES):
+        return None
+    # Quotation marks in a title are not escaped: it goes on to the last of them.
+    start = tag.index(_ATTRIBUTES[1]) + len(_ATTRIBUTES[1])
+    return html.unescape(tag[start : tag.rfind('"')])
+
 
 # A line with fewer words is a heading ("Early life."), a caption or a list item.
 _MIN_SENTENCE_WORDS = 6
@@ -42,7 +135,7 @@ _EITHER_BRACKET = re.compile(r"[\[\]]")
 def article_document(
     lines: Iterable[str], *, title: str, dropped: Counter[str] | None = None
 ) -> Document | Dropped:
-    """Return the lines of an article as a document.
+    """The lines of an article as a document.
 
     Args:
         lines: Of the article.
@@ -61,7 +154,7 @@ def article_document(
 
 
 def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
-    """Yield the lines of an article that are prose, an empty one for every other."""
+    """The lines of an article that are prose, an empty one for every other."""
     min_words = 0
     is_first = True
     for line in lines:
@@ -84,7 +177,7 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
 
 
 def remove_residue(line: str) -> str:
-    """Return a line without tags and brackets, or nothing for a line of code.
+    """A line without tags and brackets, or nothing for a line of code.
 
     >>> remove_residue("as of 2013[ [update]] there are<br> 9"), remove_residue("|x={{")
     ('as of 2013 there are 9', '')
@@ -103,7 +196,7 @@ def remove_residue(line: str) -> str:
 
 
 def remove_templates(line: str) -> str:
-    """Return a line without ``TEMPLATE[name, [[link]]]`` and what is nested in it.
+    """A line without ``TEMPLATE[name, [[link]]]`` and what is nested in it.
 
     >>> remove_templates("It is TEMPLATE[cn, [[a, b]] c] so.")
     'It is  so.'

@@ -17,13 +17,13 @@ from typing import BinaryIO
 
 from pipeline.core.documents import CUT_OFF, NO_TEXT, Document, Dropped
 from pipeline.storage.lines import decode, is_binary
-from pipeline.wikipedia.names import (
+from pipeline.wikipedia.wikitext import strip_wikitext
+from pipeline.wikipedia.word_lists import (
     DISAMBIGUATION_TEMPLATES,
     DISAMBIGUATION_WORDS,
     HIDDEN_PREFIXES,
     REDIRECT_WORDS,
 )
-from pipeline.wikipedia.wikitext import strip_wikitext
 
 TOO_LARGE = Dropped("page too large")
 OTHER_NAMESPACE = Dropped("not an article (other namespace)")
@@ -60,25 +60,23 @@ class SiteInfo:
     def hidden_prefixes(self) -> frozenset[str]:
         """Lower-case names of the namespaces whose links show nothing.
 
-        Example:
-            >>> "fails" in SiteInfo(namespaces={6: "Fails"}).hidden_prefixes
-            True
+        >>> "fails" in SiteInfo(namespaces={6: "Fails"}).hidden_prefixes
+        True
         """
         local = (self.namespaces.get(number, "") for number in (-2, 6, 14))
         return HIDDEN_PREFIXES | {name.lower() for name in local if name}
 
 
 def read_siteinfo(stream: BinaryIO) -> SiteInfo:
-    """Return what the head of a dump says about its wiki.
+    """What the head of a dump says about its wiki.
 
     Args:
         stream: The decompressed dump from its start; read up to the first page.
 
-    Example:
-        >>> from io import BytesIO
-        >>> read_siteinfo(BytesIO(b'<mediawiki xml:lang="ltg"><siteinfo><namespaces>'
-        ...     b'<namespace key="6">Fails</namespace></namespaces></siteinfo>'))
-        SiteInfo(language='ltg', namespaces={6: 'Fails'})
+    >>> from io import BytesIO
+    >>> read_siteinfo(BytesIO(b'<mediawiki xml:lang="ltg"><siteinfo><namespaces>'
+    ...     b'<namespace key="6">Fails</namespace></namespaces></siteinfo>'))
+    SiteInfo(language='ltg', namespaces={6: 'Fails'})
     """
     head = b""
     while len(head) < _MAX_HEAD_BYTES and not _PAGE_START.search(head[-_CHUNK_BYTES:]):
@@ -103,7 +101,7 @@ def read_pages(
     counts: Counter[str] | None = None,
     dropped: Counter[str] | None = None,
 ) -> Iterator[Document | Dropped]:
-    """Yield each page of a dump as a document, or the reason why it is left out.
+    """Each page of a dump as a document, or the reason why it is left out.
 
     Args:
         stream: Decompressed bytes from the root or from anywhere before a ``<page>``.
@@ -111,13 +109,12 @@ def read_pages(
         counts: See `pipeline.storage.lines.decode`.
         dropped: See `pipeline.wikipedia.paragraphs.split_paragraphs`.
 
-    Example:
-        >>> from io import BytesIO
-        >>> list(read_pages(BytesIO(b"<page><title>A</title><ns>0</ns><revision><text>"
-        ...     b"Ada wrote programs.</text></revision></page><page>"),
-        ...     siteinfo=SiteInfo()))  # doctest: +NORMALIZE_WHITESPACE
-        [Document(paragraphs=('Ada wrote programs.',), is_segmented=False, language=''),
-         Dropped(reason='page cut off')]
+    >>> from io import BytesIO
+    >>> list(read_pages(BytesIO(b"<page><title>A</title><ns>0</ns><revision><text>"
+    ...     b"Ada wrote programs.</text></revision></page><page>"),
+    ...     siteinfo=SiteInfo()))  # doctest: +NORMALIZE_WHITESPACE
+    [Document(paragraphs=('Ada wrote programs.',), is_segmented=False, language=''),
+     Dropped(reason='page cut off')]
     """
     changes = Counter[str]() if counts is None else counts
     for page in _cut_pages(stream):
@@ -133,12 +130,11 @@ def read_pages(
 
 
 def _cut_pages(stream: BinaryIO) -> Iterator[bytes | Dropped]:
-    """Yield each page from its start tag up to its end tag, or why it is left out.
+    """Each page from its start tag up to its end tag, or why it is left out.
 
-    Example:
-        >>> from io import BytesIO
-        >>> list(_cut_pages(BytesIO(b"<page>a<page>b</page>")))
-        [Dropped(reason='page cut off'), b'<page>b']
+    >>> from io import BytesIO
+    >>> list(_cut_pages(BytesIO(b"<page>a<page>b</page>")))
+    [Dropped(reason='page cut off'), b'<page>b']
     """
     for stretch, is_ended in _stretches(stream):
         if stretch is None:
@@ -152,7 +148,7 @@ def _cut_pages(stream: BinaryIO) -> Iterator[bytes | Dropped]:
 
 
 def _stretches(stream: BinaryIO) -> Iterator[tuple[bytes | None, bool]]:
-    """Yield the bytes up to each page end, and whether that end was found.
+    """The bytes up to each page end, and whether that end was found.
 
     Yields:
         None instead of the bytes for a page that is too large to hold in memory.
@@ -188,7 +184,7 @@ _ENGLISH_NAMESPACES = frozenset(
 
 
 def _find_text(page: bytes, *, siteinfo: SiteInfo) -> bytes | Dropped:
-    """Return the wikitext of an article, or the reason why the page has none."""
+    """The wikitext of an article, or the reason why the page has none."""
     # The last revision, should the dump have the history.
     head, _, revision = page.rpartition(b"<revision")
     reason = _reason_in_head(head, siteinfo=siteinfo)
@@ -210,11 +206,10 @@ def _find_text(page: bytes, *, siteinfo: SiteInfo) -> bytes | Dropped:
 
 
 def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
-    """Return why title, namespace or redirect tag rule a page out, None if they do not.
+    """Why title, namespace or redirect tag rule a page out, None if they do not.
 
-    Example:
-        >>> _reason_in_head(b"<title>Talk:A</title><ns>1</ns>", siteinfo=SiteInfo())
-        Dropped(reason='not an article (other namespace)')
+    >>> _reason_in_head(b"<title>Talk:A</title><ns>1</ns>", siteinfo=SiteInfo())
+    Dropped(reason='not an article (other namespace)')
     """
     found = _TITLE.search(head)
     title = _unescape(found[1].decode("utf-8", "replace")) if found else ""
@@ -237,11 +232,10 @@ def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
 
 
 def _decode(raw: bytes, *, counts: Counter[str]) -> str:
-    r"""Return the content of a text element.
+    r"""The content of a text element.
 
-    Example:
-        >>> _decode(b"a &lt;b&gt; &amp;nbsp; caf\xe9", counts=Counter())
-        'a <b> &nbsp; café'
+    >>> _decode(b"a &lt;b&gt; &amp;nbsp; caf\xe9", counts=Counter())
+    'a <b> &nbsp; café'
     """
     text = decode(raw, counts=counts)
     if text.startswith("<![CDATA["):
@@ -260,13 +254,12 @@ _XML_ENTITIES = (
 
 
 def _unescape(text: str) -> str:
-    r"""Return the text with XML's five entities and character references resolved.
+    r"""The text with XML's five entities and character references resolved.
 
     Any other entity stays as it is, so that no entity can make the text grow.
 
-    Example:
-        >>> _unescape("&lt;b&gt; &quot;AT&amp;T&quot; &#65;&#38;amp; &bomb;")
-        '<b> "AT&T" A&amp; &bomb;'
+    >>> _unescape("&lt;b&gt; &quot;AT&amp;T&quot; &#65;&#38;amp; &bomb;")
+    '<b> "AT&T" A&amp; &bomb;'
     """
     if "&#" in text:
         text = _CHARACTER_REFERENCE.sub(_referenced_character, text)
@@ -276,7 +269,7 @@ def _unescape(text: str) -> str:
 
 
 def _referenced_character(reference: re.Match[str]) -> str:
-    """Return the character of a reference, nothing if its number has no character."""
+    """The character of a reference, nothing if its number has no character."""
     digits = reference[1]
     code = int(digits[1:], 16) if digits[0] in "xX" else int(digits)
     if code == ord("&"):
@@ -292,7 +285,7 @@ _SWITCH = re.compile(r"__\w{4,20}?__")
 def _read_text(
     text: str, *, siteinfo: SiteInfo, dropped: Counter[str] | None
 ) -> Document | Dropped:
-    """Return an article's wikitext as a document, or the reason why it is left out."""
+    """An article's wikitext as a document, or the reason why it is left out."""
     if _is_redirect(text):
         return REDIRECT
     if _is_disambiguation(text):
@@ -304,13 +297,12 @@ def _read_text(
 
 
 def _is_redirect(text: str) -> bool:
-    """Return whether the text begins like a redirect, in any language.
+    """Whether the text begins like a redirect, in any language.
 
-    Example:
-        >>> _is_redirect("#REDIRECT [[A]]"), _is_redirect("#Weiterleitung [[A]]")
-        (True, True)
-        >>> _is_redirect("# First [[A]]")
-        False
+    >>> _is_redirect("#REDIRECT [[A]]"), _is_redirect("#Weiterleitung [[A]]")
+    (True, True)
+    >>> _is_redirect("# First [[A]]")
+    False
     """
     found = _REDIRECT.match(text)
     if not found:
@@ -320,11 +312,10 @@ def _is_redirect(text: str) -> bool:
 
 
 def _is_disambiguation(text: str) -> bool:
-    r"""Return whether a template or switch marks the page as a list of meanings.
+    r"""Whether a template or switch marks the page as a list of meanings.
 
-    Example:
-        >>> _is_disambiguation("'''A''' may be:\n* [[B]]\n{{Disambig}}")
-        True
+    >>> _is_disambiguation("'''A''' may be:\n* [[B]]\n{{Disambig}}")
+    True
     """
     names = {
         " ".join(name.replace("_", " ").split()).lower()

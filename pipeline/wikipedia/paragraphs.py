@@ -7,9 +7,9 @@ from unicodedata import normalize
 
 from pipeline.core.documents import NOT_PROSE
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, UNSPACED
-from pipeline.wikipedia.entities import decode_entities
-from pipeline.wikipedia.names import APPARATUS_TITLES
+from pipeline.wikipedia.html import decode_entities
 from pipeline.wikipedia.templates import HOLE
+from pipeline.wikipedia.word_lists import APPARATUS_TITLES
 
 # A shorter line of running text is a fragment unless it ends like a sentence; a list
 # item ("Ada Lovelace, English writer") needs more words to be prose.
@@ -39,16 +39,15 @@ _MAX_NORMALIZED_CHARACTERS = 300
 
 
 def split_paragraphs(text: str, *, dropped: Counter[str] | None = None) -> list[str]:
-    r"""Return the paragraphs of prose of a page.
+    r"""The paragraphs of prose of a page.
 
     Args:
         text: The page without markup, except for headings and list marks at the start
             of lines, and ``HOLE`` in place of each unknown template.
         dropped: Receives ``NOT_PROSE`` for each paragraph that is left out.
 
-    Example:
-        >>> split_paragraphs("One line\nand its end.\n\n* item\n== Notes ==\nNo.")
-        ['One line and its end.']
+    >>> split_paragraphs("One line\nand its end.\n\n* item\n== Notes ==\nNo.")
+    ['One line and its end.']
     """
     paragraphs = []
     for block, is_item in _blocks(text):
@@ -62,7 +61,7 @@ def split_paragraphs(text: str, *, dropped: Counter[str] | None = None) -> list[
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the paragraphs and list items of the article, and which are items."""
+    """The paragraphs and list items of the article, and which are items."""
     lines: list[str] = []
     for line in _lines_of_article(text):
         is_item = line.startswith(_LIST_MARKS)
@@ -79,7 +78,7 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _lines_of_article(text: str) -> Iterator[str]:
-    """Yield the lines outside the apparatus, with an empty line for each heading."""
+    """The lines outside the apparatus, with an empty line for each heading."""
     hidden_level = 0
     for line in text.split("\n"):
         level, title = _heading(line)
@@ -92,14 +91,13 @@ def _lines_of_article(text: str) -> Iterator[str]:
 
 
 def _heading(line: str) -> tuple[int, str]:
-    """Return the level and title of a heading, level 0 for any other line.
+    """The level and title of a heading, level 0 for any other line.
 
     The title of an apparatus section alone on a line (bold, or a definition term) is a
     heading of the lowest level.
 
-    Example:
-        >>> _heading("== Early life =="), _heading("a = b"), _heading(";References")
-        ((2, 'Early life'), (0, ''), (7, 'References'))
+    >>> _heading("== Early life =="), _heading("a = b"), _heading(";References")
+    ((2, 'Early life'), (0, ''), (7, 'References'))
     """
     if line.startswith("="):
         bare = line.replace(HOLE, "").rstrip()
@@ -115,11 +113,10 @@ def _heading(line: str) -> tuple[int, str]:
 
 
 def is_apparatus(title: str) -> bool:
-    """Return whether a section of this title follows the article and is no part of it.
+    """Whether a section of this title follows the article and is no part of it.
 
-    Example:
-        >>> is_apparatus("Notes and references"), is_apparatus("Early life")
-        (True, False)
+    >>> is_apparatus("Notes and references"), is_apparatus("Early life")
+    (True, False)
     """
     if len(title) > _MAX_NORMALIZED_CHARACTERS:
         return False
@@ -131,13 +128,12 @@ def is_apparatus(title: str) -> bool:
 
 
 def _is_prose(paragraph: str, *, is_item: bool) -> bool:
-    """Return whether a paragraph is long enough, or enough of a sentence, to be prose.
+    """Whether a paragraph is long enough, or enough of a sentence, to be prose.
 
-    Example:
-        >>> _is_prose("He left.", is_item=False), _is_prose("1,234 km", is_item=False)
-        (True, False)
-        >>> _is_prose("Ada Lovelace, English writer", is_item=True)
-        False
+    >>> _is_prose("He left.", is_item=False), _is_prose("1,234 km", is_item=False)
+    (True, False)
+    >>> _is_prose("Ada Lovelace, English writer", is_item=True)
+    False
     """
     if not _LETTER.search(paragraph):
         return False
@@ -174,13 +170,12 @@ _LEADING_PUNCTUATION = re.compile(r"^[\s,;:.،、，]++(?=\s)|^[,;:、，。]++"
 
 
 def close_holes(paragraph: str) -> str:
-    """Return a paragraph with single spaces and no trace of what was left out.
+    """A paragraph with single spaces and no trace of what was left out.
 
-    Example:
-        >>> close_holes(f"Ada ({HOLE}; born {HOLE} in London,  )  wrote ( ) , really.")
-        'Ada (born in London) wrote, really.'
-        >>> close_holes(f"Ada (pronounced {HOLE}) and main()")
-        'Ada and main()'
+    >>> close_holes(f"Ada ({HOLE}; born {HOLE} in London,  )  wrote ( ) , really.")
+    'Ada (born in London) wrote, really.'
+    >>> close_holes(f"Ada (pronounced {HOLE}) and main()")
+    'Ada and main()'
     """
     paragraph = " ".join(paragraph.split())
     if HOLE in paragraph:
@@ -203,11 +198,10 @@ def close_holes(paragraph: str) -> str:
 
 
 def _mend(parentheses: re.Match[str]) -> str:
-    """Return parentheses without the parts whose content was lost.
+    """Parentheses without the parts whose content was lost.
 
-    Example:
-        >>> _HOLED_PARENTHESES.sub(_mend, f"(French: {HOLE}, 5 May {HOLE}; poet)")
-        '(5 May ; poet)'
+    >>> _HOLED_PARENTHESES.sub(_mend, f"(French: {HOLE}, 5 May {HOLE}; poet)")
+    '(5 May ; poet)'
     """
     kept = ""
     pieces = _SEPARATOR.split(parentheses[0][1:-1])
@@ -220,16 +214,15 @@ def _mend(parentheses: re.Match[str]) -> str:
 
 
 def _is_emptied(part: str) -> bool:
-    """Return whether a part of a sentence lost its content with a template.
+    """Whether a part of a sentence lost its content with a template.
 
     A hole attached to a word is a footnote mark. A hole in place of a word, after at
     most two others, was what these announced, unless they are a name or hold a number.
 
-    Example:
-        >>> _is_emptied(f"born {HOLE}"), _is_emptied(f"Greek: {HOLE}")
-        (True, True)
-        >>> _is_emptied(f"poet{HOLE}"), _is_emptied(f"born Ada {HOLE}")
-        (False, False)
+    >>> _is_emptied(f"born {HOLE}"), _is_emptied(f"Greek: {HOLE}")
+    (True, True)
+    >>> _is_emptied(f"poet{HOLE}"), _is_emptied(f"born Ada {HOLE}")
+    (False, False)
     """
     words = part.split()
     if not any(word.strip(".:") == HOLE for word in words):

@@ -6,7 +6,7 @@ word such as ``{convert}`` is one of the functions in `pipeline.wikipedia.templa
 Where a name stands in several rows, the last one counts.
 """
 
-from pipeline.wikipedia.names import names_of
+from pipeline.wikipedia.word_lists import names_of
 
 _TABLE = (
     # Text with a look.

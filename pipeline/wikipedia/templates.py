@@ -10,8 +10,8 @@ announced it, as in "(born {{unknown|1950}})", can be removed later.
 import re
 from collections.abc import Callable, Iterable
 
-from pipeline.wikipedia.names import LANGUAGE_CODES
 from pipeline.wikipedia.template_forms import FORMS, INVISIBLE
+from pipeline.wikipedia.word_lists import LANGUAGE_CODES
 
 HOLE = "\x01"
 
@@ -22,7 +22,7 @@ _NAME_OF_ARGUMENT = re.compile(r"\s*+([\w -]{1,40})=")
 
 
 def template_text(content: str) -> str:
-    """Return what ``{{content}}`` shows, taken from its arguments.
+    """What ``{{content}}`` shows, taken from its arguments.
 
     Args:
         content: The text between the braces, in which nothing is nested any more.
@@ -30,11 +30,10 @@ def template_text(content: str) -> str:
     Returns:
         The text, nothing for a footnote mark, ``HOLE`` for an unknown template.
 
-    Example:
-        >>> template_text("lang|grc|ἀρχή"), template_text("convert|5|km|mi")
-        ('ἀρχή', '5 km')
-        >>> template_text("sfn|Smith|2001"), template_text("Infobox|a=b") == HOLE
-        ('', True)
+    >>> template_text("lang|grc|ἀρχή"), template_text("convert|5|km|mi")
+    ('ἀρχή', '5 km')
+    >>> template_text("sfn|Smith|2001"), template_text("Infobox|a=b") == HOLE
+    ('', True)
     """
     name, bar, rest = content.partition("|")
     name = " ".join(name.replace("_", " ").lower().split())
@@ -49,11 +48,10 @@ def template_text(content: str) -> str:
 
 
 def _arguments(rest: str) -> Arguments:
-    """Return the arguments by name; the nameless are "1", "2", ...
+    """The arguments by name; the nameless are "1", "2", ...
 
-    Example:
-        >>> _arguments("grc|ἀρχή| label = none ")
-        {'1': 'grc', '2': 'ἀρχή', 'label': 'none'}
+    >>> _arguments("grc|ἀρχή| label = none ")
+    {'1': 'grc', '2': 'ἀρχή', 'label': 'none'}
     """
     arguments: Arguments = {}
     position = 0
@@ -68,11 +66,10 @@ def _arguments(rest: str) -> Arguments:
 
 
 def _form_of_family(name: str) -> str | None:
-    """Return the form of names built by a pattern: ``lang-ru``, ``lang-en-short``.
+    """The form of names built by a pattern: ``lang-ru``, ``lang-en-short``.
 
-    Example:
-        >>> _form_of_family("lang-ru"), _form_of_family("lang")
-        ('{first}', None)
+    >>> _form_of_family("lang-ru"), _form_of_family("lang")
+    ('{first}', None)
     """
     if name.startswith("lang-*"):
         return "{last}"
@@ -82,13 +79,12 @@ def _form_of_family(name: str) -> str | None:
 
 
 def _filled(form: str, arguments: Arguments) -> str:
-    """Return a form with its placeholder filled in, ``HOLE`` if nothing fits it.
+    """A form with its placeholder filled in, ``HOLE`` if nothing fits it.
 
-    Example:
-        >>> _filled("fl. {first}", {"1": "1200"}), _filled("{3|2}", {"2": "b"})
-        ('fl. 1200', 'b')
-        >>> _filled("fl. {first}", {}) == HOLE, _filled("–", {})
-        (True, '–')
+    >>> _filled("fl. {first}", {"1": "1200"}), _filled("{3|2}", {"2": "b"})
+    ('fl. 1200', 'b')
+    >>> _filled("fl. {first}", {}) == HOLE, _filled("–", {})
+    (True, '–')
     """
     placeholder = _PLACEHOLDER.search(form)
     if placeholder is None:
@@ -102,11 +98,10 @@ def _filled(form: str, arguments: Arguments) -> str:
 
 
 def _given(arguments: Arguments, keys: Iterable[str]) -> str:
-    """Return the first of these arguments that is given.
+    """The first of these arguments that is given.
 
-    Example:
-        >>> _given({"1": "a", "2": "b"}, ("3", "2"))
-        'b'
+    >>> _given({"1": "a", "2": "b"}, ("3", "2"))
+    'b'
     """
     return next((arguments[key] for key in keys if arguments.get(key)), HOLE)
 
@@ -115,72 +110,65 @@ _TEXT_KEYS = ("1", "text", "texto", "texte", "testo", "content", "quote", "те�
 
 
 def _first(arguments: Arguments) -> str:
-    """Return the text, wherever a template may have it.
+    """The text, wherever a template may have it.
 
-    Example:
-        >>> _first({"1": "a", "2": "b"}), _first({"text": "c"})
-        ('a', 'c')
+    >>> _first({"1": "a", "2": "b"}), _first({"text": "c"})
+    ('a', 'c')
     """
     return _given(arguments, _TEXT_KEYS)
 
 
 def _last(arguments: Arguments) -> str:
-    """Return the last nameless argument.
+    """The last nameless argument.
 
-    Example:
-        >>> _last({"1": "ar", "2": "DIN", "3": "al-Jazāʼir", "x": "y"})
-        'al-Jazāʼir'
+    >>> _last({"1": "ar", "2": "DIN", "3": "al-Jazāʼir", "x": "y"})
+    'al-Jazāʼir'
     """
     texts = _nameless(arguments)
     return texts[-1] if texts else HOLE
 
 
 def _nameless(arguments: Arguments) -> list[str]:
-    """Return the nameless arguments that are not empty, in order.
+    """The nameless arguments that are not empty, in order.
 
-    Example:
-        >>> _nameless({"1": "a", "b": "c", "2": "", "3": "d"})
-        ['a', 'd']
+    >>> _nameless({"1": "a", "b": "c", "2": "", "3": "d"})
+    ['a', 'd']
     """
     return [value for key, value in arguments.items() if key.isdigit() and value]
 
 
 def _joined(arguments: Arguments) -> str:
-    """Return the nameless arguments without spaces between them.
+    """The nameless arguments without spaces between them.
 
-    Example:
-        >>> _joined({"1": "C", "2": "H", "3": "4"})
-        'CH4'
+    >>> _joined({"1": "C", "2": "H", "3": "4"})
+    'CH4'
     """
     return "".join(_nameless(arguments)) or HOLE
 
 
 def _spaced(arguments: Arguments) -> str:
-    """Return the nameless arguments with spaces between them.
+    """The nameless arguments with spaces between them.
 
-    Example:
-        >>> _spaced({"1": "3", "2": "May"})
-        '3 May'
+    >>> _spaced({"1": "3", "2": "May"})
+    '3 May'
     """
     return " ".join(_nameless(arguments)) or HOLE
 
 
 def _pair(arguments: Arguments) -> str:
-    """Return the first two nameless arguments.
+    """The first two nameless arguments.
 
-    Example:
-        >>> _pair({"1": "HMS", "2": "Beagle", "3": "1820"})
-        'HMS Beagle'
+    >>> _pair({"1": "HMS", "2": "Beagle", "3": "1820"})
+    'HMS Beagle'
     """
     return " ".join(_nameless(arguments)[:2]) or HOLE
 
 
 def _values(arguments: Arguments) -> str:
-    """Return all arguments, named or not.
+    """All arguments, named or not.
 
-    Example:
-        >>> _values({"t": "中文", "p": "Zhōngwén"})
-        '中文; Zhōngwén'
+    >>> _values({"t": "中文", "p": "Zhōngwén"})
+    '中文; Zhōngwén'
     """
     return "; ".join(filter(None, arguments.values()))
 
@@ -221,13 +209,12 @@ _NUMBER = re.compile(r"[-+−]?[\d০-৯][\d০-৯.,/ +]*")
 
 
 def _convert(arguments: Arguments) -> str:
-    """Return a measure as it is given, without its conversions.
+    """A measure as it is given, without its conversions.
 
-    Example:
-        >>> _convert({"1": "10", "2": "to", "3": "20", "4": "km2", "5": "sqmi"})
-        '10 to 20 km²'
-        >>> _convert({"1": "5", "2": "ft", "3": "10", "4": "in", "5": "m"})
-        '5 ft 10 in'
+    >>> _convert({"1": "10", "2": "to", "3": "20", "4": "km2", "5": "sqmi"})
+    '10 to 20 km²'
+    >>> _convert({"1": "5", "2": "ft", "3": "10", "4": "in", "5": "m"})
+    '5 ft 10 in'
     """
     parts = _nameless(arguments)
     shown = ""
@@ -251,11 +238,10 @@ _PARTED_UNITS = frozenset(("ft", "mi", "yd", "lb", "st", "LT", "ch", "foot", "fe
 
 
 def _circa(arguments: Arguments) -> str:
-    """Return a date or a span of dates, each marked as approximate.
+    """A date or a span of dates, each marked as approximate.
 
-    Example:
-        >>> _circa({"1": "334", "2": "262 BC"}), _circa({})
-        ('c. 334 – c. 262 BC', 'c.')
+    >>> _circa({"1": "334", "2": "262 BC"}), _circa({})
+    ('c. 334 – c. 262 BC', 'c.')
     """
     years = _nameless(arguments)
     return " – ".join(f"c. {year}" for year in years) or "c."
@@ -268,13 +254,12 @@ _MONTHS = (
 
 
 def _date(arguments: Arguments) -> str:
-    """Return day, month and year of numeric arguments.
+    """Day, month and year of numeric arguments.
 
-    Example:
-        >>> _date({"1": "1980", "2": "3", "3": "12", "df": "y"})
-        '12 March 1980'
-        >>> _date({"1": "2009", "2": "3"}), _date({"1": "May 1, 2005"})
-        ('March 2009', 'May 1, 2005')
+    >>> _date({"1": "1980", "2": "3", "3": "12", "df": "y"})
+    '12 March 1980'
+    >>> _date({"1": "2009", "2": "3"}), _date({"1": "May 1, 2005"})
+    ('March 2009', 'May 1, 2005')
     """
     year, month, day = (arguments.get(key, "") for key in ("1", "2", "3"))
     if not year:
@@ -288,20 +273,18 @@ def _date(arguments: Arguments) -> str:
 def _as_of(arguments: Arguments) -> str:
     """Return "As of" with its date.
 
-    Example:
-        >>> _as_of({"1": "2014", "2": "5", "lc": "y"})
-        'as of May 2014'
+    >>> _as_of({"1": "2014", "2": "5", "lc": "y"})
+    'as of May 2014'
     """
     opening = "as of" if arguments.get("lc") else "As of"
     return arguments.get("alt") or f"{opening} {_date(arguments)}"
 
 
 def _fraction(arguments: Arguments) -> str:
-    """Return a whole number and a fraction.
+    """A whole number and a fraction.
 
-    Example:
-        >>> _fraction({"1": "2", "2": "1", "3": "3"}), _fraction({"1": "4"})
-        ('2 1/3', '1/4')
+    >>> _fraction({"1": "2", "2": "1", "3": "3"}), _fraction({"1": "4"})
+    ('2 1/3', '1/4')
     """
     parts = _nameless(arguments)
     if len(parts) == 1:
@@ -310,11 +293,10 @@ def _fraction(arguments: Arguments) -> str:
 
 
 def _value(arguments: Arguments) -> str:
-    """Return a number with its power of ten and unit.
+    """A number with its power of ten and unit.
 
-    Example:
-        >>> _value({"1": "6.241", "e": "18", "u": "Hz"})
-        '6.241×10^18 Hz'
+    >>> _value({"1": "6.241", "e": "18", "u": "Hz"})
+    '6.241×10^18 Hz'
     """
     number = _first(arguments)
     power = f"×10^{arguments['e']}" if arguments.get("e") else ""
@@ -323,11 +305,10 @@ def _value(arguments: Arguments) -> str:
 
 
 def _nihongo(arguments: Arguments) -> str:
-    """Return a translated name, then the original and its reading in parentheses.
+    """A translated name, then the original and its reading in parentheses.
 
-    Example:
-        >>> _nihongo({"1": "bayonet", "2": "銃剣", "3": "jūken"})
-        'bayonet (銃剣, jūken)'
+    >>> _nihongo({"1": "bayonet", "2": "銃剣", "3": "jūken"})
+    'bayonet (銃剣, jūken)'
     """
     first, *others = (arguments.get(key, "") for key in ("1", "2", "3"))
     original = ", ".join(part for part in others if part)
@@ -335,13 +316,12 @@ def _nihongo(arguments: Arguments) -> str:
 
 
 def _interlanguage(arguments: Arguments) -> str:
-    """Return the label of a link to an article that another wiki has.
+    """The label of a link to an article that another wiki has.
 
-    Example:
-        >>> _interlanguage({"1": "Foo", "2": "de"})
-        'Foo'
-        >>> _interlanguage({"1": "de", "2": "Foo"})
-        'Foo'
+    >>> _interlanguage({"1": "Foo", "2": "de"})
+    'Foo'
+    >>> _interlanguage({"1": "de", "2": "Foo"})
+    'Foo'
     """
     label = arguments.get("lt") or arguments.get("label")
     first, second = arguments.get("1", ""), arguments.get("2", "")
@@ -351,11 +331,10 @@ def _interlanguage(arguments: Arguments) -> str:
 
 
 def _ship(arguments: Arguments) -> str:
-    """Return a ship's name and number.
+    """A ship's name and number.
 
-    Example:
-        >>> _ship({"1": "Hornet", "2": "CV-12"})
-        'Hornet (CV-12)'
+    >>> _ship({"1": "Hornet", "2": "CV-12"})
+    'Hornet (CV-12)'
     """
     name, number = arguments.get("1", ""), arguments.get("2", "")
     if number and "3" not in arguments:
@@ -364,21 +343,19 @@ def _ship(arguments: Arguments) -> str:
 
 
 def _reign(arguments: Arguments) -> str:
-    """Return the years of a reign.
+    """The years of a reign.
 
-    Example:
-        >>> _reign({"1": "1837", "2": "1901"})
-        'r. 1837–1901'
+    >>> _reign({"1": "1837", "2": "1901"})
+    'r. 1837–1901'
     """
     return "r. " + "–".join(_nameless(arguments))
 
 
 def _century(arguments: Arguments) -> str:
-    """Return a century in the French way of writing it.
+    """A century in the French way of writing it.
 
-    Example:
-        >>> _century({"1": "XIX", "2": "e"})
-        'XIXe siècle'
+    >>> _century({"1": "XIX", "2": "e"})
+    'XIXe siècle'
     """
     return f"{arguments.get('1', '')}{arguments.get('2') or 'e'} siècle"
 

@@ -18,10 +18,9 @@ from collections import Counter
 from collections.abc import Collection
 
 from pipeline.wikipedia.brackets import resolve_brackets
-from pipeline.wikipedia.elements import remove_elements, remove_tags
-from pipeline.wikipedia.entities import UNWANTED
-from pipeline.wikipedia.names import HIDDEN_PREFIXES
+from pipeline.wikipedia.html import UNWANTED, remove_elements, remove_tags
 from pipeline.wikipedia.paragraphs import split_paragraphs
+from pipeline.wikipedia.word_lists import HIDDEN_PREFIXES
 
 # Alternatives by language variant: -{zh-hans:A;zh-hant:B}-.
 _VARIANT = re.compile(r"-\{([^{}]*+)\}-")
@@ -49,7 +48,7 @@ def strip_wikitext(
     prefixes: Collection[str] = HIDDEN_PREFIXES,
     dropped: Counter[str] | None = None,
 ) -> list[str]:
-    r"""Return the paragraphs of plain text of a page.
+    r"""The paragraphs of plain text of a page.
 
     Args:
         text: The wikitext of one page.
@@ -60,10 +59,9 @@ def strip_wikitext(
     Returns:
         Paragraphs with single spaces; no paragraph is empty.
 
-    Example:
-        >>> strip_wikitext("'''Ada''' ({{IPA|x}}; born [[1815]]) wrote<ref>x</ref> a "
-        ...     "[[computer program|program]].\n== See also ==\n* [[Babbage]]")
-        ['Ada (born 1815) wrote a program.']
+    >>> strip_wikitext("'''Ada''' ({{IPA|x}}; born [[1815]]) wrote<ref>x</ref> a "
+    ...     "[[computer program|program]].\n== See also ==\n* [[Babbage]]")
+    ['Ada (born 1815) wrote a program.']
     """
     text = UNWANTED.sub("", text.replace("\r\n", "\n"))
     if "<" in text:
@@ -83,15 +81,14 @@ def strip_wikitext(
 
 
 def _variant_text(variant: re.Match[str]) -> str:
-    """Return what ``-{...}-`` shows in the wiki's first variant.
+    """What ``-{...}-`` shows in the wiki's first variant.
 
-    Example:
-        >>> _VARIANT.sub(_variant_text, "-{zh-hans:A;zh-hant:B}- -{H|C}- -{R|D}- -{E}-")
-        'A  D E'
-        >>> _VARIANT.sub(_variant_text, "-{A|zh-cn:A;zh-tw:B}- -{zh-hans;zh-hant|C}-")
-        'A C'
-        >>> _VARIANT.sub(_variant_text, "-{H|zh-cn:[[a|b]]}- -{zh-cn:[[a|b]];zh-tw:c}-")
-        ' [[a|b]]'
+    >>> _VARIANT.sub(_variant_text, "-{zh-hans:A;zh-hant:B}- -{H|C}- -{R|D}- -{E}-")
+    'A  D E'
+    >>> _VARIANT.sub(_variant_text, "-{A|zh-cn:A;zh-tw:B}- -{zh-hans;zh-hant|C}-")
+    'A C'
+    >>> _VARIANT.sub(_variant_text, "-{H|zh-cn:[[a|b]]}- -{zh-cn:[[a|b]];zh-tw:c}-")
+    ' [[a|b]]'
     """
     flags, bar, content = variant[1].partition("|")
     if not bar or not _VARIANT_FLAGS.fullmatch(flags):
@@ -105,21 +102,19 @@ def _variant_text(variant: re.Match[str]) -> str:
 
 
 def _switch_text(switch: re.Match[str]) -> str:
-    """Return nothing for a behaviour switch, any other name as it is.
+    """Nothing for a behaviour switch, any other name as it is.
 
-    Example:
-        >>> _BEHAVIOUR_SWITCH.sub(_switch_text, "__NO_TOC__a __init__")
-        'a __init__'
+    >>> _BEHAVIOUR_SWITCH.sub(_switch_text, "__NO_TOC__a __init__")
+    'a __init__'
     """
     return "" if switch[1] == switch[1].upper() else switch[0]
 
 
 def _remove_quotes(text: str) -> str:
-    """Return the text without the marks of bold and italics.
+    """The text without the marks of bold and italics.
 
-    Example:
-        >>> _remove_quotes("'''''Ada''''' wrote l'''Odissea''")
-        'Ada wrote l&#39;Odissea'
+    >>> _remove_quotes("'''''Ada''''' wrote l'''Odissea''")
+    'Ada wrote l&#39;Odissea'
     """
     if "''" not in text:
         return text
@@ -129,13 +124,12 @@ def _remove_quotes(text: str) -> str:
 
 
 def _keep_apostrophe(line: str) -> str:
-    """Return a line with the first ``l'''`` read as an apostrophe before italics.
+    """A line with the first ``l'''`` read as an apostrophe before italics.
 
     The wiki does so when a line has both an odd number of bold and of italic marks.
 
-    Example:
-        >>> _keep_apostrophe("dell'''Odissea'' e '''Ada'''")
-        "dell&#39;''Odissea'' e '''Ada'''"
+    >>> _keep_apostrophe("dell'''Odissea'' e '''Ada'''")
+    "dell&#39;''Odissea'' e '''Ada'''"
     """
     if not _APOSTROPHE_AND_ITALICS.search(line):
         return line

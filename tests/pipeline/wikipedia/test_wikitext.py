@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.wikipedia import paragraphs
-from pipeline.wikipedia.names import HIDDEN_PREFIXES
 from pipeline.wikipedia.wikitext import strip_wikitext
+from pipeline.wikipedia.word_lists import HIDDEN_PREFIXES
 
 GOLDEN = sorted((Path(__file__).parent / "golden" / "wikitext").glob("*.txt"))
 SEPARATOR = "\n# output\n"

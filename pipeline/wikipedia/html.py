@@ -1,4 +1,4 @@
-"""Remove comments, extension tags and HTML from wikitext.
+"""HTML in wikitext: comments, elements and entities.
 
 Like the wiki, this module reads an extension tag up to the first closing tag of its
 name, whatever stands between them, before any bracket is read. Of a tag that is never
@@ -7,6 +7,7 @@ closed, only the tag itself is removed.
 
 import re
 from functools import cache
+from html.entities import html5
 
 # Their content is not prose.
 _HIDDEN_NAMES = (
@@ -41,7 +42,7 @@ _AS_ENTITIES = {
 
 
 def remove_elements(text: str) -> str:
-    """Return the text without comments and without extension tags and their content.
+    """The text without comments and without extension tags and their content.
 
     Args:
         text: Wikitext.
@@ -49,11 +50,10 @@ def remove_elements(text: str) -> str:
     Returns:
         Wikitext, in which the content of ``<nowiki>`` is written as entities.
 
-    Example:
-        >>> remove_elements("a<!-- b -->c<ref name=x>d</ref>, <nowiki>[[e]]</nowiki>")
-        'ac, &#91;&#91;e&#93;&#93;'
-        >>> remove_elements("a<ref>b")
-        'ab'
+    >>> remove_elements("a<!-- b -->c<ref name=x>d</ref>, <nowiki>[[e]]</nowiki>")
+    'ac, &#91;&#91;e&#93;&#93;'
+    >>> remove_elements("a<ref>b")
+    'ab'
     """
     pieces = []
     position = 0
@@ -79,7 +79,7 @@ def remove_elements(text: str) -> str:
 
 
 def _find_end(text: str, *, name: str, start: int) -> tuple[int, int] | None:
-    """Return where the content of an element and its closing tag end.
+    """Where the content of an element and its closing tag end.
 
     Returns:
         None if no tag of that name follows. An element ends where it starts if another
@@ -105,26 +105,24 @@ def _find_end(text: str, *, name: str, start: int) -> tuple[int, int] | None:
 
 @cache
 def _tags(name: str) -> re.Pattern[str]:
-    """Return the pattern of the opening and closing tags of a name."""
+    """The pattern of the opening and closing tags of a name."""
     return re.compile(rf"<(/?){name}\b([^<>]*+)>", re.IGNORECASE)
 
 
 def _alone_on_line(text: str, start: int, end: int) -> bool:
-    r"""Return whether nothing else stands on the lines from start to end.
+    r"""Whether nothing else stands on the lines from start to end.
 
-    Example:
-        >>> _alone_on_line("a\n<!-- b -->\nc", 2, 12)
-        True
+    >>> _alone_on_line("a\n<!-- b -->\nc", 2, 12)
+    True
     """
     return (start == 0 or text[start - 1] == "\n") and text[end : end + 1] == "\n"
 
 
 def _remove_tables(text: str) -> str:
-    """Return the text without ``<table>`` elements, however nested.
+    """The text without ``<table>`` elements, however nested.
 
-    Example:
-        >>> _remove_tables("a<table><tr><table></table></table>b<table>c")
-        'ab<table>c'
+    >>> _remove_tables("a<table><tr><table></table></table>b<table>c")
+    'ab<table>c'
     """
     open_tables: list[int] = []
     closed: list[tuple[int, int]] = []
@@ -145,14 +143,50 @@ def _remove_tables(text: str) -> str:
 
 
 def remove_tags(text: str) -> str:
-    r"""Return the text without HTML tags but with the text inside them.
+    r"""The text without HTML tags but with the text inside them.
 
     Blocks become paragraphs, line breaks become spaces.
 
-    Example:
-        >>> remove_tags("H<sub>2</sub>O<br/>is<p>wet</p>")
-        'H2O is\n\nwet\n\n'
+    >>> remove_tags("H<sub>2</sub>O<br/>is<p>wet</p>")
+    'H2O is\n\nwet\n\n'
     """
     text = _LINE_BREAK.sub(" ", text)
     text = _INLINE_TAG.sub("", text)
     return _BLOCK_TAG.sub("\n\n", text)
+
+
+# Control characters, soft hyphens, marks of writing direction, U+FFFD.
+UNWANTED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\xad\u200e\u200f\u202a-\u202e\u2060"
+    "\u2066-\u2069\ufeff\ufffd\ufffe\uffff]"
+)
+
+_ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+
+
+def decode_entities(text: str) -> str:
+    r"""The text with its entities decoded, even if they were escaped twice.
+
+    >>> decode_entities("5&nbsp;km &amp;lt; &#54;&#x20AC;, AT&T &unknown;")
+    '5\xa0km < 6€, AT&T &unknown;'
+    """
+    for _ in range(2):
+        if "&" not in text:
+            break
+        text = _ENTITY.sub(_entity_text, text)
+    return text
+
+
+def _entity_text(entity: re.Match[str]) -> str:
+    """The character of one entity; an unknown name stays as it is.
+
+    >>> _ENTITY.sub(_entity_text, "&eacute;&#0;&nothing;")
+    'é&nothing;'
+    """
+    name = entity[1]
+    if name[0] != "#":
+        return UNWANTED.sub("", html5.get(name + ";", entity[0]))
+    code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        return ""
+    return UNWANTED.sub("", chr(code))

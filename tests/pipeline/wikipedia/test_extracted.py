@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 from pipeline.core.documents import Dropped
 from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES, ByteRange, read_documents
 from pipeline.storage.lines import read_raw_lines
-from pipeline.wikipedia import wikiextractor
-from pipeline.wikipedia.extracted import article_document, remove_templates
-from pipeline.wikipedia.wikiextractor import read_articles, starts_article
+from pipeline.wikipedia import extracted
+from pipeline.wikipedia.extracted import (
+    article_document,
+    read_articles,
+    remove_templates,
+    starts_article,
+)
 
 SENTENCE = "Ada wrote the first of all programs."
 
@@ -74,7 +78,7 @@ def test_articles_are_the_same_wherever_a_file_is_cut(lines, data):
 
 
 def test_a_line_that_opens_an_article_is_seen_whole_in_ranges():
-    assert wikiextractor._MAX_OPENING_CHARACTERS * 4 < LINE_PREFIX_BYTES
+    assert extracted._MAX_OPENING_CHARACTERS * 4 < LINE_PREFIX_BYTES
 
 
 def test_an_article_without_end_is_dropped_and_the_next_one_read():
@@ -85,7 +89,7 @@ def test_an_article_without_end_is_dropped_and_the_next_one_read():
 
 
 def test_what_an_article_has_beyond_all_measure_is_counted(monkeypatch):
-    monkeypatch.setattr(wikiextractor, "_MOST_CHARACTERS", 3 * len(SENTENCE))
+    monkeypatch.setattr(extracted, "_MOST_CHARACTERS", 3 * len(SENTENCE))
     lines = [*article("A", *[SENTENCE] * 9), *article("B", SENTENCE)]
     cut, rest, whole = read_articles(lines)
     assert cut.paragraphs == (SENTENCE,) * 2

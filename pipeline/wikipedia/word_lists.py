@@ -1,4 +1,4 @@
-"""What the wikis of the world call things that are not prose.
+"""Words by which Wikipedias, in their languages, mark what is not prose.
 
 Link prefixes, section titles, templates and redirect words, all in lower case. They are
 listed for many languages, and all of them are recognised in every dump: its
@@ -10,11 +10,10 @@ from unicodedata import normalize
 
 
 def names_of(block: str) -> frozenset[str]:
-    """Return the names of a block, separated by a bar or line ends.
+    """The names of a block, separated by a bar or line ends.
 
-    Example:
-        >>> sorted(names_of("a | b c" + chr(10) + "d"))
-        ['a', 'b c', 'd']
+    >>> sorted(names_of("a | b c" + chr(10) + "d"))
+    ['a', 'b c', 'd']
     """
     # MediaWiki stores NFC, an editor of this file may not.
     names = (name.strip() for name in normalize("NFC", block).splitlines())
