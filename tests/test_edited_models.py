@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from albert_tf.convert.google_checkpoint import write_google
 from albert_tf.convert.huggingface import (
     huggingface_config,
     huggingface_tensors,
@@ -37,6 +36,7 @@ from cli.support.console import Console
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from tests.exported_runs import SMALL_RUN, write_run
+from tests.google_albert import save_google
 
 STATE = "checkpoints/step-00000007/state.json"
 WEIGHTS = "checkpoints/step-00000007/model.safetensors"
@@ -54,13 +54,13 @@ def whole(small, tmp_path_factory):
     write_tensors(
         huggingface_tensors(weights, SMALL_RUN), folder / "hf/model.safetensors"
     )
-    write_google(weights, SMALL_RUN, folder / "google", step=7)
+    save_google(folder / "google", weights, SMALL_RUN)
     return folder
 
 
 def export(run):
     console = Console(quiet=True)
-    exported = load(run, "latest", from_text=False, console=console)
+    exported = load(run, "latest", console=console)
     model_card(run, exported.config, step=exported.step)
 
 

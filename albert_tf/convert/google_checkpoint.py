@@ -1,94 +1,27 @@
-"""An ALBERT as google-research/albert keeps it: albert_config.json and a checkpoint."""
+"""Reading an ALBERT of google-research/albert: albert_config.json and a checkpoint."""
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
 from albert_tf.convert.external_model import (
-    SENTENCE_TASK,
     ExternalModel,
     Tensors,
     take_over,
-    whole_model,
 )
-from albert_tf.convert.name_maps import GOOGLE, renamed
-from albert_tf.model.sharing import whole_layers
-from schemas.config import ModelConfig
+from albert_tf.convert.name_maps import GOOGLE
 from schemas.errors import AlbertError
-from schemas.json_file import read_json, write_json
+from schemas.json_file import read_json
 
 CONFIG = "albert_config.json"
-CHECKPOINT = "model.ckpt"
-
-# Fields that its AlbertConfig has under the same names.
-_FIELDS = (
-    "attention_probs_dropout_prob",
-    "hidden_dropout_prob",
-    "embedding_size",
-    "hidden_size",
-    "initializer_range",
-    "intermediate_size",
-    "max_position_embeddings",
-    "num_attention_heads",
-    "num_hidden_layers",
-    "num_hidden_groups",
-    "inner_group_num",
-    "type_vocab_size",
-    "vocab_size",
-)
-# Fields it reads and does nothing with, as in the published files.
-_UNUSED = {
-    "net_structure_type": 0,
-    "gap_size": 0,
-    "num_memory_blocks": 0,
-    "down_scale_factor": 1,
-}
-# Its code has no setting for it.
-_LAYER_NORM_EPS = 1e-12
-
 _GLOBAL_STEP = "global_step"
 # The file that names the newest checkpoint of a folder.
 _NEWEST = "checkpoint"
 _MOMENTS = ("/adam_m", "/adam_v")
-
-
-def write_google(
-    weights: Mapping[str, Any], config: ModelConfig, folder: Path, *, step: int
-) -> None:
-    """Write a checkpoint of format V2 and its configuration.
-
-    Raises:
-        AlbertError: That program cannot compute the model.
-    """
-    if config.layer_norm_eps != _LAYER_NORM_EPS:
-        raise AlbertError(
-            f"layer_norm_eps is {config.layer_norm_eps}, and google-research/albert "
-            f"has {_LAYER_NORM_EPS} in its code; export to hf instead."
-        )
-    tensors: dict[str, Any] = {
-        **renamed(whole_model(weights, config), GOOGLE),
-        _GLOBAL_STEP: tf.constant(step, tf.int64),
-    }
-    names = sorted(tensors)
-    tf.raw_ops.SaveV2(
-        prefix=str(folder / CHECKPOINT),
-        tensor_names=names,
-        shape_and_slices=[""] * len(names),
-        tensors=[tf.convert_to_tensor(tensors[name]) for name in names],
-    )
-    (folder / _NEWEST).write_text(f'model_checkpoint_path: "{CHECKPOINT}"\n')
-    whole = whole_layers(config)
-    record = {
-        **{name: getattr(whole, name) for name in _FIELDS},
-        "hidden_act": config.hidden_act,
-        **_UNUSED,
-        SENTENCE_TASK: config.sentence_task,
-    }
-    write_json(folder / CONFIG, record)
 
 
 def is_google(folder: Path) -> bool:
@@ -97,7 +30,7 @@ def is_google(folder: Path) -> bool:
 
 
 def read_google(folder: Path, *, needs_head: bool = True) -> ExternalModel:
-    """Read a checkpoint that google-research/albert, or `albert export`, saved.
+    """Read a checkpoint.
 
     The moments of its optimizer are left out.
 

@@ -44,14 +44,10 @@ _LICENCES = {
 # Inputs that the card lists one by one, the largest first.
 _MOST_INPUTS = 20
 
-# What each kind of vocabulary asks for, and how google-research/albert is told of it.
+# What each kind of vocabulary asks for.
 _VOCABULARIES = {
     SPM_MODEL: "`spiece.model` holds the text normalization: give it raw text.",
     WORDPIECE: "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does.",
-}
-_FLAGS = {
-    SPM_MODEL: "--spm_model_file=FOLDER/spiece.model",
-    WORDPIECE: "--vocab_file=FOLDER/vocab.txt",
 }
 
 
@@ -69,7 +65,7 @@ def model_card(
         run: Where settings, data and metrics are recorded, as far as it has them.
         config: The architecture.
         step: Of the checkpoint.
-        target: What it was exported to, a value of `--to`.
+        target: What it was exported to, `hf` or `saved-model`.
         vocabulary: The name of the file that has it.
     """
     record, manifest = recorded_settings(run), recorded_manifest(run)
@@ -80,7 +76,7 @@ def model_card(
         "",
         _origin(record, step=step),
         "",
-        _use(target, vocabulary),
+        _use(target),
         "",
         _VOCABULARIES[vocabulary],
         "",
@@ -117,20 +113,14 @@ def task_card(run: Path, task: TaskSpec, *, step: int, target: str) -> str:
     return "\n".join([*lines, own.read_text(encoding="utf-8")])
 
 
-def _use(target: str, vocabulary: str) -> str:
+def _use(target: str) -> str:
     """How to load each form of an export."""
-    if target == "google":
-        return f"""\
-A checkpoint for google-research/albert, whose flags are
-`--init_checkpoint=FOLDER/model.ckpt --albert_config_file=FOLDER/albert_config.json
-{_FLAGS[vocabulary]}`."""
     if target == "saved-model":
         return f"""\
 {_loading_by_tensorflow("encode")}
 
-The signatures take piece ids; `encode_text`, there if it was asked for, takes
-text and needs `import tensorflow_text` first. `saved_model_cli show --all --dir FOLDER`
-describes them; TensorFlow Serving reads the folder too, with a version as its name."""
+The signatures take token ids. `saved_model_cli show --all --dir FOLDER` describes them;
+TensorFlow Serving reads the folder too, with a version as its name."""
     return f"""\
 {_loading_by_transformers("AlbertForPreTraining")}
 

@@ -9,8 +9,6 @@ from albert_tf.model.heads import gather_rows
 from albert_tf.model.operations import elementary
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.task_model import TaskModel
-from schemas.errors import AlbertError
-from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
 
 Tensor = Any
 
@@ -22,24 +20,11 @@ class ServedModel(tf.Module):
 
     Args:
         model: With its trained weights.
-        vocabulary: The SentencePiece model, where text is to be taken too.
-        max_seq_length: Tokens that are read of a text; None for all positions.
-
-    Raises:
-        AlbertError: Text is to be taken, and tensorflow-text is not installed.
     """
 
-    def __init__(
-        self,
-        model: AlbertPretrainer,
-        *,
-        vocabulary: bytes | None = None,
-        max_seq_length: int | None = None,
-    ) -> None:
+    def __init__(self, model: AlbertPretrainer) -> None:
         super().__init__(name="albert")
         self._model = model
-        self._longest = max_seq_length or model.config.max_position_embeddings
-        self.tokenizer = None if vocabulary is None else _tokenizer(vocabulary)
         # What is saved with the functions below.
         self.weights = [variable.value for variable in model.trainable_variables]
 
@@ -55,17 +40,6 @@ class ServedModel(tf.Module):
         if self._model.sentence_head is not None:
             outputs["pooled_output"] = encoder.pool(rows, length)
         return outputs
-
-    def encode_text(self, text: Tensor) -> dict[str, Tensor]:
-        """As `encode`, of texts `[B]`, each cut after as many tokens as are read."""
-        assert self.tokenizer is not None
-        pieces = self.tokenizer.tokenize(text)
-        pieces = pieces[:, : self._longest - 2]
-        edge = tf.ones_like(text, tf.int32)[:, None]
-        ids = tf.concat([CLS_ID * edge, pieces, SEP_ID * edge], axis=1)
-        mask = tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)
-        padded = ids.to_tensor(default_value=PAD_ID)
-        return self.encode(padded, mask, tf.zeros_like(padded))
 
     def fill_mask(
         self,
@@ -91,34 +65,16 @@ class ServedModel(tf.Module):
         return {"logits": self._model.sentence_head(outputs["pooled_output"])}
 
 
-def write_saved_model(
-    model: AlbertPretrainer,
-    folder: Path,
-    *,
-    vocabulary: bytes | None = None,
-    max_seq_length: int | None = None,
-) -> None:
+def write_saved_model(model: AlbertPretrainer, folder: Path) -> None:
     """Write a SavedModel with the signatures `encode`, `fill_mask`, `sentence_order`.
 
     `encode` is the default of a server as well. Without a sentence task there is no
-    `sentence_order`; with a vocabulary there is `encode_text`, and whatever loads the
-    folder needs the operations of tensorflow-text.
-
-    Args:
-        model: With its trained weights.
-        folder: Where to write.
-        vocabulary: As for `ServedModel`.
-        max_seq_length: As for `ServedModel`.
-
-    Raises:
-        AlbertError: There is a vocabulary, and tensorflow-text is not installed.
+    `sentence_order`.
     """
-    served = ServedModel(model, vocabulary=vocabulary, max_seq_length=max_seq_length)
+    served = ServedModel(model)
     names = ["encode", "fill_mask"]
     if model.sentence_head is not None:
         names.append("sentence_order")
-    if vocabulary is not None:
-        names.append("encode_text")
     # TensorFlow Serving may be built without XLA, and compiling would begin again with
     # every other length.
     with elementary():
@@ -130,26 +86,10 @@ def write_saved_model(
 def _traced(served: ServedModel, name: str) -> Any:
     """One signature, for any batch and any length."""
     function = tf.function(getattr(served, name), autograph=False)
-    if name == "encode_text":
-        return function.get_concrete_function(
-            text=tf.TensorSpec([None], tf.string, name="text")
-        )
     inputs = (*_IDS, "masked_lm_positions") if name == "fill_mask" else _IDS
     return function.get_concrete_function(
         **{key: tf.TensorSpec([None, None], tf.int32, name=key) for key in inputs}
     )
-
-
-def _tokenizer(vocabulary: bytes) -> Any:
-    """SentencePiece as an operation of TensorFlow."""
-    try:
-        import tensorflow_text
-    except ImportError:
-        raise AlbertError(
-            "--from-text needs tensorflow-text, which is not installed; "
-            'pip install "albert-pretraining[text]" adds it.'
-        ) from None
-    return tensorflow_text.SentencepieceTokenizer(vocabulary)
 
 
 class ServedTask(tf.Module):

@@ -20,7 +20,7 @@ def load_trained_model(
     which: Which = "latest",
     say: Callable[[str], None] = lambda line: None,
 ) -> AlbertPretrainer:
-    """The model of a run, or of an export to Hugging Face or Google, in float32.
+    """The model of a run, or of an export to Hugging Face, in float32.
 
     Args:
         path: The run or the export.
@@ -44,7 +44,7 @@ def load_trained_model(
     else:
         raise AlbertError(
             f"{path} is neither a run nor an export whose weights can be read; give a "
-            "run, or what albert export --to hf or --to google has written."
+            "run, or what albert export --to hf has written."
         )
     model = AlbertPretrainer(config)
     assign_arrays(model.weights_by_path, weights)

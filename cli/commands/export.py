@@ -51,7 +51,6 @@ class Exported:
         step: Of the checkpoint.
         max_seq_length: Tokens in the longest sequences it was trained on.
         vocabulary: The content of the file that has the vocabulary.
-        from_text: Whether a SavedModel takes text as well as piece ids.
         order: The place in the vocabulary's file of each piece; None where that is its
             id. Weights are in the order of the file.
         record: Of the task that it was fine-tuned on; None for a run.
@@ -63,7 +62,6 @@ class Exported:
     step: int
     max_seq_length: int
     vocabulary: bytes
-    from_text: bool
     order: list[int] | None
     record: "TaskRecord | None"
 
@@ -119,14 +117,6 @@ def write_tokenizer(exported: Exported, folder: Path) -> None:
     write_json(folder / HF_TOKENIZER_CONFIG, config)
 
 
-def to_google(exported: Exported, folder: Path) -> None:
-    """Write what google-research/albert restores."""
-    with silent_stderr():
-        from albert_tf.convert.google_checkpoint import write_google
-
-    write_google(exported.weights, exported.config, folder, step=exported.step)
-
-
 def to_saved_model(exported: Exported, folder: Path) -> None:
     """Write what TensorFlow Serving reads."""
     with silent_stderr():
@@ -147,26 +137,17 @@ def to_saved_model(exported: Exported, folder: Path) -> None:
     model = AlbertPretrainer(exported.config)
     assign_arrays(model.weights_by_path, exported.weights)
     with silent_stderr():
-        write_saved_model(
-            model,
-            folder,
-            vocabulary=exported.vocabulary if exported.from_text else None,
-            max_seq_length=exported.max_seq_length,
-        )
+        write_saved_model(model, folder)
 
 
 WRITERS: dict[str, Callable[[Exported, Path], None]] = {
     "hf": to_huggingface,
     "saved-model": to_saved_model,
-    "google": to_google,
 }
 
 
 # Where the record of an export has the names of all that it wrote.
 WRITTEN = "files"
-
-# What fine-tuned models are written for.
-_OF_TASKS = ("hf", "saved-model")
 
 
 @click.command(epilog="Example:  albert export run --to hf --output my-albert")
@@ -176,8 +157,7 @@ _OF_TASKS = ("hf", "saved-model")
     "target",
     type=click.Choice(list(WRITERS)),
     required=True,
-    help="What is to read it: Hugging Face and KerasHub, TensorFlow and its server, or "
-    "google-research/albert.",
+    help="What is to read it: Hugging Face and KerasHub, or TensorFlow and its server.",
 )
 @click.option(
     "--output",
@@ -185,12 +165,6 @@ _OF_TASKS = ("hf", "saved-model")
     help="Folder to write  [default: the run's name with the value of --to appended]",
 )
 @any_checkpoint_option
-@click.option(
-    "--from-text",
-    is_flag=True,
-    help="Give a saved-model the signature encode_text, which takes text; loading it "
-    "then needs tensorflow-text.",
-)
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
 @quiet_option()
 @debug_option
@@ -199,7 +173,6 @@ def export(
     target: str,
     output: Path | None,
     checkpoint: "Which | None",
-    from_text: bool,
     overwrite: bool,
     quiet: bool,
     debug: bool,
@@ -215,15 +188,11 @@ def export(
     found = earlier_export(output, overwrite=overwrite)
     if target == "saved-model":
         check_backend()
-    if from_text and target != "saved-model":
-        raise SettingError(f"--from-text is for --to saved-model, not {target}.")
-    exported = load(run, checkpoint, from_text=from_text, console=console)
-    check_can_be_written(exported, target)
+    exported = load(run, checkpoint, console=console)
     record = {
         "command": "export",
         "albert_version": __version__,
         "to": target,
-        "from_text": from_text,
         "max_seq_length": exported.max_seq_length,
         **identity(exported),
     }
@@ -311,29 +280,6 @@ def check_backend() -> None:
         )
 
 
-def check_can_be_written(exported: Exported, target: str) -> None:
-    """Refuse forms that a fine-tuned model or WordPiece vocabulary cannot have.
-
-    Raises:
-        SettingError: Names the flag.
-    """
-    run, is_tuned = exported.run, exported.task is not None
-    if is_tuned and target not in _OF_TASKS:
-        raise SettingError(
-            f"--to {target}: {run} is a fine-tuned model, which is written only for "
-            f"--to {' or '.join(_OF_TASKS)}."
-        )
-    if exported.from_text and is_tuned:
-        raise SettingError(
-            f"--from-text: {run} is a fine-tuned model, which takes piece ids; leave "
-            "it out."
-        )
-    if exported.from_text and exported.order is not None:
-        raise SettingError(
-            f"--from-text: {run} has a WordPiece vocabulary; leave it out."
-        )
-
-
 def card(exported: Exported, target: str) -> str:
     """The model card; for a fine-tuned model, the one it has."""
     from albert_tf.convert.model_card import model_card, task_card
@@ -349,9 +295,7 @@ def card(exported: Exported, target: str) -> str:
     )
 
 
-def load(
-    run: Path, checkpoint: "Which | None", *, from_text: bool, console: Console
-) -> Exported:
+def load(run: Path, checkpoint: "Which | None", *, console: Console) -> Exported:
     """What there is to export, once its parts fit together.
 
     Raises:
@@ -379,7 +323,6 @@ def load(
         step=step,
         max_seq_length=length,
         vocabulary=vocabulary_file(run).read_bytes(),
-        from_text=from_text,
         order=tokenizer.order,
         record=record,
     )

@@ -90,13 +90,9 @@ def test_a_card_says_when_sharing_was_written_out(trained):
 
 
 def test_a_card_names_the_vocabulary_that_stands_beside_it(trained):
-    ours = model_card(trained, SMALL_RUN, step=7, target="google")
-    assert "--spm_model_file=FOLDER/spiece.model`." in ours
+    ours = model_card(trained, SMALL_RUN, step=7)
     assert "`spiece.model` holds the text normalization: give it raw text." in ours
-    theirs = model_card(
-        trained, SMALL_RUN, step=7, target="google", vocabulary="vocab.txt"
-    )
-    assert "--vocab_file=FOLDER/vocab.txt`." in theirs
+    theirs = model_card(trained, SMALL_RUN, step=7, vocabulary="vocab.txt")
     assert (
         "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does." in theirs
     )

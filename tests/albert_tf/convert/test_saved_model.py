@@ -11,11 +11,6 @@ import tensorflow as tf
 from albert_tf.convert.saved_model import write_saved_model
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import assign_arrays
-from pipeline.vocabulary.tokenizer import load_tokenizer
-from pipeline.vocabulary.training import train_vocabulary
-from schemas.config import VocabConfig
-from schemas.errors import AlbertError
-from schemas.special_tokens import CLS_ID, SEP_ID
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
 
@@ -109,29 +104,3 @@ def test_it_needs_nothing_of_this_program(signatures):
     assert b"_XlaMustCompile" not in b"".join(
         path.read_bytes() for path in signatures["folder"].glob("*.pb")
     )
-
-
-@pytest.mark.slow
-def test_text_is_encoded_as_its_pieces_are(sentences, tmp_path):
-    pytest.importorskip("tensorflow_text")
-    vocabulary = train_vocabulary(sentences, VocabConfig(vocab_size=400))
-    tokenizer = load_tokenizer(vocabulary)
-    config = dataclasses.replace(SMALL, vocab_size=tokenizer.vocab_size)
-    model = lively(config)
-    write_saved_model(model, tmp_path, vocabulary=vocabulary)
-    texts = ["Édition of ``The Language''", "short", "far too long a text " * 9]
-    signatures = tf.saved_model.load(str(tmp_path)).signatures
-    encoded = signatures["encode_text"](text=tf.constant(texts))
-    longest = config.max_position_embeddings
-    for row, pieces in enumerate(tokenizer.encode(texts)):
-        ids = [[CLS_ID, *pieces[: longest - 2], SEP_ID]]
-        ones = np.ones_like(ids, "int32")
-        alone = model.encoder(np.array(ids, "int32"), ones, 0 * ones)
-        pooled = model.encoder.pool(alone, len(ids[0]))
-        np.testing.assert_allclose(encoded["pooled_output"][row], pooled[0], atol=1e-4)
-
-
-def test_text_needs_another_package(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
-    with pytest.raises(AlbertError, match="--from-text needs tensorflow-text, which"):
-        write_saved_model(lively(SMALL), tmp_path, vocabulary=b"")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from albert_tf.convert.google_checkpoint import write_google
 from albert_tf.convert.huggingface import (
     huggingface_config,
     huggingface_tensors,
@@ -18,6 +17,7 @@ from albert_tf.runs.checkpoints import (
 )
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
+from tests.google_albert import save_google
 from tests.training_data import TINY, save_run
 
 
@@ -38,11 +38,11 @@ def test_a_run_is_loaded_with_its_newest_weights(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["hf", "google"])
-def test_an_export_is_loaded_with_its_weights(tmp_path, target):
+def test_a_model_of_another_program_is_loaded_with_its_weights(tmp_path, target):
     weights = save_run(tmp_path, TINY)
     (tmp_path / "model.json").unlink()
     if target == "google":
-        write_google(weights, TINY, tmp_path, step=7)
+        save_google(tmp_path, weights, TINY)
     else:
         write_tensors(
             huggingface_tensors(weights, TINY), tmp_path / "model.safetensors"
@@ -80,7 +80,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path):
         load_trained_model(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path} is neither a run nor an export whose weights can be read; give a "
-        "run, or what albert export --to hf or --to google has written."
+        "run, or what albert export --to hf has written."
     )
 
 

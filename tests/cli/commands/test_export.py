@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.convert.google_checkpoint import read_google
 from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from cli.commands import export as export_command
@@ -80,23 +79,6 @@ def test_an_export_to_a_saved_model_fills_masks(trained, tmp_path):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_an_export_to_google_is_a_checkpoint(trained, tmp_path):
-    run("export", trained, "--to", "google", "--output", tmp_path / "out")
-    assert contents(tmp_path / "out") == [
-        "README.md",
-        "albert_config.json",
-        "checkpoint",
-        "export.json",
-        "model.ckpt.data-00000-of-00001",
-        "model.ckpt.index",
-        "spiece.model",
-    ]
-    model = read_google(tmp_path / "out")
-    ours = arrays_of(load_trained_model(trained).weights_by_path)
-    for path, array in ours.items():
-        np.testing.assert_array_equal(array, model.weights[path])
-
-
 def test_an_export_holds_the_weights_of_the_run(trained, tmp_path):
     run("export", trained, "--to", "hf", "--output", tmp_path / "out")
     ours = arrays_of(load_trained_model(trained).weights_by_path)
@@ -153,7 +135,7 @@ def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
     run("export", copied, "--to", "hf")
     (output / ".git").mkdir()
     (output / ".git" / "HEAD").touch()
-    arguments = (copied, "--to", "google", "--output", output, "--overwrite")
+    arguments = (copied, "--to", "saved-model", "--output", output, "--overwrite")
     with monkeypatch.context() as patched:
         # Before anything is loaded.
         patched.delattr(export_command, "load")

@@ -247,8 +247,6 @@ def test_an_export_has_labels_and_problem_type(tuned, tmp_path):
     assert config["architectures"] == ["AlbertForSequenceClassification"]
     assert config["id2label"] == {"0": "label 0", "1": "label 1"}
     assert config["problem_type"] == "single_label_classification"
-    code, said = attempt("export", tuned, "--to", "google", "--output", tmp_path / "g")
-    assert (code, "written only for --to hf or saved-model" in said) == (2, True)
 
 
 def test_a_saved_model_gives_the_logits_of_the_predictions(tuned, tmp_path):

@@ -24,6 +24,7 @@ from tests.exported_runs import (
     write_run,
     write_tuned,
 )
+from tests.google_albert import save_google
 from tests.pipeline.vocabulary.test_importing import nmt_nfkc
 
 VOCABULARY = [
@@ -39,11 +40,13 @@ CHECKPOINT = "checkpoints/step-00000000"
 
 @pytest.fixture(scope="module")
 def exports(small, tmp_path_factory):
-    """A run and its exports, `hf` and `google`."""
+    """A run, its export `hf`, and the same model `google` of another program."""
     folder = tmp_path_factory.mktemp("exports")
-    write_run(folder / "run", SMALL_RUN, small)
-    for target in ("hf", "google"):
-        run("export", folder / "run", "--to", target, "--output", folder / target)
+    weights = write_run(folder / "run", SMALL_RUN, small)
+    run("export", folder / "run", "--to", "hf", "--output", folder / "hf")
+    (folder / "google").mkdir()
+    save_google(folder / "google", weights, SMALL_RUN)
+    shutil.copy(folder / "run/spiece.model", folder / "google")
     return folder
 
 
@@ -124,7 +127,9 @@ def test_an_import_keeps_how_long_the_sequences_were(exports, tmp_path, said, le
 
 
 def test_an_import_of_an_export_knows_how_long_the_sequences_were(exports, tmp_path):
-    run("import", exports / "google", "--output", tmp_path / "out")
+    source = shutil.copytree(exports / "hf", tmp_path / "source")
+    (source / "tokenizer_config.json").unlink()
+    run("import", source, "--output", tmp_path / "out")
     assert trained_length(tmp_path / "out", SMALL_RUN) == 32
 
 

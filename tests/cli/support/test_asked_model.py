@@ -70,7 +70,7 @@ def test_an_export_answers_as_its_run(trained, tmp_path):
 
 
 def test_another_vocabulary_in_an_export_is_refused(trained, tmp_path, model):
-    run("export", trained, "--to", "google", "--output", tmp_path / "export")
+    run("export", trained, "--to", "hf", "--output", tmp_path / "export")
     assert "[MASK]" in run("fill-mask", tmp_path / "export", "A [MASK].")
     (tmp_path / "export/spiece.model").write_bytes(model)
     code, said = attempt("fill-mask", tmp_path / "export", "A [MASK].")
