@@ -219,12 +219,6 @@ class VocabConfig:
     sample_sentences: int = option(
         1_000_000, "Sentences to train on, a random sample of the text.", minimum=1
     )
-    character_coverage: float = option(
-        0.99995,
-        "Share of the characters of the text that get a piece of their own.",
-        minimum=0.5,
-        maximum=1.0,
-    )
     cased: bool = option(False, "Keep capital letters.")
     keep_accents: bool = option(False, "Keep accents and other combining marks.")
     seed: int = option(12345, "Seed of the sample of sentences.", minimum=0)
@@ -512,16 +506,6 @@ class TrainConfig:
         None,
         "Share of the tokens to predict, likewise; 0.30..0.15 changes it with every "
         "step  [default: that of the data]",
-    )
-    max_ngram: str | None = option(
-        None,
-        "Maximum number of whole words masked together, likewise  "
-        "[default: that of the data]",
-    )
-    short_seq_prob: str | None = option(
-        None,
-        "Share of sequences made shorter on purpose, likewise  "
-        "[default: that of the data]",
     )
     sentence_task: str | None = option(
         None,

@@ -13,16 +13,12 @@ from typing import Any, Literal, NamedTuple
 from schemas.config import ResolvedDataConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
 
-Setting = Literal[
-    "max_seq_length", "masked_lm_prob", "max_ngram", "short_seq_prob", "sentence_task"
-]
+Setting = Literal["max_seq_length", "masked_lm_prob", "sentence_task"]
 
 # The settings of training that examples made on the fly depend on, with their types.
 SETTINGS: dict[Setting, type] = {
     "max_seq_length": int,
     "masked_lm_prob": float,
-    "max_ngram": int,
-    "short_seq_prob": float,
     "sentence_task": str,
 }
 # The one that may change with every step, and the one that a model is built for.
@@ -133,8 +129,6 @@ def _unparsed(text: str, setting: Setting) -> SettingError:
     examples = {
         "max_seq_length": "512 or 128:0.9,512",
         "masked_lm_prob": "0.15, 0.3:0.5,0.15 or 0.30..0.15",
-        "max_ngram": "3 or 1:0.5,3",
-        "short_seq_prob": "0.1 or 0:0.5,0.1",
         "sentence_task": "sop, nsp or none",
     }
     return SettingError(

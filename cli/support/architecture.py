@@ -19,6 +19,9 @@ from schemas.json_file import read_json
 from schemas.manifest import DatasetManifest
 from schemas.presets import PRESETS
 
+# Fields that only models of other programs have other values of.
+_OF_IMPORTS = ("inner_group_num", "type_vocab_size")
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -84,7 +87,11 @@ def parse_override(override: str) -> tuple[str, Any]:
     """
     name, equals, text = override.partition("=")
     name = name.replace("-", "_")
-    fields = {field.name: field for field in dataclasses.fields(ModelConfig)}
+    fields = {
+        field.name: field
+        for field in dataclasses.fields(ModelConfig)
+        if field.name not in _OF_IMPORTS
+    }
     if not equals or name not in fields:
         raise SettingError(
             f"--set {override!r} is not a field with its value, FIELD=VALUE; the "

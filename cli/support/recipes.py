@@ -95,7 +95,7 @@ def useful(
         has_documents: Whether examples are made on the fly.
         begins_anew: Whether no weights are there to begin with.
 
-    >>> useful({"batch_size": 32, "max_ngram": 1}, has_documents=False)
+    >>> useful({"batch_size": 32, "masked_lm_prob": "0.4"}, has_documents=False)
     {'batch_size': 32}
     """
     useless: set[str] = set() if has_documents else set(SETTINGS)

@@ -59,6 +59,9 @@ _SHARE_OF_FINDING = 0.3
 
 _MAX_SENTENCE_BYTES = 1 << 16
 
+# Share of the characters of the text that get a piece of their own.
+_CHARACTER_COVERAGE = 0.99995
+
 _SPAWN = multiprocessing.get_context("spawn")
 # In a process that reads text: memory that it shares with the one that started it.
 _read_bytes: MutableSequence[int] | None = None
@@ -289,7 +292,7 @@ def trainer_settings(config: VocabConfig, *, rules: str) -> dict[str, Any]:
     return {
         "model_type": "unigram",
         "vocab_size": config.vocab_size,
-        "character_coverage": config.character_coverage,
+        "character_coverage": _CHARACTER_COVERAGE,
         "normalization_rule_tsv": rules,
         "pad_id": 0,
         "unk_id": 1,
@@ -339,8 +342,7 @@ use --vocab-size 8300 or add text.'
     if found := re.search(r"required_chars\. \d+ vs (\d+)", message):
         return (
             f"--vocab-size {vocab_size} is too small: the text has characters for "
-            f"{found[1]} pieces; use a size above that or a smaller "
-            "--character-coverage."
+            f"{found[1]} pieces; use a size above that."
         )
     if "sentences_.empty()" in message:
         return "The inputs hold no text to train on."

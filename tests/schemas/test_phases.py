@@ -27,9 +27,13 @@ DATA = DataConfig(max_seq_length=128).resolved(input_bytes=0)
             [Piece(0.3, 0.3, 0.0, 0.2), Piece(0.3, 0.1, 0.2, 1.0)],
         ),
         (
-            "1:0.3,2:0.3,3",
-            "max_ngram",
-            [Piece(1, 1, 0.0, 0.3), Piece(2, 2, 0.3, 0.6), Piece(3, 3, 0.6, 1.0)],
+            "64:0.3,128:0.3,512",
+            "max_seq_length",
+            [
+                Piece(64, 64, 0.0, 0.3),
+                Piece(128, 128, 0.3, 0.6),
+                Piece(512, 512, 0.6, 1.0),
+            ],
         ),
     ],
 )
@@ -122,7 +126,9 @@ def test_a_causal_phase_stands_for_itself_and_the_ramp_for_what_is_left():
 
 def test_predictions_that_the_data_limits_stay_limited_at_its_lengths():
     data = DataConfig(max_seq_length=128, max_predictions_per_seq=5)
-    (phase,) = phases_of(data.resolved(input_bytes=0), TrainConfig(max_ngram="1"))
+    (phase,) = phases_of(
+        data.resolved(input_bytes=0), TrainConfig(sentence_task="none")
+    )
     assert phase.config.max_predictions_per_seq == 5
 
 
@@ -136,7 +142,6 @@ def test_predictions_that_the_data_limits_stay_limited_at_its_lengths():
             "0.5..-1",
             "--masked-lm-prob must be at least 0.0, not -1.0.",
         ),
-        ("max_ngram", "1:0.5,11", "--max-ngram must be at most 10, not 11."),
         (
             "sentence_task",
             "qa",

@@ -144,8 +144,6 @@ def test_settings_of_a_run_give_what_would_be_stored_with_them(
     settings = {
         "max_seq_length": "24",
         "masked_lm_prob": "0.3",
-        "max_ngram": "2",
-        "short_seq_prob": "0.5",
         "sentence_task": "none",
     }
     flags = [[flag_name(name), value] for name, value in settings.items()]

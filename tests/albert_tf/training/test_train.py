@@ -721,10 +721,11 @@ def test_settings_that_do_not_fit_the_run_are_refused(
 
 
 def test_stored_examples_take_no_settings(data, tmp_path):
-    config = dataclasses.replace(CONFIG, masked_lm_prob="0.3", max_ngram="1")
+    config = dataclasses.replace(CONFIG, masked_lm_prob="0.3", max_seq_length="24")
     with pytest.raises(SettingError) as caught:
         train(data, tmp_path / "run", config=config)
     assert str(caught.value) == (
-        f"{data} has stored examples, which cannot be changed: leave --masked-lm-prob, "
-        "--max-ngram out, or make data with --examples on-the-fly."
+        f"{data} has stored examples, which cannot be changed: leave "
+        "--max-seq-length, --masked-lm-prob out, or make data with --examples "
+        "on-the-fly."
     )

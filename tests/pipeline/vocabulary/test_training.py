@@ -152,7 +152,7 @@ def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
     size = int(message.split("pieces")[0].split()[-1]) + 1
     assert message == (
         f"--vocab-size 32 is too small: the text has characters for {size - 1} pieces; "
-        "use a size above that or a smaller --character-coverage."
+        "use a size above that."
     )
     model = train_vocabulary(sentences, VocabConfig(vocab_size=size))
     assert load_tokenizer(model).vocab_size == size

@@ -62,7 +62,6 @@ def test_the_manifest_describes_the_vocabulary(model, tokenizer):
         "config": {
             "vocab_size": 2000,
             "sample_sentences": 1_000_000,
-            "character_coverage": 0.99995,
             "cased": False,
             "keep_accents": False,
             "seed": 12345,
