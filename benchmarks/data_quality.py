@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from cli.support.raw_text import INPUT_OPTIONS
+from pipeline.core.counts import ReadingCounts
 from pipeline.dataset.contents import read_examples, unpadded
 from pipeline.dataset.shard_plan import plan_shards
-from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.readers import read_split

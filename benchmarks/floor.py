@@ -13,7 +13,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from pipeline.reading.counts import ReadingCounts
+from pipeline.core.counts import ReadingCounts
 from pipeline.reading.inputs import InputFile
 from pipeline.reading.readers import read_split
 from pipeline.reading.splits import plan_splits

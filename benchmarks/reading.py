@@ -11,17 +11,16 @@ documents and cleans them, `segment` also divides them into sentences.
 import argparse
 import json
 import time
-from collections import Counter
 from collections.abc import Callable
 
 from benchmarks.texts import add_texts, find_texts
 from benchmarks.timing import seconds
-from pipeline.reading.counts import ReadingCounts
+from pipeline.core.counts import ReadingCounts
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import InputFile, describe_inputs
 from pipeline.reading.readers import read_part, read_split
 from pipeline.reading.splits import Split, plan_splits
-from pipeline.storage.byte_ranges import ByteRange, read_blocks
+from pipeline.storage.byte_ranges import read_blocks
 
 
 def main() -> None:
@@ -67,7 +66,7 @@ def open_all(files: list[InputFile]) -> int:
         if file.group_bytes:
             total += file.text_bytes
             continue
-        blocks = read_blocks(ByteRange(file.path), counts=Counter())
+        blocks = read_blocks(file.path)
         total += sum(map(len, blocks))
     return total
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.dataset import shards
 from pipeline.dataset.shard_plan import plan_shards
 from pipeline.examples import examples
 from pipeline.job import spill
 from pipeline.reading import readers
-from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.inputs import InputFile
 from pipeline.reading.splits import plan_splits
 from pipeline.records.tfrecord import RecordWriter

@@ -396,7 +396,7 @@ def closing_lines(
     manifest: DatasetManifest, output: Path | str, seconds: float
 ) -> Iterator[str]:
     """What is said at the end of the job."""
-    from pipeline.reading.counts import describe_counts
+    from pipeline.core.counts import describe_counts
 
     yield summary(manifest, output, seconds)
     yield from describe_counts(manifest.dropped, manifest.changed)

@@ -4,10 +4,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.counts import ReadingCounts, in_order, left_out
 from pipeline.dataset.data_card import data_card
 from pipeline.dataset.fingerprint import DatasetPlan, tool_versions
 from pipeline.dataset.statistics import Counts, realised
-from pipeline.reading.counts import ReadingCounts, in_order, left_out
 from pipeline.storage.files import join, write_whole
 from schemas.errors import AlbertError
 from schemas.json_file import json_text

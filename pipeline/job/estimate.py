@@ -5,22 +5,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import ShardDocument
 from pipeline.dataset.shard_plan import Shard
 from pipeline.dataset.shards import write_shard
-from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.inputs import InputFile
 from pipeline.reading.readers import read_split
 from pipeline.reading.splits import FilePart, Split, plan_splits
-from pipeline.storage.byte_ranges import ByteRange, read_blocks
-from pipeline.storage.bz2_streams import read_streams
-from pipeline.storage.compression import decompress, recognise_compression
+from pipeline.storage.byte_ranges import read_blocks
+from pipeline.storage.compression import decompress, read_streams, recognise_compression
 from pipeline.storage.files import open_binary
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import ResolvedDataConfig
@@ -188,9 +186,9 @@ def _decompressed(file: BinaryIO) -> Iterator[bytes]:
     compression = recognise_compression(file.read(6))
     file.seek(0)
     if compression == "bz2":
-        return read_streams(file, counts=Counter())
+        return read_streams(file)
     blocks = iter(lambda: file.read(1 << 14), b"")
-    return decompress(blocks, compression, counts=Counter())
+    return decompress(blocks, compression)
 
 
 def read_sample(files: list[InputFile]) -> tuple[list[ShardDocument], int]:
@@ -213,9 +211,7 @@ def _beginning(part: FilePart, folder: Path) -> FilePart:
     if part.text_bytes <= BEGINNING_BYTES or file.format.startswith("parquet"):
         return part
     head = bytearray()
-    blocks = read_blocks(
-        ByteRange(file.path, part.start, part.end), counts=Counter[str]()
-    )
+    blocks = read_blocks(file.path, start=part.start, end=part.end)
     with closing(blocks):
         for block in blocks:
             head += block

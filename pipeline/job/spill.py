@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import ShardDocument
 from pipeline.dataset.local_copy import cache_folder
 from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.job.resuming import is_sealed, sealed
-from pipeline.reading.counts import ReadingCounts
 from pipeline.storage.files import is_remote, join, remove
 from schemas.errors import AlbertError
 from schemas.json_file import read_json, write_json

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import apache_beam as beam
 
+from pipeline.core.counts import PASSED_OVER, ReadingCounts
 from pipeline.core.documents import ShardDocument
 from pipeline.dataset.dataset import write_dataset
 from pipeline.dataset.fingerprint import DatasetPlan, tool_versions
@@ -20,7 +21,6 @@ from pipeline.dataset.shards import write_shard
 from pipeline.job import spill
 from pipeline.job.failures import packed_errors
 from pipeline.job.resuming import is_sealed, sealed
-from pipeline.reading.counts import PASSED_OVER, ReadingCounts
 from pipeline.reading.readers import read_split
 from pipeline.reading.splits import Split
 from pipeline.storage.files import join, read_whole, write_whole

@@ -1,9 +1,9 @@
 """Books: one a file, without what Project Gutenberg puts around the text."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import NO_TEXT, Document, Dropped
 from pipeline.reading.plain_text import divide_bytes, split_paragraphs
 from pipeline.storage.lines import decode
@@ -47,7 +47,10 @@ _PICTURE = re.compile(
 
 
 def read_book(
-    blocks: Iterable[bytes], *, counts: Counter[str], is_start: bool = True
+    blocks: Iterable[bytes],
+    *,
+    counts: ReadingCounts | None = None,
+    is_start: bool = True,
 ) -> Iterator[Document | Dropped]:
     r"""The book in a file, as one document; a very long one as several.
 
@@ -58,7 +61,7 @@ def read_book(
 
     >>> book = (b"*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\nHe _came_.\n\n"
     ...         b"*** END OF THE PROJECT GUTENBERG EBOOK X ***\nLicence")
-    >>> [document.paragraphs for document in read_book([book], counts=Counter())]
+    >>> [document.paragraphs for document in read_book([book])]
     [('He came.',)]
     """
     for number, data in enumerate(divide_bytes(blocks)):
@@ -77,7 +80,7 @@ def find_pieces(blocks: Iterable[bytes]) -> Iterator[int]:
     start = 0
     for data in divide_bytes(blocks):
         yield start
-        text = decode(data, counts=Counter())
+        text = decode(data)
         if find_footer(text) < len(text):
             return
         start += len(data)

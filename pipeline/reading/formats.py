@@ -5,7 +5,6 @@ reader in `pipeline.reading.readers`.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
@@ -322,4 +321,4 @@ def _whole_lines(head: bytes) -> tuple[list[str], bool]:
     # The last line is broken where the head ends, unless the file ends there.
     end = len(head) if is_whole else head.rfind(b"\n") + 1
     blocks: Iterable[bytes] = [head[: end or len(head)]]
-    return list(read_lines(blocks, counts=Counter())), is_whole
+    return list(read_lines(blocks)), is_whole

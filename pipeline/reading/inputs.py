@@ -3,13 +3,13 @@
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from itertools import islice
 from typing import BinaryIO, Literal, NamedTuple, cast
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.reading import books, plain_text
 from pipeline.reading.formats import (
     FORMATS_OF,
@@ -47,9 +47,8 @@ from pipeline.reading.text_rows import (
     list_keys,
 )
 from pipeline.storage import files
-from pipeline.storage.byte_ranges import BlockReader, ByteRange, read_blocks
-from pipeline.storage.bz2_streams import is_multistream
-from pipeline.storage.compression import recognise_compression
+from pipeline.storage.byte_ranges import BlockReader, read_blocks
+from pipeline.storage.compression import is_multistream, recognise_compression
 from pipeline.storage.lines import MAX_RECORD_BYTES, decode
 from pipeline.wikipedia.extracted import find_address
 from pipeline.wikipedia.mediawiki import read_siteinfo
@@ -339,8 +338,8 @@ def read_head(path: str) -> bytes:
     Raises:
         UnusableFile: There are none.
     """
-    damage = Counter[str]()
-    blocks = read_blocks(ByteRange(path), counts=damage, block_bytes=HEAD_BYTES)
+    counts = ReadingCounts()
+    blocks = read_blocks(path, counts=counts, block_bytes=HEAD_BYTES)
     with closing(blocks):
         reader = BlockReader(blocks)
         head = b""
@@ -356,7 +355,9 @@ def read_head(path: str) -> bytes:
                 head += data
     if not head:
         raise UnusableFile(
-            f"{path} is damaged; copy it again." if damage else f"{path} is empty."
+            f"{path} is damaged; copy it again."
+            if counts.dropped
+            else f"{path} is empty."
         )
     return head
 
@@ -364,7 +365,7 @@ def read_head(path: str) -> bytes:
 def _language_of_file(file: InputFile, head: bytes) -> str:
     """The language that a file names for all its documents; empty if it names none."""
     if file.format == "mediawiki":
-        blocks = read_blocks(ByteRange(file.path), counts=Counter())
+        blocks = read_blocks(file.path)
         return read_siteinfo(cast(BinaryIO, BlockReader(blocks))).language or ""
     if file.format == "wikiextractor":
         return language_of_address(find_address(head))
@@ -403,7 +404,7 @@ def _piece_starts(file: InputFile, stream: BinaryIO) -> tuple[int, ...]:
         return tuple(plain_text.find_pieces(stream, size=file.bytes))
     # Where a book ends is known only by reading it, which costs too much far away.
     if file.format == "book" and not files.is_remote(file.path):
-        blocks = read_blocks(ByteRange(file.path), counts=Counter())
+        blocks = read_blocks(file.path)
         return tuple(books.find_pieces(blocks))
     return ()
 
@@ -412,7 +413,7 @@ def _inspect_jsonl(
     file: InputFile, head: bytes, text_key: str | None, *, is_forced: bool
 ) -> InputFile:
     """Find where the records of a file have their text."""
-    lines = decode(head, counts=Counter()).split("\n")
+    lines = decode(head).split("\n")
     records = [record for line in lines if (record := parse_record(line))][
         :_SAMPLE_ROWS
     ]
@@ -433,7 +434,7 @@ def _inspect_jsonl(
 def _inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
     """Find the column of the text, and whether cells are quoted."""
     is_quoted = has_quoted_cells(head, is_whole=len(head) < HEAD_BYTES)
-    rows = read_csv([head], counts=Counter(), is_quoted=is_quoted)
+    rows = read_csv([head], is_quoted=is_quoted)
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
     columns = read_header(head, path=file.path)
     key = _choose_key(file, list(columns), text_key, name="column")

@@ -2,10 +2,10 @@
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Literal
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import NO_TEXT, Document, Dropped
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, unwrapped
 from pipeline.storage.lines import (
@@ -101,7 +101,7 @@ def read_sentences(lines: Iterable[str]) -> Iterator[Document | Dropped]:
 
 
 def read_prose(
-    blocks: Iterable[bytes], *, counts: Counter[str]
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
 ) -> Iterator[Document | Dropped]:
     r"""One document a file; a blank line ends a paragraph.
 
@@ -110,7 +110,7 @@ def read_prose(
         counts: See `pipeline.storage.lines.decode`.
 
     >>> blocks = [b"He came\nlate.\n", b"\nWhy?"]
-    >>> [document.paragraphs for document in read_prose(blocks, counts=Counter())]
+    >>> [document.paragraphs for document in read_prose(blocks)]
     [('He came late.', 'Why?')]
     """
     for data in divide_bytes(blocks):
@@ -154,7 +154,7 @@ def has_marker(head: bytes) -> bool:
 
 
 def read_marked(
-    blocks: Iterable[bytes], *, counts: Counter[str]
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
 ) -> Iterator[Document | Dropped]:
     r"""Running prose, of which a marker line ends each document.
 
@@ -163,7 +163,7 @@ def read_marked(
         counts: See `pipeline.storage.lines.decode`.
 
     >>> text = [b"He came\nlate.\n</s>\nWhy?\n</s>\n"]
-    >>> [document.paragraphs for document in read_marked(text, counts=Counter())]
+    >>> [document.paragraphs for document in read_marked(text)]
     [('He came late.',), ('Why?',)]
     """
     for is_between, lines in itertools.groupby(_split_lines(blocks), key=is_marker):
@@ -177,7 +177,7 @@ def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def read_line_documents(
-    blocks: Iterable[bytes], *, counts: Counter[str]
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
 ) -> Iterator[Document | Dropped]:
     r"""One document a line.
 
@@ -186,7 +186,7 @@ def read_line_documents(
         counts: See `pipeline.storage.lines.decode`.
 
     >>> text = [b"He came. She left.\nWhy?\n"]
-    >>> documents = read_line_documents(text, counts=Counter())
+    >>> documents = read_line_documents(text)
     >>> [document.paragraphs for document in documents]
     [('He came. She left.',), ('Why?',)]
     """

@@ -1,15 +1,14 @@
 """Every format's reader behind one function: a part of a file becomes documents."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import Document, Dropped, ShardDocument
 from pipeline.reading import plain_text, text_rows
 from pipeline.reading.bookcorpus import read_bookcorpus, starts_document
 from pipeline.reading.books import read_book
-from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.formats import Format
 from pipeline.reading.inputs import InputFile
 from pipeline.reading.sentences import divide, split_sentences
@@ -19,7 +18,6 @@ from pipeline.storage import files
 from pipeline.storage.byte_ranges import (
     LINE_PREFIX_BYTES,
     BlockReader,
-    ByteRange,
     StartsDocument,
     read_blocks,
     read_documents,
@@ -48,15 +46,10 @@ def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
 
 
 def _read_mediawiki(part: FilePart, counts: ReadingCounts) -> Documents:
-    head = BlockReader(read_blocks(ByteRange(part.file.path), counts=Counter()))
+    head = BlockReader(read_blocks(part.file.path))
     siteinfo = read_siteinfo(cast(BinaryIO, head))
     blocks = BlockReader(_blocks(part, _starts_page, counts))
-    return read_pages(
-        cast(BinaryIO, blocks),
-        siteinfo=siteinfo,
-        counts=counts.changed,
-        dropped=counts.dropped,
-    )
+    return read_pages(cast(BinaryIO, blocks), siteinfo=siteinfo, counts=counts)
 
 
 def _starts_page(line: bytes) -> bool:
@@ -65,23 +58,21 @@ def _starts_page(line: bytes) -> bool:
 
 def _read_wikiextractor(part: FilePart, counts: ReadingCounts) -> Documents:
     blocks = _blocks(part, extracted.starts_article, counts)
-    lines = read_raw_lines(blocks, counts=counts.changed)
-    return extracted.read_articles(lines, dropped=counts.dropped)
+    lines = read_raw_lines(blocks, counts=counts)
+    return extracted.read_articles(lines, counts=counts)
 
 
 def _read_jsonl(part: FilePart, counts: ReadingCounts) -> Documents:
     file = part.file
     blocks = _blocks(part, _starts_any, counts)
-    rows = text_rows.json_rows(blocks, key=file.text_key, counts=counts.changed)
-    return read_rows(rows, kind=file.kind, dropped=counts.dropped)
+    rows = text_rows.json_rows(blocks, key=file.text_key, counts=counts)
+    return read_rows(rows, kind=file.kind, counts=counts)
 
 
 def _read_jsonl_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
     key = part.file.text_key
     blocks = _blocks(part, text_rows.json_sentence_starts(key), counts)
-    return read_sentence_rows(
-        text_rows.json_rows(blocks, key=key, counts=counts.changed)
-    )
+    return read_sentence_rows(text_rows.json_rows(blocks, key=key, counts=counts))
 
 
 def _starts_any(line: bytes) -> bool:
@@ -92,7 +83,7 @@ def _starts_any(line: bytes) -> bool:
 def _read_parquet(part: FilePart, counts: ReadingCounts) -> Documents:
     file, start, end, _ = part
     rows = text_rows.parquet_rows(file.path, key=file.text_key, start=start, end=end)
-    return read_rows(rows, kind=file.kind, dropped=counts.dropped)
+    return read_rows(rows, kind=file.kind, counts=counts)
 
 
 def _read_parquet_sentences(part: FilePart, _: ReadingCounts) -> Documents:
@@ -107,43 +98,43 @@ def _read_parquet_sentences(part: FilePart, _: ReadingCounts) -> Documents:
 def _read_csv(part: FilePart, counts: ReadingCounts) -> Documents:
     file, blocks = part.file, _pieces(part, counts)
     rows = text_rows.csv_rows(
-        blocks, key=file.text_key, counts=counts.changed, is_quoted=file.is_quoted
+        blocks, key=file.text_key, counts=counts, is_quoted=file.is_quoted
     )
-    return read_rows(rows, kind=file.kind, dropped=counts.dropped)
+    return read_rows(rows, kind=file.kind, counts=counts)
 
 
 def _read_book(part: FilePart, counts: ReadingCounts) -> Documents:
     blocks = _pieces(part, counts)
-    return read_book(blocks, counts=counts.changed, is_start=part.start == 0)
+    return read_book(blocks, counts=counts, is_start=part.start == 0)
 
 
 def _read_prose(part: FilePart, counts: ReadingCounts) -> Documents:
-    return plain_text.read_prose(_pieces(part, counts), counts=counts.changed)
+    return plain_text.read_prose(_pieces(part, counts), counts=counts)
 
 
 def _read_marked(part: FilePart, counts: ReadingCounts) -> Documents:
     blocks = _blocks(part, _if_whole(plain_text.is_marker), counts)
-    return plain_text.read_marked(blocks, counts=counts.changed)
+    return plain_text.read_marked(blocks, counts=counts)
 
 
 def _read_lines(part: FilePart, counts: ReadingCounts) -> Documents:
     blocks = _blocks(part, _starts_any, counts)
-    return plain_text.read_line_documents(blocks, counts=counts.changed)
+    return plain_text.read_line_documents(blocks, counts=counts)
 
 
 def _read_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
     blocks = _blocks(part, plain_text.starts_after_blank, counts)
-    return plain_text.read_sentences(read_lines(blocks, counts=counts.changed))
+    return plain_text.read_sentences(read_lines(blocks, counts=counts))
 
 
 def _read_bookcorpus(part: FilePart, counts: ReadingCounts) -> Documents:
     blocks = _blocks(part, _if_whole(_starts_sentence), counts)
-    yield from read_bookcorpus(read_lines(blocks, counts=counts.changed))
+    yield from read_bookcorpus(read_lines(blocks, counts=counts))
 
 
 def _starts_sentence(line: bytes) -> bool:
     # A carriage return ends a line too, but a part of a file begins after line feeds.
-    first = decode(line, counts=Counter()).partition("\n")[0]
+    first = decode(line).partition("\n")[0]
     return starts_document(" ".join(first.split()))
 
 
@@ -172,14 +163,14 @@ _READERS: dict[Format, Callable[[FilePart, ReadingCounts], Documents]] = {
 def _blocks(
     part: FilePart, starts: StartsDocument, counts: ReadingCounts
 ) -> Iterator[bytes]:
-    owned = ByteRange(part.file.path, part.start, part.end)
-    return read_documents(owned, starts, counts=counts.dropped)
+    return read_documents(
+        part.file.path, starts, start=part.start, end=part.end, counts=counts
+    )
 
 
 def _pieces(part: FilePart, counts: ReadingCounts) -> Iterator[bytes]:
     """A part of a file that is known to begin and end with its documents."""
-    owned = ByteRange(part.file.path, part.start, part.end)
-    return read_blocks(owned, counts=counts.dropped)
+    return read_blocks(part.file.path, start=part.start, end=part.end, counts=counts)
 
 
 def read_split(split: Split, *, counts: ReadingCounts) -> Iterator[ShardDocument]:

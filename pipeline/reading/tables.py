@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import Dropped
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
 from schemas.errors import AlbertError
@@ -100,7 +101,10 @@ def column_names(header: Cells | csv.Error, *, path: str = "") -> tuple[str, ...
 
 
 def read_csv(
-    blocks: Iterable[bytes], *, counts: Counter[str], is_quoted: bool = True
+    blocks: Iterable[bytes],
+    *,
+    counts: ReadingCounts | None = None,
+    is_quoted: bool = True,
 ) -> Iterator[dict[str, str] | Dropped]:
     r"""The cells of each row of CSV or TSV by the names of their columns.
 
@@ -110,7 +114,7 @@ def read_csv(
         is_quoted: See `has_quoted_cells`.
 
     >>> table = b'id, text\n1,"Ada\nwrote."\n2\n3,He came, late.\n'
-    >>> for row in read_csv([table], counts=Counter()): print(row)
+    >>> for row in read_csv([table]): print(row)
     {'id': '1', 'text': 'Ada\nwrote.'}
     {'id': '2'}
     Dropped(reason='row with more cells than the header')
@@ -127,7 +131,9 @@ def read_csv(
             yield dict(zip(names, cells, strict=False))
 
 
-def _csv_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str]:
+def _csv_lines(
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
+) -> Iterator[str]:
     for block in line_blocks(blocks, limit=MAX_RECORD_BYTES):
         yield from io.StringIO(decode(block, counts=counts), newline="\n")
 
@@ -138,7 +144,7 @@ def read_header(head: bytes, *, path: str) -> tuple[str, ...]:
     >>> read_header(b"id;text\n1;Ada\n", path="a.csv")
     ('id', 'text')
     """
-    rows = divide_lines(_csv_lines([head], counts=Counter()), is_quoted=True)
+    rows = divide_lines(_csv_lines([head]), is_quoted=True)
     return column_names(next(rows, (1, []))[1], path=path)
 
 
@@ -159,7 +165,7 @@ def has_quoted_cells(head: bytes, *, is_whole: bool) -> bool:
     False
     """
     whole = head if is_whole else head[: head.rfind(b"\n") + 1]
-    rows = [line for line in _csv_lines([whole], counts=Counter()) if line != "\n"]
+    rows = [line for line in _csv_lines([whole]) if line != "\n"]
     tabs = rows[0].count("\t") if rows else 0
     if not tabs or any(row.count("\t") != tabs for row in rows):
         return True

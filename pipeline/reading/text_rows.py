@@ -1,11 +1,11 @@
 """Rows of tables with a text each, as documents: articles, books, prose, sentences."""
 
 import statistics
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import NO_TEXT, Document, Dropped
 from pipeline.reading.bookcorpus import read_bookcorpus, starts_document
 from pipeline.reading.books import book_document
@@ -92,12 +92,12 @@ def are_sentences(texts: list[str]) -> bool:
 
 
 def row_document(
-    row: TextRow, *, kind: Kind, dropped: Counter[str]
+    row: TextRow, *, kind: Kind, counts: ReadingCounts
 ) -> Document | Dropped:
     """A row as a document of its kind."""
     if kind == "wikipedia":
         document = article_document(
-            row.text.split("\n"), title=row.title, dropped=dropped
+            row.text.split("\n"), title=row.title, counts=counts
         )
     elif kind == "books":
         document = book_document(row.text)
@@ -109,20 +109,20 @@ def row_document(
 
 
 def read_rows(
-    rows: Iterable[TextRow | Dropped], *, kind: Kind, dropped: Counter[str]
+    rows: Iterable[TextRow | Dropped], *, kind: Kind, counts: ReadingCounts
 ) -> Iterator[Document | Dropped]:
     """A document from each row.
 
     Args:
         rows: Of a table.
         kind: What the rows hold.
-        dropped: Receives what is left out of a document.
+        counts: Receives what is left out of a document.
     """
     for row in rows:
         if isinstance(row, Dropped):
             yield row
         else:
-            yield row_document(row, kind=kind, dropped=dropped)
+            yield row_document(row, kind=kind, counts=counts)
 
 
 def read_sentence_rows(
@@ -154,7 +154,11 @@ def row_of(record: Any, key: str) -> TextRow | Dropped:
 
 
 def csv_rows(
-    blocks: Iterable[bytes], *, key: str, counts: Counter[str], is_quoted: bool = True
+    blocks: Iterable[bytes],
+    *,
+    key: str,
+    counts: ReadingCounts | None = None,
+    is_quoted: bool = True,
 ) -> Iterator[TextRow | Dropped]:
     """The rows of a file of CSV.
 
@@ -169,7 +173,7 @@ def csv_rows(
 
 
 def json_rows(
-    blocks: Iterable[bytes], *, key: str, counts: Counter[str]
+    blocks: Iterable[bytes], *, key: str, counts: ReadingCounts | None = None
 ) -> Iterator[TextRow | Dropped]:
     r"""The rows of JSON lines.
 
@@ -179,7 +183,7 @@ def json_rows(
         counts: See `pipeline.storage.lines.decode`.
 
     >>> lines = [b'{"text": "One."}\n{"text": \n', b'{"title": "T", "text": "Two."}']
-    >>> for row in json_rows(lines, key="text", counts=Counter()): print(row)
+    >>> for row in json_rows(lines, key="text"): print(row)
     TextRow(text='One.', title='', language='')
     Dropped(reason='line is not a JSON record')
     TextRow(text='Two.', title='T', language='')
@@ -200,7 +204,7 @@ def _json_row(line: str, key: str) -> TextRow | Dropped:
 
 def json_sentence_starts(key: str) -> Callable[[bytes], bool]:
     """Whether a document begins with a line of JSON that holds a sentence."""
-    return lambda line: _starts(_json_row(decode(line, counts=Counter()), key))
+    return lambda line: _starts(_json_row(decode(line), key))
 
 
 def _starts(row: TextRow | Dropped) -> bool:

@@ -8,14 +8,18 @@ is read to its end, however far after the range that is.
 A range of a multistream bz2 file holds the text of the streams that begin in it.
 """
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
-from pipeline.storage.bz2_streams import read_streams
-from pipeline.storage.compression import BLOCK_BYTES, decompress, recognise_compression
+from pipeline.core.counts import ReadingCounts
+from pipeline.storage.compression import (
+    BLOCK_BYTES,
+    decompress,
+    read_streams,
+    recognise_compression,
+)
 from pipeline.storage.files import open_binary
 
 # A document is recognised by its first line, and the line by its first bytes.
@@ -25,57 +29,37 @@ StartsDocument = Callable[[bytes], bool]
 LINE_PREFIX_BYTES = 4096
 
 
-class ByteRange(NamedTuple):
-    """A part of a file.
-
-    Attributes:
-        path: Of the file.
-        start: First byte.
-        end: First byte after it, None for the end of the file.
-    """
-
-    path: str
-    start: int = 0
-    end: int | None = None
-
-    def following(self) -> "ByteRange":
-        """What comes after it in the file."""
-        return ByteRange(self.path, self.end or 0) if self.end is not None else _NOTHING
-
-
-_NOTHING = ByteRange("", 0, 0)
-
-
 def read_blocks(
-    part: ByteRange, *, counts: Counter[str], block_bytes: int = BLOCK_BYTES
+    path: str,
+    *,
+    start: int = 0,
+    end: int | None = None,
+    counts: ReadingCounts | None = None,
+    block_bytes: int = BLOCK_BYTES,
 ) -> Generator[bytes, None, None]:
-    """The bytes of a range, decompressed.
+    """The bytes of a file, or of a range of one that is uncompressed or bz2.
 
     Args:
-        part: The whole of a file unless it is uncompressed or bz2.
+        path: Of the file.
+        start: The first byte of the range.
+        end: The first byte after the range, None for the end of the file.
         counts: Receives what is damaged.
         block_bytes: Of the file, read at a time.
     """
-    if part is _NOTHING:
-        return
-    # Of a file that is read from its middle on, only the first bytes are needed.
-    at_once = 0 if part.start else block_bytes
-    with closing(open_binary(part.path, block_bytes=at_once)) as file:
+    # A read that starts mid-file needs only the magic bytes here.
+    at_once = 0 if start else block_bytes
+    with closing(open_binary(path, block_bytes=at_once)) as file:
         yield from decompressed(
-            file,
-            start=part.start,
-            end=part.end,
-            counts=counts,
-            block_bytes=block_bytes,
+            file, start=start, end=end, counts=counts, block_bytes=block_bytes
         )
 
 
 def decompressed(
     file: BinaryIO,
     *,
-    counts: Counter[str],
     start: int = 0,
     end: int | None = None,
+    counts: ReadingCounts | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[bytes]:
     """The bytes of an open file; see `read_blocks`."""
@@ -98,38 +82,40 @@ def _read_up_to(
 
 
 def read_documents(
-    part: ByteRange, starts: StartsDocument, *, counts: Counter[str]
+    path: str,
+    starts: StartsDocument,
+    *,
+    start: int = 0,
+    end: int | None = None,
+    counts: ReadingCounts | None = None,
 ) -> Iterator[bytes]:
     """The bytes of the documents that belong to a range, in blocks.
 
     Args:
-        part: See `read_blocks`.
+        path: Of the file.
         starts: Whether a document begins with a line, judging by the line's first
             `LINE_PREFIX_BYTES`.
+        start: See `read_blocks`.
+        end: See `read_blocks`.
         counts: Receives what is damaged in the range.
     """
-    unseen = Counter[str]()
-    following = part.following()
+
+    def following() -> Iterator[bytes]:
+        return iter(()) if end is None else read_blocks(path, start=end)
+
     first = 0
-    if part.start > 0:
-        scanned = Counter[str]()
-        found = find_start(
-            read_blocks(part, counts=scanned),
-            starts,
-            following=read_blocks(following, counts=unseen),
-        )
+    if start > 0:
+        scanned = ReadingCounts()
+        blocks = read_blocks(path, start=start, end=end, counts=scanned)
+        found = find_start(blocks, starts, following=following())
         if found is None:
-            counts.update(scanned)
+            if counts is not None:
+                counts.add(scanned)
             return
         first = found
-    end = find_start(read_blocks(following, counts=unseen), starts)
-    yield from _cut(
-        chain(
-            read_blocks(part, counts=counts),
-            _take(read_blocks(following, counts=unseen), end),
-        ),
-        first,
-    )
+    stop = find_start(following(), starts)
+    own = read_blocks(path, start=start, end=end, counts=counts)
+    yield from _cut(chain(own, _take(following(), stop)), first)
 
 
 def find_start(

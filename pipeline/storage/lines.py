@@ -1,9 +1,9 @@
 """Bytes become lines of text, whatever the encoding and however long the lines."""
 
 import codecs
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import Dropped
 from schemas.errors import AlbertError
 
@@ -77,7 +77,7 @@ def _mostly_utf8(line: bytes, *, is_cut: bool = False) -> str | None:
     return text if good > bad or not bad else None
 
 
-def decode(data: bytes, *, counts: Counter[str]) -> str:
+def decode(data: bytes, *, counts: ReadingCounts | None = None) -> str:
     r"""Whole lines as text that ends its lines in LF.
 
     A line that is not UTF-8 is read as Windows-1252, or as UTF-8 without its bad bytes
@@ -88,14 +88,15 @@ def decode(data: bytes, *, counts: Counter[str]) -> str:
         data: Lines, so that no character is cut.
         counts: Receives `NOT_UTF8` or `BAD_BYTES` for each such line, and `NUL_BYTES`.
 
-    >>> counts = Counter()
+    >>> counts = ReadingCounts()
     >>> decode("é\r\n".encode() + "caf\0é".encode("latin-1"), counts=counts)
     'é\ncafé'
-    >>> dict(counts)
+    >>> dict(counts.changed)
     {'zero byte taken out': 1, 'line not UTF-8, read as Windows-1252': 1}
     """
     if b"\0" in data:
-        counts[NUL_BYTES] += data.count(b"\0")
+        if counts is not None:
+            counts.changed[NUL_BYTES] += data.count(b"\0")
         data = data.replace(b"\0", b"")
     try:
         text = data.decode("utf-8")
@@ -110,18 +111,19 @@ def decode(data: bytes, *, counts: Counter[str]) -> str:
     return text
 
 
-def decode_line(line: bytes, *, counts: Counter[str]) -> str:
+def decode_line(line: bytes, *, counts: ReadingCounts | None = None) -> str:
     r"""One line as text, UTF-8 or else Windows-1252.
 
-    >>> counts = Counter()
-    >>> decode_line("Приве".encode()[:-1] + b"!", counts=counts), dict(counts)
+    >>> counts = ReadingCounts()
+    >>> decode_line("Приве".encode()[:-1] + b"!", counts=counts), dict(counts.changed)
     ('Прив!', {'line with a few bytes that are not UTF-8, left out': 1})
     """
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
         text = _mostly_utf8(line)
-    counts[NOT_UTF8 if text is None else BAD_BYTES] += 1
+    if counts is not None:
+        counts.changed[NOT_UTF8 if text is None else BAD_BYTES] += 1
     return line.decode("cp1252", errors="replace") if text is None else text
 
 
@@ -174,7 +176,7 @@ def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes | Dropped]:
 
 
 def read_whole_lines(
-    blocks: Iterable[bytes], *, counts: Counter[str]
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
 ) -> Iterator[str | Dropped]:
     """The lines in some blocks that are not blank; one that is too long is dropped.
 
@@ -218,7 +220,9 @@ def cut_position(line: bytes, limit: int) -> int:
     return cut
 
 
-def read_raw_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str]:
+def read_raw_lines(
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
+) -> Iterator[str]:
     """The lines in some blocks, with the white space that they have.
 
     Args:
@@ -230,7 +234,9 @@ def read_raw_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator
         yield from text.removesuffix("\n").split("\n")
 
 
-def read_lines(blocks: Iterable[bytes], *, counts: Counter[str]) -> Iterator[str]:
+def read_lines(
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
+) -> Iterator[str]:
     """The lines in some blocks, with single spaces and none at the ends."""
     for line in read_raw_lines(blocks, counts=counts):
         yield " ".join(line.split())

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.reading.formats import HEAD_BYTES, refuse_binary
 from pipeline.reading.tables import (
     Cells,
@@ -18,7 +19,6 @@ from pipeline.reading.tables import (
     parse_record,
 )
 from pipeline.storage.byte_ranges import decompressed
-from pipeline.storage.compression import DAMAGED
 from pipeline.storage.files import read_whole
 from pipeline.storage.lines import decode
 from schemas.errors import AlbertError
@@ -63,9 +63,9 @@ class Table(NamedTuple):
 
 def read_data(path: str) -> bytes:
     """All bytes of a file, decompressed."""
-    counts = Counter[str]()
+    counts = ReadingCounts()
     data = b"".join(decompressed(io.BytesIO(read_whole(path)), counts=counts))
-    if counts[DAMAGED]:
+    if counts.dropped:
         raise AlbertError(f"{path} is damaged; copy it again.")
     return data
 
@@ -86,7 +86,10 @@ def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
         # What stands inside stays, for answers are found by counting characters.
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        return decode(data, counts=counts)
+        read = ReadingCounts()
+        text = decode(data, counts=read)
+        counts.update(read.changed)
+        return text
 
 
 def is_parquet(data: bytes) -> bool:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.core.arrays import Keys
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.draws import draws, happens, hash_key
-from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.readers import read_split
 from pipeline.reading.splits import Split
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import sentencepiece
 
-from pipeline.reading.counts import ReadingCounts, left_out
+from pipeline.core.counts import ReadingCounts, left_out
 from pipeline.reading.splits import Split
 from pipeline.storage.lines import cut_position
 from pipeline.vocabulary.normalization import albert_normalization, rules_tsv

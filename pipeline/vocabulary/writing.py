@@ -5,7 +5,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from pipeline.reading.counts import in_order
+from pipeline.core.counts import in_order
 from pipeline.reading.inputs import InputFile
 from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer

@@ -11,9 +11,9 @@ escaped, so an XML parser would fail or misread them.
 
 import html
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import CUT_OFF, NO_TEXT, NOT_PROSE, Document, Dropped
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS
 from pipeline.storage.lines import decode
@@ -44,7 +44,7 @@ def starts_article(line: bytes) -> bool:
     """
     if b"<doc " not in line:
         return False
-    text = decode(line, counts=Counter()).partition("\n")[0]
+    text = decode(line).partition("\n")[0]
     return _opened_title(text) is not None
 
 
@@ -59,13 +59,13 @@ def find_address(head: bytes) -> str:
 
 
 def read_articles(
-    lines: Iterable[str], *, dropped: Counter[str] | None = None
+    lines: Iterable[str], *, counts: ReadingCounts | None = None
 ) -> Iterator[Document | Dropped]:
     """The articles of a file.
 
     Args:
         lines: Of the file.
-        dropped: See `pipeline.wikipedia.extracted.article_document`.
+        counts: See `article_document`.
 
     >>> [document.paragraphs for document in read_articles([
     ...     '<doc id="1" title="Ada &amp; I">', "Ada & I", "",
@@ -83,7 +83,7 @@ def read_articles(
         elif title is None:
             continue
         elif line.startswith("</doc>"):
-            yield article_document(body, title=title, dropped=dropped)
+            yield article_document(body, title=title, counts=counts)
             yield from [REST_TOO_LARGE] * (characters > _MOST_CHARACTERS)
             title = None
         else:
@@ -133,14 +133,14 @@ _EITHER_BRACKET = re.compile(r"[\[\]]")
 
 
 def article_document(
-    lines: Iterable[str], *, title: str, dropped: Counter[str] | None = None
+    lines: Iterable[str], *, title: str, counts: ReadingCounts | None = None
 ) -> Document | Dropped:
     """The lines of an article as a document.
 
     Args:
         lines: Of the article.
         title: Its title, which its first line may repeat.
-        dropped: Receives `NOT_PROSE` for each line that is left out.
+        counts: Receives `NOT_PROSE` for each line that is left out.
 
     >>> article_document(["Ada", "", "Ada ( ; born 1815) wrote the first programs.",
     ...                   "See also."], title="Ada").paragraphs
@@ -148,8 +148,8 @@ def article_document(
     """
     found = list(article_paragraphs(lines, title=title))
     paragraphs = tuple(filter(None, found))
-    if dropped is not None:
-        dropped[NOT_PROSE] += len(found) - len(paragraphs)
+    if counts is not None:
+        counts.dropped[NOT_PROSE] += len(found) - len(paragraphs)
     return Document(paragraphs) if paragraphs else NO_TEXT
 
 

@@ -10,11 +10,11 @@ page that is not text in any encoding is dropped.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import CUT_OFF, NO_TEXT, Document, Dropped
 from pipeline.storage.lines import decode, is_binary
 from pipeline.wikipedia.wikitext import strip_wikitext
@@ -98,16 +98,14 @@ def read_pages(
     stream: BinaryIO,
     *,
     siteinfo: SiteInfo,
-    counts: Counter[str] | None = None,
-    dropped: Counter[str] | None = None,
+    counts: ReadingCounts | None = None,
 ) -> Iterator[Document | Dropped]:
     """Each page of a dump as a document, or the reason why it is left out.
 
     Args:
         stream: Decompressed bytes from the root or from anywhere before a ``<page>``.
         siteinfo: From the head of the same dump.
-        counts: See `pipeline.storage.lines.decode`.
-        dropped: See `pipeline.wikipedia.paragraphs.split_paragraphs`.
+        counts: Receives what is changed or left out of a page.
 
     >>> from io import BytesIO
     >>> list(read_pages(BytesIO(b"<page><title>A</title><ns>0</ns><revision><text>"
@@ -116,15 +114,14 @@ def read_pages(
     [Document(paragraphs=('Ada wrote programs.',), is_segmented=False, language=''),
      Dropped(reason='page cut off')]
     """
-    changes = Counter[str]() if counts is None else counts
     for page in _cut_pages(stream):
         if isinstance(page, Dropped):
             yield page
         else:
             text = _find_text(page, siteinfo=siteinfo)
             if isinstance(text, bytes):
-                content = _decode(text, counts=changes)
-                yield _read_text(content, siteinfo=siteinfo, dropped=dropped)
+                content = _decode(text, counts=counts)
+                yield _read_text(content, siteinfo=siteinfo, counts=counts)
             else:
                 yield text
 
@@ -231,10 +228,10 @@ def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
     return None
 
 
-def _decode(raw: bytes, *, counts: Counter[str]) -> str:
+def _decode(raw: bytes, *, counts: ReadingCounts | None = None) -> str:
     r"""The content of a text element.
 
-    >>> _decode(b"a &lt;b&gt; &amp;nbsp; caf\xe9", counts=Counter())
+    >>> _decode(b"a &lt;b&gt; &amp;nbsp; caf\xe9")
     'a <b> &nbsp; café'
     """
     text = decode(raw, counts=counts)
@@ -283,16 +280,14 @@ _SWITCH = re.compile(r"__\w{4,20}?__")
 
 
 def _read_text(
-    text: str, *, siteinfo: SiteInfo, dropped: Counter[str] | None
+    text: str, *, siteinfo: SiteInfo, counts: ReadingCounts | None
 ) -> Document | Dropped:
     """An article's wikitext as a document, or the reason why it is left out."""
     if _is_redirect(text):
         return REDIRECT
     if _is_disambiguation(text):
         return DISAMBIGUATION
-    paragraphs = strip_wikitext(
-        text, prefixes=siteinfo.hidden_prefixes, dropped=dropped
-    )
+    paragraphs = strip_wikitext(text, prefixes=siteinfo.hidden_prefixes, counts=counts)
     return Document(tuple(paragraphs)) if paragraphs else NO_TEXT
 
 

@@ -1,10 +1,10 @@
 """Divide a page without markup into paragraphs, and keep those that are prose."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from unicodedata import normalize
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import NOT_PROSE
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, UNSPACED
 from pipeline.wikipedia.html import decode_entities
@@ -38,13 +38,13 @@ LONGEST_TITLE = 60
 _MAX_NORMALIZED_CHARACTERS = 300
 
 
-def split_paragraphs(text: str, *, dropped: Counter[str] | None = None) -> list[str]:
+def split_paragraphs(text: str, *, counts: ReadingCounts | None = None) -> list[str]:
     r"""The paragraphs of prose of a page.
 
     Args:
         text: The page without markup, except for headings and list marks at the start
             of lines, and ``HOLE`` in place of each unknown template.
-        dropped: Receives ``NOT_PROSE`` for each paragraph that is left out.
+        counts: Receives ``NOT_PROSE`` for each paragraph that is left out.
 
     >>> split_paragraphs("One line\nand its end.\n\n* item\n== Notes ==\nNo.")
     ['One line and its end.']
@@ -55,8 +55,8 @@ def split_paragraphs(text: str, *, dropped: Counter[str] | None = None) -> list[
         paragraph = close_holes(decode_entities(block))
         if _is_prose(paragraph, is_item=is_item):
             paragraphs.append(paragraph)
-        elif dropped is not None and paragraph:
-            dropped[NOT_PROSE] += 1
+        elif counts is not None and paragraph:
+            counts.dropped[NOT_PROSE] += 1
     return paragraphs
 
 

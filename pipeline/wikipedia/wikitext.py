@@ -14,9 +14,9 @@ where it could start.
 """
 
 import re
-from collections import Counter
 from collections.abc import Collection
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.wikipedia.brackets import resolve_brackets
 from pipeline.wikipedia.html import UNWANTED, remove_elements, remove_tags
 from pipeline.wikipedia.paragraphs import split_paragraphs
@@ -46,7 +46,7 @@ def strip_wikitext(
     text: str,
     *,
     prefixes: Collection[str] = HIDDEN_PREFIXES,
-    dropped: Counter[str] | None = None,
+    counts: ReadingCounts | None = None,
 ) -> list[str]:
     r"""The paragraphs of plain text of a page.
 
@@ -54,7 +54,7 @@ def strip_wikitext(
         text: The wikitext of one page.
         prefixes: Lower-case names of the namespaces whose links show nothing, File and
             Category in the wiki's language (``mediawiki.SiteInfo.hidden_prefixes``).
-        dropped: See ``paragraphs.split_paragraphs``.
+        counts: See ``paragraphs.split_paragraphs``.
 
     Returns:
         Paragraphs with single spaces; no paragraph is empty.
@@ -77,7 +77,7 @@ def strip_wikitext(
     if "__" in text:
         text = _BEHAVIOUR_SWITCH.sub(_switch_text, text)
     text = _BLANK_LINES.sub("\n\n", _remove_quotes(text))
-    return split_paragraphs(text, dropped=dropped)
+    return split_paragraphs(text, counts=counts)
 
 
 def _variant_text(variant: re.Match[str]) -> str:

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.dataset.dataset import make_manifest, write_dataset
 from pipeline.dataset.fingerprint import plan_dataset
-from pipeline.reading.counts import ReadingCounts
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.layout import shard_file

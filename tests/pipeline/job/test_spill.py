@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import ShardDocument
 from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.job import spill
-from pipeline.reading.counts import ReadingCounts
 from schemas.errors import AlbertError
 from schemas.layout import split_documents
 

@@ -1,5 +1,4 @@
 import time
-from collections import Counter
 
 import pytest
 
@@ -49,14 +48,14 @@ def test_a_book_of_many_megabytes_loses_header_and_footer_once():
         chapter * 10,
         FOOTERS[0].encode(),
     )
-    documents = list(read_book([book], counts=Counter()))
+    documents = list(read_book([book]))
     assert len(documents) == 2
     paragraphs = [p for document in documents for p in document.paragraphs]
     assert paragraphs == ["She was clever, handsome and rich."] * 300_000
 
 
 def test_a_file_that_is_all_licence_has_no_text():
-    (dropped,) = read_book([f"{FOOTERS[0]}\nLicence".encode()], counts=Counter())
+    (dropped,) = read_book([f"{FOOTERS[0]}\nLicence".encode()])
     assert dropped.reason == "no text"
 
 

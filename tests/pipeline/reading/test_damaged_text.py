@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from pipeline.reading.counts import ReadingCounts
+from pipeline.core.counts import ReadingCounts
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.readers import read_split
 from pipeline.reading.splits import plan_splits

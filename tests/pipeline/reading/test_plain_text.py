@@ -1,5 +1,3 @@
-from collections import Counter
-
 import pytest
 
 from pipeline.core.documents import Document
@@ -86,7 +84,7 @@ def test_documents_without_end_are_divided(monkeypatch):
 
 def test_a_file_of_blank_lines_has_no_text():
     assert list(read_sentences(["", ""])) == []
-    (dropped,) = read_prose([b"\n \n* * *\n"], counts=Counter())
+    (dropped,) = read_prose([b"\n \n* * *\n"])
     assert dropped.reason == "no text"
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import Dropped
-from pipeline.reading.counts import ReadingCounts
 from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS
 from pipeline.reading.inputs import InputFile, find_inputs
 from pipeline.reading.readers import read_file, read_part, read_split

@@ -1,5 +1,3 @@
-from collections import Counter
-
 import pytest
 
 from pipeline.core.documents import NO_TEXT, Dropped
@@ -15,11 +13,11 @@ from pipeline.storage.lines import TOO_LONG
 
 
 def rows_of(*blocks):
-    return list(csv_rows(blocks, key="text", counts=Counter()))
+    return list(csv_rows(blocks, key="text"))
 
 
 def json_rows_of(*blocks, key="text"):
-    return list(json_rows(blocks, key=key, counts=Counter()))
+    return list(json_rows(blocks, key=key))
 
 
 def test_cells_may_hold_line_ends_quotes_and_delimiters():

@@ -1,19 +1,17 @@
 import bz2
-from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.counts import DAMAGED, ReadingCounts
 from pipeline.storage.byte_ranges import (
     LINE_PREFIX_BYTES,
     BlockReader,
-    ByteRange,
     find_start,
     read_blocks,
     read_documents,
 )
-from pipeline.storage.compression import DAMAGED
 
 LONG = b"x" * (2 * LINE_PREFIX_BYTES)
 line = st.sampled_from([b"D", b"Done", b"a", b"", b"D" + LONG, LONG, b"a\r", b"D\r"])
@@ -34,8 +32,8 @@ def starts_of(text):
 def read_parts(path, edges):
     pairs = zip(edges, [*edges[1:-1], None], strict=False)
     return [
-        b"".join(read_documents(ByteRange(str(path), *pair), starts, counts=Counter()))
-        for pair in pairs
+        b"".join(read_documents(str(path), starts, start=start, end=end))
+        for start, end in pairs
     ]
 
 
@@ -106,9 +104,9 @@ def test_damage_is_counted_by_the_range_that_has_it(tmp_path):
     path.write_bytes(b"".join(streams))
     counted = []
     for start, end in [(0, 200), (200, 300), (300, None)]:
-        counts = Counter()
-        list(read_documents(ByteRange(str(path), start, end), starts, counts=counts))
-        counted.append(counts[DAMAGED])
+        counts = ReadingCounts()
+        list(read_documents(str(path), starts, start=start, end=end, counts=counts))
+        counted.append(counts.dropped[DAMAGED])
     assert sum(counted) == 1
 
 
@@ -120,5 +118,4 @@ def test_blocks_are_read_like_a_file():
 def test_a_range_is_read_as_it_stands(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"0123456789")
-    part = ByteRange(str(path), 3, 6)
-    assert list(read_blocks(part, counts=Counter())) == [b"345"]
+    assert list(read_blocks(str(path), start=3, end=6)) == [b"345"]

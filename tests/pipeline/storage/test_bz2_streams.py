@@ -1,14 +1,17 @@
 import bz2
 import io
 import random
-from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.storage.bz2_streams import is_multistream, read_streams
-from pipeline.storage.compression import BLOCK_BYTES, DAMAGED
+from pipeline.core.counts import DAMAGED, ReadingCounts
+from pipeline.storage.compression import (
+    BLOCK_BYTES,
+    is_multistream,
+    read_streams,
+)
 
 TEXTS = [b"stream %d: " % number + b"text " * number for number in range(30)]
 STREAMS = [bz2.compress(text) for text in TEXTS]
@@ -16,10 +19,10 @@ FILE = b"".join(STREAMS)
 
 
 def read(data, start=0, end=None):
-    counts = Counter()
+    counts = ReadingCounts()
     file = io.BytesIO(data)
     text = b"".join(read_streams(file, start=start, end=end, counts=counts))
-    return text, counts[DAMAGED]
+    return text, counts.dropped[DAMAGED]
 
 
 def test_all_streams_are_one_text():
@@ -89,7 +92,7 @@ def test_a_stream_whose_header_is_damaged_is_counted_by_one_range(number):
 
 def test_a_bomb_comes_out_in_small_blocks():
     file = io.BytesIO(bz2.compress(bytes(20 << 20)))
-    sizes = [len(block) for block in read_streams(file, counts=Counter())]
+    sizes = [len(block) for block in read_streams(file)]
     assert sum(sizes) == 20 << 20
     assert max(sizes) <= 3 * BLOCK_BYTES
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from pipeline.reading.counts import ReadingCounts
+from pipeline.core.counts import ReadingCounts
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.readers import read_file, read_split
 from pipeline.reading.splits import plan_splits

@@ -1,9 +1,8 @@
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.storage.lines import (
     BAD_BYTES,
     NOT_UTF8,
@@ -19,7 +18,7 @@ from schemas.errors import AlbertError
 
 
 def lines_of(*blocks):
-    return list(read_lines(blocks, counts=Counter()))
+    return list(read_lines(blocks))
 
 
 def cut(text, size):
@@ -49,32 +48,32 @@ def test_blocks_may_be_cut_anywhere(text, size):
 
 @given(st.binary().map(lambda data: data.replace(b"\r", b"")))
 def test_nothing_but_zero_bytes_is_lost(data):
-    counts = Counter()
+    counts = ReadingCounts()
     text = decode(data, counts=counts)
-    assert counts[NUL_BYTES] == data.count(0)
+    assert counts.changed[NUL_BYTES] == data.count(0)
     assert text.count("\n") == data.count(b"\n")
 
 
 def test_only_a_line_that_is_not_utf8_is_read_as_windows_1252():
-    counts = Counter()
+    counts = ReadingCounts()
     data = "naïve\n".encode() + "“naïve”\n".encode("cp1252") + b"plain\n"
     assert decode(data, counts=counts) == "naïve\n“naïve”\nplain\n"
-    assert counts == {NOT_UTF8: 1}
+    assert counts.changed == {NOT_UTF8: 1}
 
 
 def test_a_line_of_utf8_loses_only_its_bad_bytes():
-    counts = Counter()
+    counts = ReadingCounts()
     cut = "Привет, мир".encode()[:-1]
     assert decode(cut + b"\nplain\n", counts=counts) == "Привет, ми\nplain\n"
-    assert counts == {BAD_BYTES: 1}
+    assert counts.changed == {BAD_BYTES: 1}
     refuse_other_encoding(cut + b"!", path="a.txt")
 
 
 def test_two_bytes_of_windows_1252_that_could_be_utf8_are_no_reason_to_lose_others():
-    counts = Counter()
+    counts = ReadingCounts()
     for text in ("»Viel Spaß«", "Le café"):
         assert decode(text.encode("cp1252"), counts=counts) == text
-    assert counts == {NOT_UTF8: 2}
+    assert counts.changed == {NOT_UTF8: 2}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 from sentencepiece import SentencePieceProcessor
 
-from pipeline.reading.counts import ReadingCounts
+from pipeline.core.counts import ReadingCounts
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.splits import plan_splits
 from pipeline.vocabulary import training as vocabulary

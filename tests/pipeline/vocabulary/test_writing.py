@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from pipeline.reading.counts import ReadingCounts
+from pipeline.core.counts import ReadingCounts
 from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.training import SampledText
 from pipeline.vocabulary.writing import (

@@ -1,6 +1,5 @@
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.documents import Dropped
-from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES, ByteRange, read_documents
+from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES, read_documents
 from pipeline.storage.lines import read_raw_lines
 from pipeline.wikipedia import extracted
 from pipeline.wikipedia.extracted import (
@@ -54,9 +53,8 @@ LINES = (
 
 
 def read_range(path, start, end):
-    counts = Counter()
-    blocks = read_documents(ByteRange(path, start, end), starts_article, counts=counts)
-    return list(read_articles(read_raw_lines(blocks, counts=counts)))
+    blocks = read_documents(path, starts_article, start=start, end=end)
+    return list(read_articles(read_raw_lines(blocks)))
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=12), st.data())

@@ -1,7 +1,6 @@
 """The dump reader: what a page becomes, and every way a dump can be bad."""
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import Document, Dropped
 from pipeline.storage.lines import NOT_UTF8, NUL_BYTES
 from pipeline.wikipedia import mediawiki
@@ -256,10 +256,10 @@ def test_the_number_of_a_namespace_may_be_absurd() -> None:
 
 
 def test_what_is_read_otherwise_than_it_stands_there_is_counted() -> None:
-    counts = Counter[str]()
+    counts = ReadingCounts()
     dump = page(f"Zo\0é: {PROSE}\n\n\0{PROSE}\n\nZoé: {PROSE}").replace(
         "é".encode(), b"\xe9"
     )
     found = list(read_pages(BytesIO(dump), siteinfo=SiteInfo(), counts=counts))
     assert found == [Document((f"Zoé: {PROSE}", PROSE, f"Zoé: {PROSE}"))]
-    assert counts == {NOT_UTF8: 2, NUL_BYTES: 2}
+    assert counts.changed == {NOT_UTF8: 2, NUL_BYTES: 2}

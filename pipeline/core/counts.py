@@ -1,19 +1,19 @@
-"""What reading counted: documents, and what was left out or changed, by reason."""
+"""What reading counts, by reason, and how a person is told of it."""
 
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from pipeline.storage.compression import DAMAGED
-
+# The reason that is counted once for each damaged stream.
+DAMAGED = "damaged or cut off compressed data"
 # The reason for files in folders that are not read.
 PASSED_OVER = "file passed over"
 
 
 @dataclasses.dataclass
 class ReadingCounts:
-    """Counts of one split, or of any sum of splits.
+    """Counts of any part of the input.
 
     Attributes:
         documents: Documents read, long ones counted once.
