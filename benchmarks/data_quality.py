@@ -20,7 +20,7 @@ from pipeline.dataset.contents import read_examples, unpadded
 from pipeline.dataset.shard_plan import plan_shards
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.readers import read_split
+from pipeline.reading.read import read_split
 from pipeline.reading.splits import plan_splits
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from schemas.json_file import read_json

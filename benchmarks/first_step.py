@@ -33,7 +33,7 @@ from benchmarks.huggingface_way import has_datasets
 from benchmarks.job import albert, run_watched
 from benchmarks.texts import add_texts, find_texts, flags_of
 from pipeline.core.cores import usable_cores
-from pipeline.reading.inputs import InputFile
+from pipeline.reading.recognise import InputFile
 from schemas.presets import PRESETS
 
 # In the line that every way says once it has made its first step.

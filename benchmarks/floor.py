@@ -14,8 +14,8 @@ from pathlib import Path
 import sentencepiece
 
 from pipeline.core.counts import ReadingCounts
-from pipeline.reading.inputs import InputFile
-from pipeline.reading.readers import read_split
+from pipeline.reading.read import read_split
+from pipeline.reading.recognise import InputFile
 from pipeline.reading.splits import plan_splits
 from pipeline.records.tfrecord import read_records
 from pipeline.vocabulary.normalization import albert_normalization, rules_tsv

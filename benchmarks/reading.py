@@ -18,7 +18,7 @@ from benchmarks.timing import seconds
 from pipeline.core.counts import ReadingCounts
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import InputFile, describe_inputs
-from pipeline.reading.readers import read_part, read_split
+from pipeline.reading.read import read_part, read_split
 from pipeline.reading.splits import Split, plan_splits
 from pipeline.storage.byte_ranges import read_blocks
 

@@ -14,8 +14,8 @@ from pipeline.dataset import shards
 from pipeline.dataset.shard_plan import plan_shards
 from pipeline.examples import examples
 from pipeline.job import spill
-from pipeline.reading import readers
-from pipeline.reading.inputs import InputFile
+from pipeline.reading import read
+from pipeline.reading.recognise import InputFile
 from pipeline.reading.splits import plan_splits
 from pipeline.records.tfrecord import RecordWriter
 from pipeline.vocabulary.tokenizer import SentencePieceTokenizer, Tokenizer
@@ -24,7 +24,7 @@ from schemas.config import DataConfig
 # What is measured: stage, where the function is looked up, its name. Time inside a
 # function that is measured itself counts there only.
 FUNCTIONS: tuple[tuple[str, Any, str], ...] = (
-    ("segmenting", readers, "split_sentences"),
+    ("segmenting", read, "split_sentences"),
     ("encoding", SentencePieceTokenizer, "encode"),
     ("pieces", shards, "tokenize"),
     ("packing and pairing", shards, "pack_copies"),
@@ -95,7 +95,7 @@ def stage_seconds(
             stack.enter_context(mock.patch.object(owner, name, timed))
         for split in splits:
             with clock.stage("reading and cleaning"):
-                documents = readers.read_split(split, counts=ReadingCounts())
+                documents = read.read_split(split, counts=ReadingCounts())
                 spill.write_spill(documents, split.number, plan=plan, output=output)
         for number in plan.shard_numbers():
             with clock.stage("the rest"):
@@ -116,6 +116,6 @@ def sentences_of(files: list[InputFile]) -> list[str]:
         itertools.chain.from_iterable(
             document.text.split("\n")
             for split in plan_splits(files)
-            for document in readers.read_split(split, counts=ReadingCounts())
+            for document in read.read_split(split, counts=ReadingCounts())
         )
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from pipeline.core.documents import Document
-from pipeline.reading.readers import shard_documents
+from pipeline.reading.read import shard_documents
 from pipeline.storage import files
 from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import load_tokenizer

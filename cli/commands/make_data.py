@@ -45,7 +45,7 @@ from schemas.readable import counted, duration, prefixed
 if TYPE_CHECKING:
     from pipeline.job.estimate import Estimate
     from pipeline.job.runners import Runner
-    from pipeline.reading.inputs import InputFile
+    from pipeline.reading.recognise import InputFile
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
 ENOUGH_HELD_OUT = 200

@@ -14,7 +14,7 @@ from pipeline.storage.files import find_files, is_remote, told_of_hashing
 from schemas.errors import SettingError
 
 if TYPE_CHECKING:
-    from pipeline.reading.inputs import InputFile
+    from pipeline.reading.recognise import InputFile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -5,7 +5,7 @@ import unicodedata
 from importlib.metadata import version
 from typing import Any
 
-from pipeline.reading.inputs import InputFile
+from pipeline.reading.recognise import InputFile
 from schemas import __version__
 from schemas.config import ResolvedDataConfig, recorded
 from schemas.layout import SPM_MODEL

@@ -14,8 +14,8 @@ from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import ShardDocument
 from pipeline.dataset.shard_plan import Shard
 from pipeline.dataset.shards import write_shard
-from pipeline.reading.inputs import InputFile
-from pipeline.reading.readers import read_split
+from pipeline.reading.read import read_split
+from pipeline.reading.recognise import InputFile
 from pipeline.reading.splits import FilePart, Split, plan_splits
 from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import decompress, read_streams, recognise_compression

@@ -28,7 +28,7 @@ from pipeline.job.transforms import (
     SpillSplit,
     WriteManifest,
 )
-from pipeline.reading.inputs import InputFile
+from pipeline.reading.recognise import InputFile
 from pipeline.reading.splits import SPLIT_BYTES, Split, plan_splits
 from pipeline.storage import files as storage
 from pipeline.vocabulary.tokenizer import load_tokenizer

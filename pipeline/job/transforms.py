@@ -21,7 +21,7 @@ from pipeline.dataset.shards import write_shard
 from pipeline.job import spill
 from pipeline.job.failures import packed_errors
 from pipeline.job.resuming import is_sealed, sealed
-from pipeline.reading.readers import read_split
+from pipeline.reading.read import read_split
 from pipeline.reading.splits import Split
 from pipeline.storage.files import join, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer

@@ -1,15 +1,14 @@
 """The formats of raw text: their names, what they imply, how they are recognised.
 
 A new format is a name in `Format`, a line in `_ABOUT`, a case in `recognise` and a
-reader in `pipeline.reading.readers`.
+reader in `pipeline.reading.read`.
 """
 
 import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
-from pipeline.reading.bookcorpus import is_tokenized
-from pipeline.reading.plain_text import has_marker, recognise_text
+from pipeline.reading.plain_text import has_marker, is_tokenized, recognise_text
 from pipeline.storage.lines import (
     is_binary,
     read_lines,

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pipeline.reading.inputs import InputFile
+from pipeline.reading.recognise import InputFile
 
 # Text that a worker reads at a time: large files are read in parts of about this
 # size, small ones together.

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import NO_TEXT, Document, Dropped
-from pipeline.reading.bookcorpus import read_bookcorpus, starts_document
 from pipeline.reading.books import book_document
 from pipeline.reading.formats import Kind
 from pipeline.reading.languages import LANGUAGE_FIELDS, language_of_record
-from pipeline.reading.plain_text import prose_document
+from pipeline.reading.plain_text import prose_document, read_bookcorpus, starts_document
 from pipeline.reading.tables import (
     DamagedTable,
     ParquetTable,

@@ -184,18 +184,3 @@ def _cut(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
         if size < len(block):
             yield block[size:] if size else block
         size = max(0, size - len(block))
-
-
-class BlockReader:
-    """Blocks as a file, for code that reads files."""
-
-    def __init__(self, blocks: Iterable[bytes]) -> None:
-        self._blocks = iter(blocks)
-        self._held = b""
-
-    def read(self, size: int) -> bytes:
-        """At most this many bytes; none at the end."""
-        if not self._held:
-            self._held = next((block for block in self._blocks if block), b"")
-        data, self._held = self._held[:size], self._held[size:]
-        return data

@@ -16,7 +16,7 @@ import numpy as np
 from pipeline.core.arrays import Keys
 from pipeline.core.counts import ReadingCounts
 from pipeline.core.draws import draws, happens, hash_key
-from pipeline.reading.readers import read_split
+from pipeline.reading.read import read_split
 from pipeline.reading.splits import Split
 
 # The share of the sentences that are never trained on, and their maximum number.

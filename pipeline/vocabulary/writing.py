@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.counts import in_order
-from pipeline.reading.inputs import InputFile
+from pipeline.reading.recognise import InputFile
 from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from pipeline.vocabulary.tokenizer_json import (

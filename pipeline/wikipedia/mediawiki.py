@@ -10,9 +10,8 @@ page that is not text in any encoding is dropped.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
 from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import CUT_OFF, NO_TEXT, Document, Dropped
@@ -35,7 +34,6 @@ DISAMBIGUATION = Dropped("disambiguation")
 # The largest article of the English Wikipedia has 2 MB.
 _MAX_PAGE_BYTES = 32 << 20
 _MAX_HEAD_BYTES = 4 << 20
-_CHUNK_BYTES = 1 << 20
 
 _PAGE_START = re.compile(rb"<page[\s>]")
 _PAGE_END = b"</page>"
@@ -67,23 +65,27 @@ class SiteInfo:
         return HIDDEN_PREFIXES | {name.lower() for name in local if name}
 
 
-def read_siteinfo(stream: BinaryIO) -> SiteInfo:
+def starts_page(line: bytes) -> bool:
+    """Whether a page begins with a line."""
+    return line.lstrip().startswith((b"<page>", b"<page "))
+
+
+def read_siteinfo(blocks: Iterable[bytes]) -> SiteInfo:
     """What the head of a dump says about its wiki.
 
     Args:
-        stream: The decompressed dump from its start; read up to the first page.
+        blocks: The decompressed dump from its start; read up to the first page.
 
-    >>> from io import BytesIO
-    >>> read_siteinfo(BytesIO(b'<mediawiki xml:lang="ltg"><siteinfo><namespaces>'
-    ...     b'<namespace key="6">Fails</namespace></namespaces></siteinfo>'))
+    >>> read_siteinfo([b'<mediawiki xml:lang="ltg"><siteinfo><namespaces>'
+    ...     b'<namespace key="6">Fails</namespace></namespaces></siteinfo>'])
     SiteInfo(language='ltg', namespaces={6: 'Fails'})
     """
     head = b""
-    while len(head) < _MAX_HEAD_BYTES and not _PAGE_START.search(head[-_CHUNK_BYTES:]):
-        chunk = stream.read(_CHUNK_BYTES)
-        if not chunk:
+    for block in blocks:
+        searched = max(0, len(head) - len(b"<page"))
+        head += block
+        if len(head) >= _MAX_HEAD_BYTES or _PAGE_START.search(head, searched):
             break
-        head += chunk
     first_page = _PAGE_START.search(head)
     text = head[: first_page.start() if first_page else None].decode("utf-8", "replace")
     language = re.search(r"<mediawiki\b[^<>]*?\sxml:lang=[\"']([\w-]+)", text)
@@ -95,7 +97,7 @@ def read_siteinfo(stream: BinaryIO) -> SiteInfo:
 
 
 def read_pages(
-    stream: BinaryIO,
+    blocks: Iterable[bytes],
     *,
     siteinfo: SiteInfo,
     counts: ReadingCounts | None = None,
@@ -103,18 +105,17 @@ def read_pages(
     """Each page of a dump as a document, or the reason why it is left out.
 
     Args:
-        stream: Decompressed bytes from the root or from anywhere before a ``<page>``.
+        blocks: Decompressed, from the root or from anywhere before a ``<page>``.
         siteinfo: From the head of the same dump.
         counts: Receives what is changed or left out of a page.
 
-    >>> from io import BytesIO
-    >>> list(read_pages(BytesIO(b"<page><title>A</title><ns>0</ns><revision><text>"
-    ...     b"Ada wrote programs.</text></revision></page><page>"),
+    >>> list(read_pages([b"<page><title>A</title><ns>0</ns><revision><text>"
+    ...     b"Ada wrote programs.</text></revision></page><page>"],
     ...     siteinfo=SiteInfo()))  # doctest: +NORMALIZE_WHITESPACE
     [Document(paragraphs=('Ada wrote programs.',), is_segmented=False, language=''),
      Dropped(reason='page cut off')]
     """
-    for page in _cut_pages(stream):
+    for page in _cut_pages(blocks):
         if isinstance(page, Dropped):
             yield page
         else:
@@ -126,14 +127,13 @@ def read_pages(
                 yield text
 
 
-def _cut_pages(stream: BinaryIO) -> Iterator[bytes | Dropped]:
+def _cut_pages(blocks: Iterable[bytes]) -> Iterator[bytes | Dropped]:
     """Each page from its start tag up to its end tag, or why it is left out.
 
-    >>> from io import BytesIO
-    >>> list(_cut_pages(BytesIO(b"<page>a<page>b</page>")))
+    >>> list(_cut_pages([b"<page>a<page>b</page>"]))
     [Dropped(reason='page cut off'), b'<page>b']
     """
-    for stretch, is_ended in _stretches(stream):
+    for stretch, is_ended in _stretches(blocks):
         if stretch is None:
             yield TOO_LARGE
             continue
@@ -144,7 +144,7 @@ def _cut_pages(stream: BinaryIO) -> Iterator[bytes | Dropped]:
             yield stretch[starts[-1] :]
 
 
-def _stretches(stream: BinaryIO) -> Iterator[tuple[bytes | None, bool]]:
+def _stretches(blocks: Iterable[bytes]) -> Iterator[tuple[bytes | None, bool]]:
     """The bytes up to each page end, and whether that end was found.
 
     Yields:
@@ -153,8 +153,8 @@ def _stretches(stream: BinaryIO) -> Iterator[tuple[bytes | None, bool]]:
     buffer = bytearray()
     searched = 0
     is_skipping = False
-    for chunk in iter(lambda: stream.read(_CHUNK_BYTES), b""):
-        buffer += chunk
+    for block in blocks:
+        buffer += block
         while (end := buffer.find(_PAGE_END, searched)) >= 0:
             yield None if is_skipping else bytes(buffer[:end]), True
             is_skipping = False

@@ -18,7 +18,7 @@ import zstandard
 
 from pipeline.core.counts import ReadingCounts
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.readers import read_split
+from pipeline.reading.read import read_split
 from pipeline.reading.splits import plan_splits
 from schemas.errors import AlbertError
 
@@ -199,7 +199,7 @@ def read_measured(kind, path, *, documents):
         "import itertools, re, sys\n"
         "from pathlib import Path\n"
         "from pipeline.reading.inputs import find_inputs\n"
-        "from pipeline.reading.readers import read_file\n"
+        "from tests.pipeline.reading.whole_file import read_file\n"
         "(file,) = find_inputs({sys.argv[1]: (sys.argv[2],)})\n"
         "some = itertools.islice(read_file(file), int(sys.argv[3]))\n"
         "print(sum(len(p) for document in some for p in document.paragraphs))\n"

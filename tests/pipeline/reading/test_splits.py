@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reading.inputs import InputFile
+from pipeline.reading.recognise import InputFile
 from pipeline.reading.splits import FilePart, divide_file, plan_splits
 
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from pipeline.core.counts import DAMAGED, ReadingCounts
 from pipeline.storage.byte_ranges import (
     LINE_PREFIX_BYTES,
-    BlockReader,
     find_start,
     read_blocks,
     read_documents,
@@ -108,11 +107,6 @@ def test_damage_is_counted_by_the_range_that_has_it(tmp_path):
         list(read_documents(str(path), starts, start=start, end=end, counts=counts))
         counted.append(counts.dropped[DAMAGED])
     assert sum(counted) == 1
-
-
-def test_blocks_are_read_like_a_file():
-    reader = BlockReader([b"abc", b"", b"de"])
-    assert [reader.read(2) for _ in range(4)] == [b"ab", b"c", b"de", b""]
 
 
 def test_a_range_is_read_as_it_stands(tmp_path):

@@ -7,12 +7,13 @@ import pytest
 
 from pipeline.core.counts import ReadingCounts
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.readers import read_file, read_split
+from pipeline.reading.read import read_split
 from pipeline.reading.splits import plan_splits
 from pipeline.storage import files, remote
 from pipeline.storage.files import find_files, open_binary
 from schemas.errors import AlbertError
 from tests.memory_files import STORAGE
+from tests.pipeline.reading.whole_file import read_file
 
 
 @pytest.fixture
@@ -347,7 +348,7 @@ def test_a_very_long_name_is_no_file():
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("pipeline.reading.readers", {"apache_beam", "fsspec", "pyarrow"}),
+        ("pipeline.reading.read", {"apache_beam", "fsspec", "pyarrow"}),
         ("pipeline.reading.formats", {"fsspec", "pyarrow", "numpy", "zstandard"}),
     ],
 )

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from io import BytesIO
 
 import pytest
 from hypothesis import given, settings
@@ -40,14 +39,14 @@ def page(text: str = PROSE, *, head: str = "<ns>0</ns>", title: str = "Ada") -> 
 
 
 def read(dump: bytes, siteinfo: SiteInfo | None = None) -> list[Document | Dropped]:
-    return list(read_pages(BytesIO(dump), siteinfo=siteinfo or SiteInfo()))
+    return list(read_pages([dump], siteinfo=siteinfo or SiteInfo()))
 
 
 GOOD = Document((PROSE,))
 
 
 def test_siteinfo_has_language_and_local_names() -> None:
-    siteinfo = read_siteinfo(BytesIO(HEAD + page()))
+    siteinfo = read_siteinfo([HEAD + page()])
     assert siteinfo == SiteInfo(
         language="de",
         namespaces={-2: "Medium", 1: "Diskussion", 6: "Dateil", 14: "R & D"},
@@ -62,7 +61,7 @@ def test_siteinfo_has_language_and_local_names() -> None:
 
 
 def test_siteinfo_of_a_piece_without_head_is_empty() -> None:
-    assert read_siteinfo(BytesIO(page())) == SiteInfo()
+    assert read_siteinfo([page()]) == SiteInfo()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_title_and_markup_are_no_part_of_the_text() -> None:
 
 def test_the_wikis_own_file_prefix_is_understood() -> None:
     dump = HEAD + page(f"[[Dateil:Turm|mini|Ein Turm]] {PROSE}")
-    assert read(dump, read_siteinfo(BytesIO(dump))) == [GOOD]
+    assert read(dump, read_siteinfo([dump])) == [GOOD]
 
 
 REASONS = {
@@ -161,22 +160,12 @@ def test_bad_input_loses_no_good_page(case: str) -> None:
     assert read(dump) == expected
 
 
-class Endless:
-    """A stream of one page that never ends, and how much of it was read."""
-
-    def __init__(self, *, size: int, end: bytes) -> None:
-        self._left = size
-        self._pieces: Iterator[bytes] = iter([b"<page><title>A</title><text>"])
-        self._end = end
-
-    def read(self, size: int) -> bytes:
-        if start := next(self._pieces, b""):
-            return start
-        if self._left > 0:
-            self._left -= size
-            return b"x" * size
-        end, self._end = self._end, b""
-        return end
+def endless(*, size: int, end: bytes) -> Iterator[bytes]:
+    """The blocks of one page that is too large."""
+    yield b"<page><title>A</title><text>"
+    for _ in range(size >> 20):
+        yield b"x" * (1 << 20)
+    yield end
 
 
 @pytest.mark.parametrize("end", [b"", b"</text></page>" + page()])
@@ -184,12 +173,9 @@ def test_a_huge_page_is_dropped_and_not_held(
     end: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mediawiki, "_MAX_PAGE_BYTES", 5_000_000)
-    stream = Endless(size=50_000_000, end=end)
-    held = list(mediawiki._stretches(stream))  # type: ignore[arg-type]
-    assert max(len(stretch or b"") for stretch, _ in held) < 6_000_000
-    found = list(
-        read_pages(Endless(size=50_000_000, end=end), siteinfo=SiteInfo())  # type: ignore[arg-type]
-    )
+    held = list(mediawiki._stretches(endless(size=50_000_000, end=end)))
+    assert max(len(stretch or b"") for stretch, _ in held) < 7_000_000
+    found = list(read_pages(endless(size=50_000_000, end=end), siteinfo=SiteInfo()))
     assert found == [mediawiki.TOO_LARGE, *([GOOD] if end else [])]
 
 
@@ -197,18 +183,15 @@ def test_a_long_stretch_without_pages_is_no_page() -> None:
     assert read(b"x" * 40_000_000 + page()) == [GOOD]
 
 
-class Dribble(BytesIO):
-    """A stream that gives a few bytes at a time."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        return super().read(7)
-
-
-def test_short_reads_change_nothing() -> None:
+def test_small_blocks_change_nothing() -> None:
     dump = HEAD + page() + page("") + page()
-    pages = list(read_pages(Dribble(dump), siteinfo=SiteInfo()))
-    assert pages == [GOOD, mediawiki.NO_TEXT, GOOD]
-    assert read_siteinfo(Dribble(dump)) == read_siteinfo(BytesIO(dump))
+    blocks = [dump[start : start + 7] for start in range(0, len(dump), 7)]
+    assert list(read_pages(blocks, siteinfo=SiteInfo())) == [
+        GOOD,
+        mediawiki.NO_TEXT,
+        GOOD,
+    ]
+    assert read_siteinfo(blocks) == read_siteinfo([dump])
 
 
 @given(
@@ -246,13 +229,13 @@ def test_a_megabyte_of_hostile_head_takes_seconds_at_most(unit: str) -> None:
 def test_a_megabyte_of_hostile_namespaces_takes_seconds_at_most(unit: str) -> None:
     hostile = unit * (1_000_000 // len(unit))
     start = time.process_time()
-    read_siteinfo(BytesIO(f"<mediawiki><namespace {hostile}".encode()))
+    read_siteinfo([f"<mediawiki><namespace {hostile}".encode()])
     assert time.process_time() - start < 10
 
 
 def test_the_number_of_a_namespace_may_be_absurd() -> None:
     head = f'<mediawiki><namespace key="{"9" * 5000}">A</namespace>'
-    assert read_siteinfo(BytesIO(head.encode())) == SiteInfo()
+    assert read_siteinfo([head.encode()]) == SiteInfo()
 
 
 def test_what_is_read_otherwise_than_it_stands_there_is_counted() -> None:
@@ -260,6 +243,6 @@ def test_what_is_read_otherwise_than_it_stands_there_is_counted() -> None:
     dump = page(f"Zo\0é: {PROSE}\n\n\0{PROSE}\n\nZoé: {PROSE}").replace(
         "é".encode(), b"\xe9"
     )
-    found = list(read_pages(BytesIO(dump), siteinfo=SiteInfo(), counts=counts))
+    found = list(read_pages([dump], siteinfo=SiteInfo(), counts=counts))
     assert found == [Document((f"Zoé: {PROSE}", PROSE, f"Zoé: {PROSE}"))]
     assert counts.changed == {NOT_UTF8: 2, NUL_BYTES: 2}

@@ -15,12 +15,13 @@ from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import Dropped
 from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS
 from pipeline.reading.inputs import InputFile, find_inputs
-from pipeline.reading.readers import read_file, read_part, read_split
+from pipeline.reading.read import read_part, read_split
 from pipeline.reading.splits import divide_file, plan_splits
 from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES
 from pipeline.storage.lines import TOO_LONG
 from schemas.errors import AlbertError
 from tests.pipeline.reading.test_inputs import write_rows
+from tests.pipeline.reading.whole_file import read_file
 
 GOLDEN = Path(__file__).parent / "golden" / "inputs"
 INPUTS = sorted(set(GOLDEN.iterdir()) - set(GOLDEN.glob("*.documents")))

@@ -1,0 +1,214 @@
+"""A file from bytes to documents: blocks, lines or rows, documents, their sentences.
+
+Recognising a file (`pipeline.reading.recognise`) says its format; here a part of it is
+read. Storage opens, decompresses and cuts it at the documents of its format; the lines
+are decoded, and what is no text of the document is left out.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import Document, Dropped, ShardDocument
+from pipeline.reading.books import read_book
+from pipeline.reading.formats import Format
+from pipeline.reading.plain_text import (
+    is_marker,
+    read_bookcorpus,
+    read_line_documents,
+    read_marked,
+    read_prose,
+    read_sentences,
+    starts_after_blank,
+    starts_document,
+)
+from pipeline.reading.sentences import divide, split_sentences
+from pipeline.reading.splits import FilePart, Split
+from pipeline.reading.text_rows import (
+    csv_rows,
+    json_rows,
+    json_sentence_starts,
+    parquet_rows,
+    parquet_sentence_rows,
+    read_rows,
+    read_sentence_rows,
+)
+from pipeline.storage import files
+from pipeline.storage.byte_ranges import (
+    LINE_PREFIX_BYTES,
+    StartsDocument,
+    read_blocks,
+    read_documents,
+)
+from pipeline.storage.lines import decode, read_lines, read_raw_lines
+from pipeline.wikipedia.extracted import read_articles, starts_article
+from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo, starts_page
+
+Documents = Iterator[Document | Dropped]
+
+
+def read_split(split: Split, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
+    """The documents of a split with their sentences, long ones divided.
+
+    Args:
+        split: The parts of files to read.
+        counts: Receives how many documents were read, and what was left out.
+    """
+    for part in split.parts:
+        files.remember(part.file.path, size=part.file.bytes, sha256=part.file.sha256)
+        for document in read_part(part, counts=counts):
+            if isinstance(document, Dropped):
+                counts.dropped[document.reason] += 1
+            else:
+                counts.documents += 1
+                is_own = document.language and part.file.language_from != "flag"
+                language = document.language if is_own else part.file.language
+                yield from shard_documents(document, language=language)
+
+
+def shard_documents(document: Document, *, language: str) -> Iterator[ShardDocument]:
+    """A document, or the parts of a long one, under ids that follow from its text."""
+    text = "\n".join(document.paragraphs).encode("utf-8", errors="replace")
+    document_id = hashlib.blake2b(text, digest_size=16).digest()
+    parts = divide(split_sentences(document, language=language))
+    for number, sentences in enumerate(parts):
+        # The first eight bytes stay those of the whole: they decide the split.
+        tail = hashlib.blake2b(document_id + number.to_bytes(4, "big"), digest_size=8)
+        part_id = document_id[:8] + (tail.digest() if number else document_id[8:])
+        yield ShardDocument(part_id, "\n".join(sentences), is_first=number == 0)
+
+
+def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
+    """The documents that belong to a part of a file; for each one dropped, the reason.
+
+    Args:
+        part: See `pipeline.reading.splits.divide_file`.
+        counts: Receives what is damaged, left out of documents, or changed.
+    """
+    return _READERS[part.file.format](part, counts)
+
+
+def _blocks(part: FilePart, counts: ReadingCounts) -> Iterator[bytes]:
+    """The bytes of the documents that belong to a part, decompressed."""
+    file, start, end, _ = part
+    starts = _STARTS.get(file.format)
+    if file.format == "jsonl-sentences":
+        starts = json_sentence_starts(file.text_key)
+    if starts is None:
+        # The part is known to begin and end with its documents.
+        return read_blocks(file.path, start=start, end=end, counts=counts)
+    return read_documents(file.path, starts, start=start, end=end, counts=counts)
+
+
+def _starts_any(_: bytes) -> bool:
+    return True
+
+
+def _starts_sentence(line: bytes) -> bool:
+    # A carriage return ends a line too, but a part of a file begins after line feeds.
+    first = decode(line).partition("\n")[0]
+    return starts_document(" ".join(first.split()))
+
+
+def _if_whole(starts: StartsDocument) -> StartsDocument:
+    """The same for lines that are seen whole; no document begins with a longer one."""
+    return lambda line: len(line) < LINE_PREFIX_BYTES and starts(line)
+
+
+# Whether a document begins with a line, in formats that are read from anywhere.
+_STARTS: dict[Format, StartsDocument] = {
+    "mediawiki": starts_page,
+    "wikiextractor": starts_article,
+    "jsonl": _starts_any,
+    "lines": _starts_any,
+    "marked": _if_whole(is_marker),
+    "sentences": starts_after_blank,
+    "bookcorpus": _if_whole(_starts_sentence),
+}
+
+
+def _read_mediawiki(part: FilePart, counts: ReadingCounts) -> Documents:
+    siteinfo = read_siteinfo(read_blocks(part.file.path))
+    return read_pages(_blocks(part, counts), siteinfo=siteinfo, counts=counts)
+
+
+def _read_wikiextractor(part: FilePart, counts: ReadingCounts) -> Documents:
+    lines = read_raw_lines(_blocks(part, counts), counts=counts)
+    return read_articles(lines, counts=counts)
+
+
+def _read_jsonl(part: FilePart, counts: ReadingCounts) -> Documents:
+    rows = json_rows(_blocks(part, counts), key=part.file.text_key, counts=counts)
+    return read_rows(rows, kind=part.file.kind, counts=counts)
+
+
+def _read_jsonl_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
+    return read_sentence_rows(
+        json_rows(_blocks(part, counts), key=part.file.text_key, counts=counts)
+    )
+
+
+def _read_parquet(part: FilePart, counts: ReadingCounts) -> Documents:
+    file, start, end, _ = part
+    rows = parquet_rows(file.path, key=file.text_key, start=start, end=end)
+    return read_rows(rows, kind=file.kind, counts=counts)
+
+
+def _read_parquet_sentences(part: FilePart, _: ReadingCounts) -> Documents:
+    file, start, end = part.file, part.start, part.end
+    return read_sentence_rows(
+        parquet_sentence_rows(file.path, key=file.text_key, start=start, end=end)
+    )
+
+
+def _read_csv(part: FilePart, counts: ReadingCounts) -> Documents:
+    file = part.file
+    rows = csv_rows(
+        _blocks(part, counts),
+        key=file.text_key,
+        counts=counts,
+        is_quoted=file.is_quoted,
+    )
+    return read_rows(rows, kind=file.kind, counts=counts)
+
+
+def _read_book(part: FilePart, counts: ReadingCounts) -> Documents:
+    blocks = _blocks(part, counts)
+    return read_book(blocks, counts=counts, is_start=part.start == 0)
+
+
+def _read_prose(part: FilePart, counts: ReadingCounts) -> Documents:
+    return read_prose(_blocks(part, counts), counts=counts)
+
+
+def _read_marked(part: FilePart, counts: ReadingCounts) -> Documents:
+    return read_marked(_blocks(part, counts), counts=counts)
+
+
+def _read_lines(part: FilePart, counts: ReadingCounts) -> Documents:
+    return read_line_documents(_blocks(part, counts), counts=counts)
+
+
+def _read_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
+    return read_sentences(read_lines(_blocks(part, counts), counts=counts))
+
+
+def _read_bookcorpus(part: FilePart, counts: ReadingCounts) -> Documents:
+    return read_bookcorpus(read_lines(_blocks(part, counts), counts=counts))
+
+
+_READERS: dict[Format, Callable[[FilePart, ReadingCounts], Documents]] = {
+    "mediawiki": _read_mediawiki,
+    "wikiextractor": _read_wikiextractor,
+    "jsonl": _read_jsonl,
+    "jsonl-sentences": _read_jsonl_sentences,
+    "parquet": _read_parquet,
+    "parquet-sentences": _read_parquet_sentences,
+    "book": _read_book,
+    "prose": _read_prose,
+    "sentences": _read_sentences,
+    "bookcorpus": _read_bookcorpus,
+    "lines": _read_lines,
+    "marked": _read_marked,
+    "csv": _read_csv,
+}
