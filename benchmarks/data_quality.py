@@ -18,10 +18,10 @@ from cli.support.raw_text import INPUT_OPTIONS
 from pipeline.core.counts import ReadingCounts
 from pipeline.dataset.contents import read_examples, unpadded
 from pipeline.dataset.shard_plan import plan_shards
+from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_split
-from pipeline.reading.splits import plan_splits
+from pipeline.reading.read import read_chunk
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from schemas.json_file import read_json
 from schemas.layout import CONFIG, SPM_MODEL, TRAIN
@@ -45,8 +45,8 @@ class Source:
             **{name: config[name] for name in INPUT_OPTIONS},
         )
         documents = {}
-        for split in plan_splits(files):
-            for document in read_split(split, counts=ReadingCounts()):
+        for split in plan_chunks(files):
+            for document in read_chunk(split, counts=ReadingCounts()):
                 if plan.shard(plan.shard_of(document.id)).split == TRAIN:
                     documents[document.id] = document.text
         ids, starts = [], [0]

@@ -14,9 +14,9 @@ from pathlib import Path
 import sentencepiece
 
 from pipeline.core.counts import ReadingCounts
-from pipeline.reading.read import read_split
+from pipeline.reading.chunks import plan_chunks
+from pipeline.reading.read import read_chunk
 from pipeline.reading.recognise import InputFile
-from pipeline.reading.splits import plan_splits
 from pipeline.records.tfrecord import read_records
 from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
 from pipeline.vocabulary.training import sample_sentences, trainer_settings
@@ -70,15 +70,15 @@ def serializing_seconds(dataset: Path, manifest: DatasetManifest) -> float:
 def reading_seconds(files: list[InputFile]) -> float:
     """Time to read, strip and segment all files in one process."""
     start = time.perf_counter()
-    for split in plan_splits(files):
-        for _ in read_split(split, counts=ReadingCounts()):
+    for split in plan_chunks(files):
+        for _ in read_chunk(split, counts=ReadingCounts()):
             pass
     return time.perf_counter() - start
 
 
 def training_seconds(files: list[InputFile], config: VocabConfig) -> float:
     """Time of SentencePiece alone for the sample that `vocab` trains on."""
-    sample = sample_sentences(plan_splits(files), config, workers=1).train
+    sample = sample_sentences(plan_chunks(files), config, workers=1).train
     with tempfile.TemporaryDirectory() as folder:
         rules, text = Path(folder, "rules.tsv"), Path(folder, "sentences.txt")
         normalize = albert_normalization(

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from benchmarks.texts import add_texts, find_texts
 from benchmarks.timing import seconds
 from pipeline.core.counts import ReadingCounts
+from pipeline.reading.chunks import Chunk, plan_chunks
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import InputFile, describe_inputs
-from pipeline.reading.read import read_part, read_split
-from pipeline.reading.splits import Split, plan_splits
+from pipeline.reading.read import read_chunk, read_part
 from pipeline.storage.byte_ranges import read_blocks
 
 
@@ -32,11 +32,11 @@ def main() -> None:
     )
     for line in describe_inputs(files):
         print(line)
-    splits = plan_splits(files)
+    chunks = plan_chunks(files)
     stages: dict[str, Callable[[], int]] = {
         "open": lambda: open_all(files),
-        "read": lambda: read_all(splits),
-        "segment": lambda: segment_all(splits),
+        "read": lambda: read_all(chunks),
+        "segment": lambda: segment_all(chunks),
     }
     megabytes = open_all(files) / 1e6
     result: dict[str, float] = {"megabytes": round(megabytes, 1)}
@@ -71,17 +71,17 @@ def open_all(files: list[InputFile]) -> int:
     return total
 
 
-def read_all(splits: list[Split]) -> int:
+def read_all(chunks: list[Chunk]) -> int:
     """Read and clean all documents; returns how many."""
     counts = ReadingCounts()
-    parts = (part for split in splits for part in split.parts)
+    parts = (part for chunk in chunks for part in chunk.parts)
     return sum(1 for part in parts for _ in read_part(part, counts=counts))
 
 
-def segment_all(splits: list[Split]) -> int:
+def segment_all(chunks: list[Chunk]) -> int:
     """Divide all documents into sentences too; returns how many parts there are."""
     counts = ReadingCounts()
-    return sum(1 for split in splits for _ in read_split(split, counts=counts))
+    return sum(1 for chunk in chunks for _ in read_chunk(chunk, counts=counts))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from pipeline.dataset.shard_plan import plan_shards
 from pipeline.examples import examples
 from pipeline.job import spill
 from pipeline.reading import read
+from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.recognise import InputFile
-from pipeline.reading.splits import plan_splits
 from pipeline.records.tfrecord import RecordWriter
 from pipeline.vocabulary.tokenizer import SentencePieceTokenizer, Tokenizer
 from schemas.config import DataConfig
@@ -88,19 +88,19 @@ def stage_seconds(
         output: An empty folder.
     """
     clock = Clock()
-    plan, splits = plan_shards(config), plan_splits(files)
+    plan, chunks = plan_shards(config), plan_chunks(files)
     with ExitStack() as stack:
         for stage, owner, name in FUNCTIONS:
             timed = clock.timed(stage, getattr(owner, name))
             stack.enter_context(mock.patch.object(owner, name, timed))
-        for split in splits:
+        for chunk in chunks:
             with clock.stage("reading and cleaning"):
-                documents = read.read_split(split, counts=ReadingCounts())
-                spill.write_spill(documents, split.number, plan=plan, output=output)
+                documents = read.read_chunk(chunk, counts=ReadingCounts())
+                spill.write_spill(documents, chunk.number, plan=plan, output=output)
         for number in plan.shard_numbers():
             with clock.stage("the rest"):
                 shards.write_shard(
-                    spill.read_spills(len(splits), number, output=output),
+                    spill.read_spills(len(chunks), number, output=output),
                     plan.shard(number),
                     tokenizer=tokenizer,
                     config=config,
@@ -115,7 +115,7 @@ def sentences_of(files: list[InputFile]) -> list[str]:
     return list(
         itertools.chain.from_iterable(
             document.text.split("\n")
-            for split in plan_splits(files)
-            for document in read.read_split(split, counts=ReadingCounts())
+            for chunk in plan_chunks(files)
+            for document in read.read_chunk(chunk, counts=ReadingCounts())
         )
     )

@@ -33,7 +33,7 @@ SIDECARS = "shards"
 SIDECAR_FILES = f"{SIDECARS}/*.json"
 # and, while it is made, what is removed at the end:
 WORK = ".work"
-SPLIT_MARKS = f"{WORK}/split-*.json"
+CHUNK_MARKS = f"{WORK}/split-*.json"
 
 # A run: CONFIG, SPM_MODEL and
 MODEL_CONFIG = "model.json"
@@ -110,22 +110,22 @@ def sidecar_file(split: str, shard: int) -> str:
     return f"{SIDECARS}/{split}-{shard:05d}.json"
 
 
-def split_documents(split: int) -> str:
-    """The documents of one split of the text, while a data set is made.
+def chunk_documents(chunk: int) -> str:
+    """The documents of one chunk of the text, while a data set is made.
 
-    >>> split_documents(4)
+    >>> chunk_documents(4)
     '.work/split-00004.documents'
     """
-    return f"{WORK}/split-{split:05d}.documents"
+    return f"{WORK}/split-{chunk:05d}.documents"
 
 
-def split_mark(split: int) -> str:
-    """What says that one split of the text has been read.
+def chunk_mark(chunk: int) -> str:
+    """What says that one chunk of the text has been read.
 
-    >>> split_mark(4)
+    >>> chunk_mark(4)
     '.work/split-00004.json'
     """
-    return f"{WORK}/split-{split:05d}.json"
+    return f"{WORK}/split-{chunk:05d}.json"
 
 
 def checkpoint_directory(step: int) -> str:

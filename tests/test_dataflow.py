@@ -59,7 +59,7 @@ def test_the_graph_is_one_linear_chain_of_standard_steps(job):
     assert [(s.unique_name.removeprefix("MakeData/"), s.spec.urn) for s in steps] == [
         ("Splits", "beam:transform:pickled_python:v1"),
         ("Spread", "beam:transform:reshuffle:v1"),
-        ("ReadSplit", "beam:transform:pardo:v1"),
+        ("ReadChunk", "beam:transform:pardo:v1"),
         ("ByShard", "beam:transform:group_by_key:v1"),
         ("BuildGroup", "beam:transform:pardo:v1"),
         ("AllShards", "beam:transform:group_by_key:v1"),

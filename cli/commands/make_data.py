@@ -230,7 +230,7 @@ def claim(
     task: Task, output: Path | str, *, runner: "Runner", overwrite: bool
 ) -> Iterator[bool]:
     """Take the output, wherever it is; gives whether it is finished already."""
-    from pipeline.job.spill import splits_folder
+    from pipeline.job.spill import chunks_folder
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
     if runner.is_dry:
@@ -248,7 +248,7 @@ def claim(
     if isinstance(output, str):
         with contextlib.ExitStack() as held:
             if runner.is_local:
-                cache = splits_folder(output)
+                cache = chunks_folder(output)
                 held.enter_context(lock(cache, chosen_by="XDG_CACHE_HOME"))
             yield remote_output.claim(output, MAKE_DATA, **record)
         return
@@ -348,14 +348,14 @@ def plan_lines(task: Task) -> list[str]:
     """What is to be expected of a job, measured on a sample of its inputs."""
     from pipeline.dataset.shard_plan import plan_shards
     from pipeline.job.estimate import estimate
-    from pipeline.reading.splits import plan_splits
+    from pipeline.reading.chunks import plan_chunks
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(task.model)
     expected = estimate(task.inputs, task.config, tokenizer=tokenizer)
     shards = plan_shards(task.config)
     return [
-        f"plan: {counted(len(plan_splits(task.inputs)), 'split')} to read, "
+        f"plan: {counted(len(plan_chunks(task.inputs)), 'chunk')} to read, "
         f"{counted(shards.train_shards, 'shard')} to train on and "
         f"{shards.eval_shards:,} held out, "
         + (

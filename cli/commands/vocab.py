@@ -103,15 +103,15 @@ def _make(
 ) -> dict[str, Any]:
     """Sample, train and write; returns the manifest."""
     from pipeline.core.counts import PASSED_OVER
-    from pipeline.reading.splits import plan_splits
+    from pipeline.reading.chunks import plan_chunks
     from pipeline.vocabulary import accents
     from pipeline.vocabulary.training import sample_sentences
     from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
-    splits = plan_splits(given.files)
-    total = sum(split.text_bytes for split in splits)
+    chunks = plan_chunks(given.files)
+    total = sum(chunk.text_bytes for chunk in chunks)
     with console.bar("reading", total=total, unit="B") as bar:
-        text = sample_sentences(splits, config, workers=workers, on_progress=bar.to)
+        text = sample_sentences(chunks, config, workers=workers, on_progress=bar.to)
     text.counts.dropped[PASSED_OVER] += given.passed_over
     console.say(
         f"training on {len(text.train):,} of {text.counts.sentences:,} sentences, "

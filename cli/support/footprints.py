@@ -115,7 +115,7 @@ MAKE_DATA = Footprint(
         layout.EVAL,
         layout.WORK,
     ),
-    progress=(layout.MANIFEST, layout.SIDECAR_FILES, layout.SPLIT_MARKS),
+    progress=(layout.MANIFEST, layout.SIDECAR_FILES, layout.CHUNK_MARKS),
     is_finished=has_all_shards,
     defaults={"examples": "stored"},
 )

@@ -14,9 +14,9 @@ from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import ShardDocument
 from pipeline.dataset.shard_plan import Shard
 from pipeline.dataset.shards import write_shard
-from pipeline.reading.read import read_split
+from pipeline.reading.chunks import Chunk, FilePart, plan_chunks
+from pipeline.reading.read import read_chunk
 from pipeline.reading.recognise import InputFile
-from pipeline.reading.splits import FilePart, Split, plan_splits
 from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import decompress, read_streams, recognise_compression
 from pipeline.storage.files import open_binary
@@ -193,14 +193,14 @@ def _decompressed(file: BinaryIO) -> Iterator[bytes]:
 
 def read_sample(files: list[InputFile]) -> tuple[list[ShardDocument], int]:
     """Documents from places all over the inputs, and how much input they were."""
-    splits = plan_splits(files, split_bytes=PLACE_BYTES)
-    step = max(1, len(splits) // PLACES)
+    chunks = plan_chunks(files, chunk_bytes=PLACE_BYTES)
+    step = max(1, len(chunks) // PLACES)
     documents: list[ShardDocument] = []
     sample_bytes = 0
     with tempfile.TemporaryDirectory() as folder:
-        for split in splits[::step][:PLACES]:
-            parts = tuple(_beginning(part, Path(folder)) for part in split.parts)
-            documents += read_split(Split(0, parts), counts=ReadingCounts())
+        for chunk in chunks[::step][:PLACES]:
+            parts = tuple(_beginning(part, Path(folder)) for part in chunk.parts)
+            documents += read_chunk(Chunk(0, parts), counts=ReadingCounts())
             sample_bytes += sum(part.text_bytes for part in parts)
     return documents, sample_bytes
 

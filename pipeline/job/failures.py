@@ -43,7 +43,7 @@ def unpack(text: str) -> AlbertError | None:
     """The last error that was packed into a text, if there is one.
 
     >>> error = SettingError("x is empty.")
-    >>> unpack(f"Traceback ... {pack(error)} [while running 'ReadSplit']")
+    >>> unpack(f"Traceback ... {pack(error)} [while running 'ReadChunk']")
     SettingError('x is empty.')
     """
     _, start, rest = text.rpartition(_START)

@@ -23,13 +23,13 @@ from pipeline.job.transforms import (
     BuildShard,
     Job,
     ListShards,
-    ReadSplit,
+    ReadChunk,
     Shuffle,
-    SpillSplit,
+    SpillChunk,
     WriteManifest,
 )
+from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
 from pipeline.reading.recognise import InputFile
-from pipeline.reading.splits import SPLIT_BYTES, Split, plan_splits
 from pipeline.storage import files as storage
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
@@ -46,7 +46,7 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
     output: str | Path,
     workers: int = 1,
     runner: Runner | None = None,
-    split_bytes: int = SPLIT_BYTES,
+    chunk_bytes: int = CHUNK_BYTES,
     shuffle: Shuffle | None = None,
     passed_over: int = 0,
 ) -> PipelineResult:
@@ -60,7 +60,7 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
             there is kept.
         workers: Processes, where they run on this machine.
         runner: Where the work is done, by default on this machine.
-        split_bytes: Text that one worker reads at a time.
+        chunk_bytes: Text that one worker reads at a time.
         shuffle: Whether documents wait in files or in the engine; the bytes are the
             same, but only files keep memory constant here and survive an interruption.
         passed_over: Files that were found and are not among `files`, to be counted.
@@ -72,22 +72,22 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
     """
     runner = runner or choose_runner(LOCAL_RUNNER, [])
     shuffle = shuffle or ("files" if runner.is_local else "engine")
-    splits = plan_splits(files, split_bytes=split_bytes)
-    job = plan_job(files, config, model=model, output=output, num_splits=len(splits))
+    chunks = plan_chunks(files, chunk_bytes=chunk_bytes)
+    job = plan_job(files, config, model=model, output=output, num_chunks=len(chunks))
     job = dataclasses.replace(job, passed_over=passed_over)
-    transform = chain(splits, job, model=model, shuffle=shuffle)
+    transform = chain(chunks, job, model=model, shuffle=shuffle)
     if runner.is_dry:
         return submit(transform, job, runner)
     forget_incomplete(output)
     if shuffle == "engine":
-        spill.forget_splits(output)
+        spill.forget_chunks(output)
     with storage.new_file(storage.join(output, SPM_MODEL)) as file:
         file.write(model)
     if runner.is_local:
         result = run_here(transform, job, workers=workers, runner=runner)
     else:
         result = run_there(transform, job, runner)
-    spill.forget_splits(output)
+    spill.forget_chunks(output)
     # What killed workers were writing.
     for path in storage.find_below(output, f"**/*{TEMPORARY}*"):
         storage.remove(path)
@@ -100,7 +100,7 @@ def plan_job(
     *,
     model: bytes,
     output: str | Path,
-    num_splits: int,
+    num_chunks: int,
 ) -> Job:
     """What every step has to know, wherever it runs."""
     tokenizer = load_tokenizer(model)
@@ -110,7 +110,7 @@ def plan_job(
     return Job(
         dataset=dataset,
         shards=plan_shards(config),
-        num_splits=num_splits,
+        num_chunks=num_chunks,
         output=str(output),
         fingerprint=dataset.fingerprint(),
         versions=tool_versions(),
@@ -118,15 +118,15 @@ def plan_job(
 
 
 def chain(
-    splits: list[Split], job: Job, *, model: bytes, shuffle: Shuffle
+    chunks: list[Chunk], job: Job, *, model: bytes, shuffle: Shuffle
 ) -> beam.PTransform:
-    """The whole job: splits -> documents by shard -> files -> manifest."""
-    start = "Splits" >> beam.Create(splits) | "Spread" >> beam.Reshuffle()
+    """The whole job: chunks -> documents by shard -> files -> manifest."""
+    start = "Chunks" >> beam.Create(chunks) | "Spread" >> beam.Reshuffle()
     if shuffle == "files":
         sidecars = (
             start
-            | "SpillSplit" >> beam.ParDo(SpillSplit(job))
-            | "AllSplits" >> beam.GroupByKey()
+            | "SpillChunk" >> beam.ParDo(SpillChunk(job))
+            | "AllChunks" >> beam.GroupByKey()
             | "ListShards" >> beam.ParDo(ListShards(job))
             | "SpreadShards" >> beam.Reshuffle()
             | "BuildShard" >> beam.ParDo(BuildShard(job, model))
@@ -134,7 +134,7 @@ def chain(
     else:
         sidecars = (
             start
-            | "ReadSplit" >> beam.ParDo(ReadSplit(job))
+            | "ReadChunk" >> beam.ParDo(ReadChunk(job))
             | "ByShard" >> beam.GroupByKey()
             | "BuildGroup" >> beam.ParDo(BuildGroup(job, model))
         )
@@ -175,7 +175,7 @@ def explained_errors(job: Job) -> Iterator[None]:
     except Exception as error:
         explained = explain(error)
         if isinstance(explained, NothingToTrainOn):
-            spill.forget_splits(job.output)
+            spill.forget_chunks(job.output)
             for name in (TRAIN, EVAL, SIDECARS):
                 storage.remove(storage.join(job.output, name))
         raise explained from error

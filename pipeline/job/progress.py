@@ -1,7 +1,7 @@
 """How far a job is, read from the marks that its workers write.
 
 Workers may run anywhere and report nothing to the process that started the job. But for
-every finished split and shard they write a small file into the data set.
+every finished chunk and shard they write a small file into the data set.
 """
 
 import contextlib
@@ -9,15 +9,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.job.spill import splits_folder
+from pipeline.job.spill import chunks_folder
 from pipeline.storage.files import file_size, find_below, read_whole
 from schemas.errors import AlbertError
 from schemas.json_file import parse_json
 from schemas.json_shape import COUNT, Shape, problem
-from schemas.layout import SIDECAR_FILES, SPLIT_MARKS, WORK
+from schemas.layout import CHUNK_MARKS, SIDECAR_FILES, WORK
 from schemas.whole_file import TEMPORARY
 
-# What is read of the mark of a split, and of that of a shard.
+# What is read of the mark of a chunk, and of that of a shard.
 _SPLIT: Shape = {"text_bytes": COUNT, "counts": {"documents": COUNT}}
 _SHARD: Shape = {"files": [{"examples": COUNT, "bytes": COUNT}]}
 
@@ -36,9 +36,9 @@ class ProgressReader:
     """Reads the marks of a running job, each once."""
 
     def __init__(self, output: str | Path) -> None:
-        self._splits = splits_folder(output)
-        # The marks of splits are there or, if a cluster works, in the data set.
-        self._places = dict.fromkeys((str(output), str(self._splits)))
+        self._chunks = chunks_folder(output)
+        # The marks of chunks are there or, if a cluster works, in the data set.
+        self._places = dict.fromkeys((str(output), str(self._chunks)))
         self._seen: dict[str, Progress] = {}
         self._last = Progress()
 
@@ -46,7 +46,7 @@ class ProgressReader:
         """What is done so far."""
         # The storage may be out of reach for a moment.
         with contextlib.suppress(AlbertError):
-            for pattern in (SPLIT_MARKS, SIDECAR_FILES):
+            for pattern in (CHUNK_MARKS, SIDECAR_FILES):
                 for path in chain(*(find_below(p, pattern) for p in self._places)):
                     if path not in self._seen:
                         mark = parse_json(read_whole(path), path)
@@ -57,8 +57,8 @@ class ProgressReader:
         return self._last
 
     def _unfinished_bytes(self) -> int:
-        """Text of the splits that are being read, some of which may be large."""
-        return sum(map(file_size, find_below(self._splits, f"{WORK}/*{TEMPORARY}*")))
+        """Text of the chunks that are being read, some of which may be large."""
+        return sum(map(file_size, find_below(self._chunks, f"{WORK}/*{TEMPORARY}*")))
 
 
 def _read_mark(mark: dict[str, Any]) -> Progress:

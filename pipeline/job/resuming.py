@@ -2,7 +2,7 @@
 
 A finished shard is known by its sidecar, a finished data set by its manifest. Both name
 files with their sizes; where one of these is missing or has another size, they do not
-count. Nor does a sidecar, or the mark of a split, that was edited or damaged: each has
+count. Nor does a sidecar, or the mark of a chunk, that was edited or damaged: each has
 a seal, the hash of what it says.
 """
 

@@ -1,9 +1,9 @@
 """The shuffle of a job on one machine: documents wait on disk for their shard.
 
-Reading a split leaves one file: blocks, each of which has its documents sorted by shard
+Reading a chunk leaves one file: blocks, each of which has its documents sorted by shard
 after a table of where each shard's are. Building a shard reads its stretch of every
 block. So memory grows neither with the corpus nor with a file that cannot be divided,
-only numbers of splits go through the runner, and a split whose mark is there need not
+only numbers of chunks go through the runner, and a chunk whose mark is there need not
 be read again. The files lie in the data set, or for one on storage in a folder of this
 machine.
 """
@@ -24,7 +24,7 @@ from pipeline.job.resuming import is_sealed, sealed
 from pipeline.storage.files import is_remote, join, remove
 from schemas.errors import AlbertError
 from schemas.json_file import read_json, write_json
-from schemas.layout import WORK, split_documents, split_mark
+from schemas.layout import WORK, chunk_documents, chunk_mark
 from schemas.whole_file import whole_file
 
 # Text that is held in memory before it is written as a block.
@@ -39,12 +39,12 @@ _STRETCH = struct.Struct("<QQ")
 _HEAD = struct.Struct("<16sI?")
 
 
-def splits_folder(output: str | Path) -> Path:
-    """Where the splits of a data set wait.
+def chunks_folder(output: str | Path) -> Path:
+    """Where the chunks of a data set wait.
 
-    >>> splits_folder("data")
+    >>> chunks_folder("data")
     PosixPath('data')
-    >>> splits_folder("s3://bucket/data").name
+    >>> chunks_folder("s3://bucket/data").name
     'make-data-397b84d867d3f09b'
     """
     if not is_remote(str(output)):
@@ -53,8 +53,8 @@ def splits_folder(output: str | Path) -> Path:
     return cache_folder() / f"make-data-{name}"
 
 
-def forget_splits(output: str | Path) -> None:
-    """Remove all splits of a data set, wherever they are.
+def forget_chunks(output: str | Path) -> None:
+    """Remove all chunks of a data set, wherever they are.
 
     Raises:
         AlbertError: Something in the data set cannot be removed, or its storage cannot
@@ -64,24 +64,24 @@ def forget_splits(output: str | Path) -> None:
     if is_remote(str(output)):
         # A network file system keeps a folder as long as its lock file is open.
         with contextlib.suppress(AlbertError):
-            remove(str(splits_folder(output)))
+            remove(str(chunks_folder(output)))
 
 
 def write_spill(
     documents: Iterable[ShardDocument],
-    split: int,
+    chunk: int,
     *,
     plan: ShardPlan,
     output: Path,
 ) -> int:
-    """Write the documents of a split; returns the size of the file.
+    """Write the documents of a chunk; returns the size of the file.
 
     Raises:
         AlbertError: There is no space or no permission.
     """
     shards = [bytearray() for _ in plan.shard_numbers()]
     held_bytes = 0
-    with whole_file(output / split_documents(split)) as file:
+    with whole_file(output / chunk_documents(chunk)) as file:
         for document in documents:
             text = document.text.encode("utf-8", errors="replace")
             shard = shards[plan.shard_of(document.id)]
@@ -109,14 +109,14 @@ def _write_block(file: BinaryIO, shards: list[bytearray]) -> None:
         shards[number] = bytearray()
 
 
-def read_spills(splits: int, shard: int, *, output: Path) -> Iterator[ShardDocument]:
-    """The documents of a shard, from the files of all splits.
+def read_spills(chunks: int, shard: int, *, output: Path) -> Iterator[ShardDocument]:
+    """The documents of a shard, from the files of all chunks.
 
     Raises:
         AlbertError: A file is gone or damaged.
     """
-    for split in range(splits):
-        path = output / split_documents(split)
+    for chunk in range(chunks):
+        path = output / chunk_documents(chunk)
         try:
             with path.open("rb") as file:
                 yield from _read_spill(file, shard)
@@ -160,7 +160,7 @@ def _unpack_documents(data: bytes) -> Iterator[ShardDocument]:
 
 
 def write_mark(
-    split: int,
+    chunk: int,
     *,
     output: Path,
     fingerprint: str,
@@ -168,11 +168,11 @@ def write_mark(
     text_bytes: int,
     file_bytes: int,
 ) -> None:
-    """Note that a split is finished.
+    """Note that a chunk is finished.
 
     Args:
-        split: Its number.
-        output: See `splits_folder`.
+        chunk: Its number.
+        output: See `chunks_folder`.
         fingerprint: Of the job and of what was read.
         counts: What reading it counted.
         text_bytes: Size of the text that was read, estimated.
@@ -184,24 +184,24 @@ def write_mark(
         "file_bytes": file_bytes,
         "counts": counts.to_dict(),
     }
-    write_json(output / split_mark(split), sealed(mark))
+    write_json(output / chunk_mark(chunk), sealed(mark))
 
 
-def is_finished(split: int, *, output: Path, fingerprint: str) -> bool:
-    """Whether a job of this fingerprint has read a split, and its file is whole."""
+def is_finished(chunk: int, *, output: Path, fingerprint: str) -> bool:
+    """Whether a job of this fingerprint has read a chunk, and its file is whole."""
     try:
-        mark = read_json(output / split_mark(split))
-        size = (output / split_documents(split)).stat().st_size
+        mark = read_json(output / chunk_mark(chunk))
+        size = (output / chunk_documents(chunk)).stat().st_size
     except (AlbertError, OSError):
         return False
     is_of_job = mark.get("fingerprint") == fingerprint and is_sealed(mark)
     return is_of_job and mark["file_bytes"] == size
 
 
-def sum_counts(splits: int, *, output: Path) -> ReadingCounts:
-    """What reading all splits counted."""
+def sum_counts(chunks: int, *, output: Path) -> ReadingCounts:
+    """What reading all chunks counted."""
     counts = ReadingCounts()
-    for split in range(splits):
-        mark: dict[str, Any] = read_json(output / split_mark(split))
+    for chunk in range(chunks):
+        mark: dict[str, Any] = read_json(output / chunk_mark(chunk))
         counts.add(ReadingCounts.from_dict(mark["counts"]))
     return counts

@@ -2,8 +2,8 @@
 
 One linear chain without side inputs, tagged outputs or Beam's own file readers behaves
 the same on every runner. Documents are shuffled, never examples: through files on one
-machine (`SpillSplit`, `ListShards`, `BuildShard`), by the engine's own grouping
-elsewhere (`ReadSplit`, `BuildGroup`). The bytes are the same either way.
+machine (`SpillChunk`, `ListShards`, `BuildShard`), by the engine's own grouping
+elsewhere (`ReadChunk`, `BuildGroup`). The bytes are the same either way.
 """
 
 import dataclasses
@@ -21,13 +21,13 @@ from pipeline.dataset.shards import write_shard
 from pipeline.job import spill
 from pipeline.job.failures import packed_errors
 from pipeline.job.resuming import is_sealed, sealed
-from pipeline.reading.read import read_split
-from pipeline.reading.splits import Split
+from pipeline.reading.chunks import Chunk
+from pipeline.reading.read import read_chunk
 from pipeline.storage.files import join, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.errors import AlbertError
 from schemas.json_file import json_text, parse_json
-from schemas.layout import sidecar_file, split_mark
+from schemas.layout import chunk_mark, sidecar_file
 
 Shuffle = Literal["files", "engine"]
 
@@ -44,7 +44,7 @@ class Job:
     Attributes:
         dataset: What decides the bytes.
         shards: How documents are divided.
-        num_splits: Splits to read.
+        num_chunks: Chunks to read.
         output: The data set, here or on a cluster's storage.
         fingerprint: Of `dataset`; finished parts with another one are of another job.
         versions: Of the tools on which the bytes depend, on the machine that made the
@@ -54,7 +54,7 @@ class Job:
 
     dataset: DatasetPlan
     shards: ShardPlan
-    num_splits: int
+    num_chunks: int
     output: str
     fingerprint: str
     versions: dict[str, str]
@@ -145,72 +145,72 @@ def finished_sidecar(path: str, fingerprint: str) -> dict[str, Any] | None:
     return sidecar if is_of_job and is_sealed(sidecar) else None
 
 
-class SpillSplit(JobStep):
-    """A split becomes a file of documents by shard, unless there is one already."""
+class SpillChunk(JobStep):
+    """A chunk becomes a file of documents by shard, unless there is one already."""
 
-    def results(self, split: Split) -> Iterator[tuple[None, int]]:
-        """Yield the number of the split."""
-        job, output = self.job, spill.splits_folder(self.job.output)
-        fingerprint = f"{job.fingerprint} {split.fingerprint()}"
-        if not spill.is_finished(split.number, output=output, fingerprint=fingerprint):
+    def results(self, chunk: Chunk) -> Iterator[tuple[None, int]]:
+        """Yield the number of the chunk."""
+        job, output = self.job, spill.chunks_folder(self.job.output)
+        fingerprint = f"{job.fingerprint} {chunk.fingerprint()}"
+        if not spill.is_finished(chunk.number, output=output, fingerprint=fingerprint):
             counts = ReadingCounts()
             file_bytes = spill.write_spill(
-                read_split(split, counts=counts),
-                split.number,
+                read_chunk(chunk, counts=counts),
+                chunk.number,
                 plan=job.shards,
                 output=output,
             )
             spill.write_mark(
-                split.number,
+                chunk.number,
                 output=output,
                 fingerprint=fingerprint,
                 counts=counts,
-                text_bytes=split.text_bytes,
+                text_bytes=chunk.text_bytes,
                 file_bytes=file_bytes,
             )
-        yield None, split.number
+        yield None, chunk.number
 
 
 class ListShards(JobStep):
-    """Once all splits have been read, list what is to be made of them."""
+    """Once all chunks have been read, list what is to be made of them."""
 
-    def results(self, splits: tuple[None, Iterable[int]]) -> Iterator[int]:
+    def results(self, chunks: tuple[None, Iterable[int]]) -> Iterator[int]:
         """Yield the number of each shard, and COUNTS."""
         yield COUNTS
         yield from self.job.shards.shard_numbers()
 
 
 class BuildShard(ShardStep):
-    """The documents of a shard, from the files of all splits, become its files."""
+    """The documents of a shard, from the files of all chunks, become its files."""
 
     def results(self, number: int) -> Iterator[Result]:
         """Yield the sidecar, or the sums of what reading counted."""
-        output = spill.splits_folder(self.job.output)
-        splits = self.job.num_splits
+        output = spill.chunks_folder(self.job.output)
+        chunks = self.job.num_chunks
         if number == COUNTS:
-            counts = spill.sum_counts(splits, output=output)
+            counts = spill.sum_counts(chunks, output=output)
             yield None, {"read": counts.to_dict()}
             return
-        documents = spill.read_spills(splits, number, output=output)
+        documents = spill.read_spills(chunks, number, output=output)
         yield None, self.finish(documents, number)
 
 
-class ReadSplit(JobStep):
-    """A split becomes the documents of all shards, and what was counted."""
+class ReadChunk(JobStep):
+    """A chunk becomes the documents of all shards, and what was counted."""
 
-    def results(self, split: Split) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    def results(self, chunk: Chunk) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield (shard, (id, text)), and (COUNTS, (what was counted,))."""
         counts = ReadingCounts()
         shards = self.job.shards
-        if split.number == 0:
+        if chunk.number == 0:
             # Every shard is written, even one without documents.
             yield from ((shard, ()) for shard in shards.shard_numbers())
-        for document in read_split(split, counts=counts):
+        for document in read_chunk(chunk, counts=counts):
             yield shards.shard_of(document.id), tuple(document)
         yield COUNTS, (counts.to_dict(),)
         # For the progress bar only: the documents are with the engine, not in files.
-        mark = {"text_bytes": split.text_bytes, "counts": counts.to_dict()}
-        path = join(self.job.output, split_mark(split.number))
+        mark = {"text_bytes": chunk.text_bytes, "counts": counts.to_dict()}
+        path = join(self.job.output, chunk_mark(chunk.number))
         write_whole(path, json_text(mark))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import Document, Dropped, ShardDocument
 from pipeline.reading.books import read_book
+from pipeline.reading.chunks import Chunk, FilePart
 from pipeline.reading.formats import Format
 from pipeline.reading.plain_text import (
     is_marker,
@@ -23,7 +24,6 @@ from pipeline.reading.plain_text import (
     starts_document,
 )
 from pipeline.reading.sentences import divide, split_sentences
-from pipeline.reading.splits import FilePart, Split
 from pipeline.reading.text_rows import (
     csv_rows,
     json_rows,
@@ -47,14 +47,14 @@ from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo, starts_page
 Documents = Iterator[Document | Dropped]
 
 
-def read_split(split: Split, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
-    """The documents of a split with their sentences, long ones divided.
+def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
+    """The documents of a chunk with their sentences, long ones divided.
 
     Args:
-        split: The parts of files to read.
+        chunk: The parts of files to read.
         counts: Receives how many documents were read, and what was left out.
     """
-    for part in split.parts:
+    for part in chunk.parts:
         files.remember(part.file.path, size=part.file.bytes, sha256=part.file.sha256)
         for document in read_part(part, counts=counts):
             if isinstance(document, Dropped):
@@ -82,7 +82,7 @@ def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
     """The documents that belong to a part of a file; for each one dropped, the reason.
 
     Args:
-        part: See `pipeline.reading.splits.divide_file`.
+        part: See `pipeline.reading.chunks.divide_file`.
         counts: Receives what is damaged, left out of documents, or changed.
     """
     return _READERS[part.file.format](part, counts)

@@ -16,8 +16,8 @@ import numpy as np
 from pipeline.core.arrays import Keys
 from pipeline.core.counts import ReadingCounts
 from pipeline.core.draws import draws, happens, hash_key
-from pipeline.reading.read import read_split
-from pipeline.reading.splits import Split
+from pipeline.reading.chunks import Chunk
+from pipeline.reading.read import read_chunk
 
 # The share of the sentences that are never trained on, and their maximum number.
 HELD_OUT_SHARE = 0.01
@@ -65,26 +65,26 @@ class Sample:
         return [KeyedSentence(*item) for item in self.items()]
 
 
-class SplitSample(NamedTuple):
-    """What one split contributes, keys and texts."""
+class ChunkSample(NamedTuple):
+    """What one chunk contributes, keys and texts."""
 
     train: list[tuple[int, str]]
     held_out: list[tuple[int, str]]
     counts: ReadingCounts
 
 
-def sample_split(
-    split: Split,
+def sample_chunk(
+    chunk: Chunk,
     *,
     size: int,
     bound: int,
     seed: int,
     on_read: Callable[[int], object] = lambda size: None,
-) -> SplitSample:
-    """The candidates of one split for a sample.
+) -> ChunkSample:
+    """The candidates of one chunk for a sample.
 
     Args:
-        split: The files to read.
+        chunk: The files to read.
         size: Sentences wanted in all.
         bound: Keys of at least this are known to be too large.
         seed: Chooses the sample.
@@ -93,7 +93,7 @@ def sample_split(
     train, held_out = Sample(size), Sample(MAX_HELD_OUT)
     train.bound = bound
     counts = ReadingCounts()
-    for document in read_split(split, counts=counts):
+    for document in read_chunk(chunk, counts=counts):
         on_read(len(document.text.encode("utf-8", errors="replace")))
         lines = document.text.split("\n")
         counts.sentences += len(lines)
@@ -102,7 +102,7 @@ def sample_split(
         pairs = list(zip(keys.tolist(), lines, strict=True))
         held_out.add(itertools.compress(pairs, is_held_out))
         train.add(itertools.compress(pairs, map(operator.not_, is_held_out)))
-    return SplitSample(train.items(), held_out.items(), counts)
+    return ChunkSample(train.items(), held_out.items(), counts)
 
 
 def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 import sentencepiece
 
 from pipeline.core.counts import ReadingCounts, left_out
-from pipeline.reading.splits import Split
+from pipeline.reading.chunks import Chunk
 from pipeline.storage.lines import cut_position
 from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
 from pipeline.vocabulary.sampling import (
     MAX_HELD_OUT,
+    ChunkSample,
     KeyedSentence,
     Sample,
-    SplitSample,
-    sample_split,
+    sample_chunk,
 )
 from schemas.config import LEAST_PIECES, VocabConfig
 from schemas.errors import AlbertError
@@ -90,20 +90,20 @@ class SampledText(NamedTuple):
 
 
 def sample_sentences(
-    splits: list[Split],
+    chunks: list[Chunk],
     config: VocabConfig,
     *,
     workers: int,
     on_progress: Callable[[int], None] = lambda text_bytes: None,
 ) -> SampledText:
-    """A sample of the sentences of all splits, in the order of their keys.
+    """A sample of the sentences of all chunks, in the order of their keys.
 
     Args:
-        splits: What to read.
+        chunks: What to read.
         config: Size of the sample and seed.
         workers: Processes that read.
         on_progress: Called every half second with the bytes of text that were read,
-            about; at the end these are all that the splits were estimated to have.
+            about; at the end these are all that the chunks were estimated to have.
 
     Raises:
         AlbertError: There is no sentence, or a worker was killed.
@@ -111,8 +111,8 @@ def sample_sentences(
     train, held_out = Sample(config.sample_sentences), Sample(MAX_HELD_OUT)
     counts = ReadingCounts()
     read = functools.partial(_read, size=config.sample_sentences, seed=config.seed)
-    for result in _map_splits(
-        read, splits, workers=workers, sample=train, on_progress=on_progress
+    for result in _map_chunks(
+        read, chunks, workers=workers, sample=train, on_progress=on_progress
     ):
         train.add(result.train)
         held_out.add(result.held_out)
@@ -124,26 +124,26 @@ def sample_sentences(
     return SampledText(sentences, held_out.sorted(), counts)
 
 
-def _map_splits(
-    read: Callable[..., SplitSample],
-    splits: list[Split],
+def _map_chunks(
+    read: Callable[..., ChunkSample],
+    chunks: list[Chunk],
     *,
     workers: int,
     sample: Sample,
     on_progress: Callable[[int], None],
-) -> Iterator[SplitSample]:
-    """Read splits in other processes, a few at a time, in the order they finish."""
-    waiting = list(reversed(splits))
-    running: dict[Future[SplitSample], Split] = {}
+) -> Iterator[ChunkSample]:
+    """Read chunks in other processes, a few at a time, in the order they finish."""
+    waiting = list(reversed(chunks))
+    running: dict[Future[ChunkSample], Chunk] = {}
     done = 0
-    # Each place is written by the one process that reads its split.
-    read_bytes = _SPAWN.RawArray("q", len(splits))
-    with _processes(min(workers, len(splits)), read_bytes) as pool:
+    # Each place is written by the one process that reads its chunk.
+    read_bytes = _SPAWN.RawArray("q", len(chunks))
+    with _processes(min(workers, len(chunks)), read_bytes) as pool:
         while waiting or running:
             while waiting and len(running) <= workers:
-                split = waiting.pop()
-                # The bound falls while splits are read, and with it what they return.
-                running[pool.submit(read, split, bound=sample.bound)] = split
+                chunk = waiting.pop()
+                # The bound falls while chunks are read, and with it what they return.
+                running[pool.submit(read, chunk, bound=sample.bound)] = chunk
             finished, _ = wait(running, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in finished:
                 done += running.pop(future).text_bytes
@@ -151,14 +151,14 @@ def _map_splits(
             on_progress(done + text_being_read(running.values(), read_bytes))
 
 
-def text_being_read(splits: Iterable[Split], read_bytes: Sequence[int]) -> int:
-    """Bytes of text read of some splits, at most as many as were estimated.
+def text_being_read(chunks: Iterable[Chunk], read_bytes: Sequence[int]) -> int:
+    """Bytes of text read of some chunks, at most as many as were estimated.
 
     Args:
-        splits: Those that are being read.
+        chunks: Those that are being read.
         read_bytes: The bytes that were read of each, by its number.
     """
-    return sum(min(read_bytes[split.number], split.text_bytes) for split in splits)
+    return sum(min(read_bytes[chunk.number], chunk.text_bytes) for chunk in chunks)
 
 
 @contextlib.contextmanager
@@ -169,7 +169,7 @@ def _processes(
 
     Args:
         count: How many.
-        read_bytes: Where those that read text say how much, by the number of the split.
+        read_bytes: Where those that read text say how much, by the number of the chunk.
     """
     pool = ProcessPoolExecutor(
         max_workers=count, mp_context=_SPAWN, initializer=_begin, initargs=(read_bytes,)
@@ -192,14 +192,14 @@ def _begin(read_bytes: MutableSequence[int] | None) -> None:
     _read_bytes = read_bytes
 
 
-def _read(split: Split, *, size: int, bound: int, seed: int) -> SplitSample:
-    """The candidates of one split for a sample; says on the way how much was read."""
+def _read(chunk: Chunk, *, size: int, bound: int, seed: int) -> ChunkSample:
+    """The candidates of one chunk for a sample; says on the way how much was read."""
 
     def on_read(text_bytes: int) -> None:
         if _read_bytes is not None:
-            _read_bytes[split.number] += text_bytes
+            _read_bytes[chunk.number] += text_bytes
 
-    return sample_split(split, size=size, bound=bound, seed=seed, on_read=on_read)
+    return sample_chunk(chunk, size=size, bound=bound, seed=seed, on_read=on_read)
 
 
 def _result(future: Future[Any]) -> Any:

@@ -14,7 +14,7 @@ import pytest
 from cli.support import console
 from pipeline.job import estimate
 from pipeline.job.runners import RUNNERS
-from pipeline.job.spill import splits_folder
+from pipeline.job.spill import chunks_folder
 from tests.commands import attempt, contents, make_data, run
 
 ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
@@ -186,7 +186,7 @@ def test_a_plan_is_printed_for_programs_too(small):
     assert (done.returncode, done.stderr) == (0, "")
     plan, size, seconds = done.stdout.splitlines()
     assert plan == (
-        "plan: 1 split to read, 8 shards to train on and 1 held out, 10 copies"
+        "plan: 1 chunk to read, 8 shards to train on and 1 held out, 10 copies"
     )
     assert size.startswith("about ")
     assert " with 1 worker on this machine" in seconds
@@ -224,7 +224,7 @@ def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
     code, said = make_data(small, output="memory://bucket/data")
     assert code == 2
     assert said.splitlines()[-1] == (
-        f"Error: XDG_CACHE_HOME: {splits_folder('memory://bucket/data')} cannot be "
+        f"Error: XDG_CACHE_HOME: {chunks_folder('memory://bucket/data')} cannot be "
         "made: Not a directory."
     )
     assert not memory

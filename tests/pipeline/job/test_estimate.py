@@ -112,7 +112,7 @@ def test_plan_prints_and_makes_nothing(small, tmp_path):
     assert text.startswith("text: 24 files, ")
     assert derived == "derived: --max-predictions-per-seq 5 --num-shards 8"
     assert plan == (
-        "plan: 1 split to read, 8 shards to train on and 1 held out, 1 copy"
+        "plan: 1 chunk to read, 8 shards to train on and 1 held out, 1 copy"
     )
     assert size.startswith("about ")
     assert "with 1 worker on this machine" in seconds

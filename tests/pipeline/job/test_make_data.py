@@ -119,7 +119,7 @@ def test_documents_are_the_same_bytes_however_they_are_made(
         tmp_path / "d",
         config=ON_THE_FLY,
         workers=2,
-        split_bytes=3000,
+        chunk_bytes=3000,
     )
     assert documents == run(
         texts, model, tmp_path / "engine", config=ON_THE_FLY, shuffle="engine"
@@ -144,7 +144,7 @@ def test_the_order_of_the_inputs_does_not_show(files, texts, model, tmp_path):
 
 
 def test_the_size_of_the_splits_does_not_show(files, texts, model, tmp_path):
-    assert run(texts, model, tmp_path / "d", split_bytes=3000) == files
+    assert run(texts, model, tmp_path / "d", chunk_bytes=3000) == files
 
 
 def test_the_engines_own_shuffle_gives_the_same_bytes(files, texts, model, tmp_path):
@@ -191,7 +191,7 @@ def test_an_interrupted_job_is_finished_from_what_is_there(
 
     rebuilt = []
     monkeypatch.setattr(transforms, "write_shard", note)
-    monkeypatch.setattr(transforms, "read_split", never)
+    monkeypatch.setattr(transforms, "read_chunk", never)
     assert run(texts, model, tmp_path / "d") == files
     written = sorted((shard.split, shard.index) for shard in [*built, *rebuilt])
     assert written == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
@@ -454,7 +454,7 @@ PROGRAM = (
     "    eval_fraction=0.3).resolved(input_bytes=0)\n"
     "try:\n"
     "    make_data(find_inputs(given), config, model=Path(model).read_bytes(),\n"
-    "        output=Path(output), workers=2, split_bytes=20000)\n"
+    "        output=Path(output), workers=2, chunk_bytes=20000)\n"
     "except AlbertError as error:\n"
     "    sys.exit(str(error))\n"
 )
@@ -519,7 +519,7 @@ def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
     assert job.returncode == 1
     assert said.splitlines()[-1].startswith("A worker process was killed, ")
     assert "Exception in thread" not in said
-    assert run(texts, model, tmp_path / "d", split_bytes=20000) == files
+    assert run(texts, model, tmp_path / "d", chunk_bytes=20000) == files
 
 
 @needs_proc
@@ -557,4 +557,4 @@ def test_a_job_killed_at_twenty_random_moments_gives_the_same_bytes(
         time.sleep(moments.uniform(0.3, 6.0))
         job.kill()
         ended(job)
-    assert run(texts, model, tmp_path / "d", split_bytes=20000) == files
+    assert run(texts, model, tmp_path / "d", chunk_bytes=20000) == files

@@ -13,7 +13,7 @@ from pipeline.core.documents import ShardDocument
 from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.job import spill
 from schemas.errors import AlbertError
-from schemas.layout import split_documents
+from schemas.layout import chunk_documents
 
 PLAN = ShardPlan(train_shards=5, eval_shards=2, copies=1, eval_bound=1 << 62)
 
@@ -28,45 +28,45 @@ documents = st.lists(
 )
 
 
-def spilled(splits, output):
-    """What each shard reads of some splits."""
-    for number, split in enumerate(splits):
-        spill.write_spill(iter(split), number, plan=PLAN, output=output)
+def spilled(chunks, output):
+    """What each shard reads of some chunks."""
+    for number, chunk in enumerate(chunks):
+        spill.write_spill(iter(chunk), number, plan=PLAN, output=output)
     return {
-        shard: list(spill.read_spills(len(splits), shard, output=output))
+        shard: list(spill.read_spills(len(chunks), shard, output=output))
         for shard in PLAN.shard_numbers()
     }
 
 
-def by_shard(splits):
+def by_shard(chunks):
     return {
         shard: [
             document
-            for split in splits
-            for document in split
+            for chunk in chunks
+            for document in chunk
             if PLAN.shard_of(document.id) == shard
         ]
         for shard in PLAN.shard_numbers()
     }
 
 
-@given(splits=st.lists(documents, max_size=3))
-def test_every_shard_reads_its_documents_of_all_splits(splits, tmp_path_factory):
-    assert spilled(splits, tmp_path_factory.mktemp("spill")) == by_shard(splits)
+@given(chunks=st.lists(documents, max_size=3))
+def test_every_shard_reads_its_documents_of_all_chunks(chunks, tmp_path_factory):
+    assert spilled(chunks, tmp_path_factory.mktemp("spill")) == by_shard(chunks)
 
 
-@given(splits=st.lists(documents, max_size=3), size=st.integers(1, 200))
-def test_a_split_in_several_blocks_reads_like_one(splits, size, tmp_path_factory):
+@given(chunks=st.lists(documents, max_size=3), size=st.integers(1, 200))
+def test_a_chunk_in_several_blocks_reads_like_one(chunks, size, tmp_path_factory):
     with mock.patch.object(spill, "BLOCK_BYTES", size):
-        assert spilled(splits, tmp_path_factory.mktemp("spill")) == by_shard(splits)
+        assert spilled(chunks, tmp_path_factory.mktemp("spill")) == by_shard(chunks)
 
 
 def test_no_more_than_a_block_is_held_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(spill, "BLOCK_BYTES", 1 << 20)
     text = "word " * 20_000
-    split = (ShardDocument(n.to_bytes(16, "big"), text) for n in range(200))
+    chunk = (ShardDocument(n.to_bytes(16, "big"), text) for n in range(200))
     tracemalloc.start()
-    size = spill.write_spill(split, 0, plan=PLAN, output=tmp_path)
+    size = spill.write_spill(chunk, 0, plan=PLAN, output=tmp_path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size > 20_000_000
@@ -77,7 +77,7 @@ def test_no_more_than_a_block_is_held_in_memory(tmp_path, monkeypatch):
 def test_a_file_that_is_cut_off_is_named(tmp_path, length):
     document = ShardDocument(bytes(16), "It was late.")
     spill.write_spill([document], 0, plan=PLAN, output=tmp_path)
-    path = tmp_path / split_documents(0)
+    path = tmp_path / chunk_documents(0)
     path.write_bytes(path.read_bytes()[:length])
     shard = PLAN.shard_of(document.id)
     with pytest.raises(AlbertError) as error:
@@ -85,7 +85,7 @@ def test_a_file_that_is_cut_off_is_named(tmp_path, length):
     assert str(error.value) == f"{path} is cut off; run the same command again."
 
 
-def test_a_folder_of_splits_that_stays_is_no_failure_of_its_job(
+def test_a_folder_of_chunks_that_stays_is_no_failure_of_its_job(
     memory, tmp_path, monkeypatch
 ):
     def refuse(path, **_):
@@ -93,16 +93,16 @@ def test_a_folder_of_splits_that_stays_is_no_failure_of_its_job(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     memory["memory://bucket/data/.work/split-00000.json"] = b"{}"
-    path = spill.splits_folder("memory://bucket/data") / split_documents(0)
+    path = spill.chunks_folder("memory://bucket/data") / chunk_documents(0)
     path.parent.mkdir(parents=True)
     path.touch()
     monkeypatch.setattr(os, "rmdir", refuse)
-    spill.forget_splits("memory://bucket/data")
+    spill.forget_chunks("memory://bucket/data")
     assert not memory
     assert not path.exists()
 
 
-def test_a_split_is_finished_for_its_own_job_and_with_its_whole_file(tmp_path):
+def test_a_chunk_is_finished_for_its_own_job_and_with_its_whole_file(tmp_path):
     def is_finished(fingerprint):
         return spill.is_finished(0, output=tmp_path, fingerprint=fingerprint)
 
@@ -120,7 +120,7 @@ def test_a_split_is_finished_for_its_own_job_and_with_its_whole_file(tmp_path):
     assert is_finished("a")
     assert not is_finished("b")
     assert spill.sum_counts(1, output=tmp_path) == ReadingCounts(documents=2)
-    path = tmp_path / split_documents(0)
+    path = tmp_path / chunk_documents(0)
     path.write_bytes(path.read_bytes()[:-1])
     assert not is_finished("a")
     path.unlink()

@@ -17,9 +17,9 @@ import pytest
 import zstandard
 
 from pipeline.core.counts import ReadingCounts
+from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_split
-from pipeline.reading.splits import plan_splits
+from pipeline.reading.read import read_chunk
 from schemas.errors import AlbertError
 
 CUT = "damaged or cut off compressed data"
@@ -31,8 +31,8 @@ def read(kind, path, **settings):
     files = find_inputs({kind: (str(path),)}, **settings)
     texts = [
         document.text
-        for split in plan_splits(files, split_bytes=1000)
-        for document in read_split(split, counts=counts)
+        for split in plan_chunks(files, chunk_bytes=1000)
+        for document in read_chunk(split, counts=counts)
     ]
     assert counts.documents == len(texts)
     return sorted(texts), counts.dropped + counts.changed

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.formats import FORMATS, FORMATS_OF, HEAD_BYTES, KINDS, MEANINGS
 from pipeline.reading.inputs import describe_inputs, find_inputs
-from pipeline.reading.splits import plan_splits
 from schemas.errors import AlbertError, SettingError
 
 PAGE = "<page><title>A</title><revision><text>Ada wrote.</text></revision></page>"
@@ -353,7 +353,7 @@ def test_files_that_can_be_read_in_ranges_are_marked(tmp_path):
     assert not find("wikipedia", tmp_path / "one.bz2")[0].is_divisible
     assert find("wikipedia", tmp_path / "many.bz2")[0].is_divisible
     assert not find("books", tmp_path / "novel.txt")[0].is_divisible
-    assert len(plan_splits(find("wikipedia", tmp_path / "many.bz2"), split_bytes=1)) > 9
+    assert len(plan_chunks(find("wikipedia", tmp_path / "many.bz2"), chunk_bytes=1)) > 9
 
 
 @pytest.mark.parametrize("language", ["english", "EN", "", "en_US", "d", "en-", "e n"])

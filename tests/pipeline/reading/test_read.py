@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from pipeline.core.counts import ReadingCounts
 from pipeline.core.documents import Dropped
+from pipeline.reading.chunks import divide_file, plan_chunks
 from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS
 from pipeline.reading.inputs import InputFile, find_inputs
-from pipeline.reading.read import read_part, read_split
-from pipeline.reading.splits import divide_file, plan_splits
+from pipeline.reading.read import read_chunk, read_part
 from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES
 from pipeline.storage.lines import TOO_LONG
 from schemas.errors import AlbertError
@@ -124,14 +124,14 @@ def write(path, source, *, count, compression):
         path.write_bytes(gzip.compress(text) if compression == "gz" else text)
 
 
-def read(files, *, split_bytes):
+def read(files, *, chunk_bytes):
     """All that reading gives: the documents, and what it counted."""
     counts = ReadingCounts()
-    splits = plan_splits(files, split_bytes=split_bytes)
+    splits = plan_chunks(files, chunk_bytes=chunk_bytes)
     documents = Counter(
         tuple(document)
         for split in splits
-        for document in read_split(split, counts=counts)
+        for document in read_chunk(split, counts=counts)
     )
     return documents, counts
 
@@ -144,20 +144,20 @@ def test_the_size_of_the_splits_never_shows(tmp_path, source, compression):
     kind = SOURCES[source][0]
     files = find_inputs({kind: (str(path),)}, input_format=source)
     assert [file.format for file in files] == [source]
-    whole = read(files, split_bytes=1 << 30)
+    whole = read(files, chunk_bytes=1 << 30)
     assert whole[1].documents > 5
-    for split_bytes in (1, 37, 400, 5000):
-        assert read(files, split_bytes=split_bytes) == whole
+    for chunk_bytes in (1, 37, 400, 5000):
+        assert read(files, chunk_bytes=chunk_bytes) == whole
 
 
 @settings(max_examples=25)
 @given(st.integers(1, 5000), st.sampled_from(sorted(SOURCES)))
-def test_no_size_of_the_splits_shows(tmp_path_factory, split_bytes, source):
+def test_no_size_of_the_splits_shows(tmp_path_factory, chunk_bytes, source):
     path = tmp_path_factory.mktemp("split") / "file"
     write(path, source, count=40, compression="none")
     kind = SOURCES[source][0]
     files = find_inputs({kind: (str(path),)}, input_format=source)
-    assert read(files, split_bytes=split_bytes) == read(files, split_bytes=1 << 30)
+    assert read(files, chunk_bytes=chunk_bytes) == read(files, chunk_bytes=1 << 30)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_row_groups_never_show(tmp_path, kind, expected):
         path = tmp_path / f"{rows}.parquet"
         pq.write_table(table, path, row_group_size=rows)
         files = find_inputs({kind: (str(path),)})
-        results += [read(files, split_bytes=size) for size in (1, 600, 1 << 30)]
+        results += [read(files, chunk_bytes=size) for size in (1, 600, 1 << 30)]
     assert all(result == results[0] for result in results)
     assert results[0][1] == expected
 
@@ -215,7 +215,7 @@ def test_the_order_of_the_files_never_shows(tmp_path):
     files = find_inputs({"wikipedia": tuple(paths)})
     again = find_inputs({"wikipedia": (*reversed(paths), str(tmp_path))})
     assert files == again
-    assert plan_splits(files) == plan_splits(again)
+    assert plan_chunks(files) == plan_chunks(again)
 
 
 def test_a_damaged_stream_of_a_dump_costs_its_pages_only(tmp_path):
@@ -225,10 +225,10 @@ def test_a_damaged_stream_of_a_dump_costs_its_pages_only(tmp_path):
     data[data.index(b"BZh9", len(data) // 2) + 20] ^= 255
     path.write_bytes(data)
     files = find_inputs({"wikipedia": (str(path),)})
-    documents, counts = read(files, split_bytes=1 << 30)
+    documents, counts = read(files, chunk_bytes=1 << 30)
     assert counts.dropped["damaged or cut off compressed data"] == 1
     assert counts.documents == 43
-    assert read(files, split_bytes=500) == (documents, counts)
+    assert read(files, chunk_bytes=500) == (documents, counts)
 
 
 @pytest.mark.parametrize("source", ["bookcorpus", "sentences", "lines", "marked"])
@@ -238,10 +238,10 @@ def test_lone_carriage_returns_read_the_same_in_ranges_as_whole(tmp_path, source
     parts = [make(n).replace("\n", "\r", n % 4) for n in range(90)]
     path.write_bytes("".join(parts).encode())
     files = find_inputs({kind: (str(path),)}, input_format=source)
-    whole = read(files, split_bytes=1 << 30)
+    whole = read(files, chunk_bytes=1 << 30)
     assert whole[1].documents > 5
-    for split_bytes in (37, 400, 2000):
-        assert read(files, split_bytes=split_bytes) == whole
+    for chunk_bytes in (37, 400, 2000):
+        assert read(files, chunk_bytes=chunk_bytes) == whole
 
 
 def test_a_line_too_long_to_be_seen_whole_begins_no_document(tmp_path):
@@ -250,8 +250,8 @@ def test_a_line_too_long_to_be_seen_whole_begins_no_document(tmp_path):
     long = start + " " * LINE_PREFIX_BYTES + "he came and she left " * 99
     path.write_text("\n".join([sentence(n) for n in range(9)] + [long, start, "he ."]))
     files = find_inputs({"books": (str(path),)}, input_format="bookcorpus")
-    whole = read(files, split_bytes=1 << 30)
-    assert all(read(files, split_bytes=size) == whole for size in (37, 400, 2000))
+    whole = read(files, chunk_bytes=1 << 30)
+    assert all(read(files, chunk_bytes=size) == whole for size in (37, 400, 2000))
 
 
 GERMAN = "Die Feier begann am 3. Oktober 1990 in Berlin. Viele kamen."
@@ -279,7 +279,7 @@ def test_a_record_is_segmented_in_the_language_that_it_names(
     records = [dict.fromkeys(("lang", *fields), "") | record for record in records]
     write_rows(tmp_path / name, records)
     files = find_inputs({"text": (str(tmp_path / name),)}, language=language)
-    documents, _ = read(files, split_bytes=1 << 30)
+    documents, _ = read(files, chunk_bytes=1 << 30)
     assert [document[1] for document in documents] == [expected]
 
 
@@ -296,7 +296,7 @@ def test_long_prose_and_books_are_read_in_parts_as_they_are_whole(
     path.write_bytes(text)
     forced = {"text": "prose", "books": "book"}[kind]
     (file,) = find_inputs({kind: (str(path),)}, input_format=forced)
-    parts = [part for part in divide_file(file, split_bytes=1) if part.text_bytes]
+    parts = [part for part in divide_file(file, chunk_bytes=1) if part.text_bytes]
     assert len(parts) > 2
     whole = list(read_file(file._replace(piece_starts=())))
     counts = ReadingCounts()
@@ -312,7 +312,7 @@ def test_what_is_left_out_of_a_file_is_counted(tmp_path):
     for text in (article, record, page):
         (tmp_path / "file").write_text(text)
         files = find_inputs({"wikipedia": (str(tmp_path / "file"),)})
-        _, counts = read(files, split_bytes=1 << 30)
+        _, counts = read(files, chunk_bytes=1 << 30)
         assert counts == ReadingCounts(
             documents=1, dropped=Counter({"paragraph that is not prose": 1})
         )
@@ -324,7 +324,7 @@ def test_a_dump_without_line_feeds_is_read_whole(tmp_path):
         "<mediawiki>" + "".join(page(n).replace("\n", "") for n in range(9))
     )
     files = find_inputs({"wikipedia": (str(path),)})
-    assert read(files, split_bytes=100)[1].documents == 8
+    assert read(files, chunk_bytes=100)[1].documents == 8
 
 
 def test_pieces_of_a_document_go_with_the_whole(tmp_path):
@@ -332,8 +332,8 @@ def test_pieces_of_a_document_go_with_the_whole(tmp_path):
     sentences = [f"He counted {n} sacks." for n in range(4500)]
     path.write_text("\n\n".join(sentences))
     files = find_inputs({"books": (str(path),)})
-    (split,) = plan_splits(files)
-    parts = list(read_split(split, counts=ReadingCounts()))
+    (split,) = plan_chunks(files)
+    parts = list(read_chunk(split, counts=ReadingCounts()))
     assert "\n".join(part.text for part in parts).split("\n") == sentences
     assert [len(part.text.split("\n")) for part in parts] == [1500, 1500, 1500]
     assert len({part.id[:8] for part in parts}) == 1
@@ -344,9 +344,9 @@ def test_pieces_of_a_document_go_with_the_whole(tmp_path):
 def test_every_piece_of_a_split_is_read(tmp_path):
     for number in range(5):
         (tmp_path / f"{number}.txt").write_text(f"This is the book number {number}.")
-    (split,) = plan_splits(find_inputs({"books": (str(tmp_path),)}))
+    (split,) = plan_chunks(find_inputs({"books": (str(tmp_path),)}))
     counts = ReadingCounts()
-    assert len(list(read_split(split, counts=counts))) == 5
+    assert len(list(read_chunk(split, counts=counts))) == 5
     assert counts == ReadingCounts(documents=5)
     assert len(list(read_part(split.parts[0], counts=counts))) == 1
 
@@ -365,9 +365,9 @@ HOSTILE_FILES = st.binary(max_size=300) | st.lists(
 
 @pytest.mark.parametrize("input_format", FORMATS)
 @settings(max_examples=60, deadline=5000)
-@given(data=HOSTILE_FILES, split_bytes=st.integers(1, 500), is_divisible=st.booleans())
+@given(data=HOSTILE_FILES, chunk_bytes=st.integers(1, 500), is_divisible=st.booleans())
 def test_any_bytes_are_read_to_their_end_or_refused(
-    tmp_path_factory, input_format, data, split_bytes, is_divisible
+    tmp_path_factory, input_format, data, chunk_bytes, is_divisible
 ):
     path = tmp_path_factory.mktemp("bytes") / "file"
     path.write_bytes(data)
@@ -385,10 +385,10 @@ def test_any_bytes_are_read_to_their_end_or_refused(
         is_divisible=is_divisible and not input_format.startswith("parquet"),
     )
     with suppress(AlbertError):
-        read([described], split_bytes=split_bytes)
+        read([described], chunk_bytes=chunk_bytes)
     with suppress(AlbertError):
         files = find_inputs({kind: (str(path),)}, input_format=input_format)
-        read(files, split_bytes=split_bytes)
+        read(files, chunk_bytes=chunk_bytes)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 
 from pipeline.core.counts import ReadingCounts
+from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_split
-from pipeline.reading.splits import plan_splits
+from pipeline.reading.read import read_chunk
 from pipeline.storage import files, remote
 from pipeline.storage.files import find_files, open_binary
 from schemas.errors import AlbertError
@@ -135,11 +135,11 @@ def test_what_a_remote_file_is_takes_one_look_at_it(memory, asked):
 def test_a_worker_reads_a_remote_book_with_one_request(memory, asked):
     text = "It was late, and the men knew.\n\n" * 30_000
     memory["memory://shelf/book.txt"] = text.encode()
-    (split,) = plan_splits(find_inputs({"text": ("memory://shelf/",)}))
+    (split,) = plan_chunks(find_inputs({"text": ("memory://shelf/",)}))
     # A worker is another process.
     files._entries.clear()
     asked.clear()
-    documents = list(read_split(split, counts=ReadingCounts()))
+    documents = list(read_chunk(split, counts=ReadingCounts()))
     assert sum(document.text.count("late") for document in documents) == 30_000
     assert dict(asked) == {("cat_file", "/shelf/book.txt"): 1}
 

@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.splits import plan_splits
 from pipeline.vocabulary.sampling import (
     KeyedSentence,
     Sample,
-    sample_split,
+    sample_chunk,
     sentence_keys,
 )
 
@@ -29,11 +29,11 @@ def files(topics, tmp_path_factory):
     return find_inputs({"text": (str(folder),)}, input_format="prose")
 
 
-def sample_files(files, *, split_bytes, size, seed=1):
+def sample_files(files, *, chunk_bytes, size, seed=1):
     """The sample of all files, read in splits of this size."""
     train, held_out = Sample(size), Sample(size)
-    for split in plan_splits(files, split_bytes=split_bytes):
-        result = sample_split(split, size=size, bound=train.bound, seed=seed)
+    for split in plan_chunks(files, chunk_bytes=chunk_bytes):
+        result = sample_chunk(split, size=size, bound=train.bound, seed=seed)
         train.add(result.train)
         held_out.add(result.held_out)
     return train.sorted(), held_out.sorted()
@@ -82,45 +82,45 @@ def test_keys_follow_from_document_place_and_seed():
 
 @pytest.mark.parametrize("size", [100, 1_000_000])
 def test_neither_the_splits_nor_the_order_of_the_files_show_in_a_sample(files, size):
-    expected = sample_files(files, split_bytes=1 << 24, size=size)
+    expected = sample_files(files, chunk_bytes=1 << 24, size=size)
     backwards = files[::-1]
-    assert sample_files(backwards, split_bytes=1 << 16, size=size) == expected
+    assert sample_files(backwards, chunk_bytes=1 << 16, size=size) == expected
 
 
 def test_a_duplicate_of_a_file_does_not_show_in_a_sample(files):
-    expected = sample_files(files, split_bytes=1 << 24, size=1000)
-    assert sample_files(files * 2, split_bytes=1 << 24, size=1000) == expected
+    expected = sample_files(files, chunk_bytes=1 << 24, size=1000)
+    assert sample_files(files * 2, chunk_bytes=1 << 24, size=1000) == expected
 
 
 def test_another_seed_gives_another_sample(files):
-    one, _ = sample_files(files, split_bytes=1 << 24, size=100)
-    other, _ = sample_files(files, split_bytes=1 << 24, size=100, seed=2)
+    one, _ = sample_files(files, chunk_bytes=1 << 24, size=100)
+    other, _ = sample_files(files, chunk_bytes=1 << 24, size=100, seed=2)
     assert {s.text for s in one} != {s.text for s in other}
 
 
 def test_a_small_sample_is_a_part_of_a_large_one(files):
-    small, _ = sample_files(files, split_bytes=1 << 24, size=100)
-    large, _ = sample_files(files, split_bytes=1 << 24, size=500)
+    small, _ = sample_files(files, chunk_bytes=1 << 24, size=100)
+    large, _ = sample_files(files, chunk_bytes=1 << 24, size=500)
     assert large[:100] == small
 
 
 def test_one_sentence_in_a_hundred_is_held_out_and_never_trained_on(files):
-    train, held_out = sample_files(files, split_bytes=1 << 24, size=1_000_000)
+    train, held_out = sample_files(files, chunk_bytes=1 << 24, size=1_000_000)
     share = len(held_out) / (len(train) + len(held_out))
     assert share == pytest.approx(0.01, abs=0.005)
     assert not {s.key for s in train} & {s.key for s in held_out}
 
 
 def test_documents_and_sentences_are_counted(files):
-    (split,) = plan_splits(files, split_bytes=1 << 24)
-    result = sample_split(split, size=10, bound=1 << 64, seed=1)
+    (split,) = plan_chunks(files, chunk_bytes=1 << 24)
+    result = sample_chunk(split, size=10, bound=1 << 64, seed=1)
     assert result.counts.documents == len(files)
     assert result.counts.sentences > len(result.train) == 10
 
 
 def test_keys_at_or_above_the_bound_are_not_returned(files):
-    (split,) = plan_splits(files, split_bytes=1 << 24)
-    result = sample_split(split, size=1_000_000, bound=1 << 60, seed=1)
+    (split,) = plan_chunks(files, chunk_bytes=1 << 24)
+    result = sample_chunk(split, size=1_000_000, bound=1 << 60, seed=1)
     keys = np.array([key for key, _ in result.train], np.uint64)
     assert len(keys) > 0
     assert keys.max() < 1 << 60

@@ -9,8 +9,8 @@ import pytest
 from sentencepiece import SentencePieceProcessor
 
 from pipeline.core.counts import ReadingCounts
+from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.splits import plan_splits
 from pipeline.vocabulary import training as vocabulary
 from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import load_tokenizer
@@ -37,7 +37,7 @@ def splits(topics, tmp_path_factory):
     for number, document in enumerate(topics):
         (folder / f"{number:02d}.txt").write_text(document.text)
     files = find_inputs({"text": (str(folder),)}, input_format="prose")
-    return plan_splits(files, split_bytes=1 << 17)
+    return plan_chunks(files, chunk_bytes=1 << 17)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_progress_is_told_while_one_file_is_read(topics, tmp_path, monkeypatch):
     monkeypatch.setattr(vocabulary, "_LOOK_SECONDS", 0.005)
     rows = "".join(json.dumps({"text": topic.text}) + "\n" for topic in topics)
     (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
-    (split,) = plan_splits(find_inputs({"text": (str(tmp_path / "rows.jsonl.gz"),)}))
+    (split,) = plan_chunks(find_inputs({"text": (str(tmp_path / "rows.jsonl.gz"),)}))
     told = []
     config = VocabConfig(sample_sentences=10)
     sample_sentences([split], config, workers=1, on_progress=told.append)
@@ -125,7 +125,7 @@ def test_inputs_without_text_are_one_sentence(tmp_path):
     (tmp_path / "blank.txt").write_text("\n \n")
     files = find_inputs({"text": (str(tmp_path / "blank.txt"),)})
     with pytest.raises(AlbertError, match=r"to train on \(left out: 1 x no text\)\.$"):
-        sample_sentences(plan_splits(files), VocabConfig(), workers=1)
+        sample_sentences(plan_chunks(files), VocabConfig(), workers=1)
 
 
 def refused_size(sentences, size):

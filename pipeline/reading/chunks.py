@@ -1,4 +1,4 @@
-"""The work of reading, divided into splits that do not depend on the workers."""
+"""The work of reading, divided into chunks that do not depend on the workers."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from pipeline.reading.recognise import InputFile
 
 # Text that a worker reads at a time: large files are read in parts of about this
 # size, small ones together.
-SPLIT_BYTES = 16 << 20
+CHUNK_BYTES = 16 << 20
 
 
 class FilePart(NamedTuple):
@@ -27,8 +27,8 @@ class FilePart(NamedTuple):
     text_bytes: int
 
 
-class Split(NamedTuple):
-    """Pieces of files that one worker reads, one after the other."""
+class Chunk(NamedTuple):
+    """Parts of files that one worker reads, one after the other."""
 
     number: int
     parts: tuple[FilePart, ...]
@@ -44,37 +44,37 @@ class Split(NamedTuple):
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def plan_splits(
-    files: list[InputFile], *, split_bytes: int = SPLIT_BYTES
-) -> list[Split]:
-    """Divide large files and group small ones, into splits with the largest first.
+def plan_chunks(
+    files: list[InputFile], *, chunk_bytes: int = CHUNK_BYTES
+) -> list[Chunk]:
+    """Divide large files and group small ones, into chunks with the largest first.
 
-    Runners give splits to their workers in turn, so this order lets all workers end at
-    about the same time. Neither split size nor order changes the documents read.
+    Runners give chunks to their workers in turn, so this order lets all workers end at
+    about the same time. Neither chunk size nor order changes the documents read.
 
     Args:
         files: In the order of `pipeline.reading.inputs.find_inputs`.
-        split_bytes: Text in a split, about.
+        chunk_bytes: Text in a chunk, about.
     """
     groups: list[list[FilePart]] = []
     room = 0
-    parts = [part for file in files for part in divide_file(file, split_bytes)]
+    parts = [part for file in files for part in divide_file(file, chunk_bytes)]
     for part in sorted(parts, key=lambda part: -part.text_bytes):
         if not groups or part.text_bytes > room:
             groups.append([])
-            room = split_bytes
+            room = chunk_bytes
         groups[-1].append(part)
         room -= part.text_bytes
     groups.sort(key=lambda group: -sum(part.text_bytes for part in group))
-    return [Split(number, tuple(group)) for number, group in enumerate(groups)]
+    return [Chunk(number, tuple(group)) for number, group in enumerate(groups)]
 
 
-def divide_file(file: InputFile, split_bytes: int) -> Iterator[FilePart]:
+def divide_file(file: InputFile, chunk_bytes: int) -> Iterator[FilePart]:
     """The parts of a file, of about equal size."""
     # With the table in each of its parts, a job would grow with the square of the file.
     itself = file._replace(group_bytes=(), piece_starts=())
     if file.group_bytes:
-        for first, end, size in _join(file.group_bytes, split_bytes):
+        for first, end, size in _join(file.group_bytes, chunk_bytes):
             is_last = end == len(file.group_bytes)
             yield FilePart(itself, first, None if is_last else end, size)
         return
@@ -83,13 +83,13 @@ def divide_file(file: InputFile, split_bytes: int) -> Iterator[FilePart]:
         sizes = [
             end - start for start, end in zip(file.piece_starts, ends, strict=True)
         ]
-        for first, end, size in _join(sizes, split_bytes):
+        for first, end, size in _join(sizes, chunk_bytes):
             stop = None if end == len(sizes) else ends[end - 1]
             yield FilePart(itself, file.piece_starts[first], stop, size)
         return
     count = 1
     if file.is_divisible:
-        count = min(-(-file.text_bytes // split_bytes), file.bytes) or 1
+        count = min(-(-file.text_bytes // chunk_bytes), file.bytes) or 1
     for number in range(count):
         is_last = number == count - 1
         yield FilePart(

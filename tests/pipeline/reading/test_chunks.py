@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.reading.chunks import FilePart, divide_file, plan_chunks
 from pipeline.reading.recognise import InputFile
-from pipeline.reading.splits import FilePart, divide_file, plan_splits
 
 
 def file(name, size, *, is_divisible=False, group_bytes=()):
@@ -33,7 +33,7 @@ files = st.builds(
 
 def test_a_large_file_is_divided_evenly():
     large = file("large", 100, is_divisible=True)
-    assert list(divide_file(large, split_bytes=40)) == [
+    assert list(divide_file(large, chunk_bytes=40)) == [
         FilePart(large, 0, 33, 33),
         FilePart(large, 33, 66, 33),
         FilePart(large, 66, None, 34),
@@ -42,13 +42,13 @@ def test_a_large_file_is_divided_evenly():
 
 def test_a_file_that_cannot_be_divided_stays_whole():
     whole = file("whole", 100)
-    assert list(divide_file(whole, split_bytes=40)) == [FilePart(whole, 0, None, 100)]
+    assert list(divide_file(whole, chunk_bytes=40)) == [FilePart(whole, 0, None, 100)]
 
 
 def test_row_groups_stay_whole_and_together():
     table = file("table", 9, group_bytes=[10, 10, 50, 5, 10])
     itself = table._replace(group_bytes=())
-    assert list(divide_file(table, split_bytes=30)) == [
+    assert list(divide_file(table, chunk_bytes=30)) == [
         FilePart(itself, 0, 2, 20),
         FilePart(itself, 2, 3, 50),
         FilePart(itself, 3, None, 15),
@@ -60,29 +60,29 @@ def test_row_groups_stay_whole_and_together():
     [{"group_bytes": (10,) * 5000}, {"piece_starts": tuple(range(0, 50_000, 10))}],
 )
 def test_a_job_grows_with_the_parts_of_a_file_and_not_with_their_square(table):
-    splits = plan_splits([file("large", 50_000)._replace(**table)], split_bytes=10)
-    assert len(splits) == 5000
-    assert max(len(pickle.dumps(split)) for split in splits) < 500
+    chunks = plan_chunks([file("large", 50_000)._replace(**table)], chunk_bytes=10)
+    assert len(chunks) == 5000
+    assert max(len(pickle.dumps(chunk)) for chunk in chunks) < 500
 
 
-def test_small_files_are_read_together_and_large_splits_come_first():
+def test_small_files_are_read_together_and_large_chunks_come_first():
     given = [file(name, size) for name, size in [("a", 6), ("b", 30), ("c", 5)]]
-    splits = plan_splits(given, split_bytes=12)
-    assert [(s.number, [p.file.path for p in s.parts]) for s in splits] == [
+    chunks = plan_chunks(given, chunk_bytes=12)
+    assert [(s.number, [p.file.path for p in s.parts]) for s in chunks] == [
         (0, ["b"]),
         (1, ["a", "c"]),
     ]
 
 
 @given(st.lists(files, max_size=6), st.integers(1, 2000))
-def test_splits_hold_every_part_of_every_file_once(given_files, split_bytes):
+def test_chunks_hold_every_part_of_every_file_once(given_files, chunk_bytes):
     named = [f._replace(path=f"{i}") for i, f in enumerate(given_files)]
-    splits = plan_splits(named, split_bytes=split_bytes)
+    chunks = plan_chunks(named, chunk_bytes=chunk_bytes)
     parts = sorted(
-        (part for split in splits for part in split.parts),
+        (part for chunk in chunks for part in chunk.parts),
         key=lambda part: (int(part.file.path), part.start),
     )
-    assert [split.number for split in splits] == list(range(len(splits)))
+    assert [chunk.number for chunk in chunks] == list(range(len(chunks)))
     for f in named:
         own = [part for part in parts if part.file.path == f.path]
         assert own[0].start == 0
@@ -94,14 +94,14 @@ def test_splits_hold_every_part_of_every_file_once(given_files, split_bytes):
 @given(
     st.lists(st.integers(1, 100), min_size=1, max_size=50), st.sampled_from([2, 3, 4])
 )
-def test_splits_dealt_in_turn_differ_by_less_than_the_largest(sizes, workers):
-    splits = plan_splits(
-        [file(str(i), size) for i, size in enumerate(sizes)], split_bytes=100
+def test_chunks_dealt_in_turn_differ_by_less_than_the_largest(sizes, workers):
+    chunks = plan_chunks(
+        [file(str(i), size) for i, size in enumerate(sizes)], chunk_bytes=100
     )
-    loads = [sum(s.text_bytes for s in splits[w::workers]) for w in range(workers)]
-    assert max(loads) - min(loads) <= splits[0].text_bytes
+    loads = [sum(s.text_bytes for s in chunks[w::workers]) for w in range(workers)]
+    assert max(loads) - min(loads) <= chunks[0].text_bytes
 
 
-def test_an_empty_table_is_a_split_like_any_other():
-    (split,) = plan_splits([file("table", 9, group_bytes=[0])], split_bytes=10)
-    assert split.text_bytes == 0
+def test_an_empty_table_is_a_chunk_like_any_other():
+    (chunk,) = plan_chunks([file("table", 9, group_bytes=[0])], chunk_bytes=10)
+    assert chunk.text_bytes == 0
