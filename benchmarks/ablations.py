@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from albert_tf.convert.reading import load_pretrainer
 from albert_tf.data.input_pipeline import Records, evaluation_batches, training_batches
 from albert_tf.data.step_shape import StepShape
 from albert_tf.evaluation.run_evaluation import evaluate
-from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.parameters import count_parameters
 from albert_tf.model.pretrainer import AlbertPretrainer
@@ -84,7 +84,7 @@ def fit_logistic(
 
 def fitted_accuracy(run: Path, data: Path, manifest: DatasetManifest) -> str:
     """What the state at [CLS] of a run without a sentence head knows of a task."""
-    model = load_trained_model(run)
+    model = load_pretrainer(run)
     records = Records(data, manifest)
     size = MAX_PIECES // manifest.config.max_seq_length
     training = (

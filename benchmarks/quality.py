@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from albert_tf.convert.reading import load_pretrainer
 from albert_tf.evaluation.bits_per_character import bits_per_character, known_beside
 from albert_tf.evaluation.neighbour_counts import NeighbourCounts
 from albert_tf.evaluation.run_evaluation import training_text
@@ -43,7 +44,6 @@ from albert_tf.evaluation.words import (
     Word,
     words_of_row,
 )
-from albert_tf.inference.trained_model import load_trained_model
 from benchmarks import keras_hub_peer
 from benchmarks.peer_training import LENGTH
 from pipeline.records.unmasked import read_unmasked
@@ -91,7 +91,7 @@ class OfRun:
     def __init__(self, run: Path) -> None:
         self.name = run.name
         self._tokenizer = load_tokenizer(read_model(run))
-        model = load_trained_model(run)
+        model = load_pretrainer(run)
         self._longest = model.config.max_position_embeddings
         self._scorer = WordScorer(model)
 

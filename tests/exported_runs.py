@@ -4,10 +4,10 @@ import dataclasses
 import json
 import shutil
 
-from albert_tf.finetuning.tuned_model import TaskRecord, write_record
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
+from albert_tf.runs.task_record import TaskRecord, write_record
 from schemas.config import ModelConfig, TrainConfig
 from schemas.json_file import write_json
 from schemas.task import TaskSpec

@@ -22,8 +22,8 @@ from albert_tf.convert.huggingface import (
     write_tensors,
 )
 from albert_tf.convert.model_card import model_card
+from albert_tf.convert.reading import load_pretrainer, read_external
 from albert_tf.evaluation import run_evaluation
-from albert_tf.inference.trained_model import load_trained_model, read_external
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.reporting.run_report import runs_section
 from albert_tf.runs.checkpoints import has_checkpoint
@@ -60,7 +60,7 @@ def whole(small, tmp_path_factory):
 
 def export(run):
     console = Console(quiet=True)
-    exported = load(run, "latest", console=console)
+    exported, _ = load(run, "latest", console=console)
     model_card(run, exported.config, step=exported.step)
 
 
@@ -707,7 +707,7 @@ def read_all(folder, data):
         export,
         report,
         finished_step,
-        load_trained_model,
+        load_pretrainer,
         read_external,
         read_weights,
         lambda run: run_evaluation.evaluate(run, data=data, scope=ONE_EXAMPLE),

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.inference.trained_model import load_trained_model
+from albert_tf.convert.reading import load_pretrainer
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from tests.commands import run
 from tests.exported_runs import SMALL_RUN, write_run
@@ -75,7 +75,7 @@ def test_transformers_computes_the_same_logits(exported, texts):
     tokenizer = transformers.AutoTokenizer.from_pretrained(export)
     batch = batch_of(tokenizer, texts)
     mask = batch["input_mask"]
-    mlm, sentence = load_trained_model(folder)(batch)
+    mlm, sentence = load_pretrainer(folder)(batch)
     inputs = {
         "input_ids": torch.tensor(batch["input_ids"]).long(),
         "attention_mask": torch.tensor(mask).long(),
@@ -121,7 +121,7 @@ def test_kerashub_computes_the_same_outputs(exported, texts):
     padded = np.zeros_like(mask)
     padded[mask.astype(bool)] = np.concatenate(ids)
     segments = (np.arange(LENGTH) >= lengths[:, None] // 2).astype("int32") * mask
-    encoder = load_trained_model(folder).encoder
+    encoder = load_pretrainer(folder).encoder
     rows = encoder(padded, mask, segments)
     theirs = keras_hub.models.AlbertBackbone.from_preset(str(export))(
         {"token_ids": padded, "segment_ids": segments, "padding_mask": mask}

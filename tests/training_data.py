@@ -178,7 +178,16 @@ def save_run(run, config, *, step=9, seed=1, is_best=False):
     initialize_weights(model, standard_deviation=1.0, seed=seed)
     run.mkdir(exist_ok=True)
     write_json(run / MODEL_CONFIG, dataclasses.asdict(config))
-    write_json(run / DATA_MANIFEST, make_manifest([]).to_dict())
+    files = [
+        ShardFile(
+            name=shard_file("train", 0, shard=shard, num_shards=3),
+            examples=1,
+            bytes=1000,
+            sha256="0" * 64,
+        )
+        for shard in range(3)
+    ]
+    write_json(run / DATA_MANIFEST, make_manifest(files).to_dict())
     (run / SPM_MODEL).write_bytes(b"pieces")
     weights = arrays_of(model.weights_by_path)
     save_checkpoint(run, Checkpoint(weights, {}, {"step": step}), is_best=is_best)

@@ -14,6 +14,8 @@ from albert_tf.convert.name_maps import Naming
 from albert_tf.model.initial_weights import truncated_normal
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.sharing import whole_layers, whole_layers_source
+from albert_tf.model.trained_model import TrainedModel
+from albert_tf.runs.run_record import trained_length
 from albert_tf.runs.tensor_files import Arrays, Shapes
 from schemas.config import ModelConfig, config_from_dict
 from schemas.errors import AlbertError, SettingError
@@ -34,20 +36,6 @@ NEW_MASKED_LM_HEAD = (
     "It has no masked-LM head, so it gets a new one: fine-tune the model, or train it "
     "further before it fills masks."
 )
-
-
-class ExternalModel(NamedTuple):
-    """A model that another program saved.
-
-    Attributes:
-        config: Its architecture.
-        weights: By path.
-        notes: What a person should know of how it was read.
-    """
-
-    config: ModelConfig
-    weights: Arrays
-    notes: tuple[str, ...]
 
 
 class Tensors(NamedTuple):
@@ -88,17 +76,27 @@ def whole_model(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
     }
 
 
-def reordered(weights: Mapping[str, Any], order: Sequence[int]) -> Arrays:
-    """The weights of a model whose pieces have other numbers, all else as it is.
+def in_order_of_ids(model: TrainedModel, order: Sequence[int] | None) -> TrainedModel:
+    """A model whose rows were in the order of its vocabulary's file.
 
     Args:
-        weights: By path.
-        order: The number until now of each piece.
+        model: Of another program.
+        order: The place in the file of each token id; None where that is the id.
     """
-    return {
-        path: array[np.array(order)] if path.endswith(_OF_PIECES) else array
-        for path, array in weights.items()
+    return model if order is None else _reordered(model, np.array(order))
+
+
+def in_order_of_file(model: TrainedModel, order: Sequence[int] | None) -> TrainedModel:
+    """The same model with its rows in the order of its vocabulary's file."""
+    return model if order is None else _reordered(model, np.argsort(order))
+
+
+def _reordered(model: TrainedModel, places: Any) -> TrainedModel:
+    weights = {
+        path: array[places] if path.endswith(_OF_PIECES) else array
+        for path, array in model.weights.items()
     }
+    return dataclasses.replace(model, weights=weights)
 
 
 def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
@@ -134,7 +132,7 @@ def take_over(
     *,
     config_source: Path,
     needs_head: bool,
-) -> ExternalModel:
+) -> TrainedModel:
     """A model out of another program's tensors and configuration.
 
     Without pooler and sentence head, or if they are known to be untrained, the model
@@ -183,7 +181,14 @@ def take_over(
     left_out = sorted(tensors.shapes.keys() - {naming.name(path) for path in weights})
     if left_out:
         notes.append(f"Left out: {listed(left_out)}.")
-    return ExternalModel(config, weights, tuple(notes))
+    folder = config_source.parent
+    return TrainedModel(
+        folder=folder,
+        config=config,
+        weights=weights,
+        max_seq_length=trained_length(folder, config),
+        notes=tuple(notes),
+    )
 
 
 def _new(path: str, shape: tuple[int, ...], config: ModelConfig) -> Any:

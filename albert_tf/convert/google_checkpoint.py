@@ -9,11 +9,11 @@ from typing import Any
 import tensorflow as tf
 
 from albert_tf.convert.external_model import (
-    ExternalModel,
     Tensors,
     take_over,
 )
 from albert_tf.convert.name_maps import GOOGLE
+from albert_tf.model.trained_model import TrainedModel
 from schemas.errors import AlbertError
 from schemas.json_file import read_json
 
@@ -29,7 +29,7 @@ def is_google(folder: Path) -> bool:
     return any(folder.glob("*.index"))
 
 
-def read_google(folder: Path, *, needs_head: bool = True) -> ExternalModel:
+def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
     """Read a checkpoint.
 
     The moments of its optimizer are left out.
@@ -55,7 +55,7 @@ def read_google(folder: Path, *, needs_head: bool = True) -> ExternalModel:
         tensors, values, GOOGLE, config_source=config_source, needs_head=needs_head
     )
     config = dataclasses.replace(model.config, hidden_act=activation)
-    return model._replace(config=config)
+    return dataclasses.replace(model, config=config)
 
 
 def _configuration(folder: Path) -> Path:

@@ -10,13 +10,13 @@ import safetensors.numpy
 
 from albert_tf.convert.external_model import (
     SENTENCE_TASK,
-    ExternalModel,
     Tensors,
     take_over,
     whole_model,
 )
 from albert_tf.convert.name_maps import HUGGINGFACE, renamed
 from albert_tf.model.sharing import whole_layers
+from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.tensor_files import (
     Arrays,
     Shapes,
@@ -129,7 +129,7 @@ def is_huggingface(folder: Path) -> bool:
     return path.is_file() and "model_type" in read_json(path)
 
 
-def read_huggingface(folder: Path, *, needs_head: bool = True) -> ExternalModel:
+def read_huggingface(folder: Path, *, needs_head: bool = True) -> TrainedModel:
     """Read a model that transformers, or `albert export --to hf`, saved.
 
     Args:
@@ -142,7 +142,7 @@ def read_huggingface(folder: Path, *, needs_head: bool = True) -> ExternalModel:
     return taken_over(folder, find_tensors(folder), needs_head=needs_head)
 
 
-def taken_over(folder: Path, tensors: Tensors, *, needs_head: bool) -> ExternalModel:
+def taken_over(folder: Path, tensors: Tensors, *, needs_head: bool) -> TrainedModel:
     """The model of a folder, once its tensors are found.
 
     Raises:
@@ -160,7 +160,7 @@ def taken_over(folder: Path, tensors: Tensors, *, needs_head: bool) -> ExternalM
         tensors, values, HUGGINGFACE, config_source=source, needs_head=needs_head
     )
     config = dataclasses.replace(model.config, hidden_act=activation)
-    return model._replace(config=config, notes=notes + model.notes)
+    return dataclasses.replace(model, config=config, notes=notes + model.notes)
 
 
 def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:

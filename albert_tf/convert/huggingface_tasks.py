@@ -5,9 +5,10 @@
 and in `config.json` what the labels are called (`id2label`, `problem_type`).
 """
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from albert_tf.convert.external_model import (
     ABSENT_SENTENCE_HEAD,
     NEW_MASKED_LM_HEAD,
     SENTENCE_TASK,
-    ExternalModel,
     Tensors,
     loaded,
 )
@@ -36,9 +36,12 @@ from albert_tf.model.parameters import (
     task_weight_shapes,
 )
 from albert_tf.model.sharing import whole_layers, whole_layers_source
+from albert_tf.model.trained_model import TrainedModel
+from albert_tf.runs.task_record import TaskRecord, exported_record
 from albert_tf.runs.tensor_files import Arrays
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError
+from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import read_json
 from schemas.layout import CONFIG
 from schemas.task import Kind, TaskSpec
@@ -69,18 +72,6 @@ _PROBLEMS: dict[Kind, str] = {
 
 # What labels are called there that have no name.
 _UNNAMED = "LABEL_{}"
-
-
-class ExternalTask(NamedTuple):
-    """A fine-tuned model that another program saved.
-
-    Attributes:
-        spec: The task, by its kind and labels.
-        model: The encoder and the head, by path.
-    """
-
-    spec: TaskSpec
-    model: ExternalModel
 
 
 def task_config(
@@ -123,7 +114,7 @@ def task_tensors(
     return dict(sorted(tensors.items()))
 
 
-def read_huggingface_task(folder: Path) -> ExternalTask | None:
+def read_huggingface_task(folder: Path) -> TrainedModel | None:
     """Read a fine-tuned model that transformers saved; None where it is not one.
 
     Raises:
@@ -147,7 +138,8 @@ def read_huggingface_task(folder: Path) -> ExternalTask | None:
         )
     spec = _task_of(values, architecture, outputs=shape[0], source=source)
     model = taken_over(folder, tensors.without(names), needs_head=False)
-    return ExternalTask(spec, _with_head(model, spec, tensors))
+    model = _with_head(model, spec, tensors)
+    return dataclasses.replace(model, task=_record(folder, spec, model))
 
 
 def _architecture(values: Mapping[str, Any]) -> str | None:
@@ -209,7 +201,19 @@ def _labels(values: Mapping[str, Any], *, number: int, source: Path) -> tuple[st
     return tuple(names)
 
 
-def _with_head(model: ExternalModel, spec: TaskSpec, tensors: Tensors) -> ExternalModel:
+def _record(folder: Path, spec: TaskSpec, model: TrainedModel) -> TaskRecord:
+    """What an export says of its task; of another model, the defaults."""
+    ours = exported_record(folder)
+    if ours is not None and ours.spec.kind == spec.kind:
+        # What its labels are called may have been changed for transformers.
+        named = dataclasses.replace(ours.spec, labels=spec.labels)
+        return dataclasses.replace(ours, spec=named)
+    length = model.max_seq_length
+    spec = dataclasses.replace(spec, max_seq_length=length)
+    return TaskRecord.of(spec, FineTuneConfig(), max_seq_length=length)
+
+
+def _with_head(model: TrainedModel, spec: TaskSpec, tensors: Tensors) -> TrainedModel:
     """The encoder of a model with the head of a task in place of all other heads.
 
     Raises:
@@ -233,4 +237,4 @@ def _with_head(model: ExternalModel, spec: TaskSpec, tensors: Tensors) -> Extern
     if not needs_pooler(spec.kind) and model.config.sentence_task != "none":
         notes.append("Left out: its pooler, which the task does not use.")
     kept = {path: weights[path] for path in shapes}
-    return model._replace(weights=kept, notes=tuple(notes))
+    return dataclasses.replace(model, weights=kept, notes=tuple(notes))

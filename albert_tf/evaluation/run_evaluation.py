@@ -31,8 +31,8 @@ from albert_tf.evaluation.neighbour_counts import (
 from albert_tf.evaluation.word_scores import WordScorer, questions_about, sum_by_word
 from albert_tf.evaluation.words import Row, Vocabulary, first_rows, sample_words
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.run_weights import read_run_weights
-from albert_tf.runs.checkpoints import Which, assign_arrays
+from albert_tf.model.trained_model import pretrainer_of, read_run
+from albert_tf.runs.checkpoints import Which
 from albert_tf.runs.confidence import interval
 from albert_tf.runs.metrics import Metrics, Sums, means, perplexity
 from albert_tf.runs.run_record import (
@@ -76,7 +76,7 @@ def evaluate(
     *,
     data: Path,
     scope: Scope = Scope(),
-    which: Which = "latest",
+    which: Which | None = None,
     precision: Precision | None = None,
     progress: Progress = QUIET,
 ) -> Metrics:
@@ -102,13 +102,12 @@ def evaluate(
     check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
     examples = held_out_examples(manifest, data=data, maximum=scope.examples)
     sentences = sentences_of(scope, longest=config.max_position_embeddings)
-    config, weights, step = read_run_weights(run, which=which, say=progress.say)
+    trained = read_run(run, which=which, say=progress.say)
     precision = precision or training_precision(run)
-    model = AlbertPretrainer(config, precision=precision)
-    assign_arrays(model.weights_by_path, weights)
+    model = pretrainer_of(trained, precision=precision)
     records = Records(data, manifest)
     measured: Metrics = {
-        "step": step,
+        "step": trained.step,
         "data_fingerprint": manifest.fingerprint,
         "precision": precision,
         "examples": examples,

@@ -12,17 +12,13 @@ from albert_tf.finetuning.baselines import Guesses
 from albert_tf.finetuning.task_evaluation import Answered, chosen_threshold, evaluated
 from albert_tf.finetuning.task_logits import Compute, TaskLogits
 from albert_tf.finetuning.tuned_card import tuned_card
-from albert_tf.finetuning.tuned_model import (
-    TaskRecord,
-    TunedModel,
-    read_tuned,
-    write_record,
-)
 from albert_tf.finetuning.tuning import Tuning
 from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
 from albert_tf.model.operations import elementary
 from albert_tf.model.task_model import TaskModel
-from albert_tf.runs.checkpoints import assign_arrays, has_checkpoint
+from albert_tf.model.trained_model import TrainedModel, read_tuned, task_model_of
+from albert_tf.runs.checkpoints import has_checkpoint
+from albert_tf.runs.task_record import TaskRecord, write_record
 from albert_tf.tasks.kinds import task_of
 from albert_tf.tasks.outputs import outputs_of
 from albert_tf.tasks.task import Result
@@ -48,7 +44,7 @@ def finetune(
     vocabulary: Path,
     progress: Progress,
     guesses: Callable[[], Guesses],
-    before_end: Callable[[TunedModel], None] = lambda tuned: None,
+    before_end: Callable[[TrainedModel], None] = lambda tuned: None,
 ) -> Result:
     """Fine-tune, or go on with it; then measure the best checkpoint.
 
@@ -95,7 +91,7 @@ def finish(
     *,
     progress: Progress,
     guesses: Callable[[], Guesses],
-    before_end: Callable[[TunedModel], None],
+    before_end: Callable[[TrainedModel], None],
 ) -> Result:
     """Measure the best checkpoint and write predictions, record, card and result."""
     tuned = read_tuned(job.run, say=progress.say)
@@ -116,14 +112,14 @@ def finish(
         prediction_lines(job.spec, job.held_out.examples, outputs, threshold=threshold),
     )
     write_text(job.run / MODEL_CARD, tuned_card(record, job, result))
-    before_end(dataclasses.replace(tuned, record=record))
+    before_end(dataclasses.replace(tuned, task=record))
     # Last, because it says that the run is finished.
     write_json(job.run / TASK_EVALUATION, result)
     return result
 
 
 def predicted(
-    tuned: TunedModel, given: TaskRows, *, is_compiled: bool = True
+    tuned: TrainedModel, given: TaskRows, *, is_compiled: bool = True
 ) -> list[Any]:
     """The outputs of a fine-tuned model for encoded examples.
 
@@ -132,7 +128,7 @@ def predicted(
         given: The examples.
         is_compiled: False to compile nothing for a few rows, which changes rounding.
     """
-    model = model_of(tuned)
+    model = task_model_of(tuned)
     compute: Compute | None = None
     if not is_compiled and len(given.rows) <= _FEW_ROWS:
         compute = _uncompiled(model)
@@ -145,14 +141,6 @@ def predicted(
         logits.of_rows(given.rows),
         max_answer_tokens=tuned.record.max_answer_tokens,
     )
-
-
-def model_of(tuned: TunedModel) -> TaskModel:
-    """The model with its weights, in float32 and without dropout."""
-    spec = tuned.record.spec
-    model = TaskModel(tuned.config, kind=spec.kind, labels=len(spec.labels))
-    assign_arrays(model.weights_by_path, tuned.weights)
-    return model
 
 
 def _uncompiled(model: TaskModel) -> Compute:
@@ -183,7 +171,7 @@ def prediction_lines(
     )
 
 
-def evaluate_tuned(tuned: TunedModel, given: TaskRows) -> Result:
+def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
     """What a fine-tuned model is worth on further examples.
 
     Threshold and temperature are those of the model, not chosen on these examples. What

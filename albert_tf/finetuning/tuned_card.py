@@ -11,9 +11,9 @@ from albert_tf.finetuning.task_worth import (
     shown,
     verdict,
 )
-from albert_tf.finetuning.tuned_model import TaskRecord
 from albert_tf.finetuning.tuning_job import TuningJob
 from albert_tf.runs.run_record import recorded_settings
+from albert_tf.runs.task_record import TaskRecord
 from albert_tf.tasks.kinds import task_of
 from schemas import __version__
 from schemas.finetune_config import OF_ANSWERS

@@ -11,8 +11,8 @@ from albert_tf.finetuning.task_worth import (
     shown,
     verdict,
 )
-from albert_tf.finetuning.tuned_model import read_record
 from albert_tf.runs.metrics import Metrics, read_metrics
+from albert_tf.runs.task_record import read_record
 from schemas.layout import EVAL, TRAIN
 from schemas.report import Curve, Curves, Section, Table
 

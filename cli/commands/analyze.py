@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support.asked_model import (
+from cli.support.console import Console, silent_stderr
+from cli.support.options import debug_option, json_option, quiet_option
+from cli.support.parameter_types import UserPath
+from cli.support.trained_model import (
     checkpoint_option,
     open_model,
     read_vocabulary,
     untrained_positions,
 )
-from cli.support.console import Console, silent_stderr
-from cli.support.options import debug_option, json_option, quiet_option
-from cli.support.parameter_types import UserPath
 from schemas.errors import SettingError
 from schemas.manifest import DatasetManifest, read_manifest
 
@@ -67,7 +67,7 @@ def layers(
     model2: Path | None,
     data: Path,
     eval_examples: int,
-    checkpoint: "Which",
+    checkpoint: "Which | None",
     plot: Path | None,
     as_json: bool,
     quiet: bool,
@@ -98,7 +98,7 @@ def layers(
 
 
 def measure(
-    paths: list[Path], *, data: Path, most: int, checkpoint: "Which", quiet: bool
+    paths: list[Path], *, data: Path, most: int, checkpoint: "Which | None", quiet: bool
 ) -> tuple[int, Measured]:
     """How many examples were read, and the layers of each model.
 
@@ -150,7 +150,7 @@ def open_for(
     tokenizer: "Tokenizer",
     *,
     data: Path,
-    checkpoint: "Which",
+    checkpoint: "Which | None",
     say: Callable[[str], None],
 ) -> "AlbertPretrainer":
     """A model that fits a data set.
@@ -167,10 +167,11 @@ def open_for(
         AlbertError: It cannot be loaded, or does not fit.
     """
     from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
+    from albert_tf.model.trained_model import pretrainer_of
 
     vocabulary = {"sha256": tokenizer.sha256}
     check_same_vocabulary(vocabulary, manifest, run=path, data=data)
-    model = open_model(path, tokenizer, which=checkpoint, say=say).model
+    model = pretrainer_of(open_model(path, tokenizer, which=checkpoint, say=say))
     check_model_fits(model.config, manifest, data=data)
     for line in untrained_positions(path, model.config, manifest, data=data):
         say(line)

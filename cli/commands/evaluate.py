@@ -6,12 +6,6 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from cli.support.asked_model import (
-    any_checkpoint_option,
-    other_sentence_task,
-    read_vocabulary,
-    untrained_positions,
-)
 from cli.support.console import Console, silent_stderr, tell
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import (
@@ -22,6 +16,12 @@ from cli.support.options import (
     quiet_option,
 )
 from cli.support.parameter_types import UserPath
+from cli.support.trained_model import (
+    checkpoint_option,
+    other_sentence_task,
+    read_vocabulary,
+    untrained_positions,
+)
 from pipeline.reading.inputs import expand
 from schemas.config import EVALUATED_WORDS, Precision, flag_name
 from schemas.errors import AlbertError, SettingError
@@ -90,7 +90,7 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
     "evaluations]",
 )
 @column_options("text", "pair", "label")
-@any_checkpoint_option
+@checkpoint_option
 @json_option()
 @quiet_option("Show no progress.")
 @debug_option
@@ -198,7 +198,7 @@ def evaluate_run(
             scope=Scope(
                 examples=examples, words=words, pairs=pairs, vocabulary=vocabulary
             ),
-            which=checkpoint or "latest",
+            which=checkpoint,
             precision=precision,
             progress=console,
         )
@@ -225,12 +225,12 @@ def evaluate_task(
     """
     with silent_stderr():
         from albert_tf.finetuning.finetune import evaluate_tuned
-        from albert_tf.finetuning.tuned_model import read_tuned
-    from cli.support.asked_model import check_sizes
+        from albert_tf.model.trained_model import read_tuned
     from cli.support.task_data import encoded, read_labelled, say_lost, with_columns
+    from cli.support.trained_model import check_sizes
 
     console = Console(quiet=quiet)
-    tuned = read_tuned(model, which=checkpoint or "best", say=console.say)
+    tuned = read_tuned(model, which=checkpoint, say=console.say)
     tokenizer = read_vocabulary(model)
     check_sizes(tokenizer, tuned.config, path=model)
     record = tuned.record

@@ -1,23 +1,16 @@
 """`albert export`: a run becomes files that other programs read."""
 
-import dataclasses
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support.asked_model import (
-    any_checkpoint_option,
-    check_sizes,
-    read_vocabulary,
-)
 from cli.support.console import Console, silent_stderr
 from cli.support.options import debug_option, quiet_option
 from cli.support.parameter_types import UserPath
+from cli.support.trained_model import check_sizes, checkpoint_option, read_vocabulary
 from schemas import __version__
-from schemas.config import ModelConfig
 from schemas.errors import SettingError
 from schemas.json_file import json_text, read_json, write_json, write_text
 from schemas.layout import (
@@ -27,56 +20,20 @@ from schemas.layout import (
     HF_TOKENIZER_CONFIG,
     MODEL_CARD,
     MODEL_WEIGHTS,
-    SPM_MODEL,
     WORDPIECE,
     vocabulary_file,
 )
-from schemas.task import TaskSpec
-from schemas.whole_file import whole_file, whole_folder
+from schemas.whole_file import copy_whole, whole_folder
 
 if TYPE_CHECKING:
-    from albert_tf.finetuning.tuned_model import TaskRecord
+    from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
-    from albert_tf.runs.tensor_files import Arrays
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Exported:
-    """What there is to export.
-
-    Attributes:
-        run: Where it is from.
-        config: The architecture.
-        weights: Arrays by path.
-        step: Of the checkpoint.
-        max_seq_length: Tokens in the longest sequences it was trained on.
-        vocabulary: The content of the file that has the vocabulary.
-        order: The place in the vocabulary's file of each piece; None where that is its
-            id. Weights are in the order of the file.
-        record: Of the task that it was fine-tuned on; None for a run.
-    """
-
-    run: Path
-    config: ModelConfig
-    weights: "Arrays"
-    step: int
-    max_seq_length: int
-    vocabulary: bytes
-    order: list[int] | None
-    record: "TaskRecord | None"
-
-    @property
-    def vocabulary_name(self) -> str:
-        """The file that has the vocabulary."""
-        return SPM_MODEL if self.order is None else WORDPIECE
-
-    @property
-    def task(self) -> TaskSpec | None:
-        """The task that it was fine-tuned on; None for a run."""
-        return self.record.spec if self.record else None
-
-
-def to_huggingface(exported: Exported, folder: Path) -> None:
+def to_huggingface(
+    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer"
+) -> None:
     """Write what transformers and, of a run, KerasHub read."""
     with silent_stderr():
         from albert_tf.convert.huggingface import (
@@ -86,19 +43,19 @@ def to_huggingface(exported: Exported, folder: Path) -> None:
         )
         from albert_tf.convert.huggingface_tasks import task_config, task_tensors
 
-    config, weights, task = exported.config, exported.weights, exported.task
-    if task is None:
-        tensors = huggingface_tensors(weights, config)
-        values = huggingface_config(config, order=exported.order)
+    order = tokenizer.order
+    if model.task is None:
+        tensors = huggingface_tensors(model.weights, model.config)
+        values = huggingface_config(model.config, order=order)
     else:
-        tensors = task_tensors(weights, config, task)
-        values = task_config(config, task, order=exported.order)
+        tensors = task_tensors(model.weights, model.config, model.task.spec)
+        values = task_config(model.config, model.task.spec, order=order)
     write_tensors(tensors, folder / MODEL_WEIGHTS)
     write_json(folder / CONFIG, values)
-    write_tokenizer(exported, folder)
+    write_tokenizer(model, folder, is_wordpiece=order is not None)
 
 
-def write_tokenizer(exported: Exported, folder: Path) -> None:
+def write_tokenizer(model: "TrainedModel", folder: Path, *, is_wordpiece: bool) -> None:
     """Write the files by which AutoTokenizer loads the vocabulary."""
     from pipeline.vocabulary.tokenizer_json import (
         bert_tokenizer_config,
@@ -107,40 +64,34 @@ def write_tokenizer(exported: Exported, folder: Path) -> None:
     )
     from pipeline.vocabulary.wordpiece import has_capitals, read_pieces
 
-    length = exported.max_seq_length
-    if exported.order is None:
-        write_json(folder / HF_TOKENIZER, tokenizer_json(exported.vocabulary))
+    data, length = vocabulary_file(model.folder).read_bytes(), length_of(model)
+    if not is_wordpiece:
+        write_json(folder / HF_TOKENIZER, tokenizer_json(data))
         write_json(folder / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=length))
         return
-    pieces = read_pieces(exported.vocabulary, path=WORDPIECE)
-    config = bert_tokenizer_config(is_cased=has_capitals(pieces), max_length=length)
+    is_cased = has_capitals(read_pieces(data, path=WORDPIECE))
+    config = bert_tokenizer_config(is_cased=is_cased, max_length=length)
     write_json(folder / HF_TOKENIZER_CONFIG, config)
 
 
-def to_saved_model(exported: Exported, folder: Path) -> None:
+def to_saved_model(
+    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer"
+) -> None:
     """Write what TensorFlow Serving reads."""
     with silent_stderr():
         from albert_tf.convert.saved_model import (
             write_saved_model,
             write_task_saved_model,
         )
-        from albert_tf.model.pretrainer import AlbertPretrainer
-        from albert_tf.model.task_model import TaskModel
-        from albert_tf.runs.checkpoints import assign_arrays
+        from albert_tf.model.trained_model import pretrainer_of, task_model_of
 
-    if (task := exported.task) is not None:
-        tuned = TaskModel(exported.config, kind=task.kind, labels=len(task.labels))
-        assign_arrays(tuned.weights_by_path, exported.weights)
-        with silent_stderr():
-            write_task_saved_model(tuned, folder)
-        return
-    model = AlbertPretrainer(exported.config)
-    assign_arrays(model.weights_by_path, exported.weights)
-    with silent_stderr():
-        write_saved_model(model, folder)
+        if model.task is None:
+            write_saved_model(pretrainer_of(model), folder)
+        else:
+            write_task_saved_model(task_model_of(model), folder)
 
 
-WRITERS: dict[str, Callable[[Exported, Path], None]] = {
+WRITERS: dict[str, Callable[..., None]] = {
     "hf": to_huggingface,
     "saved-model": to_saved_model,
 }
@@ -164,7 +115,7 @@ WRITTEN = "files"
     type=UserPath(file_okay=False, path_type=Path),
     help="Folder to write  [default: the run's name with the value of --to appended]",
 )
-@any_checkpoint_option
+@checkpoint_option
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
 @quiet_option()
 @debug_option
@@ -188,13 +139,13 @@ def export(
     found = earlier_export(output, overwrite=overwrite)
     if target == "saved-model":
         check_backend()
-    exported = load(run, checkpoint, console=console)
+    model, tokenizer = load(run, checkpoint, console=console)
     record = {
         "command": "export",
         "albert_version": __version__,
         "to": target,
-        "max_seq_length": exported.max_seq_length,
-        **identity(exported),
+        "max_seq_length": length_of(model),
+        **identity(model, tokenizer),
     }
     if found is not None and not overwrite:
         if json_text(found) == json_text(record):
@@ -204,19 +155,23 @@ def export(
             f"--output: {output} holds an export of other weights or for another "
             "program; give another folder, or --overwrite to replace it."
         )
-    write(exported, output, target=target, record=record)
-    console.say(f"{output}: step {exported.step:,} of {run}, for {target}")
+    write(model, output, tokenizer=tokenizer, record=record)
+    console.say(f"{output}: step {model.step:,} of {run}, for {target}")
 
 
 def write(
-    exported: Exported, output: Path, *, target: str, record: dict[str, Any]
+    model: "TrainedModel",
+    output: Path,
+    *,
+    tokenizer: "Tokenizer",
+    record: dict[str, Any],
 ) -> None:
-    """Write an export and its card, in the place of an earlier one."""
+    """Write an export, its card and its record, in the place of an earlier one."""
+    vocabulary, target = vocabulary_file(model.folder), record["to"]
     with whole_folder(output) as folder:
-        WRITERS[target](exported, folder)
-        with whole_file(folder / exported.vocabulary_name) as file:
-            file.write(exported.vocabulary)
-        write_text(folder / MODEL_CARD, card(exported, target))
+        WRITERS[target](model, folder, tokenizer=tokenizer)
+        copy_whole(vocabulary, folder / vocabulary.name)
+        write_text(folder / MODEL_CARD, card(model, target))
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
 
@@ -237,9 +192,6 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
     Args:
         output: The folder.
         overwrite: Whether it is to be replaced with all that is in it.
-
-    Raises:
-        SettingError: It cannot be replaced, or holds what no export has written.
     """
     if output.exists() and not output.is_dir():
         raise SettingError(f"--output: {output} is a file; give a folder.")
@@ -266,11 +218,7 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
 
 
 def check_backend() -> None:
-    """Refuse to write what only TensorFlow can if Keras runs on another backend.
-
-    Raises:
-        SettingError: Names the variable that says so.
-    """
+    """Refuse to write what only TensorFlow can if Keras runs on another backend."""
     with silent_stderr():
         from keras import backend
     if backend.backend() != "tensorflow":
@@ -280,72 +228,47 @@ def check_backend() -> None:
         )
 
 
-def card(exported: Exported, target: str) -> str:
+def card(model: "TrainedModel", target: str) -> str:
     """The model card; for a fine-tuned model, the one it has."""
     from albert_tf.convert.model_card import model_card, task_card
 
-    if exported.task is not None:
-        return task_card(exported.run, exported.task, step=exported.step, target=target)
+    if model.task is not None:
+        return task_card(model.folder, model.task.spec, step=model.step, target=target)
     return model_card(
-        exported.run,
-        exported.config,
-        step=exported.step,
+        model.folder,
+        model.config,
+        step=model.step,
         target=target,
-        vocabulary=exported.vocabulary_name,
+        vocabulary=vocabulary_file(model.folder).name,
     )
 
 
-def load(run: Path, checkpoint: "Which | None", *, console: Console) -> Exported:
-    """What there is to export, once its parts fit together.
-
-    Raises:
-        AlbertError: The run has no checkpoint, or another vocabulary.
-    """
+def load(
+    run: Path, checkpoint: "Which | None", *, console: Console
+) -> "tuple[TrainedModel, Tokenizer]":
+    """A model and its vocabulary; the weights are in the order of its file."""
     with silent_stderr():
-        from albert_tf.finetuning.tuned_model import read_tuned
-        from albert_tf.model.run_weights import read_run_weights
-        from albert_tf.runs.run_record import is_tuned, run_config, trained_length
-    config = run_config(run)
+        from albert_tf.convert.external_model import in_order_of_file
+        from albert_tf.model.trained_model import read_run
     tokenizer = read_vocabulary(run)
-    check_sizes(tokenizer, config, path=run)
-    record, length = None, trained_length(run, config)
-    if is_tuned(run):
-        tuned = read_tuned(run, which=checkpoint or "best", say=console.say)
-        weights, step = tuned.weights, tuned.step
-        record, length = tuned.record, tuned.record.max_seq_length
-    else:
-        which = checkpoint or "latest"
-        _, weights, step = read_run_weights(run, which=which, say=console.say)
-    return Exported(
-        run=run,
-        config=config,
-        weights=in_order_of_file(weights, tokenizer.order),
-        step=step,
-        max_seq_length=length,
-        vocabulary=vocabulary_file(run).read_bytes(),
-        order=tokenizer.order,
-        record=record,
-    )
+    model = read_run(run, which=checkpoint, say=console.say)
+    check_sizes(tokenizer, model.config, path=run)
+    return in_order_of_file(model, tokenizer.order), tokenizer
 
 
-def in_order_of_file(weights: "Arrays", order: list[int] | None) -> "Arrays":
-    """The weights with the pieces in the order of the file of a vocabulary."""
-    if order is None:
-        return weights
-    from albert_tf.convert.external_model import reordered
-
-    return reordered(weights, sorted(range(len(order)), key=order.__getitem__))
+def length_of(model: "TrainedModel") -> int:
+    """Tokens in the longest sequences that a model was trained on last."""
+    return model.task.max_seq_length if model.task else model.max_seq_length
 
 
-def identity(exported: Exported) -> dict[str, Any]:
-    """What decides the files."""
-    from albert_tf.finetuning.tuned_model import EXPORTED_TASK, record_values
+def identity(model: "TrainedModel", tokenizer: "Tokenizer") -> dict[str, Any]:
+    """The part of the record that decides the files."""
     from albert_tf.runs.checkpoints import arrays_sha256
+    from albert_tf.runs.task_record import EXPORTED_TASK, record_values
 
-    record = exported.record
     return {
-        "step": exported.step,
-        "weights_sha256": arrays_sha256(exported.weights),
-        "vocabulary_sha256": hashlib.sha256(exported.vocabulary).hexdigest(),
-        **({EXPORTED_TASK: record_values(record)} if record else {}),
+        "step": model.step,
+        "weights_sha256": arrays_sha256(model.weights),
+        "vocabulary_sha256": tokenizer.sha256,
+        **({EXPORTED_TASK: record_values(model.task)} if model.task else {}),
     }

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support.asked_model import (
-    AskedModel,
+from cli.support.console import tell
+from cli.support.options import debug_option, json_option
+from cli.support.parameter_types import UserPath
+from cli.support.trained_model import (
     checkpoint_option,
     open_model,
     vocabulary_for_text,
 )
-from cli.support.console import tell
-from cli.support.options import debug_option, json_option
-from cli.support.parameter_types import UserPath
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import percent
 from schemas.special_tokens import MASK, MASK_ID
@@ -48,7 +47,7 @@ def fill_mask(
     model: Path,
     texts: tuple[str, ...],
     top: int,
-    checkpoint: "Which",
+    checkpoint: "Which | None",
     as_json: bool,
     debug: bool,
 ) -> None:
@@ -65,13 +64,17 @@ def fill_mask(
     tokenizer = vocabulary_for_text(model, say=tell)
     for text in texts:
         encode(text, tokenizer)
-    asked = open_model(model, tokenizer, which=checkpoint, say=tell)
-    encoded = [(text, encode(text, tokenizer, asked=asked)) for text in texts]
-    lines = Lines(tokenizer, asked)
+    trained = open_model(model, tokenizer, which=checkpoint, say=tell)
+    longest = trained.max_seq_length
+    encoded = [(text, encode(text, tokenizer, longest=longest)) for text in texts]
+    lines = Lines(tokenizer, longest=longest)
+    from albert_tf.model.trained_model import pretrainer_of
+
+    pretrainer = pretrainer_of(trained)
     for text, ids in encoded or lines:
         answer = {
             "text": text,
-            **filled(ids, asked.model, tokenizer=tokenizer, top=top),
+            **filled(ids, pretrainer, tokenizer=tokenizer, top=top),
         }
         click.echo(json.dumps(answer, ensure_ascii=False) if as_json else shown(answer))
     if lines.failed:
@@ -95,9 +98,9 @@ class Lines:
         failed: Whether a line could not be taken; each was named on standard error.
     """
 
-    def __init__(self, tokenizer: "Tokenizer", asked: AskedModel) -> None:
+    def __init__(self, tokenizer: "Tokenizer", *, longest: int) -> None:
         self.failed = False
-        self._tokenizer, self._asked = tokenizer, asked
+        self._tokenizer, self._longest = tokenizer, longest
 
     def __iter__(self) -> Iterator[tuple[str, list[int]]]:
         """Each text and its token ids.
@@ -112,7 +115,7 @@ class Lines:
             number += 1
             try:
                 text = decoded(line)
-                yield text, encode(text, self._tokenizer, asked=self._asked)
+                yield text, encode(text, self._tokenizer, longest=self._longest)
             except AlbertError as error:
                 self.failed = True
                 click.echo(f"Line {place}: {error}", err=True)
@@ -133,14 +136,14 @@ def decoded(line: bytes) -> str:
 
 
 def encode(
-    text: str, tokenizer: "Tokenizer", *, asked: AskedModel | None = None
+    text: str, tokenizer: "Tokenizer", *, longest: int | None = None
 ) -> list[int]:
     """The token ids of a text with masks, [CLS] and [SEP] included.
 
     Args:
         text: As it was given.
         tokenizer: The vocabulary of the model.
-        asked: The model, once it is loaded, which says how long a text may be.
+        longest: Tokens that the model reads, once it is loaded.
 
     Raises:
         AlbertError: The text has no mask, is not UTF-8 or is too long.
@@ -148,10 +151,10 @@ def encode(
     from pipeline.encoding.queries import encode_masked, quoted
 
     ids = encode_masked(text, tokenizer)
-    if asked is not None and len(ids) > asked.max_seq_length:
+    if longest is not None and len(ids) > longest:
         raise AlbertError(
             f"{quoted(text)} has {len(ids)} tokens with [CLS] and [SEP] and the "
-            f"model reads {asked.max_seq_length}; give less text."
+            f"model reads {longest}; give less text."
         )
     return ids
 

@@ -10,11 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support import output_folder
-from cli.support.asked_model import (
-    any_checkpoint_option,
-    check_sizes,
-    vocabulary_for_text,
-)
 from cli.support.config_file import from_anywhere
 from cli.support.console import Console, silent_stderr
 from cli.support.footprints import FINETUNE
@@ -27,8 +22,14 @@ from cli.support.options import (
 )
 from cli.support.parameter_types import UserPath
 from cli.support.recipes import is_of_recipe, recipe_option
-from cli.support.start_model import Source, Start, read_source
 from cli.support.task_identity import identity
+from cli.support.trained_model import (
+    Start,
+    check_sizes,
+    checkpoint_option,
+    read_start,
+    vocabulary_for_text,
+)
 from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.finetune_config import OF_ANSWERS, FineTuneConfig
@@ -48,8 +49,8 @@ from schemas.task import Columns, Kind, TaskExample
 if TYPE_CHECKING:
     from albert_tf.finetuning.baselines import Guesses
     from albert_tf.finetuning.repeated_runs import Variant
-    from albert_tf.finetuning.tuned_model import TunedModel
     from albert_tf.finetuning.tuning_job import TuningJob
+    from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from cli.support.task_data import TaskData, TaskPaths
     from pipeline.vocabulary.tokenizer import Tokenizer
@@ -131,7 +132,7 @@ class Work:
 
     request: Request
     data: "TaskData"
-    source: Source
+    source: "TrainedModel"
     tokenizer: "Tokenizer"
     guesses: "Callable[[], Guesses]"
 
@@ -190,7 +191,7 @@ class Work:
     help="Train with each of these values, such as learning_rate=1e-5,3e-5; if "
     "repeated, with all combinations.",
 )
-@any_checkpoint_option
+@checkpoint_option
 @recipe_option(
     TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models."
 )
@@ -286,7 +287,7 @@ def prepared(request: Request, *, console: Console) -> Work:
     paths = paths_of(request.files, folder=request.folder, spec=spec)
     tokenizer = vocabulary_for_text(model, say=console.say)
     data = read_task(paths, spec, say=console.say)
-    source = read_source(model, data.spec, start=request.start, say=console.say)
+    source = read_start(model, data.spec, start=request.start, say=console.say)
     check_sizes(tokenizer, source.config, path=model)
     return Work(
         request=request,
@@ -427,8 +428,8 @@ def make_job(
         SettingError: Sequences are longer than the model takes.
     """
     with silent_stderr():
-        from albert_tf.finetuning.tuned_model import TaskRecord
         from albert_tf.finetuning.tuning_job import TuningJob
+        from albert_tf.runs.task_record import TaskRecord
     from cli.support.task_data import encoded, say_divided, say_lost, with_targets
 
     data, source = work.data, work.source
@@ -494,7 +495,7 @@ def train_and_predict(job: "TuningJob", work: Work, *, console: Console) -> None
         from albert_tf.finetuning.finetune import finetune
     from albert_tf.finetuning.task_worth import measures_table, verdict
 
-    def predict_tests(tuned: "TunedModel") -> None:
+    def predict_tests(tuned: "TrainedModel") -> None:
         for name, examples in work.data.tests.items():
             text = test_predictions(
                 tuned, examples, name=name, tokenizer=work.tokenizer
@@ -524,7 +525,7 @@ def say_next(run: Path, *, console: Console) -> None:
 
 
 def test_predictions(
-    tuned: "TunedModel",
+    tuned: "TrainedModel",
     examples: list[TaskExample],
     *,
     name: str,

@@ -13,14 +13,11 @@ from cli.support.footprints import IMPORT
 from cli.support.options import common_options
 from cli.support.parameter_types import UserPath
 from schemas.errors import AlbertError, SettingError
-from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import write_json
 from schemas.layout import MODEL_CONFIG, SPM_MODEL, WORDPIECE
-from schemas.task import TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.convert.external_model import ExternalModel
-    from albert_tf.finetuning.tuned_model import TaskRecord
+    from albert_tf.model.trained_model import TrainedModel
     from pipeline.vocabulary.external import Normalization
     from pipeline.vocabulary.tokenizer import Tokenizer
 
@@ -70,10 +67,12 @@ def import_model(
     """
     console = Console(quiet=quiet)
     taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
-    record, external = read_task(source) or (None, read_weights(source))
-    if external is not None:
-        check_fits(external, taken)
-        external = in_order(external, taken)
+    model = read_weights(source)
+    if model is not None:
+        from albert_tf.convert.external_model import in_order_of_ids
+
+        check_fits(model, taken)
+        model = in_order_of_ids(model, taken.tokenizer.order)
     settings = {
         "source": os.path.abspath(source),
         "vocab": os.path.abspath(vocab) if vocab else None,
@@ -84,14 +83,14 @@ def import_model(
         output,
         IMPORT,
         settings=settings,
-        identity=identity(taken, external=external, record=record),
+        identity=identity(taken, model=model),
         overwrite=overwrite,
     ) as finished:
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        write(output, taken, external=external, record=record, source=source)
-    for line in summary(output, taken, external=external, record=record):
+        write(output, taken, model=model)
+    for line in summary(output, taken, model=model):
         console.say(line)
 
 
@@ -213,30 +212,7 @@ def take_wordpiece(
     return TakenVocabulary(path, data, data, asked, tokenizer)
 
 
-def read_task(source: Path) -> "tuple[TaskRecord, ExternalModel] | None":
-    """The task and the model of a folder; None where it is not a fine-tuned one.
-
-    Raises:
-        AlbertError: It cannot be read.
-    """
-    with silent_stderr():
-        from albert_tf.convert.huggingface_tasks import read_huggingface_task
-        from albert_tf.finetuning.tuned_model import exported_record
-        from albert_tf.runs.run_record import trained_length
-
-    found = read_huggingface_task(source) if source.is_dir() else None
-    if found is None:
-        return None
-    spec, model = found
-    ours = exported_record(source)
-    if ours is None or ours.spec.kind != spec.kind:
-        return record_of(spec, length=trained_length(source, model.config)), model
-    # What its labels are called may have been changed for transformers.
-    named = dataclasses.replace(ours.spec, labels=spec.labels)
-    return dataclasses.replace(ours, spec=named), model
-
-
-def read_weights(source: Path) -> "ExternalModel | None":
+def read_weights(source: Path) -> "TrainedModel | None":
     """The weights of a folder; None where it holds a vocabulary alone.
 
     Raises:
@@ -245,9 +221,9 @@ def read_weights(source: Path) -> "ExternalModel | None":
     if not source.is_dir():
         return None
     with silent_stderr():
-        from albert_tf.inference.trained_model import read_external
-    external = read_external(source, needs_head=False)
-    if external is None:
+        from albert_tf.convert.reading import read_external
+    model = read_external(source, needs_head=False)
+    if model is None:
         left = sorted(path for glob in _WEIGHTS for path in source.glob(glob))
         if left:
             raise AlbertError(
@@ -255,49 +231,51 @@ def read_weights(source: Path) -> "ExternalModel | None":
                 "them; give the whole folder of a model of Hugging Face or "
                 "google-research/albert, or its SentencePiece model alone."
             )
-    return external
+        return None
+    return with_metrics(model)
 
 
-def check_fits(external: "ExternalModel", taken: TakenVocabulary) -> None:
+def with_metrics(model: "TrainedModel") -> "TrainedModel":
+    """A fine-tuned model of another program with the measures of its kind of task."""
+    from pipeline.tasks.training_data import default_metrics
+
+    if model.task is None or model.task.spec.metrics:
+        return model
+    spec = model.task.spec
+    spec = dataclasses.replace(spec, metrics=default_metrics(spec.kind, spec.labels))
+    return dataclasses.replace(model, task=dataclasses.replace(model.task, spec=spec))
+
+
+def check_fits(model: "TrainedModel", taken: TakenVocabulary) -> None:
     """Refuse a vocabulary of another size than the model's.
 
     Raises:
         AlbertError: The sizes differ.
     """
     size = taken.tokenizer.vocab_size
-    if size != external.config.vocab_size:
+    if size != model.config.vocab_size:
         raise AlbertError(
             f"{taken.path} has {size} pieces and the model has "
-            f"{external.config.vocab_size}; give the vocabulary that the model was "
+            f"{model.config.vocab_size}; give the vocabulary that the model was "
             "trained with, using --vocab if it is elsewhere."
         )
-
-
-def in_order(external: "ExternalModel", taken: TakenVocabulary) -> "ExternalModel":
-    """The model with its pieces in the order of the ids that are used here."""
-    if taken.tokenizer.order is None:
-        return external
-    from albert_tf.convert.external_model import reordered
-
-    return external._replace(weights=reordered(external.weights, taken.tokenizer.order))
 
 
 def identity(
     taken: TakenVocabulary,
     *,
-    external: "ExternalModel | None",
-    record: "TaskRecord | None",
+    model: "TrainedModel | None",
 ) -> dict[str, Any]:
     """What decides the files."""
-    if external is None:
+    if model is None:
         return {"vocabulary": taken.tokenizer.sha256}
     from albert_tf.runs.checkpoints import arrays_sha256
 
     return {
         "vocabulary": taken.tokenizer.sha256,
-        "model": dataclasses.asdict(external.config),
-        "weights": arrays_sha256(external.weights),
-        **({"task": dataclasses.asdict(record)} if record else {}),
+        "model": dataclasses.asdict(model.config),
+        "weights": arrays_sha256(model.weights),
+        **({"task": dataclasses.asdict(model.task)} if model.task else {}),
     }
 
 
@@ -305,9 +283,7 @@ def write(
     output: Path,
     taken: TakenVocabulary,
     *,
-    external: "ExternalModel | None",
-    record: "TaskRecord | None",
-    source: Path,
+    model: "TrainedModel | None",
 ) -> None:
     """Write weights and task, if there are any, and the vocabulary; manifest last."""
     from pipeline.vocabulary.tokenizer_json import MAX_LENGTH
@@ -318,18 +294,17 @@ def write(
     )
 
     length = MAX_LENGTH
-    if external is not None:
+    if model is not None:
         from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-        from albert_tf.runs.run_record import trained_length
 
-        length = trained_length(source, external.config)
-        write_json(output / MODEL_CONFIG, dataclasses.asdict(external.config))
-        checkpoint = Checkpoint(external.weights, {}, {"step": 0})
-        save_checkpoint(output, checkpoint, is_best=record is not None)
-    if record is not None:
-        from albert_tf.finetuning.tuned_model import write_record
+        length = model.max_seq_length
+        write_json(output / MODEL_CONFIG, dataclasses.asdict(model.config))
+        checkpoint = Checkpoint(model.weights, {}, {"step": 0})
+        save_checkpoint(output, checkpoint, is_best=model.task is not None)
+        if model.task is not None:
+            from albert_tf.runs.task_record import write_record
 
-        write_record(output, record)
+            write_record(output, model.task)
     is_wordpiece = taken.tokenizer.order is not None
     manifest = imported_manifest(
         taken.tokenizer,
@@ -341,31 +316,15 @@ def write(
     write_files(taken.data, manifest, output=output, max_length=length)
 
 
-def record_of(spec: TaskSpec, *, length: int) -> "TaskRecord":
-    """The `task.json` of a model of another program, with defaults for the rest.
-
-    Args:
-        spec: The task, by its kind and labels.
-        length: Tokens in its sequences.
-    """
-    from albert_tf.finetuning.tuned_model import TaskRecord
-    from pipeline.tasks.training_data import default_metrics
-
-    metrics = default_metrics(spec.kind, spec.labels)
-    spec = dataclasses.replace(spec, metrics=metrics, max_seq_length=length)
-    return TaskRecord.of(spec, FineTuneConfig(), max_seq_length=length)
-
-
 def summary(
     output: Path,
     taken: TakenVocabulary,
     *,
-    external: "ExternalModel | None",
-    record: "TaskRecord | None",
+    model: "TrainedModel | None",
 ) -> list[str]:
     """What was made, and what to type next."""
     size = taken.tokenizer.vocab_size
-    lines = list(external.notes) if external else []
+    lines = list(model.notes) if model else []
     if taken.tokenizer.order is not None:
         lines.append(
             f"{WORDPIECE} is BERT's WordPiece: the model is for albert finetune and "
@@ -379,18 +338,18 @@ def summary(
             "accents kept" if taken.asked.keep_accents else "without accents",
         )
         lines.append(f"Written into {SPM_MODEL}: {', '.join(words)}.")
-    if external is None:
+    if model is None:
         lines.append(f"{output}: {size:,} pieces; give it to make-data as --vocab.")
         return lines
-    config = external.config
+    config = model.config
     made = (
         f"{output}: {config.num_hidden_layers} layers of width {config.hidden_size}, "
         f"{size:,} pieces"
     )
-    if record is not None:
-        labels = ", ".join(record.spec.labels)
+    if model.task is not None:
+        labels = ", ".join(model.task.spec.labels)
         named = f" ({labels:.200})" if labels else ""
-        made += f"; a model of {record.spec.kind}{named} for albert predict"
+        made += f"; a model of {model.task.spec.kind}{named} for albert predict"
     elif taken.tokenizer.order is None:
         made += (
             f"; make data with --vocab {output}, then train on it with "

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.support.asked_model import checkpoint_option, open_model, vocabulary_for_text
 from cli.support.console import Console
 from cli.support.options import debug_option, json_option, quiet_option
 from cli.support.parameter_types import UserPath
+from cli.support.trained_model import (
+    checkpoint_option,
+    open_model,
+    vocabulary_for_text,
+)
 from schemas.errors import AlbertError
 from schemas.readable import percent
 
@@ -32,7 +36,7 @@ def order(
     model: Path,
     first: str,
     second: str,
-    checkpoint: "Which",
+    checkpoint: "Which | None",
     as_json: bool,
     quiet: bool,
     debug: bool,
@@ -46,19 +50,22 @@ def order(
 
     console = Console(quiet=quiet)
     tokenizer = vocabulary_for_text(model, say=console.say)
-    asked = open_model(model, tokenizer, which=checkpoint, say=console.say)
-    task = asked.model.config.sentence_task
+    trained = open_model(model, tokenizer, which=checkpoint, say=console.say)
+    task = trained.config.sentence_task
     if task != "sop":
         raise AlbertError(
             f"{model} has no sentence-order head: its sentence task is {task}; give a "
             "model trained on pairs of --sentence-task sop."
         )
-    pair = pair_passages(first, second, tokenizer, max_seq_length=asked.max_seq_length)
+    pair = pair_passages(
+        first, second, tokenizer, max_seq_length=trained.max_seq_length
+    )
     if pair.tokens_read != pair.tokens:
-        console.say(cut_text(pair, longest=asked.max_seq_length))
+        console.say(cut_text(pair, longest=trained.max_seq_length))
     from albert_tf.inference.predictions import in_order_probability
+    from albert_tf.model.trained_model import pretrainer_of
 
-    probability = in_order_probability(asked.model, pair.input_ids)
+    probability = in_order_probability(pretrainer_of(trained), pair.input_ids)
     answer = {
         "in_order": probability >= 0.5,
         "probability_in_order": probability,

@@ -9,11 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support.asked_model import (
-    check_sizes,
-    tuned_checkpoint_option,
-    vocabulary_for_text,
-)
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
     column_options,
@@ -23,6 +18,11 @@ from cli.support.options import (
     quiet_option,
 )
 from cli.support.parameter_types import UserPath
+from cli.support.trained_model import (
+    check_sizes,
+    checkpoint_option,
+    vocabulary_for_text,
+)
 from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import write_text
@@ -30,7 +30,7 @@ from schemas.readable import percent
 from schemas.task import Columns, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.finetuning.tuned_model import TunedModel
+    from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
 
@@ -65,7 +65,7 @@ _MOST_SHOWN = 5
     type=UserPath(dir_okay=False, path_type=Path),
     help="File to write the predictions to, as JSON lines.",
 )
-@tuned_checkpoint_option
+@checkpoint_option
 @json_option("Print one JSON object per line.")
 @quiet_option("Print the predictions and errors only.")
 @debug_option
@@ -78,7 +78,7 @@ def predict(
     text_column: str | None,
     pair_column: str | None,
     output: Path | None,
-    checkpoint: "Which",
+    checkpoint: "Which | None",
     as_json: bool,
     quiet: bool,
     debug: bool,
@@ -90,7 +90,7 @@ def predict(
     with a tab before the second one.
     """
     with silent_stderr():
-        from albert_tf.finetuning.tuned_model import read_tuned
+        from albert_tf.model.trained_model import read_tuned
     from cli.support.task_data import read_unlabelled, with_columns
 
     console = Console(quiet=quiet)
@@ -117,7 +117,7 @@ def predict(
 
 
 def predictions_of(
-    tuned: "TunedModel",
+    tuned: "TrainedModel",
     examples: Sequence[TaskExample],
     *,
     tokenizer: "Tokenizer",

@@ -26,8 +26,8 @@ from schemas.special_tokens import UNK_ID
 from schemas.task import Columns, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.finetuning.tuned_model import TaskRecord
     from albert_tf.finetuning.tuning_job import TaskRows
+    from albert_tf.runs.task_record import TaskRecord
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 Say = Callable[[str], None]

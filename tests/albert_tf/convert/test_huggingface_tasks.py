@@ -13,7 +13,7 @@ from albert_tf.convert.huggingface_tasks import (
     task_tensors,
 )
 from albert_tf.model.task_model import TaskModel
-from albert_tf.runs.checkpoints import assign_arrays
+from albert_tf.model.trained_model import task_model_of
 from schemas.errors import AlbertError
 from schemas.task import TaskSpec
 from tests.batches import random_batch
@@ -48,13 +48,13 @@ def save(folder, *, kind="classify", drop=(), **values):
 )
 def test_the_task_is_what_transformers_takes_it_for(values, kind, labels, tmp_path):
     save(tmp_path, **values)
-    spec = read_huggingface_task(tmp_path).spec
+    spec = read_huggingface_task(tmp_path).record.spec
     assert (spec.kind, spec.labels) == (kind, labels)
 
 
 def test_a_head_of_one_number_is_for_scores(tmp_path):
     save(tmp_path, kind="regress", problem_type=None)
-    spec = read_huggingface_task(tmp_path).spec
+    spec = read_huggingface_task(tmp_path).record.spec
     assert (spec.kind, spec.labels) == ("regress", ())
 
 
@@ -113,10 +113,9 @@ def test_what_transformers_saves_computes_the_same_here(kind, tmp_path):
     )
     theirs = getattr(transformers, ARCHITECTURES[kind])(config).eval()
     theirs.save_pretrained(tmp_path)
-    spec, found = read_huggingface_task(tmp_path)
-    assert spec.kind == kind
-    ours = TaskModel(found.config, kind=kind, labels=len(spec.labels))
-    assign_arrays(ours.weights_by_path, found.weights)
+    found = read_huggingface_task(tmp_path)
+    assert found.record.spec.kind == kind
+    ours = task_model_of(found)
     batch = random_batch(found.config)
     names = ("input_ids", "input_mask", "segment_ids")
     given = {name: np.asarray(batch[name]) for name in names}

@@ -2,10 +2,10 @@
 
 import pytest
 
+from albert_tf.convert.reading import load_pretrainer
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.run_evaluation import Scope, evaluate
 from albert_tf.evaluation.training_words import EXAMPLES_PER_WORD, TrainingWords
-from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.training.interruption import StopRequest
 from schemas.manifest import read_manifest
 from tests.albert_tf.evaluation.words_vocabulary import WORDS
@@ -30,7 +30,7 @@ def run(tmp_path_factory):
 
 def words_of(run, data, *, examples, **settings):
     records = Records(data, read_manifest(data), **settings)
-    model = load_trained_model(run)
+    model = load_pretrainer(run)
     return TrainingWords(model, records, examples=examples, vocabulary=WORDS)
 
 

@@ -18,11 +18,11 @@ import pytest
 from albert_tf.finetuning import tuning
 from albert_tf.finetuning.baselines import baselines_of
 from albert_tf.finetuning.finetune import evaluate_tuned, finetune, predicted
-from albert_tf.finetuning.tuned_model import read_tuned
 from albert_tf.finetuning.tuning_job import TuningJob
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import is_of_encoder
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.trained_model import read_tuned
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.training.progress import QUIET
 from schemas.config import Initializer

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from albert_tf.finetuning.tuned_model import TaskRecord, write_record
 from albert_tf.reporting.tuned_report import repeated_section, tuned_section
+from albert_tf.runs.task_record import TaskRecord, write_record
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from schemas.report import Curve

@@ -1,6 +1,5 @@
 """`albert export`: what it writes, and what it refuses."""
 
-import dataclasses
 import json
 import shutil
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.inference.trained_model import load_trained_model
+from albert_tf.convert.reading import load_pretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from cli.commands import export as export_command
 from tests.batches import random_batch
@@ -74,15 +73,15 @@ def test_an_export_to_a_saved_model_fills_masks(trained, tmp_path):
     logits = loaded.signatures["fill_mask"](
         **{n: tf.constant(batch[n]) for n in inputs}
     )
-    expected, _ = load_trained_model(trained)(batch)
+    expected, _ = load_pretrainer(trained)(batch)
     found = np.reshape(logits["logits"], expected.shape)
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_an_export_holds_the_weights_of_the_run(trained, tmp_path):
     run("export", trained, "--to", "hf", "--output", tmp_path / "out")
-    ours = arrays_of(load_trained_model(trained).weights_by_path)
-    theirs = arrays_of(load_trained_model(tmp_path / "out").weights_by_path)
+    ours = arrays_of(load_pretrainer(trained).weights_by_path)
+    theirs = arrays_of(load_pretrainer(tmp_path / "out").weights_by_path)
     assert ours.keys() == theirs.keys()
     for path, array in ours.items():
         np.testing.assert_array_equal(array, theirs[path])
@@ -94,7 +93,7 @@ def test_an_export_stands_beside_its_run(copied):
 
 
 def test_the_best_weights_can_be_asked_for(copied, tmp_path):
-    weights = arrays_of(load_trained_model(copied).weights_by_path)
+    weights = arrays_of(load_pretrainer(copied).weights_by_path)
     later = Checkpoint(weights, {}, {"step": 9})
     save_checkpoint(copied, later, is_best=False)
     arguments = ("export", copied, "--to", "hf", "--output")
@@ -118,7 +117,7 @@ def test_an_export_is_made_once(copied):
 def test_another_export_replaces_one_only_when_told(copied):
     arguments = (copied, "--to", "hf")
     run("export", *arguments)
-    weights = arrays_of(load_trained_model(copied).weights_by_path)
+    weights = arrays_of(load_pretrainer(copied).weights_by_path)
     later = Checkpoint({k: v + 1 for k, v in weights.items()}, {}, {"step": 9})
     save_checkpoint(copied, later, is_best=False)
     assert refusal(*arguments, code=2) == (
@@ -170,7 +169,7 @@ def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):
 
 
 def test_an_export_that_fails_leaves_nothing(trained, tmp_path, monkeypatch):
-    def fail(exported, folder):
+    def fail(model, folder, *, tokenizer):
         (folder / "half").touch()
         raise RuntimeError("midway")
 
@@ -185,12 +184,11 @@ def test_another_vocabulary_is_refused(copied, model):
     assert "is not the vocabulary that the model was" in refusal(copied, "--to", "hf")
 
 
-def test_a_vocabulary_of_another_size_is_refused(copied):
+def test_a_vocabulary_of_another_size_is_refused(copied, model):
     (copied / "data_manifest.json").unlink()
-    other = dataclasses.asdict(SMALL_RUN) | {"vocab_size": 300}
-    (copied / "model.json").write_text(json.dumps(other))
+    (copied / "spiece.model").write_bytes(model)
     assert refusal(copied, "--to", "hf") == (
-        f"Error: {copied}/spiece.model has 400 pieces and the model has 300; put back "
+        f"Error: {copied}/spiece.model has 2000 pieces and the model has 400; put back "
         "the vocabulary that the model was trained with.\n"
     )
 

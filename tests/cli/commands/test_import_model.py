@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from albert_tf.convert.reading import load_pretrainer
 from albert_tf.evaluation.run_evaluation import evaluate
-from albert_tf.finetuning.tuned_model import read_record, write_record
-from albert_tf.inference.trained_model import load_trained_model
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.runs.run_record import trained_length
+from albert_tf.runs.task_record import read_record, write_record
 from pipeline.core.sentencepiece_proto import model_of_pieces
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.task import KINDS
@@ -81,7 +81,7 @@ def test_an_export_comes_back_as_the_run_it_was(exports, tmp_path, source):
         ]
     )
     before, after = (
-        load_trained_model(folder) for folder in (exports / "run", tmp_path / "out")
+        load_pretrainer(folder) for folder in (exports / "run", tmp_path / "out")
     )
     assert before.config == after.config
     theirs = arrays_of(after.weights_by_path)
@@ -147,7 +147,7 @@ def test_an_imported_model_is_measured_and_gone_on_from(exports, small, tmp_path
     assert (first["step"], first["split"]) == (0, "eval")
     for name in ("mlm_loss", "mlm_accuracy", "sentence_loss", "sentence_accuracy"):
         assert before[name] == imported[name] == pytest.approx(first[name], rel=1e-6)
-    assert load_trained_model(tmp_path / "run").config == SMALL_RUN
+    assert load_pretrainer(tmp_path / "run").config == SMALL_RUN
 
 
 def test_the_architecture_may_still_be_another(exports, small, tmp_path):
@@ -357,7 +357,7 @@ def test_a_model_with_wordpiece_has_its_special_pieces_first(chinese, tmp_path):
         "fill-mask; albert make-data needs a SentencePiece vocabulary.",
         f"{tmp_path}/out: 4 layers of width 16, 400 pieces.",
     ]
-    before, after = (load_trained_model(tmp_path / name) for name in ("zh", "out"))
+    before, after = (load_pretrainer(tmp_path / name) for name in ("zh", "out"))
     assert after.config == before.config
     assert after.config.hidden_act == "relu"
     theirs, ours = (arrays_of(model.weights_by_path) for model in (before, after))

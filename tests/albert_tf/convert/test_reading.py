@@ -8,7 +8,7 @@ from albert_tf.convert.huggingface import (
     huggingface_tensors,
     write_tensors,
 )
-from albert_tf.inference.trained_model import load_trained_model
+from albert_tf.convert.reading import load_pretrainer
 from albert_tf.runs.checkpoints import (
     Checkpoint,
     arrays_of,
@@ -32,7 +32,7 @@ def test_a_run_is_loaded_with_its_newest_weights(tmp_path):
     weights = save_run(tmp_path, TINY)
     newer = {path: array + 1 for path, array in weights.items()}
     save_checkpoint(tmp_path, Checkpoint(newer, {}, {"step": 10}), is_best=False)
-    model = load_trained_model(tmp_path)
+    model = load_pretrainer(tmp_path)
     assert model.config == TINY
     assert_equal(model, newer)
 
@@ -48,7 +48,7 @@ def test_a_model_of_another_program_is_loaded_with_its_weights(tmp_path, target)
             huggingface_tensors(weights, TINY), tmp_path / "model.safetensors"
         )
         write_json(tmp_path / "config.json", huggingface_config(TINY))
-    model = load_trained_model(tmp_path)
+    model = load_pretrainer(tmp_path)
     assert model.config == TINY
     assert_equal(model, weights)
 
@@ -77,10 +77,10 @@ def test_a_damaged_best_checkpoint_is_refused(tmp_path):
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(AlbertError) as caught:
-        load_trained_model(tmp_path)
+        load_pretrainer(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path} is neither a run nor an export whose weights can be read; give a "
-        "run, or what albert export --to hf has written."
+        f"{tmp_path} is neither a run nor a model of Hugging Face or "
+        "google-research/albert; give the folder of one."
     )
 
 
@@ -88,4 +88,4 @@ def test_a_run_without_checkpoint_is_refused(tmp_path):
     save_run(tmp_path, TINY)
     (tmp_path / "checkpoints").rename(tmp_path / "elsewhere")
     with pytest.raises(AlbertError, match="holds no checkpoint yet"):
-        load_trained_model(tmp_path)
+        load_pretrainer(tmp_path)

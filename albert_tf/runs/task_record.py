@@ -1,15 +1,9 @@
-"""A fine-tuned model in its folder: what its task is, and its weights."""
+"""`task.json`: what a fine-tuned model was trained for, and how texts are encoded."""
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from albert_tf.model.parameters import task_weight_shapes
-from albert_tf.runs.checkpoints import Which, check_shapes, run_checkpoint, shapes_of
-from albert_tf.runs.run_record import is_tuned, run_config
-from albert_tf.runs.tensor_files import Arrays
-from schemas.config import ModelConfig
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import read_json, write_json
@@ -65,52 +59,6 @@ class TaskRecord:
             max_answer_tokens=settings.max_answer_tokens,
             trained_length=trained_length,
         )
-
-
-@dataclasses.dataclass(frozen=True)
-class TunedModel:
-    """A fine-tuned model as it is read.
-
-    Attributes:
-        record: Its task.
-        config: The architecture of its encoder.
-        weights: By path.
-        step: Of the checkpoint they are from.
-    """
-
-    record: TaskRecord
-    config: ModelConfig
-    weights: Arrays
-    step: int
-
-
-def read_tuned(
-    folder: Path,
-    *,
-    which: Which = "best",
-    say: Callable[[str], None] = lambda line: None,
-) -> TunedModel:
-    """A fine-tuned model, once its parts fit together.
-
-    Args:
-        folder: That `albert finetune` has written.
-        which: The newest checkpoint, or the best.
-        say: Told about every damaged checkpoint passed over.
-
-    Raises:
-        AlbertError: It is not one, or its files do not fit together.
-    """
-    if not is_tuned(folder):
-        raise AlbertError(
-            f"{folder} has no {TASK}, so it is not a fine-tuned model; give a folder "
-            "that albert finetune, or albert import of such a model, has written."
-        )
-    record, config = read_record(folder), run_config(folder)
-    checkpoint = run_checkpoint(folder, which=which, say=say)
-    spec = record.spec
-    shapes = task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
-    check_shapes(shapes, shapes_of(checkpoint.weights))
-    return TunedModel(record, config, checkpoint.weights, checkpoint.state["step"])
 
 
 def write_record(folder: Path, record: TaskRecord) -> None:

@@ -1,4 +1,4 @@
-"""What is no model to ask, and in which words it is refused."""
+"""Models as commands read them: what is refused, and what fine-tuning takes."""
 
 import json
 import shutil
@@ -6,8 +6,19 @@ import shutil
 import pytest
 import sentencepiece
 
+from albert_tf.model.trained_model import TrainedModel
+from cli.support.trained_model import Start, read_start
+from schemas.errors import AlbertError, SettingError
+from schemas.task import TaskSpec
 from tests.commands import attempt, run
+from tests.exported_runs import SMALL_RUN, TUNED_LABELS, TUNED_LENGTH, write_tuned
+from tests.exported_runs import write_run as write_small_run
 from tests.trained_run import write_run
+
+SPEC = TaskSpec(
+    name="mood", kind="classify", labels=TUNED_LABELS, metrics=("accuracy",)
+)
+HEAD = "albert/task_head/classifier/kernel"
 
 ASK = [
     ("fill-mask", ("A [MASK].",)),
@@ -126,3 +137,66 @@ def test_a_model_from_elsewhere_whose_vocabulary_needs_help_is_told(small, tmp_p
     passages = ("order", tmp_path / "export", "the bridge", "the river")
     assert "leaves" in run(*passages)
     assert "leaves" not in run(*passages, "--quiet")
+
+
+def read(folder, **start):
+    return read_start(folder, SPEC, start=Start(**start), say=print)
+
+
+def test_from_scratch_a_run_needs_no_weights(small, tmp_path):
+    write_small_run(tmp_path / "run", SMALL_RUN, small, initializer="positional-heads")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    assert read(tmp_path / "run", from_scratch=True) == TrainedModel(
+        folder=tmp_path / "run",
+        config=SMALL_RUN,
+        weights={},
+        max_seq_length=32,
+        initializer="positional-heads",
+    )
+    with pytest.raises(AlbertError, match="holds no checkpoint yet"):
+        read(tmp_path / "run")
+
+
+def test_from_scratch_a_fine_tuned_model_needs_no_weights(tmp_path):
+    write_tuned(tmp_path / "tuned", "classify", b"a vocabulary")
+    shutil.rmtree(tmp_path / "tuned" / "checkpoints")
+    model = read(tmp_path / "tuned", from_scratch=True)
+    assert (model.config, model.weights) == (SMALL_RUN, {})
+    assert (model.max_seq_length, model.initializer) == (TUNED_LENGTH, "range")
+
+
+def test_an_encoder_knows_the_lengths_that_it_knew_before_its_last_task(tmp_path):
+    write_tuned(tmp_path / "tuned", "classify", b"a vocabulary", trained_length=48)
+    assert read(tmp_path / "tuned").max_seq_length == 48
+
+
+def test_the_head_is_taken_only_where_it_is_asked_for(tmp_path):
+    write_tuned(tmp_path / "tuned", "classify", b"a vocabulary")
+    without, whole = (
+        read(tmp_path / "tuned", keep_head=keep).weights for keep in (False, True)
+    )
+    assert HEAD in whole
+    assert {path for path in whole if "/task_head/" not in path} == set(without)
+
+
+def test_a_head_of_other_labels_is_refused(tmp_path):
+    write_tuned(tmp_path / "tuned", "tag", b"a vocabulary")
+    with pytest.raises(SettingError) as caught:
+        read(tmp_path / "tuned", keep_head=True)
+    assert str(caught.value) == (
+        f"--keep-head: {tmp_path}/tuned is for tag with other labels than mood; leave "
+        "it out."
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [({"keep_head": True}, "--keep-head"), ({"checkpoint": "best"}, "--checkpoint")],
+)
+def test_from_scratch_nothing_is_said_about_weights(flags, name):
+    with pytest.raises(SettingError) as caught:
+        Start(from_scratch=True, **flags)
+    assert str(caught.value) == (
+        f"{name} is about the weights of MODEL, and --from-scratch takes none; leave "
+        "one of them out."
+    )

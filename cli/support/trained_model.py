@@ -1,14 +1,15 @@
-"""The model that a command asks: its vocabulary, its weights, how much it reads."""
+"""A trained model and its vocabulary, as commands read them."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from cli.support.console import silent_stderr
 from schemas.config import ModelConfig
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.json_file import read_json
 from schemas.layout import (
     DATA_MANIFEST,
@@ -18,9 +19,10 @@ from schemas.layout import (
     WORDPIECE,
     vocabulary_file,
 )
+from schemas.task import TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
     from schemas.manifest import DatasetManifest
@@ -30,29 +32,7 @@ Say = Callable[[str], None]
 
 
 def checkpoint_option(command: Command) -> Command:
-    """The flag --checkpoint of every command that reads a run."""
-    return click.option(
-        "--checkpoint",
-        type=click.Choice(["latest", "best"]),
-        default="latest",
-        show_default=True,
-        help="For a run: its newest weights, or those with the lowest held-out loss.",
-    )(command)
-
-
-def tuned_checkpoint_option(command: Command) -> Command:
-    """The flag --checkpoint of every command that reads a fine-tuned model."""
-    return click.option(
-        "--checkpoint",
-        type=click.Choice(["latest", "best"]),
-        default="best",
-        show_default=True,
-        help="The newest weights, or those that did best on held-out examples.",
-    )(command)
-
-
-def any_checkpoint_option(command: Command) -> Command:
-    """The flag --checkpoint of every command that reads a run or a fine-tuned model."""
+    """The flag --checkpoint of every command that reads a trained model."""
     return click.option(
         "--checkpoint",
         type=click.Choice(["latest", "best"]),
@@ -61,25 +41,8 @@ def any_checkpoint_option(command: Command) -> Command:
     )(command)
 
 
-class AskedModel(NamedTuple):
-    """A model ready to be asked.
-
-    Attributes:
-        model: With its trained weights.
-        max_seq_length: Tokens in the longest sequences it was trained on or, where that
-            is not known, in the longest that it takes.
-    """
-
-    model: "AlbertPretrainer"
-    max_seq_length: int
-
-
 def read_vocabulary(path: Path) -> "Tokenizer":
-    """The vocabulary of a run or an export.
-
-    Raises:
-        AlbertError: There is no vocabulary, or another one than the model's.
-    """
+    """The vocabulary of a run or an export, once it is found to be the model's."""
     from pipeline.vocabulary.wordpiece import read_tokenizer
 
     file = vocabulary_file(path)
@@ -105,7 +68,7 @@ def read_vocabulary(path: Path) -> "Tokenizer":
 
 
 def _recorded(path: Path) -> Iterator[tuple[str, str]]:
-    """What says which vocabulary belongs to a model, and its sha256."""
+    """The files that say which vocabulary belongs to a model, and its sha256."""
     from albert_tf.runs.run_record import recorded_manifest
 
     manifest = recorded_manifest(path)
@@ -122,9 +85,6 @@ def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
     Args:
         path: The run or the export.
         say: Told where other programs do more to a text than the vocabulary does.
-
-    Raises:
-        AlbertError: There is no vocabulary, or another one than the model's.
     """
     from pipeline.core.sentencepiece_proto import has_own_rules
     from pipeline.vocabulary.importing import missing_normalization
@@ -142,11 +102,7 @@ def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
 
 
 def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, path: Path) -> None:
-    """Refuse a vocabulary of another size than the model's.
-
-    Raises:
-        AlbertError: The sizes differ.
-    """
+    """Refuse a vocabulary of another size than the model's."""
     if tokenizer.vocab_size != config.vocab_size:
         raise AlbertError(
             f"{vocabulary_file(path)} has {tokenizer.vocab_size} pieces and the model "
@@ -156,38 +112,82 @@ def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, path: Path) -> N
 
 
 def open_model(
-    path: Path, tokenizer: "Tokenizer", *, which: "Which", say: Say
-) -> AskedModel:
-    """The model of a run or an export, once it fits its vocabulary.
-
-    Args:
-        path: The run or the export.
-        tokenizer: Its vocabulary.
-        which: Which checkpoint of a run.
-        say: Told about every damaged checkpoint passed over.
-
-    Raises:
-        AlbertError: It cannot be loaded, or has another number of pieces.
-    """
+    path: Path, tokenizer: "Tokenizer", *, which: "Which | None", say: Say
+) -> "TrainedModel":
+    """The model of a run or an export, once it fits its vocabulary."""
     with silent_stderr():
-        from albert_tf.inference.trained_model import load_trained_model
-        from albert_tf.runs.run_record import trained_length
-    model = load_trained_model(path, which=which, say=say)
+        from albert_tf.convert.reading import read_model
+    model = read_model(path, which=which, say=say)
     check_sizes(tokenizer, model.config, path=path)
-    return AskedModel(model, trained_length(path, model.config))
+    return model
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Start:
+    """The parts of a model that fine-tuning starts from.
+
+    Attributes:
+        from_scratch: Its architecture, and none of its weights.
+        keep_head: Its head for the task too, which is otherwise a new one.
+        checkpoint: None for the best of a fine-tuned model and the latest of others.
+    """
+
+    from_scratch: bool = False
+    keep_head: bool = False
+    checkpoint: "Which | None" = None
+
+    def __post_init__(self) -> None:
+        flag = "--keep-head" if self.keep_head else "--checkpoint"
+        if self.from_scratch and (self.keep_head or self.checkpoint):
+            raise SettingError(
+                f"{flag} is about the weights of MODEL, and --from-scratch takes none; "
+                "leave one of them out."
+            )
+
+
+def read_start(path: Path, spec: TaskSpec, *, start: Start, say: Say) -> "TrainedModel":
+    """The model that fine-tuning starts from, with those weights that are taken."""
+    with silent_stderr():
+        from albert_tf.convert.reading import read_model
+        from albert_tf.model.parameters import is_of_encoder
+
+    model = read_model(
+        path,
+        which=start.checkpoint,
+        needs_head=False,
+        with_weights=not start.from_scratch,
+        say=say,
+    )
+    if start.keep_head:
+        check_has_head(model, spec)
+        return model
+    weights = {
+        name: array
+        for name, array in model.weights.items()
+        # Another program's weights were read to know the heads of its architecture.
+        if is_of_encoder(name) and not start.from_scratch
+    }
+    return dataclasses.replace(model, weights=weights)
+
+
+def check_has_head(model: "TrainedModel", spec: TaskSpec) -> None:
+    """Refuse to keep the head of a model that has none for this task."""
+    if model.task is None:
+        raise SettingError(
+            f"{model.folder} is not a fine-tuned model; leave --keep-head out."
+        )
+    own = model.task.spec
+    if (own.kind, own.labels) != (spec.kind, spec.labels):
+        raise SettingError(
+            f"--keep-head: {model.folder} is for {own.kind} with other labels than "
+            f"{spec.name}; leave it out."
+        )
 
 
 def untrained_positions(
     path: Path, config: ModelConfig, manifest: "DatasetManifest", *, data: Path
 ) -> Iterator[str]:
-    """What to say where data are longer than all that a model was trained on.
-
-    Args:
-        path: The run or the export.
-        config: Its architecture.
-        manifest: Of the data set.
-        data: For the sentence.
-    """
+    """A sentence where data are longer than all that a model was trained on."""
     from albert_tf.runs.run_record import trained_length
 
     longest, length = trained_length(path, config), manifest.config.max_seq_length
@@ -201,14 +201,7 @@ def untrained_positions(
 def other_sentence_task(
     path: Path, config: ModelConfig, manifest: "DatasetManifest", *, data: Path
 ) -> Iterator[str]:
-    """What to say where the labels of data are not those a model was trained on.
-
-    Args:
-        path: The run or the export.
-        config: Its architecture.
-        manifest: Of the data set.
-        data: For the sentence.
-    """
+    """A sentence where a model was trained on other labels than the data have."""
     task, of_data = config.sentence_task, manifest.config.sentence_task
     if "none" not in (task, of_data) and task != of_data:
         yield (

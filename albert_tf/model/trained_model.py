@@ -1,0 +1,147 @@
+"""A trained model, wherever it was read from: a run, an import, another program's."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from albert_tf.model.parameters import task_weight_shapes, weight_shapes
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.task_model import TaskModel
+from albert_tf.runs.checkpoints import (
+    Which,
+    assign_arrays,
+    check_shapes,
+    run_checkpoint,
+    shapes_of,
+)
+from albert_tf.runs.run_record import (
+    is_tuned,
+    recorded_initializer,
+    run_config,
+    trained_length,
+)
+from albert_tf.runs.task_record import TaskRecord, read_record
+from albert_tf.runs.tensor_files import Arrays
+from schemas.config import Initializer, ModelConfig, Precision
+from schemas.errors import AlbertError
+from schemas.layout import TASK
+
+Say = Callable[[str], None]
+
+
+def silent(line: str) -> None:
+    """A `Say` for callers that show nothing."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainedModel:
+    """A model with what is known of it.
+
+    Attributes:
+        folder: Where it was read; its vocabulary is there too.
+        config: Its architecture.
+        weights: By path; empty where only the architecture was asked for.
+        step: Of the checkpoint; 0 for a model of another program.
+        task: What it was fine-tuned on; None for a model with the heads of pretraining.
+        max_seq_length: Tokens in the longest sequences that it was trained on or, where
+            nothing says it, in the longest that it takes.
+        initializer: The first weights that it began with.
+        notes: What a person should know of how another program's model was read.
+    """
+
+    folder: Path
+    config: ModelConfig
+    weights: Arrays
+    step: int = 0
+    task: TaskRecord | None = None
+    max_seq_length: int
+    initializer: Initializer = "range"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def record(self) -> TaskRecord:
+        """The task of a model that is known to be fine-tuned."""
+        assert self.task is not None, self.folder
+        return self.task
+
+
+def read_run(
+    folder: Path,
+    *,
+    which: Which | None = None,
+    with_weights: bool = True,
+    say: Say = silent,
+) -> TrainedModel:
+    """A run, an import or a fine-tuned model, once its files fit together.
+
+    Args:
+        folder: Of the model.
+        which: The checkpoint; None for the best of a fine-tuned model and the latest of
+            others.
+        with_weights: False to read no checkpoint.
+        say: Told about every damaged checkpoint passed over.
+    """
+    config = run_config(folder)
+    task = read_record(folder) if is_tuned(folder) else None
+    weights: Arrays = {}
+    step = 0
+    if with_weights:
+        which = which or ("best" if task else "latest")
+        checkpoint = run_checkpoint(folder, which=which, say=say)
+        weights, step = checkpoint.weights, checkpoint.state["step"]
+        # Before anything is built: an edited architecture may be of any size.
+        check_shapes(_shapes(config, task), shapes_of(weights))
+    return TrainedModel(
+        folder=folder,
+        config=config,
+        weights=weights,
+        step=step,
+        task=task,
+        max_seq_length=(
+            task.trained_length or task.max_seq_length
+            if task
+            else trained_length(folder, config)
+        ),
+        initializer=recorded_initializer(folder),
+    )
+
+
+def read_tuned(
+    folder: Path, *, which: Which | None = None, say: Say = silent
+) -> TrainedModel:
+    """A fine-tuned model; see `read_run`."""
+    if not is_tuned(folder):
+        raise AlbertError(
+            f"{folder} has no {TASK}, so it is not a fine-tuned model; give a folder "
+            "that albert finetune, or albert import of such a model, has written."
+        )
+    return read_run(folder, which=which, say=say)
+
+
+def _shapes(config: ModelConfig, task: TaskRecord | None) -> dict[str, tuple[int, ...]]:
+    if task is None:
+        return weight_shapes(config)
+    spec = task.spec
+    return task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
+
+
+def pretrainer_of(
+    model: TrainedModel, *, precision: Precision = "float32"
+) -> AlbertPretrainer:
+    """The model with its weights and the heads of pretraining."""
+    if model.task is not None:
+        raise AlbertError(
+            f"{model.folder} is a fine-tuned model, which has only the head of its "
+            "task; use albert predict."
+        )
+    pretrainer = AlbertPretrainer(model.config, precision=precision)
+    assign_arrays(pretrainer.weights_by_path, model.weights)
+    return pretrainer
+
+
+def task_model_of(model: TrainedModel) -> TaskModel:
+    """The model with its weights and the head of its task, without dropout."""
+    spec = model.record.spec
+    built = TaskModel(model.config, kind=spec.kind, labels=len(spec.labels))
+    assign_arrays(built.weights_by_path, model.weights)
+    return built
