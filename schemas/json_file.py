@@ -1,21 +1,15 @@
 """JSON files that are whole or absent: written beside, flushed, then renamed."""
 
+import contextlib
 import json
-import os
 import re
-import reprlib
-import stat
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from schemas.errors import AlbertError
 from schemas.whole_file import whole_file
-
-# Room for the manifest of a million input files.
-MAX_BYTES = 256 << 20
-# Far more than any number of ours, and few enough to be converted and shown.
-MAX_DIGITS = 100
 
 _HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
 
@@ -23,18 +17,9 @@ _REMEDY = "correct the file or make it again"
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Read a JSON object.
-
-    Raises:
-        AlbertError: The file is absent, unreadable or not a JSON object.
-    """
+    """Read a JSON object."""
     try:
-        with Path(path).open("rb") as file:
-            status = os.fstat(file.fileno())
-            # Memory is allocated for all that is asked for, so ask for no more than
-            # there is; the size of a pipe is unknown.
-            size = status.st_size if stat.S_ISREG(status.st_mode) else MAX_BYTES
-            data = file.read(min(size, MAX_BYTES) + 1)
+        data = Path(path).read_bytes()
     except FileNotFoundError:
         raise AlbertError(f"{path} does not exist.") from None
     except OSError as error:
@@ -43,22 +28,9 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, path: str | Path) -> dict[str, Any]:
-    """The JSON object that a file holds.
-
-    Raises:
-        AlbertError: The file is too large, not valid JSON, or not an object.
-    """
-    if len(data) > MAX_BYTES:
-        raise AlbertError(
-            f"{path} is larger than {MAX_BYTES >> 20} MiB, too large for a JSON file "
-            f"of this program; {_REMEDY}."
-        )
+    """The JSON object that a file holds."""
     try:
-        value = json.loads(
-            data.decode("utf-8-sig"),
-            object_pairs_hook=_object,
-            parse_int=_integer,
-        )
+        value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object)
     except RecursionError:
         reason = "its lists and objects are nested too deeply"
         raise AlbertError(f"{path} is not valid JSON: {reason}; {_REMEDY}.") from None
@@ -76,14 +48,27 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
         ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {reprlib.repr(name)} comes twice in one object")
+        raise ValueError(f"the key {name!r:.60} comes twice in one object")
     return values
 
 
-def _integer(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise ValueError(f"a whole number has more than {MAX_DIGITS} digits")
-    return int(digits)
+@contextlib.contextmanager
+def undamaged(path: str | Path, *, remedy: str) -> Iterator[None]:
+    """Say in one sentence that a file is damaged, whatever goes wrong meanwhile.
+
+    For files that this program writes itself, so that nobody has to check each value.
+
+    >>> with undamaged("state.json", remedy="copy it again"):
+    ...     {}["step"]
+    Traceback (most recent call last):
+    schemas.errors.AlbertError: state.json is damaged: it has no 'step'; copy it again.
+    """
+    try:
+        yield
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        found = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        found = found.removesuffix(".")
+        raise AlbertError(f"{path} is damaged: {found:.300}; {remedy}.") from error
 
 
 def json_text(value: object) -> str:

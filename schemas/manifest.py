@@ -5,25 +5,34 @@ absolute paths), so that it is byte-identical for any number of workers.
 """
 
 import dataclasses
+import hashlib
+import json
 import reprlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import ResolvedDataConfig, config_from_dict, recorded
+from schemas.config import DataConfig, ResolvedDataConfig, config_from_dict, recorded
 from schemas.errors import AlbertError, SettingError
-from schemas.json_file import read_json
+from schemas.example import feature_length, stored_features
+from schemas.json_file import read_json, undamaged
 from schemas.layout import (
     CONFIG,
     DATA_MANIFEST,
     DOCUMENTS,
+    EVAL,
     MANIFEST,
     TRAIN,
     copy_directory,
+    part_file,
 )
-from schemas.manifest_check import contradiction, shape_problem
 
 FORMAT = "albert-pretraining-data"
 FORMAT_VERSION = 1
+
+# A record has at least its length and two checksums around it.
+_FRAME_BYTES = 16
+# Every example begins further on in its document, of tokens of two bytes or more.
+_TOKEN_BYTES = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,6 +119,35 @@ class DatasetManifest:
         }
 
 
+def fingerprint_of(values: dict[str, Any]) -> str:
+    """The hash of all that decides the bytes of a data set.
+
+    Args:
+        values: The config, inputs, vocabulary and versions of a manifest; others are
+            left aside.
+    """
+    names = ("config", "inputs", "vocabulary", "versions")
+    deciding = json.dumps({name: values[name] for name in names}, sort_keys=True)
+    return hashlib.sha256(deciding.encode()).hexdigest()
+
+
+def feature_table(config: DataConfig) -> tuple[dict[str, Any], ...]:
+    """The stored features with their maximum lengths."""
+    return tuple(
+        {
+            "name": feature.name,
+            "dtype": feature.dtype,
+            "length": feature_length(
+                feature,
+                max_seq_length=config.max_seq_length,
+                max_predictions_per_seq=config.max_predictions_per_seq or 1,
+            ),
+            "meaning": feature.meaning,
+        }
+        for feature in stored_features(config.record_layout)
+    )
+
+
 def read_manifest(dataset: str | Path) -> DatasetManifest:
     """Read the manifest of a finished data set.
 
@@ -163,30 +201,72 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
             f"{path} has format version {reprlib.repr(version)} and this program reads "
             f"{FORMAT_VERSION}; make the data again with this version."
         )
-    if found := shape_problem(values):
-        raise _damaged(path, found)
-    try:
-        config = config_from_dict(ResolvedDataConfig, values["config"])
-    except SettingError as error:
-        raise _damaged(path, f"config: {str(error).removesuffix('.')}") from error
-    if found := contradiction(values, config):
-        raise _damaged(path, found)
-    others = {
-        field.name: values[field.name] for field in dataclasses.fields(DatasetManifest)
-    }
-    return DatasetManifest(
-        **others
-        | {
-            "config": config,
-            "features": tuple(values["features"]),
-            "inputs": tuple(values["inputs"]),
-            "shards": tuple(ShardFile(**shard) for shard in values["shards"]),
-        }
-    )
-
-
-def _damaged(path: str | Path, found: str) -> AlbertError:
     remedy = "make the data again with --overwrite"
     if Path(path).name == DATA_MANIFEST:
         remedy = f"copy the {MANIFEST} of its data set over it"
-    return AlbertError(f"{path} is damaged: {found}; {remedy}.")
+    with undamaged(path, remedy=remedy):
+        # First, because readers take shapes of arrays from what it is a hash of.
+        if fingerprint_of(values) != values["fingerprint"]:
+            raise ValueError(
+                "fingerprint does not match its config, inputs, vocabulary and versions"
+            )
+        given = {f.name: values[f.name] for f in dataclasses.fields(DatasetManifest)}
+        manifest = DatasetManifest(
+            **given
+            | {
+                "config": config_from_dict(ResolvedDataConfig, values["config"]),
+                "features": tuple(values["features"]),
+                "inputs": tuple(values["inputs"]),
+                "shards": tuple(
+                    config_from_dict(ShardFile, s) for s in given["shards"]
+                ),
+            }
+        )
+        _check_features(manifest)
+        _check_shards(manifest)
+    return manifest
+
+
+def _check_features(manifest: DatasetManifest) -> None:
+    """Refuse features that are not those of the settings, what they mean aside."""
+    stored, expected = (
+        [(f["name"], f["dtype"], f["length"]) for f in features]
+        for features in (manifest.features, feature_table(manifest.config))
+    )
+    if stored != expected:
+        layout = manifest.config.record_layout
+        raise ValueError(f"features are not those of a {layout} record")
+
+
+def _check_shards(manifest: DatasetManifest) -> None:
+    """Refuse files that are not those of the copies, by their names and examples."""
+    if manifest.splits.keys() != {TRAIN, EVAL}:
+        raise ValueError(f"splits are not {TRAIN} and {EVAL}")
+    copies = manifest.num_copies(TRAIN)
+    if not copies or (copies > 1 and manifest.has_documents):
+        raise ValueError(f"{TRAIN} has {copies} copies")
+    found = [
+        (manifest.shard_files(split, copy), counts["examples"], f"{split}/{copy:02d}")
+        for split, described in manifest.splits.items()
+        for copy, counts in enumerate(described["copies"])
+    ]
+    if sum(len(files) for files, *_ in found) < len(manifest.shards):
+        raise ValueError("shards has a file of no copy")
+    for files, examples, place in found:
+        _check_copy(files, examples, place=place)
+
+
+def _check_copy(files: tuple[ShardFile, ...], examples: int, *, place: str) -> None:
+    """Refuse files that are not all those of a copy, in their order."""
+    folder = files[0].name.rpartition("/")[0] if files else ""
+    for number, file in enumerate(files):
+        if file.name != part_file(folder, number, num_parts=len(files)):
+            raise ValueError(
+                f"{file.name[:99]!r} is not the name of a file of copy {place}"
+            )
+        least = _TOKEN_BYTES if folder == DOCUMENTS else _FRAME_BYTES
+        if not 0 <= file.examples <= file.bytes // least:
+            raise ValueError(f"{file.name} cannot hold {file.examples} examples")
+    total = sum(file.examples for file in files)
+    if total != examples:
+        raise ValueError(f"copy {place} has {examples} examples, its files {total}")

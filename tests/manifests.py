@@ -10,8 +10,7 @@ from typing import Any
 from schemas.config import DataConfig
 from schemas.json_file import json_text
 from schemas.layout import EVAL, TRAIN, copy_directory
-from schemas.manifest import DatasetManifest, ShardFile
-from schemas.manifest_check import feature_table, fingerprint_of
+from schemas.manifest import DatasetManifest, ShardFile, feature_table, fingerprint_of
 
 STATISTICS: dict[str, Any] = {
     "short_share": 0.1,

@@ -12,8 +12,7 @@ from pipeline.storage.files import join, write_whole
 from schemas.errors import AlbertError
 from schemas.json_file import json_text
 from schemas.layout import DATA_CARD, EVAL, MANIFEST, TRAIN
-from schemas.manifest import DatasetManifest, ShardFile
-from schemas.manifest_check import feature_table
+from schemas.manifest import DatasetManifest, ShardFile, feature_table
 
 
 class NothingToTrainOn(AlbertError):

@@ -9,7 +9,7 @@ from pipeline.reading.recognise import InputFile
 from schemas import __version__
 from schemas.config import ResolvedDataConfig, recorded
 from schemas.layout import SPM_MODEL
-from schemas.manifest_check import fingerprint_of
+from schemas.manifest import fingerprint_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

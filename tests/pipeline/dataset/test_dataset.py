@@ -10,8 +10,7 @@ from pipeline.dataset.fingerprint import plan_dataset
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.layout import shard_file
-from schemas.manifest import ShardFile, read_manifest
-from schemas.manifest_check import feature_table
+from schemas.manifest import ShardFile, feature_table, read_manifest
 
 CONFIG = DataConfig(
     max_seq_length=128,

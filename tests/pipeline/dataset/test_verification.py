@@ -1,28 +1,21 @@
 """A data set is whole, or it is said what is not."""
 
-import contextlib
 import hashlib
 import io
-import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from cli.support import console
 from pipeline.dataset.contents import read_examples
-from pipeline.dataset.data_card import data_card
-from pipeline.dataset.report import dataset_section
 from pipeline.dataset.verification import verify
 from pipeline.records.tfrecord import RecordWriter, read_frames
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
-from schemas.manifest_check import fingerprint_of
 from tests.commands import attempt, make_data
-from tests.manifests import edit_manifest, places
+from tests.manifests import edit_manifest
 
 
 def problems(data: Path) -> list[str]:
@@ -103,41 +96,6 @@ def test_a_file_that_is_not_a_vocabulary_is_one_sentence(small, tmp_path):
     (problem,) = problems(data)
     assert problem.startswith(f"{data}/spiece.model is ")
     assert "SentencePiece model" in problem
-
-
-SMALLEST = st.none() | st.integers() | st.floats() | st.text(max_size=3)
-
-
-@settings(
-    max_examples=40,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(data=st.data(), is_agreeing=st.booleans())
-def test_no_edit_of_the_manifest_ends_in_another_error(
-    data, is_agreeing, small, tmp_path
-):
-    values = json.loads((small / "data/manifest.json").read_text())
-    place = data.draw(st.sampled_from([p for p in places(values) if p]))
-    edited = values
-    for key in place[:-1]:
-        edited = edited[key]
-    if data.draw(st.booleans()):
-        edited[place[-1]] = data.draw(SMALLEST)
-    else:
-        del edited[place[-1]]
-    if is_agreeing:
-        with contextlib.suppress(KeyError):
-            values["fingerprint"] = fingerprint_of(values)
-    folder = tmp_path / "data"
-    if not folder.exists():
-        shutil.copytree(small / "data", folder)
-    (folder / "manifest.json").write_text(json.dumps(values))
-    with contextlib.suppress(AlbertError):
-        problems(folder)
-    with contextlib.suppress(AlbertError):
-        dataset_section(folder, title="data", examples=1)
-    with contextlib.suppress(AlbertError):
-        data_card(read_manifest(folder))
 
 
 def test_a_long_verification_shows_how_far_it_is(small, monkeypatch):
