@@ -19,7 +19,8 @@ from pipeline.reading.read import read_chunk
 from pipeline.reading.recognise import InputFile
 from pipeline.records.tfrecord import read_records
 from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
-from pipeline.vocabulary.training import sample_sentences, trainer_settings
+from pipeline.vocabulary.sampling import sample_sentences
+from pipeline.vocabulary.training import trainer_settings
 from schemas.config import VocabConfig
 from schemas.manifest import DatasetManifest
 

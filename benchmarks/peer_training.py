@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.records.epochs import read_tokens
+from pipeline.records.reading import read_tokens
 from schemas.layout import TRAIN
 from schemas.manifest import read_manifest
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID

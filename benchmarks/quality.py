@@ -46,7 +46,7 @@ from albert_tf.evaluation.words import (
 )
 from benchmarks import keras_hub_peer
 from benchmarks.peer_training import LENGTH
-from pipeline.records.unmasked import read_unmasked
+from pipeline.records.reading import read_unmasked
 from pipeline.vocabulary.tokenizer import (
     Tokenizer,
     load_tokenizer,

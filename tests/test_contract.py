@@ -12,7 +12,7 @@ from albert_tf.data.input_pipeline import Records, evaluation_batches
 from pipeline.dataset.shards import write_records
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Rows
-from pipeline.records.features import encode_rows
+from pipeline.records.tf_example import encode_rows
 from schemas.config import DataConfig
 from schemas.layout import EVAL, shard_file
 from schemas.manifest import DatasetManifest, ShardFile

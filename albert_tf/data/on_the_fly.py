@@ -21,10 +21,14 @@ import tensorflow as tf
 
 from albert_tf.data.reading_order import groups_from
 from albert_tf.data.shuffling import as_written, shuffled
-from pipeline.examples.sequences import Sequences
-from pipeline.examples.tokens import Tokens
-from pipeline.records.epochs import read_tokens, records_of, sequences_of_epoch
-from pipeline.records.reading import CorruptRecord
+from pipeline.examples.examples import Sequences
+from pipeline.examples.packing import Tokens
+from pipeline.records.reading import (
+    CorruptRecord,
+    read_tokens,
+    records_of,
+    sequences_of_epoch,
+)
 from schemas.config import ResolvedDataConfig
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.phases import Phase, Ramp

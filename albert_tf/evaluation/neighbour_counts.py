@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.records.unmasked import Unmasked
+from pipeline.records.reading import Unmasked
 from schemas.special_tokens import FIRST_ORDINARY_ID, MASK_ID
 
 Int = npt.NDArray[np.int64]

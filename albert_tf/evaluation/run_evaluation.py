@@ -42,7 +42,7 @@ from albert_tf.runs.run_record import (
 )
 from albert_tf.training.evaluation import HeldOut, held_out_examples
 from albert_tf.training.progress import QUIET, Progress
-from pipeline.records.unmasked import Unmasked, read_unmasked
+from pipeline.records.reading import Unmasked, read_unmasked
 from schemas.config import EVALUATED_WORDS, Precision
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest

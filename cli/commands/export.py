@@ -57,12 +57,12 @@ def to_huggingface(
 
 def write_tokenizer(model: "TrainedModel", folder: Path, *, is_wordpiece: bool) -> None:
     """Write the files by which AutoTokenizer loads the vocabulary."""
-    from pipeline.vocabulary.tokenizer_json import (
+    from pipeline.vocabulary.wordpiece import has_capitals, read_pieces
+    from pipeline.vocabulary.writing import (
         bert_tokenizer_config,
         tokenizer_config,
         tokenizer_json,
     )
-    from pipeline.vocabulary.wordpiece import has_capitals, read_pieces
 
     data, length = vocabulary_file(model.folder).read_bytes(), length_of(model)
     if not is_wordpiece:

@@ -18,7 +18,7 @@ from schemas.layout import MODEL_CONFIG, SPM_MODEL, WORDPIECE
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
-    from pipeline.vocabulary.external import Normalization
+    from pipeline.vocabulary.importing import Normalization
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 # Files of weights: a folder that has one is more than a vocabulary.
@@ -124,13 +124,14 @@ def take_vocabulary(
     Raises:
         AlbertError: There is no vocabulary that can be used.
     """
-    from pipeline.core.sentencepiece_proto import has_own_rules
-    from pipeline.vocabulary.external import (
+    from pipeline.vocabulary.importing import (
         Normalization,
+        imported_model,
+        normalization_of_pieces,
         read_external,
         wordpiece_of,
     )
-    from pipeline.vocabulary.importing import imported_model, normalization_of_pieces
+    from pipeline.vocabulary.model_file import has_own_rules
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
     if not source.exists():
@@ -190,7 +191,7 @@ def take_wordpiece(
         SettingError: A flag asks for what it does not do, or there is no model.
         AlbertError: It is not such a vocabulary.
     """
-    from pipeline.vocabulary.external import Normalization
+    from pipeline.vocabulary.importing import Normalization
     from pipeline.vocabulary.wordpiece import read_wordpiece
 
     tokenizer = read_wordpiece(path)
@@ -286,8 +287,8 @@ def write(
     model: "TrainedModel | None",
 ) -> None:
     """Write weights and task, if there are any, and the vocabulary; manifest last."""
-    from pipeline.vocabulary.tokenizer_json import MAX_LENGTH
     from pipeline.vocabulary.writing import (
+        MAX_LENGTH,
         imported_manifest,
         write_vocabulary,
         write_wordpiece,

@@ -30,7 +30,7 @@ from schemas.errors import AlbertError
 from schemas.readable import duration, prefixed
 
 if TYPE_CHECKING:
-    from pipeline.vocabulary.training import SampledText
+    from pipeline.vocabulary.sampling import SampledText
 
 
 @click.command(
@@ -104,8 +104,12 @@ def _make(
     """Sample, train and write; returns the manifest."""
     from pipeline.core.counts import PASSED_OVER
     from pipeline.reading.chunks import plan_chunks
-    from pipeline.vocabulary import accents
-    from pipeline.vocabulary.training import sample_sentences
+    from pipeline.vocabulary.normalization import (
+        ENOUGH_SENTENCES,
+        lost_marks_warning,
+        share_of_lost_marks,
+    )
+    from pipeline.vocabulary.sampling import sample_sentences
     from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
     chunks = plan_chunks(given.files)
@@ -120,9 +124,9 @@ def _make(
     )
     if not config.keep_accents:
         # Those with the smallest keys: a random part, and the same each time.
-        some = itertools.islice(text.train, accents.ENOUGH_SENTENCES)
-        share = accents.share_of_lost_marks(sentence.text for sentence in some)
-        if warning := accents.warning(share):
+        some = itertools.islice(text.train, ENOUGH_SENTENCES)
+        share = share_of_lost_marks(sentence.text for sentence in some)
+        if warning := lost_marks_warning(share):
             console.say(f"Warning: {warning}")
     model = _train(text, config, console)
     manifest = vocabulary_manifest(model, text, config, given.files)

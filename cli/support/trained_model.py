@@ -86,8 +86,8 @@ def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
         path: The run or the export.
         say: Told where other programs do more to a text than the vocabulary does.
     """
-    from pipeline.core.sentencepiece_proto import has_own_rules
     from pipeline.vocabulary.importing import missing_normalization
+    from pipeline.vocabulary.model_file import has_own_rules
 
     tokenizer = read_vocabulary(path)
     is_run = (path / MODEL_CONFIG).exists()

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.records.checks import decode_example
-from pipeline.records.epochs import read_copy
-from pipeline.records.reading import CorruptRecord
+from pipeline.records.reading import CorruptRecord, read_copy
 from pipeline.vocabulary.tokenizer import Tokenizer, check_model, load_tokenizer
 from schemas.errors import AlbertError
 from schemas.layout import MANIFEST, SPM_MODEL

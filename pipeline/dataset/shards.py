@@ -19,11 +19,15 @@ from pipeline.core.memory import keep_freed_memory
 from pipeline.dataset.shard_plan import Shard
 from pipeline.dataset.statistics import Counts, count_batch
 from pipeline.dataset.tokenization import tokenize
-from pipeline.examples.examples import ExampleBatch, make_examples
-from pipeline.examples.sequences import Sequences, pack_copies
-from pipeline.examples.tokens import Tokens, document_key
+from pipeline.examples.examples import (
+    ExampleBatch,
+    Sequences,
+    make_examples,
+    pack_copies,
+)
+from pipeline.examples.packing import Tokens, document_key
 from pipeline.records.documents import documents_of, encode_document
-from pipeline.records.features import encode_rows
+from pipeline.records.tf_example import encode_rows
 from pipeline.records.tfrecord import RecordWriter
 from pipeline.storage.files import join, new_file
 from pipeline.vocabulary.tokenizer import Tokenizer

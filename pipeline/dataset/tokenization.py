@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from pipeline.core.documents import ShardDocument
-from pipeline.examples.packing import cuttable
-from pipeline.examples.tokens import Tokens, document_key
+from pipeline.examples.packing import Tokens, cuttable, document_key
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import ResolvedDataConfig
 

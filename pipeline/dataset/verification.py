@@ -5,8 +5,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pipeline.dataset.contents import sha256_of, vocabulary_problem
-from pipeline.records.epochs import read_tokens, sequences_of_epoch
-from pipeline.records.reading import CorruptRecord, read_shard
+from pipeline.records.reading import (
+    CorruptRecord,
+    read_shard,
+    read_tokens,
+    sequences_of_epoch,
+)
 from schemas.layout import DOCUMENTS, MANIFEST
 from schemas.manifest import DatasetManifest, ShardFile
 

@@ -12,8 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.core.arrays import Bool, Int
-from pipeline.records.decoding import floats, integers, rows_with, split_example
-from pipeline.records.tf_example import Column
+from pipeline.records.tf_example import (
+    Column,
+    floats,
+    integers,
+    rows_with,
+    split_example,
+)
 from schemas.config import ResolvedDataConfig
 from schemas.example import (
     Feature,

@@ -15,10 +15,8 @@ import numpy.typing as npt
 
 from pipeline.core.arrays import Bool, Int
 from pipeline.core.protobuf import LONGEST_VARINT, bytes_field
-from pipeline.examples.packing import cuttable
-from pipeline.examples.tokens import Tokens, document_key
-from pipeline.records.decoding import integers, read_varints
-from pipeline.records.tf_example import Column, varints
+from pipeline.examples.packing import Tokens, cuttable, document_key
+from pipeline.records.tf_example import Column, integers, read_varints, varints
 from schemas.config import ResolvedDataConfig
 from schemas.example import DOCUMENT_FEATURES
 from schemas.special_tokens import PAD_ID

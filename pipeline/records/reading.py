@@ -1,18 +1,29 @@
-"""The records of a shard: each as it was written, or what is wrong with it.
+"""The records of any copy of a split: read where they are stored, else made.
 
-Everything that reads stored examples reads them here: training, reports, `albert
-inspect`.
+Training, reports and `albert inspect` read here, and get each record as it was written
+or what is wrong with it. Epoch e of documents is what copy e would be if copies were
+stored, byte for byte.
 """
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from pipeline.records.checks import problems
+import numpy as np
+
+from pipeline.core.arrays import Bool, Int
+from pipeline.examples.examples import Float, Sequences, make_examples, pack_copies
+from pipeline.examples.packing import Tokens
+from pipeline.records.checks import decode_columns, problems
+from pipeline.records.documents import decode_documents, tokens_of
+from pipeline.records.tf_example import encode_rows
 from pipeline.records.tfrecord import Frame, read_frames
-from schemas.layout import MANIFEST
+from schemas.config import ResolvedDataConfig
+from schemas.errors import AlbertError
+from schemas.example import RecordLayout
+from schemas.layout import DOCUMENTS, MANIFEST
 from schemas.manifest import DatasetManifest, ShardFile
 
 # Records checked at a time: enough for array operations, little to wait for.
@@ -107,3 +118,196 @@ def _checked(
             zip(frames, found, strict=True), start=first
         )
     ]
+
+
+def read_copy(
+    dataset: Path, shard: ShardFile, manifest: DatasetManifest, *, copy: int
+) -> Iterator[Sequence[Item]]:
+    """The records of a shard in a copy, some at a time, in their order.
+
+    Args:
+        dataset: The data set.
+        shard: One of `manifest.shard_files(split, copy)`.
+        manifest: Of the data set.
+        copy: The number of the copy or, if documents are stored, of the epoch.
+    """
+    if not shard.name.startswith(f"{DOCUMENTS}/"):
+        yield from read_shard(dataset, shard, manifest)
+        return
+    tokens = read_tokens(dataset, shard, manifest, config=manifest.config)
+    if isinstance(tokens, CorruptRecord):
+        yield [tokens]
+        return
+    sequences = sequences_of_epoch(tokens, copy, config=manifest.config)
+    yield from records_of(
+        sequences,
+        tokens,
+        vocab_size=manifest.vocabulary["size"],
+        config=manifest.config,
+    )
+
+
+def sequences_of_epoch(
+    tokens: Tokens, epoch: int, *, config: ResolvedDataConfig
+) -> Sequences:
+    """The sequences of a shard in an epoch, in the order of their records.
+
+    There is one for each example; making it takes a twentieth of the example's time.
+    """
+    (sequences,) = pack_copies(tokens, copies=range(epoch, epoch + 1), config=config)
+    return sequences
+
+
+def records_of(
+    sequences: Sequences,
+    tokens: Tokens,
+    *,
+    vocab_size: int,
+    config: ResolvedDataConfig,
+    masked_shares: Float | None = None,
+) -> Iterator[list[bytes]]:
+    """The records of sequences of a shard, many at a time; as for `make_examples`."""
+    for batch in make_examples(
+        sequences,
+        tokens,
+        vocab_size=vocab_size,
+        config=config,
+        masked_shares=masked_shares,
+    ):
+        yield encode_rows(batch.rows, batch.masked, batch.pairs.labels, config=config)
+
+
+def read_tokens(
+    dataset: Path,
+    shard: ShardFile,
+    manifest: DatasetManifest,
+    *,
+    config: ResolvedDataConfig,
+) -> Tokens | CorruptRecord:
+    """The documents of a shard, or the first thing that is wrong with them.
+
+    One that is missing would change the examples of others, so none can be left out.
+
+    Args:
+        dataset: The data set.
+        shard: A file of documents.
+        manifest: Of the data set.
+        config: The settings of the examples that are to be made.
+    """
+    path = dataset / shard.name
+    frames: list[Frame] = []
+    try:
+        with open_shard(path) as file:
+            frames += _promised(file, shard)
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        return CorruptRecord(path, len(frames), 0, problem)
+    whole = [frame for frame in frames if not frame.problem]
+    size = manifest.vocabulary["size"]
+    try:
+        documents = decode_documents([f.record for f in whole], vocab_size=size)
+    except ValueError:
+        frames = [frame._replace(problem=_problem(frame, size)) for frame in frames]
+    for number, frame in enumerate(frames):
+        if frame.problem:
+            return CorruptRecord(path, number, frame.offset, frame.problem)
+    return tokens_of(documents, config)
+
+
+def _promised(file: BinaryIO, shard: ShardFile) -> Iterator[Frame]:
+    """The frames of a file up to the first with a problem, which is the last."""
+    for frame in read_frames(file):
+        if not frame.problem and frame.offset >= shard.bytes:
+            frame = frame._replace(problem=f"is more than {MANIFEST} promises")
+        yield frame
+        if frame.problem:
+            return
+    end = file.seek(0, 2)
+    if end < shard.bytes:
+        yield Frame(end, b"", "cannot be found")
+
+
+def _problem(frame: Frame, vocab_size: int) -> str:
+    """What is wrong with a frame or the document in it; empty if nothing is."""
+    if not frame.problem:
+        try:
+            decode_documents([frame.record], vocab_size=vocab_size)
+        except ValueError as error:
+            return str(error)
+    return frame.problem
+
+
+class Unmasked(NamedTuple):
+    """R rows of text, one after the other.
+
+    Attributes:
+        ids: The tokens as they were before masking, `[T]`.
+        shown: The tokens as a model sees them, `[T]`.
+        is_masked: Which of them a model is asked about, `[T]`.
+        offsets: Where each row starts; the last is T, `[R + 1]`.
+    """
+
+    ids: Int
+    shown: Int
+    is_masked: Bool
+    offsets: Int
+
+    @property
+    def rows(self) -> list[Int]:
+        """The tokens of each row."""
+        return np.split(self.ids, self.offsets[1:-1])
+
+    def first(self, rows: int) -> "Unmasked":
+        """The first rows."""
+        offsets = self.offsets[: rows + 1]
+        some = slice(offsets[-1])
+        return Unmasked(self.ids[some], self.shown[some], self.is_masked[some], offsets)
+
+
+def unmasked(records: list[bytes], layout: RecordLayout) -> Unmasked:
+    """The text of records that are intact.
+
+    Args:
+        records: Serialized examples, in which nothing is wrong.
+        layout: Of the data set.
+    """
+    columns = decode_columns(records, layout)
+    shown, offsets = columns["input_ids"]
+    positions, bounds = columns["masked_lm_positions"]
+    places = positions + np.repeat(offsets[:-1], np.diff(bounds))
+    ids, is_masked = shown.copy(), np.zeros(len(shown), np.bool_)
+    ids[places] = columns["masked_lm_ids"].values
+    is_masked[places] = True
+    return Unmasked(ids, shown, is_masked, offsets)
+
+
+def read_unmasked(
+    dataset: Path,
+    manifest: DatasetManifest,
+    *,
+    split: str,
+    copy: int = 0,
+    skip_corrupt: bool = False,
+) -> Iterator[Unmasked]:
+    """The text of a copy of a split in the order of its files, some rows at a time.
+
+    Args:
+        dataset: The data set.
+        manifest: Its manifest.
+        split: Of the text.
+        copy: Which of its copies.
+        skip_corrupt: Leave corrupt records out.
+
+    Raises:
+        AlbertError: A file is missing or a record is corrupt; names file and place.
+    """
+    for shard in manifest.shard_files(split, copy):
+        for items in read_copy(dataset, shard, manifest, copy=copy):
+            records = []
+            for item in items:
+                if isinstance(item, bytes):
+                    records.append(item)
+                elif not skip_corrupt:
+                    raise AlbertError(f"{item}; make the data again.")
+            if records:
+                yield unmasked(records, manifest.config.record_layout)

@@ -5,23 +5,46 @@ the seed. The sample is the sentences with the smallest keys, so neither the ord
 the files nor the number of workers shows in it, and exact duplicates count once.
 """
 
+import contextlib
+import functools
 import heapq
 import itertools
+import multiprocessing
 import operator
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+import signal
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.core.arrays import Keys
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.counts import ReadingCounts, left_out
 from pipeline.core.draws import draws, happens, hash_key
 from pipeline.reading.chunks import Chunk
 from pipeline.reading.read import read_chunk
+from schemas.config import VocabConfig
+from schemas.errors import AlbertError
 
 # The share of the sentences that are never trained on, and their maximum number.
 HELD_OUT_SHARE = 0.01
 MAX_HELD_OUT = 10_000
+
+# How often the progress of other processes is looked at.
+LOOK_SECONDS = 0.5
+
+# Resident memory of the training for each byte of the sample.
+_MEMORY_PER_BYTE = 21
+
+# Time of the training, on two cores: SentencePiece counts the words of the sample and
+# trains on the different ones, of which longer text has ever fewer for each byte.
+_SECONDS_OF_A_MEGABYTE = 2.1
+_GROWTH_OF_TIME = 0.75
+
+_SPAWN = multiprocessing.get_context("spawn")
+# In a process that reads text: memory that it shares with the one that started it.
+_read_bytes: MutableSequence[int] | None = None
 
 
 class KeyedSentence(NamedTuple):
@@ -109,3 +132,149 @@ def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:
     """The keys of the sentences of a document, `[count]`."""
     key = hash_key(b"vocabulary", str(seed).encode(), document_id)
     return draws(np.array([key], np.uint64), np.arange(count))
+
+
+class SampledText(NamedTuple):
+    """The sentences to train on, the ones held out, and what was met on the way."""
+
+    train: list[KeyedSentence]
+    held_out: list[KeyedSentence]
+    counts: ReadingCounts
+
+    @property
+    def training_memory(self) -> int:
+        """Bytes that training on the sample will need, about."""
+        return _MEMORY_PER_BYTE * self._bytes()
+
+    @property
+    def training_seconds(self) -> float:
+        """Time that training on the sample will take, about."""
+        growth: float = (self._bytes() / 1e6) ** _GROWTH_OF_TIME
+        return _SECONDS_OF_A_MEGABYTE * growth
+
+    def _bytes(self) -> int:
+        return sum(len(sentence.text.encode()) for sentence in self.train)
+
+
+def sample_sentences(
+    chunks: list[Chunk],
+    config: VocabConfig,
+    *,
+    workers: int,
+    on_progress: Callable[[int], None] = lambda text_bytes: None,
+) -> SampledText:
+    """A sample of the sentences of all chunks, in the order of their keys.
+
+    Args:
+        chunks: What to read.
+        config: Size of the sample and seed.
+        workers: Processes that read.
+        on_progress: Called every half second with the bytes of text that were read,
+            about; at the end these are all that the chunks were estimated to have.
+
+    Raises:
+        AlbertError: There is no sentence, or a worker was killed.
+    """
+    train, held_out = Sample(config.sample_sentences), Sample(MAX_HELD_OUT)
+    counts = ReadingCounts()
+    read = functools.partial(_read, size=config.sample_sentences, seed=config.seed)
+    for result in _map_chunks(
+        read, chunks, workers=workers, sample=train, on_progress=on_progress
+    ):
+        train.add(result.train)
+        held_out.add(result.held_out)
+        counts.add(result.counts)
+    sentences = train.sorted()
+    if not sentences:
+        reasons = left_out(counts.dropped)
+        raise AlbertError(f"The inputs hold no text to train on{reasons}.")
+    return SampledText(sentences, held_out.sorted(), counts)
+
+
+def _map_chunks(
+    read: Callable[..., ChunkSample],
+    chunks: list[Chunk],
+    *,
+    workers: int,
+    sample: Sample,
+    on_progress: Callable[[int], None],
+) -> Iterator[ChunkSample]:
+    """Read chunks in other processes, a few at a time, in the order they finish."""
+    waiting = list(reversed(chunks))
+    running: dict[Future[ChunkSample], Chunk] = {}
+    done = 0
+    # Each place is written by the one process that reads its chunk.
+    read_bytes = _SPAWN.RawArray("q", len(chunks))
+    with processes(min(workers, len(chunks)), read_bytes) as pool:
+        while waiting or running:
+            while waiting and len(running) <= workers:
+                chunk = waiting.pop()
+                # The bound falls while chunks are read, and with it what they return.
+                running[pool.submit(read, chunk, bound=sample.bound)] = chunk
+            finished, _ = wait(running, LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            for future in finished:
+                done += running.pop(future).text_bytes
+                yield result_of(future)
+            on_progress(done + text_being_read(running.values(), read_bytes))
+
+
+def text_being_read(chunks: Iterable[Chunk], read_bytes: Sequence[int]) -> int:
+    """Bytes of text read of some chunks, at most as many as were estimated.
+
+    Args:
+        chunks: Those that are being read.
+        read_bytes: The bytes that were read of each, by its number.
+    """
+    return sum(min(read_bytes[chunk.number], chunk.text_bytes) for chunk in chunks)
+
+
+@contextlib.contextmanager
+def processes(
+    count: int, read_bytes: MutableSequence[int] | None = None
+) -> Iterator[ProcessPoolExecutor]:
+    """Fresh processes that an error or a signal ends at once, also in SentencePiece.
+
+    Args:
+        count: How many.
+        read_bytes: Where those that read text say how much, by the number of the chunk.
+    """
+    pool = ProcessPoolExecutor(
+        max_workers=count, mp_context=_SPAWN, initializer=_begin, initargs=(read_bytes,)
+    )
+    try:
+        yield pool
+    except BaseException:
+        # The pool itself would wait until they have done all that they were given.
+        for process in list(pool._processes.values()):
+            process.kill()
+            process.join()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(read_bytes: MutableSequence[int] | None) -> None:
+    global _read_bytes
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _read_bytes = read_bytes
+
+
+def _read(chunk: Chunk, *, size: int, bound: int, seed: int) -> ChunkSample:
+    """The candidates of one chunk for a sample; says on the way how much was read."""
+
+    def on_read(text_bytes: int) -> None:
+        if _read_bytes is not None:
+            _read_bytes[chunk.number] += text_bytes
+
+    return sample_chunk(chunk, size=size, bound=bound, seed=seed, on_read=on_read)
+
+
+def result_of(future: Future[Any]) -> Any:
+    """What another process found, or that it was killed."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise AlbertError(
+            "A worker process was killed, perhaps for want of memory; "
+            "try fewer --workers or a smaller --sample-sentences."
+        ) from None

@@ -12,8 +12,8 @@ import sentencepiece
 
 from pipeline.core.arrays import Bool
 from pipeline.core.scripts import is_unspaced
-from pipeline.core.sentencepiece_proto import NO_SPACE_BEFORE, compiled_normalization
 from pipeline.storage.files import is_remote, join, read_whole
+from pipeline.vocabulary.model_file import NO_SPACE_BEFORE, compiled_normalization
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import SPM_MODEL, vocabulary_file
 from schemas.special_tokens import SPACE, SPECIAL_TOKENS

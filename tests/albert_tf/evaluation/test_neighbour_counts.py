@@ -10,7 +10,7 @@ from albert_tf.evaluation.neighbour_counts import (
     NeighbourCounts,
     masked_tokens,
 )
-from pipeline.records.unmasked import Unmasked
+from pipeline.records.reading import Unmasked
 from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
 
 

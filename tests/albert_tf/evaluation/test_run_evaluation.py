@@ -16,7 +16,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.confidence import interval
 from albert_tf.training.train import pretrain
-from pipeline.records.unmasked import read_unmasked
+from pipeline.records.reading import read_unmasked
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL

@@ -13,7 +13,7 @@ from albert_tf.evaluation.run_evaluation import evaluate
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.runs.run_record import trained_length
 from albert_tf.runs.task_record import read_record, write_record
-from pipeline.core.sentencepiece_proto import model_of_pieces
+from pipeline.vocabulary.model_file import model_of_pieces
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.task import KINDS
 from tests.commands import attempt, contents, run

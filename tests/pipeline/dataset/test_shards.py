@@ -15,7 +15,7 @@ from pipeline.dataset.shards import counted_batches, distinct, encoded, write_sh
 from pipeline.dataset.statistics import Counts, realised
 from pipeline.dataset.tokenization import tokenize
 from pipeline.examples import examples
-from pipeline.examples.sequences import pack_copies
+from pipeline.examples.examples import pack_copies
 from schemas.config import DataConfig
 from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 from tests.random_documents import max_seq_lengths, shares

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.dataset.statistics import Counts, count_batch, realised, share
-from pipeline.examples.examples import ExampleBatch
+from pipeline.examples.examples import ExampleBatch, Sequences
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Pairs, Rows
-from pipeline.examples.sequences import Sequences
 from schemas.config import DataConfig
 from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID, UNK_ID
 

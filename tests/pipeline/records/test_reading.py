@@ -1,15 +1,31 @@
-"""What can be wrong with the file of a shard, and that the rest of it is still read."""
+"""Records are read whatever is wrong beside them; epochs are copies of the text."""
 
 import dataclasses
+import itertools
 import os
 
 import pytest
 
-from pipeline.records.reading import CHUNK, CorruptRecord, read_shard
-from pipeline.records.tfrecord import frame, masked_crc
-from schemas.manifest import ShardFile
+from pipeline.dataset.shard_plan import Shard
+from pipeline.dataset.shards import write_shard
+from pipeline.records.reading import (
+    CHUNK,
+    CorruptRecord,
+    read_copy,
+    read_shard,
+    read_unmasked,
+    unmasked,
+)
+from pipeline.records.tfrecord import frame, masked_crc, read_records
+from schemas.config import DataConfig
+from schemas.errors import AlbertError
+from schemas.layout import DOCUMENTS, EVAL, TRAIN, part_file
+from schemas.manifest import ShardFile, read_manifest
+from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
+from tests.manifests import manifest_of
 from tests.pipeline.records.one_record import encode
-from tests.training_data import make_manifest
+from tests.training_data import encode as record_of
+from tests.training_data import make_manifest, write_dataset
 
 MANIFEST = make_manifest([])
 RECORDS = [
@@ -158,3 +174,210 @@ def test_a_corrupt_record_names_its_file(tmp_path):
     assert str(record) == f"{tmp_path}/shard: record 1, at byte 9, is cut off"
     lost = dataclasses.replace(record, lost=1_001)
     assert str(lost).endswith("is cut off, and 1,000 after it are lost")
+
+
+COPIES = 10
+
+
+def config_of(**settings):
+    return DataConfig(max_seq_length=48, num_shards=1, **settings).resolved(
+        input_bytes=0
+    )
+
+
+def stored(documents, folder, *, tokenizer, config):
+    """The records of each copy of a shard, as they are stored."""
+    shard = Shard(split=TRAIN, index=0, num_shards=1, copies=COPIES)
+    sidecar = write_shard(
+        documents, shard, tokenizer=tokenizer, config=config, output=folder
+    )
+    copies = []
+    for file in sidecar["files"]:
+        with (folder / file["name"]).open("rb") as records:
+            copies.append(list(read_records(records)))
+    return copies, sidecar["copies"]
+
+
+def write_documents(documents, folder, *, tokenizer, config):
+    """The manifest of a data set with one shard of documents, and its sidecar."""
+    config = dataclasses.replace(config, examples="on-the-fly")
+    shard = Shard(split=TRAIN, index=0, num_shards=1, copies=1, is_documents=True)
+    sidecar = write_shard(
+        documents, shard, tokenizer=tokenizer, config=config, output=folder
+    )
+    files = [ShardFile(**file) for file in sidecar["files"]]
+    size = tokenizer.vocab_size
+    return manifest_of(files, config, sha256="", vocab_size=size), sidecar
+
+
+def epoch_of(folder, manifest, epoch):
+    (shard,) = manifest.shard_files(TRAIN, epoch)
+    batches = read_copy(folder, shard, manifest, copy=epoch)
+    return list(itertools.chain.from_iterable(batches))
+
+
+@pytest.mark.parametrize("layout", ["compact", "padded"])
+@pytest.mark.parametrize("task", ["sop", "nsp", "none"])
+def test_ten_epochs_of_documents_are_ten_stored_copies_byte_for_byte(
+    topics, tokenizer, tmp_path, task, layout
+):
+    config = config_of(sentence_task=task, record_layout=layout)
+    documents = topics[:12]
+    copies, counts = stored(documents, tmp_path, tokenizer=tokenizer, config=config)
+    manifest, sidecar = write_documents(
+        documents, tmp_path, tokenizer=tokenizer, config=config
+    )
+    assert [epoch_of(tmp_path, manifest, epoch) for epoch in range(COPIES)] == copies
+    assert sidecar["copies"] == counts[:1]
+    assert sidecar["files"][0]["examples"] == len(copies[0])
+
+
+def test_the_eleventh_epoch_is_like_no_other(topics, tokenizer, tmp_path):
+    manifest, _ = write_documents(
+        topics[:3], tmp_path, tokenizer=tokenizer, config=config_of()
+    )
+    epochs = [tuple(epoch_of(tmp_path, manifest, epoch)) for epoch in range(12)]
+    assert len(set(epochs)) == 12
+
+
+@pytest.mark.parametrize("task", ["sop", "nsp", "none"])
+def test_a_shard_without_documents_has_no_examples(tokenizer, tmp_path, task):
+    config = config_of(sentence_task=task)
+    manifest, _ = write_documents([], tmp_path, tokenizer=tokenizer, config=config)
+    assert epoch_of(tmp_path, manifest, 3) == []
+
+
+@pytest.fixture
+def shard_of_three(topics, tokenizer, tmp_path):
+    manifest, _ = write_documents(
+        topics[:3], tmp_path, tokenizer=tokenizer, config=config_of()
+    )
+    return manifest, tmp_path / manifest.shards[0].name
+
+
+def only_problem(folder, manifest):
+    (found,) = epoch_of(folder, manifest, 0)
+    assert isinstance(found, CorruptRecord)
+    return found.problem
+
+
+def test_a_shard_that_was_cut_inside_a_document_is_refused(shard_of_three, tmp_path):
+    manifest, path = shard_of_three
+    path.write_bytes(path.read_bytes()[:-9])
+    assert only_problem(tmp_path, manifest) == "is cut off: the file ends in it"
+
+
+def test_a_shard_that_was_cut_between_documents_is_refused(shard_of_three, tmp_path):
+    manifest, path = shard_of_three
+    path.write_bytes(b"")
+    assert only_problem(tmp_path, manifest) == "cannot be found"
+
+
+def test_a_shard_with_a_document_more_is_refused(shard_of_three, tmp_path):
+    manifest, path = shard_of_three
+    path.write_bytes(path.read_bytes() * 2)
+    assert only_problem(tmp_path, manifest) == "is more than manifest.json promises"
+
+
+def test_a_shard_that_is_missing_is_refused(shard_of_three, tmp_path):
+    manifest, path = shard_of_three
+    path.unlink()
+    problem = "cannot be read: No such file or directory"
+    assert only_problem(tmp_path, manifest) == problem
+
+
+def test_documents_of_a_larger_vocabulary_are_refused(shard_of_three, tmp_path):
+    manifest, _ = shard_of_three
+    other = dataclasses.replace(manifest, vocabulary=manifest.vocabulary | {"size": 99})
+    problem = "has a token that the vocabulary does not have"
+    assert only_problem(tmp_path, other) == problem
+
+
+def test_held_out_examples_are_read_as_they_are_stored(topics, tokenizer, tmp_path):
+    config = config_of(examples="on-the-fly")
+    shard = Shard(split=EVAL, index=0, num_shards=1, copies=1)
+    sidecar = write_shard(
+        topics[:3], shard, tokenizer=tokenizer, config=config, output=tmp_path
+    )
+    documents = ShardFile(
+        name=part_file(DOCUMENTS, 0, num_parts=1), examples=0, bytes=0, sha256=""
+    )
+    manifest = manifest_of(
+        [documents, *(ShardFile(**file) for file in sidecar["files"])],
+        config,
+        sha256="",
+        vocab_size=tokenizer.vocab_size,
+    )
+    (held_out,) = manifest.shard_files(EVAL, 0)
+    found = list(
+        itertools.chain.from_iterable(read_copy(tmp_path, held_out, manifest, copy=0))
+    )
+    with (tmp_path / held_out.name).open("rb") as records:
+        assert found == list(read_records(records))
+
+
+FIRST = {
+    "input_ids": [CLS_ID, MASK_ID, 11, 12, SEP_ID],
+    "masked_lm_positions": [1, 3],
+    "masked_lm_ids": [10, 13],
+    "next_sentence_labels": [0],
+}
+SECOND = {
+    "input_ids": [CLS_ID, 20, SEP_ID],
+    "masked_lm_positions": [1],
+    "masked_lm_ids": [20],
+    "next_sentence_labels": [0],
+}
+
+
+@pytest.mark.parametrize("layout", ["compact", "padded"])
+def test_masked_tokens_are_put_back(layout):
+    text = unmasked([record_of(FIRST, layout), record_of(SECOND, layout)], layout)
+    assert [row.tolist() for row in text.rows] == [
+        [CLS_ID, 10, 11, 13, SEP_ID],
+        [CLS_ID, 20, SEP_ID],
+    ]
+    assert text.shown.tolist() == [*FIRST["input_ids"], *SECOND["input_ids"]]
+    assert text.is_masked.tolist() == [*map(bool, [0, 1, 0, 1, 0, 0, 1, 0])]
+    assert text.offsets.tolist() == [0, 5, 8]
+
+
+def test_the_first_rows_of_a_text_are_a_text():
+    text = unmasked([record_of(FIRST), record_of(SECOND)], "compact").first(1)
+    assert text.ids.tolist() == [CLS_ID, 10, 11, 13, SEP_ID]
+    assert len(text.shown) == len(text.is_masked) == 5
+    assert text.offsets.tolist() == [0, 5]
+
+
+def test_a_copy_of_a_split_is_read_whole(tmp_path):
+    manifest = write_dataset(tmp_path, examples=300)
+    texts = list(read_unmasked(tmp_path, manifest, split="train", copy=1))
+    # Three files, of each what is read at a time.
+    assert [len(text.rows) for text in texts] == [256, 44] * 3
+    assert sum(int(text.is_masked.sum()) for text in texts) >= 900
+
+
+def test_a_corrupt_record_is_named(tmp_path):
+    write_dataset(tmp_path)
+    path = tmp_path / "eval/copy-00/part-00001-of-00002.tfrecord"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(AlbertError) as caught:
+        list(read_unmasked(tmp_path, read_manifest(tmp_path), split="eval"))
+    assert str(caught.value).startswith(f"{path}: record 2, at byte ")
+    assert str(caught.value).endswith("the file ends in it; make the data again.")
+
+
+def test_corrupt_records_can_be_left_out(tmp_path):
+    write_dataset(tmp_path)
+    manifest = read_manifest(tmp_path)
+    (before,) = list(read_unmasked(tmp_path, manifest, split="eval"))[:1]
+    path = tmp_path / "eval/copy-00/part-00000-of-00002.tfrecord"
+    content = bytearray(path.read_bytes())
+    content[30] ^= 1
+    path.write_bytes(content)
+    (after,) = list(read_unmasked(tmp_path, manifest, split="eval", skip_corrupt=True))[
+        :1
+    ]
+    assert [row.tolist() for row in after.rows] == [
+        row.tolist() for row in before.rows[1:]
+    ]

@@ -1,14 +1,30 @@
+"""Examples as messages: byte for byte those of TensorFlow, and read back or refused."""
+
+import dataclasses
+
 import numpy as np
+import pytest
 import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.examples.masking import mask
+from pipeline.examples.pairs import Pairs, assemble
 from pipeline.records.tf_example import (
     Column,
+    compact_columns,
+    derived_columns,
     encode_examples,
+    encode_rows,
     float_bytes,
+    floats,
+    integers,
+    pad,
+    rows_with,
+    split_example,
     varints,
 )
+from schemas.config import DataConfig
 from schemas.example import FEATURES
 
 FEATURE_NAMES = [feature.name for feature in FEATURES]
@@ -20,7 +36,7 @@ def column(rows, dtype=np.int64):
     return Column(values, np.cumsum([0, *map(len, rows)]))
 
 
-def tensorflow_example(features):
+def serialized_by_tensorflow(features):
     """The same as TensorFlow serializes it."""
     example = tf.train.Example()
     for name, values in features.items():
@@ -32,33 +48,35 @@ def tensorflow_example(features):
     return example.SerializeToString(deterministic=True)
 
 
-integers = st.lists(st.integers(0, 127) | st.integers(0, 2**21 - 1), max_size=300)
-floats = st.lists(st.floats(width=32), min_size=1, max_size=300)
+int_lists = st.lists(st.integers(0, 127) | st.integers(0, 2**21 - 1), max_size=300)
+float_lists = st.lists(st.floats(width=32), min_size=1, max_size=300)
 names = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=140)
 
 
-@given(names, st.lists(integers, min_size=1, max_size=5))
+@given(names, st.lists(int_lists, min_size=1, max_size=5))
 def test_integers_are_encoded_as_by_tensorflow(name, rows):
     assert encode_examples({name: column(rows)}) == [
-        tensorflow_example({name: row}) for row in rows
+        serialized_by_tensorflow({name: row}) for row in rows
     ]
 
 
-@given(names, st.lists(floats, min_size=1, max_size=5))
+@given(names, st.lists(float_lists, min_size=1, max_size=5))
 def test_floats_are_encoded_as_by_tensorflow(name, rows):
     assert encode_examples({name: column(rows, np.float32)}) == [
-        tensorflow_example({name: row}) for row in rows
+        serialized_by_tensorflow({name: row}) for row in rows
     ]
 
 
-@given(st.dictionaries(st.sampled_from(FEATURE_NAMES), integers, min_size=1))
+@given(st.dictionaries(st.sampled_from(FEATURE_NAMES), int_lists, min_size=1))
 def test_features_are_in_the_order_of_their_names_as_by_tensorflow(features):
     columns = {name: column([values]) for name, values in features.items()}
-    assert encode_examples(columns) == [tensorflow_example(features)]
+    assert encode_examples(columns) == [serialized_by_tensorflow(features)]
 
 
 def test_a_feature_without_values_is_an_empty_list_of_its_type():
-    assert encode_examples({"ids": column([[]])}) == [tensorflow_example({"ids": []})]
+    assert encode_examples({"ids": column([[]])}) == [
+        serialized_by_tensorflow({"ids": []})
+    ]
 
 
 def test_booleans_and_int32_are_integers():
@@ -67,7 +85,7 @@ def test_booleans_and_int32_are_integers():
         "ids": column([[2, 30000]], np.int32),
     }
     assert encode_examples(columns) == [
-        tensorflow_example({"starts": [1, 0], "ids": [2, 30000]})
+        serialized_by_tensorflow({"starts": [1, 0], "ids": [2, 30000]})
     ]
 
 
@@ -114,3 +132,288 @@ def test_floats_take_four_bytes_each():
         b"\x00\x00\x80\x3f\x00\x00\x00\x00",
         [0, 4, 8],
     )
+
+
+CONFIG = DataConfig(max_seq_length=10, max_predictions_per_seq=3).resolved(
+    input_bytes=0
+)
+
+
+def masked_pairs(lengths):
+    """Rows of the tokens 100, 101, ... with half of them masked, and their labels."""
+    a, b = (np.array(side) for side in zip(*lengths, strict=True))
+    a_start = np.cumsum(a + b) - (a + b)
+    pairs = Pairs(
+        a_start=a_start,
+        a_end=a_start + a,
+        b_start=a_start + a,
+        b_end=a_start + a + b,
+        labels=np.arange(len(a)) % 2,
+        keys=np.arange(len(a), dtype=np.uint64),
+    )
+    total = int((a + b).sum())
+    rows = assemble(
+        pairs,
+        ids=np.arange(100, 100 + total, dtype=np.int32),
+        word_starts=np.arange(total) % 3 != 2,
+    )
+    masked = mask(
+        rows,
+        keys=pairs.keys,
+        vocab_size=30000,
+        budget=np.minimum(3, np.diff(rows.offsets) // 2),
+        max_ngram=3,
+    )
+    return rows, masked, pairs.labels
+
+
+def all_columns(rows, masked, labels):
+    """All features, none padded."""
+    return compact_columns(rows, masked, labels) | derived_columns(rows, masked)
+
+
+def row_of(columns, row):
+    """The values of one row of all columns."""
+    return {
+        name: values[offsets[row] : offsets[row + 1]].tolist()
+        for name, (values, offsets) in columns.items()
+    }
+
+
+@pytest.fixture
+def rows():
+    """[CLS] 100 101 [SEP] 102 [SEP] and [CLS] 103 104 [SEP] 105 106 [SEP]."""
+    return masked_pairs([(2, 1), (2, 2)])
+
+
+def test_compact_features_are_as_long_as_the_text(rows):
+    columns = all_columns(*rows)
+    masked = rows[1]
+    first = int(masked.offsets[1])
+    assert row_of(columns, 0) == {
+        "input_ids": masked.ids[:6].tolist(),
+        "input_mask": [1, 1, 1, 1, 1, 1],
+        "segment_ids": [0, 0, 0, 0, 1, 1],
+        "token_boundary": [1, 1, 1, 1, 1, 1],
+        "masked_lm_positions": masked.positions[:first].tolist(),
+        "masked_lm_ids": masked.labels[:first].tolist(),
+        "masked_lm_weights": [1.0] * first,
+        "next_sentence_labels": [0],
+    }
+    assert row_of(columns, 1)["segment_ids"] == [0, 0, 0, 0, 1, 1, 1]
+    assert row_of(columns, 1)["next_sentence_labels"] == [1]
+
+
+def test_token_boundary_is_1_at_special_tokens_and_where_words_start():
+    columns = all_columns(*masked_pairs([(4, 3)]))
+    # [CLS] 100 101 +102 103 [SEP] 104 +105 106 [SEP]
+    assert row_of(columns, 0)["token_boundary"] == [1, 1, 1, 0, 1, 1, 1, 0, 1, 1]
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1))
+def test_segments_are_0_up_to_the_first_separator_and_1_behind_it(lengths):
+    columns = all_columns(*masked_pairs(lengths))
+    for row, (a, b) in enumerate(lengths):
+        assert row_of(columns, row)["segment_ids"] == [0] * (a + 2) + [1] * (b + 1)
+
+
+def test_without_a_second_segment_all_is_segment_0():
+    columns = all_columns(*masked_pairs([(4, 0), (3, 2)]))
+    assert row_of(columns, 0)["segment_ids"] == [0] * 6
+    assert row_of(columns, 1)["segment_ids"] == [0, 0, 0, 0, 0, 1, 1, 1]
+
+
+def test_the_compact_layout_stores_what_cannot_be_derived(rows):
+    records = encode_rows(*rows, config=CONFIG)
+    example = tf.train.Example.FromString(records[0])
+    assert sorted(example.features.feature) == [
+        "input_ids",
+        "masked_lm_ids",
+        "masked_lm_positions",
+        "next_sentence_labels",
+    ]
+
+
+def test_the_padded_layout_parses_with_the_published_trainers_specification(rows):
+    config = DataConfig(
+        max_seq_length=10, max_predictions_per_seq=3, record_layout="padded"
+    ).resolved(input_bytes=0)
+    # google-research/albert, run_pretraining.py, input_fn_builder.
+    specification = {
+        "input_ids": tf.io.FixedLenFeature([10], tf.int64),
+        "input_mask": tf.io.FixedLenFeature([10], tf.int64),
+        "segment_ids": tf.io.FixedLenFeature([10], tf.int64),
+        "token_boundary": tf.io.FixedLenFeature([10], tf.int64),
+        "masked_lm_positions": tf.io.FixedLenFeature([3], tf.int64),
+        "masked_lm_ids": tf.io.FixedLenFeature([3], tf.int64),
+        "masked_lm_weights": tf.io.FixedLenFeature([3], tf.float32),
+        "next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64),
+    }
+    records = encode_rows(*rows, config=config)
+    parsed = tf.io.parse_single_example(records[0], specification)
+    columns = row_of(all_columns(*rows), 0)
+    predictions = len(columns["masked_lm_ids"])
+    unused = 3 - predictions
+    assert {name: value.numpy().tolist() for name, value in parsed.items()} == {
+        "input_ids": columns["input_ids"] + [0] * 4,
+        "input_mask": [1] * 6 + [0] * 4,
+        "segment_ids": [0, 0, 0, 0, 1, 1, 0, 0, 0, 0],
+        "token_boundary": [1] * 6 + [0] * 4,
+        "masked_lm_positions": columns["masked_lm_positions"] + [0] * unused,
+        "masked_lm_ids": columns["masked_lm_ids"] + [0] * unused,
+        "masked_lm_weights": [1.0] * predictions + [0.0] * unused,
+        "next_sentence_labels": [0],
+    }
+
+
+def test_the_padded_layout_parses_with_the_model_gardens_specification(rows):
+    config = DataConfig(
+        max_seq_length=10, max_predictions_per_seq=3, record_layout="padded"
+    ).resolved(input_bytes=0)
+    # tensorflow/models, official/nlp/data/pretrain_dataloader.py, first feature names.
+    specification = {
+        "input_ids": tf.io.FixedLenFeature([10], tf.int64),
+        "input_mask": tf.io.FixedLenFeature([10], tf.int64),
+        "segment_ids": tf.io.FixedLenFeature([10], tf.int64),
+        "masked_lm_positions": tf.io.FixedLenFeature([3], tf.int64),
+        "masked_lm_ids": tf.io.FixedLenFeature([3], tf.int64),
+        "masked_lm_weights": tf.io.FixedLenFeature([3], tf.float32),
+        "next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64),
+    }
+    record = encode_rows(*rows, config=config)[0]
+    parsed = tf.io.parse_single_example(record, specification)
+    assert sorted(parsed) == sorted(specification)
+    assert parsed["input_ids"].numpy().tolist()[6:] == [0] * 4
+
+
+def test_the_padded_layout_stores_every_feature_of_the_table(rows):
+    config = DataConfig(
+        max_seq_length=10, max_predictions_per_seq=3, record_layout="padded"
+    ).resolved(input_bytes=0)
+    (record, _) = encode_rows(*rows, config=config)
+    example = tf.train.Example.FromString(record)
+    assert set(example.features.feature) == {feature.name for feature in FEATURES}
+
+
+def test_padding_puts_zeros_behind_every_row():
+    column = Column(np.array([5, 6, 7, 8]), np.array([0, 1, 1, 4]))
+    values, offsets = pad(column, 3)
+    assert values.tolist() == [5, 0, 0, 0, 0, 0, 6, 7, 8]
+    assert offsets.tolist() == [0, 3, 6, 9]
+
+
+BY_NAME = {feature.name: feature for feature in FEATURES}
+IDS, WEIGHTS = BY_NAME["input_ids"], BY_NAME["masked_lm_weights"]
+
+numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 40_000)
+number_rows = st.lists(st.lists(numbers, max_size=20), max_size=10)
+
+
+def tensorflow_example(**features):
+    """A record as TensorFlow serializes it."""
+    example = tf.train.Example()
+    for name, values in features.items():
+        if BY_NAME[name].dtype == "float32":
+            example.features.feature[name].float_list.value.extend(values)
+        else:
+            example.features.feature[name].int64_list.SetInParent()
+            example.features.feature[name].int64_list.value.extend(values)
+    return example.SerializeToString(deterministic=True)
+
+
+def split(record, *features):
+    return split_example(record, sorted(features, key=lambda feature: feature.name))
+
+
+@given(number_rows)
+def test_integers_of_tensorflow_are_read_as_they_are(rows):
+    packed = [split(tensorflow_example(input_ids=row), IDS)[0] for row in rows]
+    column = integers(packed)
+    assert column.values.tolist() == [number for row in rows for number in row]
+    assert column.offsets.tolist() == np.cumsum([0, *map(len, rows)]).tolist()
+
+
+@given(st.lists(st.lists(st.floats(width=32), min_size=1, max_size=20), max_size=5))
+def test_floats_of_tensorflow_are_read_as_they_are(rows):
+    packed = [
+        split(tensorflow_example(masked_lm_weights=row), WEIGHTS)[0] for row in rows
+    ]
+    expected = np.array([number for row in rows for number in row], np.float32)
+    column = floats(packed)
+    assert column.values.tobytes() == expected.tobytes()
+    assert column.offsets.tolist() == np.cumsum([0, *map(len, rows)]).tolist()
+
+
+def test_a_number_of_more_than_64_bits_is_read_as_minus_one():
+    too_long = b"\x80" * 10 + b"\x01"
+    assert integers([b"\x07" + too_long, b"\x05"]).values.tolist() == [7, -1, 5]
+
+
+@given(st.dictionaries(st.sampled_from(sorted(BY_NAME)), st.just([1]), min_size=1))
+def test_every_feature_is_found_in_the_order_of_the_names(features):
+    record = tensorflow_example(**features)
+    one = {"int64": b"\x01", "float32": b"\x00\x00\x80\x3f"}
+    assert split(record, *(BY_NAME[name] for name in features)) == [
+        one[BY_NAME[name].dtype] for name in sorted(features)
+    ]
+
+
+RECORD = encode_examples(
+    {
+        "input_ids": Column(np.array([2, 300, 3]), np.array([0, 3])),
+        "masked_lm_ids": Column(np.array([], np.int64), np.array([0, 0])),
+    }
+)[0]
+BOTH = (IDS, BY_NAME["masked_lm_ids"])
+
+
+@pytest.mark.parametrize(
+    ("record", "features", "problem"),
+    [
+        (b"", BOTH, "is not a tf.train.Example as albert make-data writes them"),
+        (
+            b"\x99\x01",
+            BOTH,
+            "is not a tf.train.Example as albert make-data writes them",
+        ),
+        (
+            RECORD[:-1],
+            BOTH,
+            "is not a tf.train.Example as albert make-data writes them",
+        ),
+        (RECORD, (IDS,), "is not a tf.train.Example as albert make-data writes them"),
+        (RECORD, (*BOTH, WEIGHTS), "does not have masked_lm_weights where it belongs"),
+        (
+            RECORD,
+            (dataclasses.replace(IDS, dtype="float32"), BOTH[1]),
+            "does not have float32 in input_ids",
+        ),
+        (
+            RECORD.replace(b"\x02\xac\x02\x03", b"\x02\xac\x82\x83"),
+            BOTH,
+            "has a number in input_ids that is cut off",
+        ),
+    ],
+)
+def test_a_record_that_is_not_as_written_is_refused(record, features, problem):
+    with pytest.raises(ValueError, match=f"^{problem}$"):
+        split(record, *features)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_split_or_refused(record):
+    try:
+        values = split(record, *BOTH)
+    except ValueError:
+        return
+    assert len(values) == 2
+
+
+@given(st.lists(st.integers(0, 3), max_size=8), st.data())
+def test_rows_with_a_flag_are_those_that_have_one(lengths, data):
+    flags = [
+        data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in lengths
+    ]
+    together = np.array([flag for row in flags for flag in row], bool)
+    offsets = np.cumsum([0, *lengths])
+    assert rows_with(together, offsets).tolist() == [any(row) for row in flags]

@@ -6,20 +6,21 @@ import json
 import pytest
 import sentencepiece
 
-from pipeline.core.sentencepiece_proto import (
+from pipeline.vocabulary.importing import (
+    Normalization,
+    imported_model,
+    missing_normalization,
+    normalization_of_pieces,
+    read_external,
+)
+from pipeline.vocabulary.model_file import (
     compiled_normalization,
     has_own_rules,
     model_of_pieces,
 )
-from pipeline.vocabulary.external import Normalization, read_external
-from pipeline.vocabulary.importing import (
-    imported_model,
-    missing_normalization,
-    normalization_of_pieces,
-)
 from pipeline.vocabulary.tokenizer import load_tokenizer
-from pipeline.vocabulary.tokenizer_json import tokenizer_json
 from pipeline.vocabulary.training import train_vocabulary
+from pipeline.vocabulary.writing import tokenizer_json
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.special_tokens import SPECIAL_TOKENS
@@ -213,7 +214,7 @@ HOSTILE = [
     (tokenizer_with(vocab=7), NOT_OURS),
     (tokenizer_with(vocab=[7]), NOT_OURS),
     (tokenizer_with(vocab=[["a", "b"]]), NOT_OURS),
-    (tokenizer_with(vocab=[["a", 10**400]]), "has more than 100 digits"),
+    (tokenizer_with(vocab=[["a", 10**400]]), "int too large to convert to float"),
     (tokenizer_with(vocab=[["a", 1e300]]), NOT_OURS),
     (tokenizer_with(vocab=[["a", float("nan")]]), NOT_OURS),
     (tokenizer_with(vocab=[["a", float("inf")]]), NOT_OURS),

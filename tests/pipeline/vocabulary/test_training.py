@@ -11,14 +11,18 @@ from sentencepiece import SentencePieceProcessor
 from pipeline.core.counts import ReadingCounts
 from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
-from pipeline.vocabulary import training as vocabulary
-from pipeline.vocabulary.sampling import KeyedSentence
-from pipeline.vocabulary.tokenizer import load_tokenizer
-from pipeline.vocabulary.training import (
+from pipeline.vocabulary import sampling, training
+from pipeline.vocabulary.sampling import (
+    KeyedSentence,
     SampledText,
-    explain,
+    processes,
+    result_of,
     sample_sentences,
     text_being_read,
+)
+from pipeline.vocabulary.tokenizer import load_tokenizer
+from pipeline.vocabulary.training import (
+    explain,
     train_vocabulary,
     trained_share,
 )
@@ -97,7 +101,7 @@ def test_workers_and_order_of_the_splits_do_not_show_in_the_sample(splits, sampl
 
 def test_progress_is_told_while_one_file_is_read(topics, tmp_path, monkeypatch):
     """A packed file is one split, however long it takes."""
-    monkeypatch.setattr(vocabulary, "_LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(sampling, "LOOK_SECONDS", 0.005)
     rows = "".join(json.dumps({"text": topic.text}) + "\n" for topic in topics)
     (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
     (split,) = plan_chunks(find_inputs({"text": (str(tmp_path / "rows.jsonl.gz"),)}))
@@ -177,7 +181,7 @@ def test_the_log_of_sentencepiece_tells_how_much_is_done(log, share):
 
 
 def test_progress_is_told_while_a_vocabulary_is_trained(sentences, monkeypatch):
-    monkeypatch.setattr(vocabulary, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(training, "LOOK_SECONDS", 0.01)
     shares = []
     config = VocabConfig(vocab_size=400)
     train_vocabulary(sentences, config, on_progress=shares.append)
@@ -193,14 +197,14 @@ def test_a_killed_worker_is_one_sentence():
         "try fewer --workers or a smaller --sample-sentences.$"
     )
     with pytest.raises(AlbertError, match=expected):
-        vocabulary._result(future)
+        result_of(future)
 
 
 def test_an_error_does_not_wait_for_a_worker_that_is_busy():
     tasks = []
 
     def fail():
-        with vocabulary._processes(1) as pool:
+        with processes(1) as pool:
             tasks.append(pool.submit(time.sleep, 600))
             raise ZeroDivisionError
 
