@@ -9,13 +9,13 @@ import click
 from cli.support.console import Console, silent_stderr, tell
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import (
+    UserPath,
     column_options,
     debug_option,
     is_given,
     json_option,
     quiet_option,
 )
-from cli.support.parameter_types import UserPath
 from cli.support.trained_model import (
     checkpoint_option,
     other_sentence_task,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import Console, silent_stderr
-from cli.support.options import debug_option, quiet_option
-from cli.support.parameter_types import UserPath
+from cli.support.options import UserPath, debug_option, quiet_option
 from cli.support.trained_model import check_sizes, checkpoint_option, read_vocabulary
 from schemas import __version__
 from schemas.errors import SettingError

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import tell
-from cli.support.options import debug_option, json_option
-from cli.support.parameter_types import UserPath
+from cli.support.options import UserPath, debug_option, json_option
 from cli.support.trained_model import (
     checkpoint_option,
     open_model,

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support import output_folder
-from cli.support.config_file import from_anywhere
 from cli.support.console import Console, silent_stderr
 from cli.support.footprints import FINETUNE
 from cli.support.options import (
+    UserPath,
     column_options,
     common_options,
     config_options,
+    from_anywhere,
     is_given,
     take_config,
 )
-from cli.support.parameter_types import UserPath
 from cli.support.recipes import is_of_recipe, recipe_option
 from cli.support.task_identity import identity
 from cli.support.trained_model import (

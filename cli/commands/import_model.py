@@ -10,8 +10,7 @@ import click
 from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
 from cli.support.footprints import IMPORT
-from cli.support.options import common_options
-from cli.support.parameter_types import UserPath
+from cli.support.options import UserPath, common_options
 from schemas.errors import AlbertError, SettingError
 from schemas.json_file import write_json
 from schemas.layout import MODEL_CONFIG, SPM_MODEL, WORDPIECE

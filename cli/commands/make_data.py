@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import click
 
 from cli.support import output_folder, remote_output
-from cli.support.config_file import from_anywhere
 from cli.support.console import Bar, Console, hearing_interrupts, watching
 from cli.support.footprints import MAKE_DATA
 from cli.support.lock import lock
 from cli.support.options import (
+    Folder,
+    UserPath,
     common_options,
     config_options,
+    from_anywhere,
     is_typed,
     settings_line,
     take_config,
 )
-from cli.support.parameter_types import Folder, UserPath
 from cli.support.raw_text import (
     find_given_inputs,
     input_options,

@@ -20,8 +20,13 @@ from cli.support.budget import (
     record_of,
 )
 from cli.support.console import Console, silent_stderr
-from cli.support.options import config_options, debug_option, is_given, json_option
-from cli.support.parameter_types import UserPath
+from cli.support.options import (
+    UserPath,
+    config_options,
+    debug_option,
+    is_given,
+    json_option,
+)
 from cli.support.recipes import budget_option, is_of_recipe, useful
 from schemas.config import (
     MAX_NUMBER,

@@ -11,13 +11,13 @@ import click
 
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
+    UserPath,
     column_options,
     debug_option,
     is_given,
     json_option,
     quiet_option,
 )
-from cli.support.parameter_types import UserPath
 from cli.support.trained_model import (
     check_sizes,
     checkpoint_option,

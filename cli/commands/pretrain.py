@@ -19,6 +19,8 @@ from cli.support.console import Console, silent_stderr
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.footprints import PRETRAIN
 from cli.support.options import (
+    Duration,
+    UserPath,
     common_options,
     config_options,
     is_given,
@@ -26,7 +28,6 @@ from cli.support.options import (
     settings_line,
     take_config,
 )
-from cli.support.parameter_types import Duration, UserPath
 from cli.support.planned_run import Folders, PlannedRun, planned_run
 from cli.support.recipes import budget_option, recipe_option
 from cli.support.several_hosts import host_options

@@ -8,8 +8,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.data_folder import DataFolder, data_here
-from cli.support.options import debug_option
-from cli.support.parameter_types import UserPath
+from cli.support.options import UserPath, debug_option
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK, TASK_RUNS, TRAIN
 from schemas.readable import prefixed

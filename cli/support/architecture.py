@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.support.parameter_types import UserPath
+from cli.support.options import UserPath
 from schemas.config import (
     ModelConfig,
     check_names_and_types,

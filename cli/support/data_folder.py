@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import Console
-from cli.support.parameter_types import UserPath
+from cli.support.options import UserPath
 from pipeline.storage.files import is_remote
 from schemas.readable import prefixed
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from cli.support.config_file import tell_ignored
 from cli.support.footprints import Footprint, Identity
 from cli.support.lock import lock
+from cli.support.options import tell_ignored
 from pipeline.storage import files
 from schemas import __version__, layout
 from schemas.config import flag_name

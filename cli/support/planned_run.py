@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from cli.support.architecture import resolve_model
 from cli.support.budget import Asked, as_begun_for_budget, asked_for_budget
-from cli.support.config_file import from_anywhere
 from cli.support.console import Console, silent_stderr
+from cli.support.options import from_anywhere
 from cli.support.recipes import fitting_recipe
 from schemas.config import ModelConfig, TrainConfig
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE, MODEL_CONFIG

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from cli.support.config_file import from_anywhere
 from cli.support.console import Console
-from cli.support.parameter_types import TextPath
+from cli.support.options import TextPath, from_anywhere
 from pipeline.reading.formats import FORMATS, KINDS
 from pipeline.storage.files import find_files, is_remote, told_of_hashing
 from schemas.errors import SettingError

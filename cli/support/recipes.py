@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from cli.support.options import is_given
-from cli.support.parameter_types import Duration
+from cli.support.options import Duration, is_given
 from schemas.config import OF_FIRST_WEIGHTS, TrainConfig
 from schemas.phases import SETTINGS
 from schemas.presets import BUDGET_RECIPE, RECIPES
