@@ -153,16 +153,14 @@ def _train(folder: str, config: VocabConfig) -> bytes:
                 **trainer_settings(config, rules=_RULES),
             )
     except RuntimeError as error:
-        raise AlbertError(
-            training_problem(str(error), vocab_size=config.vocab_size)
-        ) from None
+        raise AlbertError(in_words(str(error), vocab_size=config.vocab_size)) from None
     return model.getvalue()
 
 
-def training_problem(message: str, *, vocab_size: int) -> str:
+def in_words(message: str, *, vocab_size: int) -> str:
     """What an error of the trainer means, and what to do.
 
-    >>> training_problem("Vocabulary size too high (30000). Please set it to a value <= 8300.",
+    >>> in_words("Vocabulary size too high (30000). Please set it to a value <= 8300.",
     ...         vocab_size=30000)
     'The text is too small for --vocab-size 30000: it gives at most 8300 pieces; \
 use --vocab-size 8300 or add text.'

@@ -22,9 +22,9 @@ from pipeline.vocabulary.sampling import (
 )
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import (
+    in_words,
     train_vocabulary,
     trained_share,
-    training_problem,
 )
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
@@ -163,9 +163,7 @@ def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
 
 
 def test_any_other_error_of_sentencepiece_is_shown():
-    assert (
-        training_problem("no idea", vocab_size=100) == "SentencePiece failed: no idea"
-    )
+    assert in_words("no idea", vocab_size=100) == "SentencePiece failed: no idea"
 
 
 @pytest.mark.parametrize(
