@@ -23,15 +23,17 @@ import numpy.typing as npt
 from albert_tf.convert.reading import load_pretrainer
 from albert_tf.data.input_pipeline import Records, evaluation_batches, training_batches
 from albert_tf.data.step_shape import StepShape
-from albert_tf.evaluation.run_evaluation import evaluate
+from albert_tf.evaluation.compiled import compiled
+from albert_tf.evaluation.evaluate import evaluate
+from albert_tf.evaluation.held_out import held_out_examples
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.parameters import count_parameters
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.trained_model import read_trained
 from albert_tf.planning.micro_batch import MAX_PIECES
 from albert_tf.runs.confidence import with_interval
 from albert_tf.runs.run_record import read_run, run_config
-from albert_tf.training.backends import compiled, training_steps
-from albert_tf.training.evaluation import held_out_examples
+from albert_tf.training.backends import training_steps
 from benchmarks.timing import seconds, take_step
 from schemas.manifest import DatasetManifest, read_manifest
 
@@ -109,7 +111,7 @@ def cells(run: Path, data: dict[str, Path]) -> dict[str, str]:
         if own == "none" and task != "none":
             found[task] = fitted_accuracy(run, path, read_manifest(path))
         elif task in (own, "nsp", "sop"):
-            measured = evaluate(run, data=path)
+            measured = evaluate(read_trained(run), data=path)
             if task == own:
                 found["mlm"] = with_interval(
                     measured["mlm_accuracy"], measured["mlm_count"]

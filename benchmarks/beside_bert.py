@@ -138,9 +138,9 @@ def inference(side: Side, arrays: Arrays) -> Callable[[], Any]:
     """An inference, to be made: the last states of a batch."""
     from keras import ops
 
+    from albert_tf.evaluation.compiled import compiled
     from albert_tf.model.initial_weights import initialize_weights
     from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-    from albert_tf.training.backends import compiled
 
     def mean_state(model: Any, batch: Batch) -> Any:
         ids, mask, segments = (

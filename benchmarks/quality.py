@@ -24,14 +24,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from albert_tf.convert.reading import load_pretrainer
-from albert_tf.evaluation.bits_per_character import bits_per_character, known_beside
-from albert_tf.evaluation.neighbour_counts import NeighbourCounts
-from albert_tf.evaluation.run_evaluation import training_text
+from albert_tf.evaluation.counting import NeighbourCounts, training_text
 from albert_tf.evaluation.word_scores import (
     BATCH_TOKENS,
     Float,
     WordScorer,
     batches_by_length,
+    bits_per_character,
+    known_beside,
     questions_about,
     sum_by_word,
     width_of,

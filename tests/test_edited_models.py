@@ -23,8 +23,9 @@ from albert_tf.convert.huggingface import (
 )
 from albert_tf.convert.model_card import model_card
 from albert_tf.convert.reading import load_pretrainer, read_external
-from albert_tf.evaluation import run_evaluation
+from albert_tf.evaluation import evaluate as evaluation
 from albert_tf.model.parameters import weight_shapes
+from albert_tf.model.trained_model import read_trained
 from albert_tf.reporting.run_report import runs_section
 from albert_tf.runs.checkpoints import has_checkpoint
 from albert_tf.runs.finished import finished_step
@@ -681,7 +682,7 @@ def edit_header(edit):
 
 
 # What `evaluate` is asked for here: neither words nor pairs.
-ONE_EXAMPLE = run_evaluation.Scope(examples=1)
+ONE_EXAMPLE = evaluation.Scope(examples=1)
 
 
 class NothingMeasured:
@@ -697,8 +698,12 @@ class NothingMeasured:
 @pytest.fixture(scope="module")
 def uncomputed():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_evaluation, "HeldOut", NothingMeasured)
+        patch.setattr(evaluation, "HeldOut", NothingMeasured)
         yield
+
+
+def measure(run, data):
+    evaluation.evaluate(read_trained(run), data=data, scope=ONE_EXAMPLE)
 
 
 def read_all(folder, data):
@@ -710,7 +715,9 @@ def read_all(folder, data):
         load_pretrainer,
         read_external,
         read_weights,
-        lambda run: run_evaluation.evaluate(run, data=data, scope=ONE_EXAMPLE),
+        lambda run: evaluation.evaluate(
+            read_trained(run), data=data, scope=ONE_EXAMPLE
+        ),
     ]
     for reader in readers:
         with contextlib.suppress(AlbertError):

@@ -6,7 +6,8 @@ import pytest
 import safetensors.numpy
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
-from albert_tf.evaluation.run_evaluation import evaluate
+from albert_tf.evaluation.evaluate import evaluate
+from albert_tf.model.trained_model import read_trained
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.manifest import read_manifest
 from tests.commands import make_data, run
@@ -79,7 +80,7 @@ def test_an_imported_model_is_measured_as_transformers_measures_it(
     shutil.copytree(small / "text", tmp_path / "text")
     shutil.copytree(huggingface / "imported", tmp_path / "vocab")
     make_data(tmp_path, "--eval-fraction", 0.3, output=tmp_path / "data")
-    measured = evaluate(huggingface / "imported", data=tmp_path / "data")
+    measured = evaluate(read_trained(huggingface / "imported"), data=tmp_path / "data")
     count = measured["examples"]
     records = Records(tmp_path / "data", read_manifest(tmp_path / "data"))
     (batch,) = evaluation_batches(records, batch_size=count, examples=count)

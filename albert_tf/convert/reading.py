@@ -10,7 +10,7 @@ from albert_tf.model.trained_model import (
     Say,
     TrainedModel,
     pretrainer_of,
-    read_run,
+    read_trained,
     silent,
 )
 from albert_tf.runs.checkpoints import Which
@@ -31,14 +31,14 @@ def read_model(
 
     Args:
         folder: Of the model.
-        which: The checkpoint of a run, as for `read_run`; other programs keep only one.
+        which: The checkpoint of a run, as for `read_trained`; other programs keep one.
         needs_head: Whether a model of another program without a masked-LM head is
             refused; else it gets a new one.
         with_weights: False to read only the architecture, where it can be read alone.
         say: Told about every damaged checkpoint passed over.
     """
     if is_tuned(folder) or (folder / MODEL_CONFIG).exists():
-        return read_run(folder, which=which, with_weights=with_weights, say=say)
+        return read_trained(folder, which=which, with_weights=with_weights, say=say)
     model = read_external(folder, needs_head=needs_head)
     if model is None:
         raise AlbertError(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albert_tf.evaluation.word_scores import Float
-from albert_tf.evaluation.words import Row, Span, Vocabulary, word_bounds
+from albert_tf.evaluation.words import Pieces, Row, Span, word_bounds
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS_ID, SEP_ID
 
@@ -41,11 +41,7 @@ class MinimalPair(NamedTuple):
 
 
 def read_minimal_pairs(path: Path) -> list[MinimalPair]:
-    """The pairs of one file.
-
-    Raises:
-        AlbertError: It cannot be read or is of another form; names file and line.
-    """
+    """The pairs of one file."""
     try:
         # Not `splitlines`, to which a sentence may have more ends of lines.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -101,23 +97,18 @@ def first_of_paradigms(
             yield pair
 
 
-def encode_sentences(
-    pairs: Sequence[MinimalPair], vocabulary: Vocabulary, *, longest: int
+def sentence_rows(
+    pairs: Sequence[MinimalPair], sentences: Sequence[Sequence[int]], *, longest: int
 ) -> list[Row]:
-    """The sentences of N pairs between [CLS] and [SEP], each good one before the bad.
+    """The 2N sentences of N pairs between [CLS] and [SEP].
 
     Args:
         pairs: N of them.
-        vocabulary: The model's.
-        longest: The number of positions that the model has.
-
-    Raises:
-        AlbertError: A sentence does not fit into these.
+        sentences: Their token ids, each good sentence before the bad.
+        longest: The number of positions that the model has, for the longest sentence.
     """
     texts = [text for pair in pairs for text in (pair.good, pair.bad)]
-    rows = [
-        np.array([CLS_ID, *ids, SEP_ID], np.int32) for ids in vocabulary.encode(texts)
-    ]
+    rows = [np.array([CLS_ID, *ids, SEP_ID], np.int32) for ids in sentences]
     for text, row in zip(texts, rows, strict=True):
         if len(row) > longest:
             shown = text if len(text) <= 60 else f"{text[:60].rstrip()} ..."
@@ -128,17 +119,12 @@ def encode_sentences(
     return rows
 
 
-def words_of_sentences(rows: Sequence[Row], vocabulary: Vocabulary) -> list[Span]:
-    """Every word between [CLS] and [SEP], punctuation marks included.
-
-    Args:
-        rows: Token ids of sentences.
-        vocabulary: Theirs.
-    """
+def words_of_sentences(rows: Sequence[Row], pieces: Pieces) -> list[Span]:
+    """Every word between [CLS] and [SEP], punctuation marks included."""
     return [
         Span(number, start, end)
         for number, row in enumerate(rows)
-        for start, end in word_bounds(vocabulary.word_starts[row])
+        for start, end in word_bounds(pieces.word_starts[row])
         if 0 < start < len(row) - 1
     ]
 

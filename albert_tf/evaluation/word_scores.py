@@ -1,11 +1,14 @@
-"""How likely a model finds whole words in their places, read from left to right.
+"""How likely a model finds held-out words: bits per character.
 
 A token of a word is predicted while it and all later tokens of the word are masked and
 everything around the word is visible (Kauf and Ivanova, 2305.10588). So a word counts
 as one whether the vocabulary has one token for it or four, and its probability is the
-product over its tokens.
+product over its tokens. The bits of all words by their characters compare with those of
+models of any vocabulary and any training masks on the same text.
 """
 
+import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,10 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from keras import ops
 
-from albert_tf.evaluation.words import Row, Span
+from albert_tf.data.input_pipeline import Records
+from albert_tf.evaluation.compiled import compiled
+from albert_tf.evaluation.counting import UNKNOWN, Asked, held_out_text
+from albert_tf.evaluation.held_out import Stop
+from albert_tf.evaluation.words import Pieces, Row, Span, Word, first_rows, sample_words
 from albert_tf.model.operations import cross_entropy
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.training.backends import compiled
+from albert_tf.runs.confidence import DEVIATIONS
 from schemas.special_tokens import MASK_ID, PAD_ID, SEP_ID
 
 # Tokens computed at a time, padding included. All widths that are a power of two, or
@@ -25,6 +32,10 @@ BATCH_TOKENS = 3072
 
 # The least length that questions are padded to.
 LEAST_WIDTH = 8
+
+# Held-out examples for each word of an evaluation while a model trains: words make that
+# about a quarter longer.
+EXAMPLES_PER_WORD = 10
 
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
@@ -107,6 +118,56 @@ def sum_by_word(losses: Float, words: Sequence[Span]) -> Float:
     return totals
 
 
+class BitsPerCharacter(NamedTuple):
+    """A mean over the characters of some words.
+
+    Attributes:
+        value: Bits for each character.
+        low: The lower end of its 95 % interval, over the draw of the words.
+        high: The upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def bits_per_character(losses: Float, characters: Float) -> BitsPerCharacter:
+    """The bits of all words by the characters of all words.
+
+    Args:
+        losses: Minus the log probability of each word, in nats, `[W]`; or by how much
+            that of one model is greater than that of another.
+        characters: How many characters each has, `[W]`.
+
+    >>> bits_per_character(np.log([4.0, 16.0]), np.array([1.0, 2.0])).value
+    2.0
+    """
+    bits = losses / math.log(2)
+    value = bits.sum() / characters.sum()
+    # The deviation of a ratio of sums, to first order.
+    deviation = math.sqrt(np.sum((bits - value * characters) ** 2)) / characters.sum()
+    half = DEVIATIONS * deviation
+    return BitsPerCharacter(float(value), float(value - half), float(value + half))
+
+
+def known_beside(questions: Questions) -> Asked:
+    """What counting knows of each token of a word that a model is asked about.
+
+    Like the model, counting reads a word from left to right: it knows the token before
+    each token of a word, but the one after only for the last.
+    """
+    starts = np.cumsum([0, *map(len, questions.rows)])[questions.row]
+    tokens = np.concatenate([*questions.rows, [UNKNOWN]]).astype(np.int64)
+    places = starts + questions.place
+    is_last = questions.place == questions.end - 1
+    return Asked(
+        labels=tokens[places],
+        left=tokens[places - 1],
+        right=np.where(is_last, tokens[places + 1], UNKNOWN),
+    )
+
+
 def batches_by_length(
     questions: Questions, *, longest: int
 ) -> Iterator[tuple[Int, Batch]]:
@@ -171,3 +232,60 @@ def _losses(model: AlbertPretrainer, batch: Batch) -> Any:
     logits, _ = model(batch)
     losses, _ = cross_entropy(logits, ops.reshape(batch["masked_lm_ids"], (-1,)))
     return losses
+
+
+class HeldOutWords:
+    """Words of the examples that a run is evaluated on, asked about while it trains.
+
+    They are among those that `albert evaluate` asks about. Nothing is read before they
+    are asked for the first time.
+
+    Args:
+        model: Measured as it is at each call.
+        records: The data set.
+        examples: How many held-out examples an evaluation has, from the first.
+        pieces: Of the model's vocabulary.
+    """
+
+    def __init__(
+        self,
+        model: AlbertPretrainer,
+        records: Records,
+        *,
+        examples: int,
+        pieces: Pieces,
+    ) -> None:
+        self._scorer, self._records = WordScorer(model), records
+        self._examples, self._pieces = examples, pieces
+        self._asked: tuple[list[Row], list[Word]] | None = None
+
+    def bits_per_character(self, should_stop: Stop) -> float | None:
+        """Of all words; None if there are none, or stopped."""
+        if self._asked is None:
+            self._asked = self._sample()
+        rows, words = self._asked
+        if not words:
+            return None
+        spans = [word.span for word in words]
+        questions = questions_about(rows, spans)
+        losses = np.zeros(len(questions.row))
+        for some, of_batch in self._scorer.answers(questions):
+            if should_stop():
+                return None
+            losses[some] = of_batch
+        characters = np.array([word.characters for word in words], np.float64)
+        return bits_per_character(sum_by_word(losses, spans), characters).value
+
+    def _sample(self) -> tuple[list[Row], list[Word]]:
+        """Rows of held-out text, and words in them."""
+        texts = held_out_text(
+            self._records.dataset,
+            self._records.manifest,
+            examples=self._examples,
+            # Corrupt records are reported by whoever reads the examples themselves.
+            skip_corrupt=self._records.on_corrupt is not None,
+        )
+        rows = itertools.chain.from_iterable(text.rows for text in texts)
+        text = list(first_rows(rows, self._pieces))
+        maximum = self._examples // EXAMPLES_PER_WORD
+        return text, sample_words(text, self._pieces, maximum=maximum)

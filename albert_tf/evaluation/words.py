@@ -5,8 +5,8 @@ import hashlib
 import heapq
 import itertools
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,18 +26,16 @@ TEXT_LETTERS = 4_000_000
 CONTEXT = 16
 
 
-class Vocabulary(Protocol):
-    """What is asked of a vocabulary here."""
+class Pieces(NamedTuple):
+    """The tokens of a vocabulary.
 
-    @property
-    def word_starts(self) -> Bools:
-        """Whether each token starts a word, `[V]`."""
+    Attributes:
+        texts: The text of each, `[V]`.
+        word_starts: Whether each starts a word, `[V]`.
+    """
 
-    def piece(self, piece_id: int) -> str:
-        """The text of a token."""
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """The token ids of each text, without special ones."""
+    texts: Sequence[str]
+    word_starts: Bools
 
 
 class Span(NamedTuple):
@@ -68,9 +66,7 @@ class Word(NamedTuple):
     key: int
 
 
-def sample_words(
-    rows: Iterable[Row], vocabulary: Vocabulary, *, maximum: int
-) -> list[Word]:
+def sample_words(rows: Iterable[Row], pieces: Pieces, *, maximum: int) -> list[Word]:
     """A sample of the words of some rows: `SHARE` of them, or `maximum`.
 
     Which ones follows from the text alone, not from how a vocabulary divides it, so
@@ -79,29 +75,27 @@ def sample_words(
 
     Args:
         rows: Token ids, special ones included, nothing masked.
-        vocabulary: Theirs.
+        pieces: Of their vocabulary.
         maximum: The maximum number of words.
 
     Returns:
         The words in the order of the text.
     """
     bound = round(SHARE * (1 << 64))
-    asked = (word for word in words_of_rows(rows, vocabulary) if word.key < bound)
+    asked = (word for word in words_of_rows(rows, pieces) if word.key < bound)
     return sorted(heapq.nsmallest(maximum, asked, key=lambda word: word.key))
 
 
-def words_of_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Word]:
+def words_of_rows(rows: Iterable[Row], pieces: Pieces) -> Iterator[Word]:
     """All words of some rows; see `words_of_row`."""
-    piece: Callable[[int], str] = functools.cache(vocabulary.piece)
     for number, row in enumerate(rows):
-        shown = [piece(token) for token in row.tolist()]
-        yield from words_of_row(shown, vocabulary.word_starts[row], number=number)
+        shown = [pieces.texts[token] for token in row.tolist()]
+        yield from words_of_row(shown, pieces.word_starts[row], number=number)
 
 
-def first_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Row]:
+def first_rows(rows: Iterable[Row], pieces: Pieces) -> Iterator[Row]:
     """Rows up to `TEXT_LETTERS` letters: nearly the same text in any vocabulary."""
-    sizes = range(len(vocabulary.word_starts))
-    letters = np.array([len(_letters(vocabulary.piece(token))) for token in sizes])
+    letters = np.array([len(_letters(text)) for text in pieces.texts])
     left = TEXT_LETTERS
     for row in rows:
         if left <= 0:

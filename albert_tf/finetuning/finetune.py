@@ -18,12 +18,12 @@ from albert_tf.model.operations import elementary
 from albert_tf.model.task_model import TaskModel
 from albert_tf.model.trained_model import TrainedModel, read_tuned, task_model_of
 from albert_tf.runs.checkpoints import has_checkpoint
+from albert_tf.runs.progress import Progress
 from albert_tf.runs.task_record import TaskRecord, write_record
 from albert_tf.tasks.kinds import task_of
 from albert_tf.tasks.outputs import outputs_of
 from albert_tf.tasks.task import Result
 from albert_tf.training.beginning import remove_leftovers
-from albert_tf.training.progress import Progress
 from schemas.json_file import write_json, write_text
 from schemas.layout import (
     MODEL_CARD,

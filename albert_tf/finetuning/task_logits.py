@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from albert_tf.evaluation.compiled import compiled
 from albert_tf.finetuning.task_batches import inputs_of, width_of
 from albert_tf.model.task_model import Batch, TaskModel
-from albert_tf.training.backends import compiled
 from schemas.task import EncodedExample, TaskSpec
 
 Array = npt.NDArray[np.float64]

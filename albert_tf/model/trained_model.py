@@ -65,7 +65,7 @@ class TrainedModel:
         return self.task
 
 
-def read_run(
+def read_trained(
     folder: Path,
     *,
     which: Which | None = None,
@@ -109,13 +109,13 @@ def read_run(
 def read_tuned(
     folder: Path, *, which: Which | None = None, say: Say = silent
 ) -> TrainedModel:
-    """A fine-tuned model; see `read_run`."""
+    """A fine-tuned model; see `read_trained`."""
     if not is_tuned(folder):
         raise AlbertError(
             f"{folder} has no {TASK}, so it is not a fine-tuned model; give a folder "
             "that albert finetune, or albert import of such a model, has written."
         )
-    return read_run(folder, which=which, say=say)
+    return read_trained(folder, which=which, say=say)
 
 
 def _shapes(config: ModelConfig, task: TaskRecord | None) -> dict[str, tuple[int, ...]]:

@@ -4,17 +4,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-import keras
-
+from albert_tf.evaluation.compiled import Weighted, backend
 from albert_tf.hosts.host_setting import HostSetting
 from albert_tf.hosts.hosts import Hosts
-from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import optimizer_of
 from albert_tf.training.steps import (
     PRETRAINING,
-    Array,
-    OfModel,
-    TrainedModel,
     TrainingLoss,
     TrainingSteps,
 )
@@ -23,7 +18,7 @@ from schemas.errors import SettingError
 
 
 def training_steps(
-    model: TrainedModel, config: TrainConfig, *, loss: TrainingLoss = PRETRAINING
+    model: Weighted, config: TrainConfig, *, loss: TrainingLoss = PRETRAINING
 ) -> TrainingSteps:
     """The steps of the backend that Keras runs on, over all local devices.
 
@@ -49,24 +44,6 @@ def training_steps(
     return TensorFlowSteps(model, **settings, xla=config.xla)
 
 
-def compiled(function: OfModel, model: TrainedModel) -> Callable[[Batch], Array]:
-    """Compile a function of a model and a batch `[B, ...]`.
-
-    Returns:
-        A function of the batch alone, with the model's weights as they are at the call.
-
-    Raises:
-        SettingError: Nothing can be trained on the backend that Keras runs on.
-    """
-    if backend() == "jax":
-        from albert_tf.training import jax_steps
-
-        return jax_steps.compiled(function, model)
-    from albert_tf.training import tensorflow_steps
-
-    return tensorflow_steps.compiled(function, model)
-
-
 def joined_hosts(
     setting: HostSetting, *, say_last: Callable[[str], None]
 ) -> AbstractContextManager[Hosts]:
@@ -87,15 +64,3 @@ def joined_hosts(
     from albert_tf.hosts import jax_hosts
 
     return jax_hosts.joined(setting, say_last=say_last)
-
-
-def backend() -> str:
-    """The name of the backend that Keras runs on.
-
-    Raises:
-        SettingError: Nothing can be trained on it.
-    """
-    name: str = keras.backend.backend()
-    if name not in ("tensorflow", "jax"):
-        raise SettingError(f"KERAS_BACKEND must be tensorflow or jax, not {name}.")
-    return name

@@ -2,13 +2,14 @@
 
 import time
 
+from albert_tf.evaluation.held_out import HeldOut
+from albert_tf.evaluation.word_scores import HeldOutWords
 from albert_tf.planning.budget import WITH_WORDS
 from albert_tf.runs.metrics import Metrics, best_evaluation, means, metrics_text
-from albert_tf.training.evaluation import HeldOut, HeldOutWords
+from albert_tf.runs.progress import Progress
 from albert_tf.training.health import collapse_warning
 from albert_tf.training.interruption import StopRequest
 from albert_tf.training.metrics_log import RememberedMetrics
-from albert_tf.training.progress import Progress
 from albert_tf.training.run_state import RunState
 from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
 from schemas.layout import EVAL
@@ -71,12 +72,14 @@ class Evaluations:
         if not has_bar:
             self._progress.start("evaluating", total=examples)
         start = time.perf_counter()
-        sums = self._held_out.sums(examples=examples, on_batch=show, stop=stop)
+        sums = self._held_out.sums(
+            examples=examples, on_batch=show, should_stop=stop.agree
+        )
         if sums is None:
             return None
         # Without training all words are as likely as all others.
         asked = self._words if self._is_trained(state.step) else None
-        bits = asked.bits_per_character(stop) if asked else None
+        bits = asked.bits_per_character(stop.agree) if asked else None
         if asked and bits is None and stop.reason:
             return None
         return {

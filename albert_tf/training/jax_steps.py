@@ -6,7 +6,7 @@ from what the loss adds up, devices exchange nothing else in a step.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,6 +15,7 @@ import keras
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from albert_tf.evaluation.compiled import Weighted
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
@@ -22,14 +23,11 @@ from albert_tf.training.steps import (
     Array,
     Counts,
     Memory,
-    OfModel,
-    TrainedModel,
     TrainingLoss,
     accumulation_seconds,
     added_up,
     dropout_keys,
     loss_of_values,
-    with_weights,
 )
 
 Tensor = Any
@@ -55,7 +53,7 @@ class JaxSteps:
 
     def __init__(
         self,
-        model: TrainedModel,
+        model: Weighted,
         *,
         optimizer: Optimizer,
         seed: int,
@@ -217,16 +215,5 @@ class JaxSteps:
         )
 
 
-def compiled(function: OfModel, model: TrainedModel) -> Callable[[Batch], Array]:
-    """See `backends.compiled`."""
-
-    @jax.jit
-    def of_values(values: dict[str, Tensor], batch: Batch) -> Tensor:
-        with with_weights(model, values):
-            return function(model, batch)
-
-    return lambda batch: np.asarray(of_values(_values(model), batch), np.float64)
-
-
-def _values(model: TrainedModel) -> dict[str, Tensor]:
+def _values(model: Weighted) -> dict[str, Tensor]:
     return {path: weight.value for path, weight in model.weights_by_path.items()}

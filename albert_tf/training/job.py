@@ -5,16 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from albert_tf.data.input_pipeline import Records
+from albert_tf.evaluation.words import Pieces
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
-from albert_tf.training.evaluation import HeldOutWords
 from albert_tf.training.origin import Origin
 from pipeline.records.reading import CorruptRecord
 from schemas.config import ModelConfig, ResolvedTrainConfig, TrainConfig
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase, phases_of
-
-# Held-out words for a model and records, of this many `examples` from the first.
-WordsOf = Callable[..., HeldOutWords]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,7 +27,7 @@ class Job:
         origin: What a new run starts from; None for weights of its own.
         starts_trained: Whether the run began with the weights of another, `origin` or,
             if it goes on, the one it once had.
-        words_of: Makes the held-out words that evaluations ask about; None for none.
+        pieces: Of the vocabulary, to ask about words in evaluations; None not to.
         hosts: Those that train together, with the same settings; the first alone reads
             and writes `run` and reads `origin`.
     """
@@ -42,7 +39,7 @@ class Job:
     run: Path
     origin: Origin | None = None
     starts_trained: bool = False
-    words_of: WordsOf | None = None
+    pieces: Pieces | None = None
     hosts: Hosts = ONE_HOST
 
     @property

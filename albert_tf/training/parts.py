@@ -6,20 +6,20 @@ from typing import NamedTuple
 from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.step_shape import StepShape
-from albert_tf.hosts.shared_state import shared_value
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.training.beginning import begin
-from albert_tf.training.evaluation import (
+from albert_tf.evaluation.held_out import (
     HeldOut,
-    HeldOutWords,
     num_evaluation_examples,
 )
+from albert_tf.evaluation.word_scores import HeldOutWords
+from albert_tf.hosts.shared_state import shared_value
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.runs.progress import Progress
+from albert_tf.training.beginning import begin
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.interruption import StopRequest
 from albert_tf.training.job import Job
 from albert_tf.training.metrics_log import MetricsLog, RememberedMetrics
 from albert_tf.training.pace import Pace
-from albert_tf.training.progress import Progress
 from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
 from albert_tf.training.step_record import StepRecord
@@ -150,9 +150,9 @@ def words_of_run(
     job: Job, model: AlbertPretrainer, records: Records, held_out: HeldOut | None
 ) -> HeldOutWords | None:
     """The words that a run is evaluated on, if it is on any."""
-    if job.words_of is None or held_out is None:
+    if job.pieces is None or held_out is None:
         return None
-    return job.words_of(model, records, examples=held_out.examples)
+    return HeldOutWords(model, records, examples=held_out.examples, pieces=job.pieces)
 
 
 def make_held_out(

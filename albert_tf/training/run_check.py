@@ -10,7 +10,7 @@ from albert_tf.data.data_check import (
     check_settings_fit,
     check_shards_are_whole,
 )
-from albert_tf.training.backends import backend
+from albert_tf.evaluation.compiled import backend
 from albert_tf.training.job import Job
 from albert_tf.training.origin import Origin
 from albert_tf.training.warm_start import (

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import keras
 import numpy as np
 
+from albert_tf.evaluation.compiled import Weighted, with_weights
 from albert_tf.model.dropout import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, micro_batch_loss
 
@@ -23,17 +23,6 @@ Tensor = Any
 Array = np.ndarray[Any, Any]
 Counts = dict[str, float]
 Memory = Mapping[str, int] | None
-
-
-class TrainedModel(Protocol):
-    """A model that can be trained: of pretraining, or of a task."""
-
-    @property
-    def weights_by_path(self) -> dict[str, keras.Variable]:
-        """Every weight under its full name, the one checkpoints use."""
-
-
-OfModel = Callable[[Any, Batch], Tensor]
 
 
 class TrainingLoss(NamedTuple):
@@ -168,7 +157,7 @@ def shape_of(batch: Batch) -> tuple[int, ...]:
 
 
 def loss_of_values(
-    model: TrainedModel,
+    model: Weighted,
     values: Mapping[str, Tensor],
     batch: Batch,
     *,
@@ -188,15 +177,6 @@ def loss_of_values(
     """
     with with_weights(model, values):
         return loss.of_micro_batch(model, batch, **counts, seeds=DropoutSeeds(key))
-
-
-def with_weights(
-    model: TrainedModel, values: Mapping[str, Tensor]
-) -> keras.StatelessScope:
-    """A scope in which the weights of a model have these values, by path."""
-    return keras.StatelessScope(
-        state_mapping=[(w, values[path]) for path, w in model.weights_by_path.items()]
-    )
 
 
 def dropout_keys(seed: int, step: int, micro: int, *, number: int) -> Array:

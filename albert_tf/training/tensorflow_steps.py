@@ -6,14 +6,13 @@ time that its steps take.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
-from albert_tf.data.unpadding import OF_SIZE
+from albert_tf.evaluation.compiled import Weighted, of_any_size
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
@@ -21,8 +20,6 @@ from albert_tf.training.steps import (
     Array,
     Counts,
     Memory,
-    OfModel,
-    TrainedModel,
     TrainingLoss,
     accumulation_seconds,
     added_up,
@@ -55,7 +52,7 @@ class TensorFlowSteps:
 
     def __init__(
         self,
-        model: TrainedModel,
+        model: Weighted,
         *,
         optimizer: Optimizer,
         seed: int,
@@ -212,33 +209,6 @@ class TensorFlowSteps:
                 for path, weight in replica.weights.items():
                     weight.assign(weights[path])
         return norm
-
-
-def compiled(function: OfModel, model: TrainedModel) -> Callable[[Batch], Array]:
-    """See `backends.compiled`."""
-    graph = tf.function(lambda batch: function(model, batch), autograph=False)
-
-    def call(batch: Batch) -> Array:
-        # Finds the graph that was made before.
-        graph.get_concrete_function(of_any_size(batch))
-        return np.asarray(graph(batch), np.float64)
-
-    return call
-
-
-def of_any_size(batch: Batch) -> dict[str, tf.TensorSpec]:
-    """Such a batch with any number of tokens and predictions: one graph for them all.
-
-    Only what XLA compiles in it is compiled for each number.
-    """
-    of_size = OF_SIZE if "row_places" in batch else ()
-    return {
-        name: tf.TensorSpec(
-            (*values.shape[:-1], None) if name in of_size else values.shape,
-            values.dtype,
-        )
-        for name, values in batch.items()
-    }
 
 
 def graph_kind(batch: Batch) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from typing import Literal
 from albert_tf.data.data_check import check_same_data
 from albert_tf.planning.budget import evaluating_share
 from albert_tf.runs.checkpoints import has_checkpoint
+from albert_tf.runs.progress import QUIET, Progress
 from albert_tf.training.budget_revision import (
     PAUSES,
     Deadline,
@@ -19,7 +20,6 @@ from albert_tf.training.budget_revision import (
 from albert_tf.training.interruption import Reason, stop_requests
 from albert_tf.training.job import Job
 from albert_tf.training.parts import Parts, examples_of, make_loop, parts_of
-from albert_tf.training.progress import QUIET, Progress
 from albert_tf.training.run_check import check_run
 from schemas.layout import EVAL
 

@@ -14,12 +14,12 @@ from albert_tf.data.causal import causal
 from albert_tf.data.unpadding import Fill, fill_of, unpadded
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.model.pretrainer import Batch
+from albert_tf.runs.progress import Progress
 from albert_tf.training.announcement import step_text, utilization_text
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.health import diverged
 from albert_tf.training.interruption import Reason, StopRequest
 from albert_tf.training.pace import Pace
-from albert_tf.training.progress import Progress
 from albert_tf.training.run_state import RunState
 from albert_tf.training.saver import Saver
 from albert_tf.training.schedule import learning_rate_of

@@ -21,7 +21,7 @@ from schemas.errors import SettingError
 from schemas.manifest import DatasetManifest, read_manifest
 
 if TYPE_CHECKING:
-    from albert_tf.inference.layer_similarity import LayerSimilarity
+    from albert_tf.evaluation.layer_similarity import LayerSimilarity
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
@@ -117,8 +117,8 @@ def measure(
     manifest, console = read_manifest(data), Console(quiet=quiet)
     with silent_stderr():
         from albert_tf.data.input_pipeline import Records
-        from albert_tf.inference.layer_similarity import layer_similarities
-        from albert_tf.training.evaluation import held_out_examples
+        from albert_tf.evaluation.held_out import held_out_examples
+        from albert_tf.evaluation.layer_similarity import layer_similarities
     tokenizers = {path: read_vocabulary(path) for path in paths}
     models = {
         path: open_for(
@@ -170,11 +170,11 @@ def open_for(
 
     vocabulary = {"sha256": tokenizer.sha256}
     check_same_vocabulary(vocabulary, manifest, run=path, data=data)
-    model = pretrainer_of(open_model(path, tokenizer, which=checkpoint, say=say))
+    model = open_model(path, tokenizer, which=checkpoint, say=say)
     check_model_fits(model.config, manifest, data=data)
-    for line in untrained_positions(path, model.config, manifest, data=data):
+    for line in untrained_positions(model, manifest, data=data):
         say(line)
-    return model
+    return pretrainer_of(model)
 
 
 def described(measured: Measured) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from cli.support.options import (
 from cli.support.trained_model import (
     checkpoint_option,
     other_sentence_task,
+    pieces_of,
     read_vocabulary,
     untrained_positions,
 )
@@ -177,30 +178,30 @@ def evaluate_run(
     Raises:
         AlbertError: The run or the data cannot be read, or they do not fit together.
     """
+    with silent_stderr():
+        from albert_tf.evaluation.evaluate import Scope
+        from albert_tf.evaluation.evaluate import evaluate as measure
+        from albert_tf.model.trained_model import read_trained
     from albert_tf.runs.last_evaluation import write_evaluation
-    from albert_tf.runs.run_record import run_config
 
     console = Console(quiet=quiet)
     data = data_here(data, console)
-    config, manifest = run_config(run), read_manifest(data)
+    manifest, tokenizer = read_manifest(data), read_vocabulary(run)
+    model = read_trained(run, which=checkpoint, say=console.say)
     for notes in (untrained_positions, other_sentence_task):
-        for line in notes(run, config, manifest, data=data):
+        for line in notes(model, manifest, data=data):
             console.say(line)
-    with silent_stderr():
-        from albert_tf.evaluation.run_evaluation import Scope
-        from albert_tf.evaluation.run_evaluation import evaluate as measure
-
-    vocabulary = read_vocabulary(run)
+    sentences = [text for pair in pairs for text in (pair.good, pair.bad)]
+    scope = Scope(
+        examples=examples,
+        words=words,
+        pairs=pairs,
+        sentences=tokenizer.encode(sentences),
+        pieces=pieces_of(tokenizer),
+    )
     with console:
         measured = measure(
-            run,
-            data=data,
-            scope=Scope(
-                examples=examples, words=words, pairs=pairs, vocabulary=vocabulary
-            ),
-            which=checkpoint,
-            precision=precision,
-            progress=console,
+            model, data=data, scope=scope, precision=precision, progress=console
         )
     try:
         write_evaluation(run, measured)

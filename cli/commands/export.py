@@ -248,9 +248,9 @@ def load(
     """A model and its vocabulary; the weights are in the order of its file."""
     with silent_stderr():
         from albert_tf.convert.external_model import in_order_of_file
-        from albert_tf.model.trained_model import read_run
+        from albert_tf.model.trained_model import read_trained
     tokenizer = read_vocabulary(run)
-    model = read_run(run, which=checkpoint, say=console.say)
+    model = read_trained(run, which=checkpoint, say=console.say)
     check_sizes(tokenizer, model.config, path=run)
     return in_order_of_file(model, tokenizer.order), tokenizer
 

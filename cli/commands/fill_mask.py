@@ -166,7 +166,7 @@ def filled(
     top: int,
 ) -> dict[str, Any]:
     """The best pieces at each mask, and the text with the very best."""
-    from albert_tf.inference.predictions import likeliest, mask_probabilities
+    from albert_tf.model.predictions import likeliest, mask_probabilities
 
     best = [likeliest(row, top=top) for row in mask_probabilities(model, input_ids)]
     chosen = (pieces[0][0] for pieces in best)

@@ -61,7 +61,7 @@ def order(
     )
     if pair.tokens_read != pair.tokens:
         console.say(cut_text(pair, longest=trained.max_seq_length))
-    from albert_tf.inference.predictions import in_order_probability
+    from albert_tf.model.predictions import in_order_probability
     from albert_tf.model.trained_model import pretrainer_of
 
     probability = in_order_probability(pretrainer_of(trained), pair.input_ids)

@@ -1,7 +1,6 @@
 """`albert pretrain`: TFRecords to a trained ALBERT."""
 
 import dataclasses
-import functools
 import os
 import shlex
 import time
@@ -31,6 +30,7 @@ from cli.support.options import (
 from cli.support.planned_run import Folders, PlannedRun, planned_run
 from cli.support.recipes import budget_option, recipe_option
 from cli.support.several_hosts import host_options
+from cli.support.trained_model import pieces_of
 from schemas.config import ModelConfig, TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import TRAIN
@@ -336,18 +336,16 @@ def train(
         console: Shows how it goes.
     """
     with silent_stderr():
-        from albert_tf.evaluation.training_words import TrainingWords
         from albert_tf.training.train import pretrain
     from pipeline.dataset.contents import load_vocabulary
 
     vocabulary = load_vocabulary(job.data, job.manifest)
-    words_of = functools.partial(TrainingWords, vocabulary=vocabulary)
     max_seconds = None
     if max_time is not None:
         max_seconds = max_time - (time.monotonic() - STARTED)
     with console:
         return pretrain(
-            dataclasses.replace(job, words_of=words_of),
+            dataclasses.replace(job, pieces=pieces_of(vocabulary)),
             max_seconds=max_seconds,
             deadline=deadline,
             progress=console,

@@ -7,7 +7,7 @@ from schemas.errors import AlbertError, SettingError
 from schemas.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from albert_tf.inference.layer_similarity import LayerSimilarity
+    from albert_tf.evaluation.layer_similarity import LayerSimilarity
 
 FORMATS = (".svg", ".png")
 

@@ -181,7 +181,7 @@ def choose(
         AlbertError: The run cannot work, or no step fits.
     """
     with silent_stderr():
-        from albert_tf.evaluation.run_evaluation import loss_of_counting
+        from albert_tf.evaluation.counting import loss_of_counting
         from albert_tf.training.budget_choice import choose_for_budget
     models = models_to_choose_from(asked, manifest)
     check(next(iter(models)))

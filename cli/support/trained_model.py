@@ -22,6 +22,7 @@ from schemas.layout import (
 from schemas.task import TaskSpec
 
 if TYPE_CHECKING:
+    from albert_tf.evaluation.words import Pieces
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
@@ -99,6 +100,14 @@ def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
                 f"import {path} makes a run whose vocabulary does it."
             )
     return tokenizer
+
+
+def pieces_of(tokenizer: "Tokenizer") -> "Pieces":
+    """The tokens of a vocabulary, as evaluations take them."""
+    from albert_tf.evaluation.words import Pieces
+
+    texts = tuple(map(tokenizer.piece, range(tokenizer.vocab_size)))
+    return Pieces(texts, tokenizer.word_starts)
 
 
 def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, path: Path) -> None:
@@ -185,26 +194,24 @@ def check_has_head(model: "TrainedModel", spec: TaskSpec) -> None:
 
 
 def untrained_positions(
-    path: Path, config: ModelConfig, manifest: "DatasetManifest", *, data: Path
+    model: "TrainedModel", manifest: "DatasetManifest", *, data: Path
 ) -> Iterator[str]:
     """A sentence where data are longer than all that a model was trained on."""
-    from albert_tf.runs.run_record import trained_length
-
-    longest, length = trained_length(path, config), manifest.config.max_seq_length
-    if longest < length <= config.max_position_embeddings:
+    longest, length = model.max_seq_length, manifest.config.max_seq_length
+    if longest < length <= model.config.max_position_embeddings:
         yield (
-            f"{data} has sequences of {length} tokens and {path} was trained on at "
-            f"most {longest}: the positions after that were never trained."
+            f"{data} has sequences of {length} tokens and {model.folder} was trained "
+            f"on at most {longest}: the positions after that were never trained."
         )
 
 
 def other_sentence_task(
-    path: Path, config: ModelConfig, manifest: "DatasetManifest", *, data: Path
+    model: "TrainedModel", manifest: "DatasetManifest", *, data: Path
 ) -> Iterator[str]:
     """A sentence where a model was trained on other labels than the data have."""
-    task, of_data = config.sentence_task, manifest.config.sentence_task
+    task, of_data = model.config.sentence_task, manifest.config.sentence_task
     if "none" not in (task, of_data) and task != of_data:
         yield (
-            f"The sentence task of {path} is {task} and the labels of {data} are of "
-            f"{of_data}: sentence_loss and sentence_accuracy say little."
+            f"The sentence task of {model.folder} is {task} and the labels of {data} "
+            f"are of {of_data}: sentence_loss and sentence_accuracy say little."
         )

@@ -5,12 +5,13 @@ import pytest
 
 from albert_tf.evaluation.minimal_pairs import (
     MinimalPair,
-    encode_sentences,
     first_of_paradigms,
     read_minimal_pairs,
     score_by_paradigm,
+    sentence_rows,
     words_of_sentences,
 )
+from cli.support.trained_model import pieces_of
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS_ID, SEP_ID
 
@@ -97,9 +98,10 @@ def test_of_each_paradigm_the_first_pairs_are_taken():
 
 
 def test_every_word_of_a_sentence_is_predicted_and_punctuation_too(tokenizer):
-    rows = encode_sentences(PAIRS, tokenizer, longest=20)
+    texts = [text for pair in PAIRS for text in (pair.good, pair.bad)]
+    rows = sentence_rows(PAIRS, tokenizer.encode(texts), longest=20)
     assert len(rows) == 6
-    words = words_of_sentences(rows[:1], tokenizer)
+    words = words_of_sentences(rows[:1], pieces_of(tokenizer))
     spelled = [
         "".join(map(tokenizer.piece, rows[0][word.start : word.end])) for word in words
     ]

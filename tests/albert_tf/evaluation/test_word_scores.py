@@ -3,18 +3,31 @@
 import numpy as np
 import pytest
 
+from albert_tf.convert.reading import load_pretrainer
+from albert_tf.data.input_pipeline import Records
+from albert_tf.evaluation.counting import UNKNOWN
+from albert_tf.evaluation.evaluate import Scope, evaluate
+from albert_tf.evaluation.held_out import never
 from albert_tf.evaluation.word_scores import (
     BATCH_TOKENS,
+    EXAMPLES_PER_WORD,
+    HeldOutWords,
     WordScorer,
     batches_by_length,
+    bits_per_character,
+    known_beside,
     questions_about,
     width_of,
 )
 from albert_tf.evaluation.words import Span
-from albert_tf.inference.predictions import mask_probabilities
+from albert_tf.model.predictions import mask_probabilities
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.trained_model import read_trained
+from schemas.manifest import read_manifest
 from schemas.special_tokens import CLS_ID, MASK_ID, PAD_ID, SEP_ID
+from tests.albert_tf.evaluation.words_vocabulary import WORDS
 from tests.huggingface_albert import SMALL, lively_weights
+from tests.training_data import TINY, save_run, write_dataset
 
 ROW = np.array([CLS_ID, 10, 11, 12, SEP_ID, 13, 14, SEP_ID])
 
@@ -116,3 +129,82 @@ def test_no_width_is_greater_than_the_positions_of_a_model():
 def test_the_layers_see_one_shape_whatever_the_width():
     widths = {width_of(length, longest=512) for length in range(1, 513)}
     assert {BATCH_TOKENS % width for width in widths} == {0}
+
+
+def test_the_value_is_all_bits_by_all_characters():
+    found = bits_per_character(np.log([2.0, 2.0**9]), np.array([1.0, 4.0]))
+    # 1 and 9 bits, 2 a character on average: one less and one more than expected.
+    assert found.value == pytest.approx(2.0)
+    assert found.high == pytest.approx(2.0 + 1.96 * np.sqrt(1**2 + 1**2) / 5)
+    assert found.low == pytest.approx(2.0 - 1.96 * np.sqrt(1**2 + 1**2) / 5)
+
+
+def test_the_interval_is_that_of_many_draws_of_the_words():
+    rng = np.random.default_rng(0)
+    characters = rng.integers(1, 10, (2000, 400)).astype(float)
+    losses = rng.exponential(2.0, characters.shape) * characters
+    values = (losses.sum(axis=1) / np.log(2)) / characters.sum(axis=1)
+    found = bits_per_character(losses[0], characters[0])
+    spread = 1.96 * values.std()
+    assert found.high - found.value == pytest.approx(spread, rel=0.15)
+    assert found.value - found.low == pytest.approx(spread, rel=0.15)
+
+
+def test_counting_knows_what_follows_a_word_only_at_its_last_token():
+    rows = [np.array([2, 9, 3]), np.array([2, 10, 11, 12, 3])]
+    questions = questions_about(rows, [Span(1, 1, 3), Span(1, 3, 4), Span(0, 1, 2)])
+    assert [column.tolist() for column in known_beside(questions)] == [
+        [10, 11, 12, 9],
+        [2, 10, 11, 2],
+        [UNKNOWN, 12, 3, 3],
+    ]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    write_dataset(root, eval_examples=100)
+    return root
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    root = tmp_path_factory.mktemp("run")
+    save_run(root, TINY)
+    return root
+
+
+def words_of(run, data, *, examples, **settings):
+    records = Records(data, read_manifest(data), **settings)
+    model = load_pretrainer(run)
+    return HeldOutWords(model, records, examples=examples, pieces=WORDS)
+
+
+def test_they_are_those_of_albert_evaluate_but_fewer(run, data):
+    scope = Scope(examples=80, words=80 // EXAMPLES_PER_WORD, pieces=WORDS)
+    expected = evaluate(read_trained(run), data=data, scope=scope)[
+        "bits_per_character"
+    ]["model"]
+    words = words_of(run, data, examples=80)
+    found = [words.bits_per_character(never) for _ in range(2)]
+    assert found == pytest.approx([expected["value"]] * 2, rel=1e-5)
+
+
+def test_few_examples_have_no_words(run, data):
+    words = words_of(run, data, examples=EXAMPLES_PER_WORD - 1)
+    assert words.bits_per_character(never) is None
+
+
+def test_a_stop_is_heard_between_batches(run, data):
+    words = words_of(run, data, examples=80)
+    assert words.bits_per_character(lambda: True) is None
+
+
+def test_corrupt_records_are_left_out_where_training_leaves_them_out(run, tmp_path):
+    write_dataset(tmp_path, eval_examples=100)
+    path = tmp_path / "eval/copy-00/part-00000-of-00002.tfrecord"
+    content = bytearray(path.read_bytes())
+    content[30] ^= 1
+    path.write_bytes(content)
+    words = words_of(run, tmp_path, examples=80, on_corrupt=lambda record: None)
+    assert words.bits_per_character(never) > 0

@@ -7,27 +7,23 @@ from hypothesis import strategies as st
 from albert_tf.evaluation import words
 from albert_tf.evaluation.words import (
     SHARE,
+    Pieces,
     Span,
     first_rows,
     sample_words,
     words_of_row,
 )
 
+
+def vocabulary(pieces, *, inside=()):
+    """A vocabulary of these pieces, of which some start no word."""
+    return Pieces(pieces, np.array([piece not in inside for piece in pieces]))
+
+
 PIECES = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "▁the", "▁old", "er", "-", "▁"]
 
 
-class Pieces:
-    """A vocabulary of these pieces, of which some start a word."""
-
-    def __init__(self, pieces, *, inside=()):
-        self._pieces = pieces
-        self.word_starts = np.array([piece not in inside for piece in pieces])
-
-    def piece(self, piece_id):
-        return self._pieces[piece_id]
-
-
-VOCABULARY = Pieces(PIECES, inside=("er",))
+VOCABULARY = vocabulary(PIECES, inside=("er",))
 
 
 def found(row):
@@ -82,8 +78,9 @@ def encoded(text, pieces):
 def sampled(text, pieces):
     """Hash and length of each word sampled from a text."""
     inside = [piece for piece in pieces if piece[0] not in "▁["]
-    vocabulary = Pieces(pieces, inside=inside)
-    sample = sample_words([encoded(text, pieces)], vocabulary, maximum=100)
+    sample = sample_words(
+        [encoded(text, pieces)], vocabulary(pieces, inside=inside), maximum=100
+    )
     return [(word.key, word.characters) for word in sample]
 
 
@@ -98,7 +95,7 @@ def test_about_the_share_of_all_words_is_sampled():
         *(f"▁{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(676)),
     ]
     row = np.array([0, *range(2, len(pieces)), 1])
-    sample = sample_words([row], Pieces(pieces), maximum=1000)
+    sample = sample_words([row], vocabulary(pieces), maximum=1000)
     assert abs(len(sample) / 676 - SHARE) < 0.04
 
 

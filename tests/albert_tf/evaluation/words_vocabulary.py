@@ -2,23 +2,22 @@
 
 import numpy as np
 
+from albert_tf.evaluation.words import Pieces
 from schemas.special_tokens import SPECIAL_TOKENS
 from tests.training_data import VOCAB_SIZE
 
-
-class Words:
-    """A vocabulary in which every ordinary token is a word of two letters."""
-
-    word_starts = np.ones(VOCAB_SIZE, bool)
-
-    def piece(self, piece_id):
-        if piece_id < len(SPECIAL_TOKENS):
-            return SPECIAL_TOKENS[piece_id]
-        return f"▁{chr(97 + piece_id // 8)}{chr(97 + piece_id % 8)}"
-
-    def encode(self, texts):
-        ids = {self.piece(i): i for i in range(VOCAB_SIZE)}
-        return [[ids[f"▁{word}"] for word in text.split()] for text in texts]
+# Every ordinary token is a word of two letters.
+WORDS = Pieces(
+    [
+        SPECIAL_TOKENS[n]
+        if n < len(SPECIAL_TOKENS)
+        else f"▁{chr(97 + n // 8)}{chr(97 + n % 8)}"
+        for n in range(VOCAB_SIZE)
+    ],
+    np.ones(VOCAB_SIZE, bool),
+)
 
 
-WORDS = Words()
+def encode(texts):
+    """The token ids of texts of such words."""
+    return [[WORDS.texts.index(f"▁{word}") for word in t.split()] for t in texts]

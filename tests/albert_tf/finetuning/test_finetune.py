@@ -24,7 +24,7 @@ from albert_tf.model.parameters import is_of_encoder
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import read_tuned
 from albert_tf.runs.checkpoints import newest_step
-from albert_tf.training.progress import QUIET
+from albert_tf.runs.progress import QUIET
 from schemas.config import Initializer
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig

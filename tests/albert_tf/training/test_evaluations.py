@@ -6,9 +6,9 @@ import types
 import pytest
 
 from albert_tf.runs.metrics import Sums
+from albert_tf.runs.progress import QUIET
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.metrics_log import MetricsLog
-from albert_tf.training.progress import QUIET
 from schemas.config import TrainConfig
 
 
@@ -141,7 +141,7 @@ def measured(log, stub, *, step, stop_reason=None, progress=QUIET, has_bar=True)
     config = TrainConfig(steps=25, batch_size=30).resolved()
     due = Evaluations(stub, log, config, progress=progress, words=stub)
     state = types.SimpleNamespace(step=step, seconds=1.0)
-    stop = types.SimpleNamespace(reason=stop_reason)
+    stop = types.SimpleNamespace(reason=stop_reason, agree=lambda: stop_reason)
     return due.measure(state, stop, has_bar=has_bar)
 
 

@@ -15,11 +15,11 @@ import pytest
 import safetensors.numpy
 
 from albert_tf.data.input_pipeline import training_batches
+from albert_tf.evaluation.held_out import HeldOut
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training import saver
-from albert_tf.training.evaluation import HeldOut
 from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.origin import Origin
 from albert_tf.training.run_check import check_run

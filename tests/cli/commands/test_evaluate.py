@@ -6,8 +6,9 @@ import shutil
 
 import pytest
 
-from albert_tf.evaluation import run_evaluation
+from albert_tf.evaluation import evaluate as evaluate_module
 from albert_tf.evaluation.minimal_pairs import MinimalPair
+from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from cli.commands.evaluate import text
 from schemas.layout import EVALUATION
 from tests.commands import attempt, make_data, run
@@ -22,11 +23,11 @@ def measured(monkeypatch):
     """The arguments that a measurement is asked for; nothing is computed."""
     asked = []
 
-    def evaluate(run, **arguments):
-        asked.append(arguments)
+    def evaluate(model, **arguments):
+        asked.append(arguments | {"step": model.step})
         return METRICS
 
-    monkeypatch.setattr(run_evaluation, "evaluate", evaluate)
+    monkeypatch.setattr(evaluate_module, "evaluate", evaluate)
     return asked
 
 
@@ -75,9 +76,12 @@ def test_labels_of_another_sentence_task_are_said(
 
 
 def test_the_best_checkpoint_can_be_measured(small, tmp_path, measured):
-    write_run(tmp_path / "run", SMALL_RUN, small)
+    weights = write_run(tmp_path / "run", SMALL_RUN, small)
+    later = Checkpoint(weights, {}, {"step": 9})
+    save_checkpoint(tmp_path / "run", later, is_best=False)
     said(tmp_path / "run", small / "data", "--checkpoint", "best")
-    assert [arguments["which"] for arguments in measured] == ["best"]
+    said(tmp_path / "run", small / "data")
+    assert [arguments["step"] for arguments in measured] == [7, 9]
 
 
 def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():

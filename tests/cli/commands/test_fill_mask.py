@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.inference.predictions import mask_probabilities
+from albert_tf.model.predictions import mask_probabilities
 from albert_tf.runs.checkpoints import Checkpoint, run_checkpoint, save_checkpoint
 from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model

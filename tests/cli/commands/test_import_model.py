@@ -9,7 +9,8 @@ import pytest
 import safetensors.numpy
 
 from albert_tf.convert.reading import load_pretrainer
-from albert_tf.evaluation.run_evaluation import evaluate
+from albert_tf.evaluation.evaluate import evaluate
+from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.runs.run_record import trained_length
 from albert_tf.runs.task_record import read_record, write_record
@@ -140,8 +141,8 @@ def test_an_imported_model_is_measured_and_gone_on_from(exports, small, tmp_path
         *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
         *("--init-from", tmp_path / "imported", *arguments),
     )
-    before = evaluate(exports / "run", data=small / "data")
-    imported = evaluate(tmp_path / "imported", data=small / "data")
+    before = evaluate(read_trained(exports / "run"), data=small / "data")
+    imported = evaluate(read_trained(tmp_path / "imported"), data=small / "data")
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     first = json.loads(lines[0])
     assert (first["step"], first["split"]) == (0, "eval")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from albert_tf.inference.predictions import in_order_probability
+from albert_tf.model.predictions import in_order_probability
 from pipeline.encoding.queries import pair_passages
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from albert_tf.evaluation import run_evaluation
+from albert_tf.evaluation import counting as of_counting
 from albert_tf.planning.ladder import SHAPES, Law, Terms, law
 from albert_tf.training import budget_choice
 from cli.commands import pretrain
@@ -78,7 +78,7 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path
 def test_a_loss_is_expected_in_nats_if_some_text_is_held_out(
     command, monkeypatch, counting, expected
 ):
-    monkeypatch.setattr(run_evaluation, "loss_of_counting", lambda *_, **__: counting)
+    monkeypatch.setattr(of_counting, "loss_of_counting", lambda *_, **__: counting)
     monkeypatch.setattr(Terms, "share", lambda *_, **__: 0.8)
     plan = ("plan", *command[1:3], "--model", "tiny", "--budget", "80s")
     assert expected in run(*plan).splitlines()
@@ -289,7 +289,7 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
     def share(_, *, weights, tokens):
         return {393_216: 0.8, 786_432: 0.805}.get(weights, 0.9)
 
-    monkeypatch.setattr(run_evaluation, "loss_of_counting", lambda *_, **__: 5.0)
+    monkeypatch.setattr(of_counting, "loss_of_counting", lambda *_, **__: 5.0)
     monkeypatch.setattr(Terms, "share", share)
     said = run("plan", "--data", small / "data", "--budget", "20h").splitlines()
     (expected,) = (i for i, line in enumerate(said) if line.startswith("expected:"))

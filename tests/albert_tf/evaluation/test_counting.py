@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.evaluation.neighbour_counts import (
+from albert_tf.evaluation.counting import (
     SMOOTHING,
     UNKNOWN,
     Asked,

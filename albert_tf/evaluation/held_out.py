@@ -2,23 +2,29 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from keras import ops
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.data.unpadding import unpadded
+from albert_tf.evaluation.compiled import compiled
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, pretraining_sums
 from albert_tf.planning.micro_batch import MAX_PIECES
 from albert_tf.runs.metrics import Sums
-from albert_tf.training.backends import compiled
-from albert_tf.training.interruption import StopRequest
 from schemas.errors import AlbertError
 from schemas.layout import EVAL
 from schemas.manifest import DatasetManifest
 
 Tensor = Any
+# Asked now and then; true to stop. Several hosts have to ask together.
+Stop = Callable[[], object]
+
+
+def never() -> bool:
+    """A `Stop` of what nobody ends early."""
+    return False
 
 
 def _stacked_sums(model: AlbertPretrainer, batch: Batch) -> Tensor:
@@ -29,11 +35,7 @@ def _stacked_sums(model: AlbertPretrainer, batch: Batch) -> Tensor:
 def held_out_examples(
     manifest: DatasetManifest, *, data: Path, maximum: int | None
 ) -> int:
-    """The number of held-out examples to measure on, at least one.
-
-    Raises:
-        AlbertError: The data set has none.
-    """
+    """The number of held-out examples to measure on, at least one."""
     examples = num_evaluation_examples(manifest, maximum=maximum)
     if not examples:
         raise AlbertError(
@@ -49,17 +51,6 @@ def num_evaluation_examples(manifest: DatasetManifest, *, maximum: int | None) -
     return held_out if maximum is None else min(maximum, held_out)
 
 
-class HeldOutWords(Protocol):
-    """Words of the held-out examples, which tell more than masks do.
-
-    Bits per character compare with those of models of other vocabularies; the room
-    `evaluation`, which knows of words, comes after this one.
-    """
-
-    def bits_per_character(self, stop: StopRequest) -> float | None:
-        """Of the model as it is; None if there are no words, or stopped."""
-
-
 class HeldOut:
     """The examples that a model is measured on, with the measurement compiled.
 
@@ -70,11 +61,7 @@ class HeldOut:
     """
 
     def __init__(
-        self,
-        model: AlbertPretrainer,
-        records: Records,
-        *,
-        examples: int,
+        self, model: AlbertPretrainer, records: Records, *, examples: int
     ) -> None:
         self.examples = examples
         self._records = records
@@ -87,25 +74,19 @@ class HeldOut:
         *,
         on_batch: Callable[[int], None],
         examples: int | None = None,
-        stop: StopRequest | None = None,
+        should_stop: Stop = never,
     ) -> Sums | None:
-        """Losses and hits without dropout.
+        """Losses and hits without dropout; None if stopped.
 
         Args:
             on_batch: Told the number of examples after each batch.
             examples: How many to measure on, from the first; None for all.
-            stop: Asked between batches.
-
-        Returns:
-            The sums over the examples; None if stopped.
-
-        Raises:
-            AlbertError: A record is corrupt; names file and place.
+            should_stop: Asked between batches.
         """
         total = np.zeros(len(Sums._fields))
         size, left = self._batch_size, examples or self.examples
         for batch in evaluation_batches(self._records, batch_size=size, examples=left):
-            if stop is not None and stop.agree():
+            if should_stop():
                 return None
             alone = unpadded({name: values[None] for name, values in batch.items()})
             total += self._measure({name: values[0] for name, values in alone.items()})

@@ -12,10 +12,10 @@ import numpy as np
 from keras import ops
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
+from albert_tf.evaluation.compiled import compiled
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.planning.micro_batch import MAX_PIECES
-from albert_tf.training.backends import compiled
-from albert_tf.training.progress import Progress
+from albert_tf.runs.progress import Progress
 
 Tensor = Any
 
@@ -47,9 +47,6 @@ def layer_similarities(
         records: The data set; the masks stay in its text.
         examples: How many.
         progress: Moved on by as many.
-
-    Raises:
-        AlbertError: A record is corrupt; names file and place.
     """
     length = records.manifest.config.max_seq_length
     batch_size = min(examples, max(1, MAX_PIECES // length))

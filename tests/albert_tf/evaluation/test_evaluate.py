@@ -8,11 +8,14 @@ import shutil
 import numpy as np
 import pytest
 
-from albert_tf.evaluation import run_evaluation
+from albert_tf.evaluation import counting as counting_module
+from albert_tf.evaluation.counting import loss_of_counting
+from albert_tf.evaluation.evaluate import Scope
+from albert_tf.evaluation.evaluate import evaluate as evaluate_model
 from albert_tf.evaluation.minimal_pairs import MinimalPair
-from albert_tf.evaluation.run_evaluation import Scope, evaluate, loss_of_counting
 from albert_tf.evaluation.words import SHARE
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.confidence import interval
 from albert_tf.training.train import pretrain
@@ -22,7 +25,7 @@ from schemas.errors import AlbertError
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL
 from schemas.manifest import read_manifest
 from schemas.special_tokens import SPECIAL_TOKENS
-from tests.albert_tf.evaluation.words_vocabulary import WORDS
+from tests.albert_tf.evaluation.words_vocabulary import WORDS, encode
 from tests.manifests import edit_manifest
 from tests.training_data import TINY, VOCAB_SIZE, job_of, write_dataset
 
@@ -34,6 +37,10 @@ CONFIG = TrainConfig(
     eval_examples=250,
     learning_rate=0.01,
 )
+
+
+def evaluate(folder, **arguments):
+    return evaluate_model(read_trained(folder), **arguments)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +149,7 @@ def test_padded_and_compact_data_measure_the_same(run, tmp_path):
     results = []
     for layout in ("compact", "padded"):
         write_dataset(tmp_path / layout, layout=layout)
-        scope = Scope(vocabulary=WORDS)
+        scope = Scope(pieces=WORDS)
         results.append(evaluate(run, data=tmp_path / layout, scope=scope))
         results[-1].pop("data_fingerprint")
     assert results[0] == results[1]
@@ -179,7 +186,7 @@ def rows_of(data, split):
 
 
 def test_a_model_that_knows_nothing_needs_all_bits_of_a_token(blank, data):
-    result = evaluate(blank, data=data, scope=Scope(vocabulary=WORDS))
+    result = evaluate(blank, data=data, scope=Scope(pieces=WORDS))
     bits = result["bits_per_character"]
     # A token of 64 takes six bits, and is a word of two letters.
     assert bits["model"] == pytest.approx({"value": 3.0, "low": 3.0, "high": 3.0})
@@ -189,7 +196,7 @@ def test_a_model_that_knows_nothing_needs_all_bits_of_a_token(blank, data):
 
 
 def test_counting_is_measured_on_the_same_masked_tokens(blank, data):
-    result = evaluate(blank, data=data, scope=Scope(vocabulary=WORDS))
+    result = evaluate(blank, data=data, scope=Scope(pieces=WORDS))
     training = rows_of(data, "train")
     seen = np.bincount(np.concatenate(training), minlength=VOCAB_SIZE) + 0.5
     seen[: len(SPECIAL_TOKENS)] = 0
@@ -216,25 +223,25 @@ def test_counting_is_measured_on_the_same_masked_tokens(blank, data):
 
 
 def test_what_the_model_needs_more_than_counting_has_its_own_interval(run, data):
-    bits = evaluate(run, data=data, scope=Scope(vocabulary=WORDS))["bits_per_character"]
+    bits = evaluate(run, data=data, scope=Scope(pieces=WORDS))["bits_per_character"]
     assert bits["model_minus_neighbours"]["value"] == pytest.approx(
         bits["model"]["value"] - bits["neighbours"]["value"]
     )
 
 
 def test_words_are_those_of_the_examples_that_are_measured(blank, data):
-    scope = Scope(examples=5, vocabulary=WORDS)
+    scope = Scope(examples=5, pieces=WORDS)
     result = evaluate(blank, data=data, scope=scope)
     words = sum(len(row) - 3 for row in rows_of(data, "eval")[:5])
     assert 0 < result["bits_per_character"]["words"] < 0.5 * words
-    scope = Scope(words=4, vocabulary=WORDS)
+    scope = Scope(words=4, pieces=WORDS)
     result = evaluate(blank, data=data, scope=scope)
     assert result["bits_per_character"]["words"] == 4
 
 
 def test_a_large_training_split_is_counted_in_part(blank, data, monkeypatch):
-    monkeypatch.setattr(run_evaluation, "COUNTED_TOKENS", 150)
-    scope = Scope(examples=5, vocabulary=WORDS)
+    monkeypatch.setattr(counting_module, "COUNTED_TOKENS", 150)
+    scope = Scope(examples=5, pieces=WORDS)
     counting = evaluate(blank, data=data, scope=scope)["counting"]
     sizes = np.cumsum([len(row) for row in rows_of(data, "train")])
     # Whole files of ten examples each are read at a time.
@@ -244,7 +251,7 @@ def test_a_large_training_split_is_counted_in_part(blank, data, monkeypatch):
 
 
 def test_without_words_nothing_is_counted(blank, data):
-    result = evaluate(blank, data=data, scope=Scope(words=0, vocabulary=WORDS))
+    result = evaluate(blank, data=data, scope=Scope(words=0, pieces=WORDS))
     assert {"counting", "bits_per_character", "minimal_pairs"}.isdisjoint(result)
 
 
@@ -255,7 +262,8 @@ def test_pairs_are_scored_by_paradigm_and_in_all(run, data):
         MinimalPair("order", unlikely, likely),
         MinimalPair("equal", likely, likely),
     ]
-    scope = Scope(words=0, pairs=pairs, vocabulary=WORDS)
+    sentences = encode([s for pair in pairs for s in (pair.good, pair.bad)])
+    scope = Scope(words=0, pairs=pairs, sentences=sentences, pieces=WORDS)
     result = evaluate(run, data=data, scope=scope)["minimal_pairs"]
     assert [(p["paradigm"], p["right"], p["pairs"]) for p in result["paradigms"]] == [
         ("order", 1, 2),
@@ -272,8 +280,10 @@ def test_pairs_are_scored_by_paradigm_and_in_all(run, data):
 
 def test_a_sentence_that_is_too_long_is_refused(blank, data):
     pairs = [MinimalPair("long", "bb " * 40, "bb")]
+    sentences = encode(["bb " * 40, "bb"])
+    scope = Scope(pairs=pairs, sentences=sentences, pieces=WORDS)
     with pytest.raises(AlbertError) as caught:
-        evaluate(blank, data=data, scope=Scope(pairs=pairs, vocabulary=WORDS))
+        evaluate(blank, data=data, scope=scope)
     assert str(caught.value) == (
         f'"{("bb " * 20).strip()} ..." has 42 tokens with [CLS] and [SEP] and the '
         "model reads 32; leave its file out."
@@ -281,7 +291,7 @@ def test_a_sentence_that_is_too_long_is_refused(blank, data):
 
 
 def test_what_counting_gives_is_known_without_a_model(run, data):
-    measured = evaluate(run, data=data, scope=Scope(vocabulary=WORDS))
+    measured = evaluate(run, data=data, scope=Scope(pieces=WORDS))
     expected = measured["counting"]["neighbours"]["mlm_loss"]
     assert loss_of_counting(data, read_manifest(data)) == pytest.approx(expected)
 

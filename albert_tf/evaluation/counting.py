@@ -11,13 +11,16 @@ neighbour, with `SMOOTHING` more sightings that are spread as tokens are; p(t | 
 likewise. A neighbour that is not known leaves its quotient out. Nothing is trained.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.records.reading import Unmasked
+from pipeline.records.reading import Unmasked, read_unmasked
+from schemas.layout import EVAL, TRAIN
+from schemas.manifest import DatasetManifest
 from schemas.special_tokens import FIRST_ORDINARY_ID, MASK_ID
 
 Int = npt.NDArray[np.int64]
@@ -26,6 +29,12 @@ Bools = npt.NDArray[np.bool_]
 
 # Sightings added to those beside each neighbour, spread as tokens are.
 SMOOTHING = 1000.0
+
+# Tokens of the training split that are counted: about 115,000 examples of up to 128.
+COUNTED_TOKENS = 12_000_000
+
+# Held-out examples that counting is asked about to know its loss within a hundredth.
+ASKED_EXAMPLES = 1000
 
 # No neighbour: what stands there is masked.
 UNKNOWN = -1
@@ -157,3 +166,74 @@ class _Quotients:
         if neighbour != UNKNOWN:
             some = slice(self._starts[neighbour], self._starts[neighbour + 1])
             weights[self._tokens[some]] *= self._quotients[some]
+
+
+def training_text(
+    data: Path,
+    manifest: DatasetManifest,
+    *,
+    skip_corrupt: bool = False,
+    on_tokens: Callable[[int], None] = lambda tokens: None,
+) -> Iterator[Unmasked]:
+    """The text of the training split, once, up to `COUNTED_TOKENS`.
+
+    Args:
+        data: The data set.
+        manifest: Its manifest.
+        skip_corrupt: Leave corrupt records out.
+        on_tokens: Told how many tokens each part has.
+    """
+    left = COUNTED_TOKENS
+    for text in read_unmasked(data, manifest, split=TRAIN, skip_corrupt=skip_corrupt):
+        if left <= 0:
+            return
+        yield text
+        on_tokens(min(left, len(text.ids)))
+        left -= len(text.ids)
+
+
+def held_out_text(
+    data: Path, manifest: DatasetManifest, *, examples: int, skip_corrupt: bool = False
+) -> Iterator[Unmasked]:
+    """The text of the first held-out examples, some at a time.
+
+    Args:
+        data: The data set.
+        manifest: Its manifest.
+        examples: How many.
+        skip_corrupt: Leave corrupt records out.
+    """
+    for text in read_unmasked(data, manifest, split=EVAL, skip_corrupt=skip_corrupt):
+        if examples <= 0:
+            return
+        yield text.first(examples)
+        examples -= len(text.offsets) - 1
+
+
+def loss_of_counting(
+    data: Path, manifest: DatasetManifest, *, skip_corrupt: bool = False
+) -> float | None:
+    """The held-out loss of counting both neighbours, in nats.
+
+    It is the unit in which the planner expects losses, so a part of the held-out text
+    is enough.
+
+    Args:
+        data: The data set.
+        manifest: Its manifest.
+        skip_corrupt: Leave corrupt records out.
+
+    Returns:
+        None if there is nothing to count in, or nothing to predict.
+    """
+    if not (manifest.num_examples(TRAIN) and manifest.num_examples(EVAL)):
+        return None
+    counts = NeighbourCounts(
+        training_text(data, manifest, skip_corrupt=skip_corrupt),
+        vocab_size=manifest.vocabulary["size"],
+    )
+    held_out = held_out_text(
+        data, manifest, examples=ASKED_EXAMPLES, skip_corrupt=skip_corrupt
+    )
+    losses = [counts.from_neighbours(masked_tokens(text)).losses for text in held_out]
+    return float(np.concatenate(losses).mean()) if losses else None

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.inference.predictions import (
+from albert_tf.model import operations
+from albert_tf.model.predictions import (
     in_order_probability,
     likeliest,
     mask_probabilities,
 )
-from albert_tf.model import operations
 from albert_tf.model.pretrainer import AlbertPretrainer
 from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
 from tests.huggingface_albert import SMALL, huggingface_model, lively_weights

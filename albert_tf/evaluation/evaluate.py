@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,44 +14,40 @@ from albert_tf.data.data_check import (
     vocabulary_of,
 )
 from albert_tf.data.input_pipeline import Records
-from albert_tf.evaluation.bits_per_character import bits_per_character, known_beside
-from albert_tf.evaluation.minimal_pairs import (
-    MinimalPair,
-    encode_sentences,
-    score_by_paradigm,
-    sentence_losses,
-    words_of_sentences,
-)
-from albert_tf.evaluation.neighbour_counts import (
+from albert_tf.evaluation.counting import (
+    COUNTED_TOKENS,
     Asked,
     Guesses,
     NeighbourCounts,
+    held_out_text,
     masked_tokens,
+    training_text,
 )
-from albert_tf.evaluation.word_scores import WordScorer, questions_about, sum_by_word
-from albert_tf.evaluation.words import Row, Vocabulary, first_rows, sample_words
+from albert_tf.evaluation.held_out import HeldOut, held_out_examples
+from albert_tf.evaluation.minimal_pairs import (
+    MinimalPair,
+    score_by_paradigm,
+    sentence_losses,
+    sentence_rows,
+    words_of_sentences,
+)
+from albert_tf.evaluation.word_scores import (
+    WordScorer,
+    bits_per_character,
+    known_beside,
+    questions_about,
+    sum_by_word,
+)
+from albert_tf.evaluation.words import Pieces, Row, first_rows, sample_words
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.trained_model import pretrainer_of, read_run
-from albert_tf.runs.checkpoints import Which
+from albert_tf.model.trained_model import TrainedModel, pretrainer_of
 from albert_tf.runs.confidence import interval
 from albert_tf.runs.metrics import Metrics, Sums, means, perplexity
-from albert_tf.runs.run_record import (
-    recorded_settings,
-    recorded_training,
-    run_config,
-)
-from albert_tf.training.evaluation import HeldOut, held_out_examples
-from albert_tf.training.progress import QUIET, Progress
-from pipeline.records.reading import Unmasked, read_unmasked
+from albert_tf.runs.progress import QUIET, Progress
+from albert_tf.runs.run_record import recorded_settings, recorded_training
 from schemas.config import EVALUATED_WORDS, Precision
-from schemas.layout import EVAL, TRAIN
+from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
-
-# Tokens of the training split that are counted: about 115,000 examples of up to 128.
-COUNTED_TOKENS = 12_000_000
-
-# Held-out examples that counting is asked about to know its loss within a hundredth.
-ASKED_EXAMPLES = 1000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,61 +57,59 @@ class Scope:
     Attributes:
         examples: The maximum number of held-out examples; None for all.
         words: The maximum number of held-out words; 0 for none, and no counting.
-        pairs: Sentences to compare.
-        vocabulary: The run's; without it there are neither words nor sentences.
+        pairs: Pairs of sentences to compare.
+        sentences: The token ids of their sentences, each good one before the bad,
+            without special tokens.
+        pieces: Of the model's vocabulary; without them there are neither words nor
+            sentences.
     """
 
     examples: int | None = None
     words: int = EVALUATED_WORDS
     pairs: Sequence[MinimalPair] = ()
-    vocabulary: Vocabulary | None = None
+    sentences: Sequence[Sequence[int]] = ()
+    pieces: Pieces | None = None
 
 
 def evaluate(
-    run: Path,
+    model: TrainedModel,
     *,
     data: Path,
     scope: Scope = Scope(),
-    which: Which | None = None,
     precision: Precision | None = None,
     progress: Progress = QUIET,
 ) -> Metrics:
-    """Measure a checkpoint of a run on the eval split of a data set.
+    """Measure a run on the eval split of a data set.
 
     Args:
-        run: A run directory.
+        model: A run as it was read.
         data: Any data set made with the same vocabulary, whatever its sentence task.
         scope: How much.
-        which: The newest checkpoint, or the one with the least held-out loss.
         precision: Of the computation; None for that of the run's own evaluations.
         progress: Shows how far it is.
 
     Returns:
         What `runs.last_evaluation` describes.
-
-    Raises:
-        AlbertError: The run or the eval split is absent, or they do not fit.
     """
-    manifest = read_manifest(data)
-    config = run_config(run)
-    check_model_fits(config, manifest, data=data)
+    run, manifest = model.folder, read_manifest(data)
+    check_model_fits(model.config, manifest, data=data)
     check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
     examples = held_out_examples(manifest, data=data, maximum=scope.examples)
-    sentences = sentences_of(scope, longest=config.max_position_embeddings)
-    trained = read_run(run, which=which, say=progress.say)
+    longest = model.config.max_position_embeddings
+    sentences = sentence_rows(scope.pairs, scope.sentences, longest=longest)
     precision = precision or training_precision(run)
-    model = pretrainer_of(trained, precision=precision)
+    pretrainer = pretrainer_of(model, precision=precision)
     records = Records(data, manifest)
     measured: Metrics = {
-        "step": trained.step,
+        "step": model.step,
         "data_fingerprint": manifest.fingerprint,
         "precision": precision,
         "examples": examples,
-        **held_out_losses(model, records, examples=examples, progress=progress),
+        **held_out_losses(pretrainer, records, examples=examples, progress=progress),
     }
-    if scope.vocabulary is None:
+    if scope.pieces is None:
         return measured
-    yardstick = Yardstick(model, scope.vocabulary, progress)
+    yardstick = Yardstick(pretrainer, scope.pieces, progress)
     if scope.words:
         measured |= yardstick.against_counting(
             records, examples=examples, words=scope.words
@@ -125,23 +119,8 @@ def evaluate(
     return measured
 
 
-def sentences_of(scope: Scope, *, longest: int) -> list[Row]:
-    """The sentences to compare as tokens.
-
-    Raises:
-        AlbertError: One is longer than the model reads.
-    """
-    if scope.vocabulary is None:
-        return []
-    return encode_sentences(scope.pairs, scope.vocabulary, longest=longest)
-
-
 def training_precision(run: Path) -> Precision:
-    """The precision that a run trains and evaluates in; float32 for an import.
-
-    Raises:
-        AlbertError: The record of its settings cannot be read.
-    """
+    """The precision that a run trains and evaluates in; float32 for an import."""
     return recorded_training(run, recorded_settings(run)).precision
 
 
@@ -173,14 +152,14 @@ class Yardstick:
 
     Args:
         model: Any.
-        vocabulary: Its own.
+        pieces: Of its vocabulary.
         progress: Shows how far it is.
     """
 
     def __init__(
-        self, model: AlbertPretrainer, vocabulary: Vocabulary, progress: Progress
+        self, model: AlbertPretrainer, pieces: Pieces, progress: Progress
     ) -> None:
-        self._config, self._vocabulary = model.config, vocabulary
+        self._config, self._pieces = model.config, pieces
         self._scorer, self._progress = WordScorer(model), progress
 
     def against_counting(
@@ -211,7 +190,7 @@ class Yardstick:
                 "unigram": _guessed(counts.from_frequencies(masked)),
             },
             "bits_per_character": self._word_bits(
-                list(first_rows(rows, self._vocabulary)), counts, maximum=words
+                list(first_rows(rows, self._pieces)), counts, maximum=words
             ),
         }
 
@@ -220,7 +199,6 @@ class Yardstick:
         copies = manifest.splits[TRAIN]["copies"] if TRAIN in manifest.splits else ()
         tokens = copies[0]["tokens"] if copies else 0
         self._progress.start("counting", total=min(COUNTED_TOKENS, tokens))
-
         return NeighbourCounts(
             training_text(data, manifest, on_tokens=self._progress.advance),
             vocab_size=self._config.vocab_size,
@@ -230,7 +208,7 @@ class Yardstick:
         self, rows: Sequence[Row], counts: NeighbourCounts, *, maximum: int
     ) -> Metrics | None:
         """Bits per character by the model and by counting; None without words."""
-        words = sample_words(rows, self._vocabulary, maximum=maximum)
+        words = sample_words(rows, self._pieces, maximum=maximum)
         if not words:
             return None
         spans = [word.span for word in words]
@@ -262,7 +240,7 @@ class Yardstick:
             pairs: N of them.
             rows: The tokens of their 2N sentences, each good one before the bad.
         """
-        words = words_of_sentences(rows, self._vocabulary)
+        words = words_of_sentences(rows, self._pieces)
         tokens = sum(word.end - word.start for word in words)
         self._progress.start("comparing sentences", total=tokens)
         losses = self._scorer.losses(rows, words, on_batch=self._progress.advance)
@@ -275,86 +253,6 @@ class Yardstick:
                 {"paradigm": s.paradigm, **_share_of(s.right, s.pairs)} for s in scores
             ],
         }
-
-
-def training_text(
-    data: Path,
-    manifest: DatasetManifest,
-    *,
-    skip_corrupt: bool = False,
-    on_tokens: Callable[[int], None] = lambda tokens: None,
-) -> Iterator[Unmasked]:
-    """The text of the training split, once, up to `COUNTED_TOKENS`.
-
-    Args:
-        data: The data set.
-        manifest: Its manifest.
-        skip_corrupt: Leave corrupt records out.
-        on_tokens: Told how many tokens each part has.
-
-    Raises:
-        AlbertError: A record is corrupt; names file and place.
-    """
-    left = COUNTED_TOKENS
-    for text in read_unmasked(data, manifest, split=TRAIN, skip_corrupt=skip_corrupt):
-        if left <= 0:
-            return
-        yield text
-        on_tokens(min(left, len(text.ids)))
-        left -= len(text.ids)
-
-
-def held_out_text(
-    data: Path, manifest: DatasetManifest, *, examples: int, skip_corrupt: bool = False
-) -> Iterator[Unmasked]:
-    """The text of the first held-out examples, some at a time.
-
-    Args:
-        data: The data set.
-        manifest: Its manifest.
-        examples: How many.
-        skip_corrupt: Leave corrupt records out.
-
-    Raises:
-        AlbertError: A record is corrupt; names file and place.
-    """
-    for text in read_unmasked(data, manifest, split=EVAL, skip_corrupt=skip_corrupt):
-        if examples <= 0:
-            return
-        yield text.first(examples)
-        examples -= len(text.offsets) - 1
-
-
-def loss_of_counting(
-    data: Path, manifest: DatasetManifest, *, skip_corrupt: bool = False
-) -> float | None:
-    """The held-out loss of counting both neighbours, in nats.
-
-    It is the unit in which the planner expects losses, so a part of the held-out text
-    is enough.
-
-    Args:
-        data: The data set.
-        manifest: Its manifest.
-        skip_corrupt: Leave corrupt records out.
-
-    Returns:
-        None if there is nothing to count in, or nothing to predict.
-
-    Raises:
-        AlbertError: A record is corrupt; names file and place.
-    """
-    if not (manifest.num_examples(TRAIN) and manifest.num_examples(EVAL)):
-        return None
-    counts = NeighbourCounts(
-        training_text(data, manifest, skip_corrupt=skip_corrupt),
-        vocab_size=manifest.vocabulary["size"],
-    )
-    held_out = held_out_text(
-        data, manifest, examples=ASKED_EXAMPLES, skip_corrupt=skip_corrupt
-    )
-    losses = [counts.from_neighbours(masked_tokens(text)).losses for text in held_out]
-    return float(np.concatenate(losses).mean()) if losses else None
 
 
 def _guessed(guesses: Guesses) -> dict[str, float | None]:
