@@ -18,4 +18,4 @@ COPY constraints.txt /wheels/
 RUN pip install --no-cache-dir --constraint /wheels/constraints.txt \
         adlfs fsspec gcsfs google-crc32c numpy pyarrow s3fs sentencepiece sentencex zstandard \
     && pip install --no-cache-dir --no-deps /wheels/*.whl \
-    && python -c "import pipeline.job.transforms"
+    && python -c "import pipeline.job.make_data"

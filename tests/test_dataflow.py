@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.job.make_data import make_data
+from pipeline.job.make_data import make_dataset
 from pipeline.job.runners import choose_runner
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
@@ -43,7 +43,7 @@ def _dataflow():
 def job(small, model):
     """The job that Dataflow would get for the texts of a folder."""
     files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
-    return make_data(
+    return make_dataset(
         files,
         DataConfig().resolved(input_bytes=0),
         model=model,
@@ -57,7 +57,7 @@ def test_the_graph_is_one_linear_chain_of_standard_steps(job):
     chain = {t.unique_name: t for t in transforms.values()}["MakeData"]
     steps = [transforms[step] for step in chain.subtransforms]
     assert [(s.unique_name.removeprefix("MakeData/"), s.spec.urn) for s in steps] == [
-        ("Splits", "beam:transform:pickled_python:v1"),
+        ("Chunks", "beam:transform:pickled_python:v1"),
         ("Spread", "beam:transform:reshuffle:v1"),
         ("ReadChunk", "beam:transform:pardo:v1"),
         ("ByShard", "beam:transform:group_by_key:v1"),
@@ -123,7 +123,7 @@ def test_what_beam_finds_wrong_is_one_sentence(small, model):
     files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
     wrong = [*OPTIONS[1:], "--project=P"]
     with pytest.raises(AlbertError, match=r"^The job failed: Invalid Project ID \(P\)"):
-        make_data(
+        make_dataset(
             files,
             DataConfig().resolved(input_bytes=0),
             model=model,

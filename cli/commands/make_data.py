@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import click
 
 from cli.support import output_folder, remote_output
-from cli.support.console import Bar, Console, hearing_interrupts, watching
+from cli.support.console import (
+    Bar,
+    Console,
+    hearing_interrupts,
+    silent_logging,
+    watching,
+)
 from cli.support.footprints import MAKE_DATA
 from cli.support.lock import lock
 from cli.support.options import (
@@ -33,7 +39,6 @@ from cli.support.raw_text import (
     refuse_stray,
 )
 from pipeline.core.cores import usable_cores
-from pipeline.job.beam_log import silent_logging
 from pipeline.reading.formats import KINDS
 from pipeline.storage import files
 from schemas.config import DataConfig, ResolvedDataConfig
@@ -47,6 +52,9 @@ if TYPE_CHECKING:
     from pipeline.job.estimate import Estimate
     from pipeline.job.runners import Runner
     from pipeline.reading.recognise import InputFile
+
+# This machine, which opens no port.
+LOCAL_RUNNER = "FnApiRunner"
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
 ENOUGH_HELD_OUT = 200
@@ -76,11 +84,12 @@ GREATEST_SHARE = 0.5
 )
 @click.option(
     "--runner",
-    default="FnApiRunner",
+    default=LOCAL_RUNNER,
     show_default=True,
     metavar="NAME",
-    help="Where the job runs: FnApiRunner on this machine; DataflowRunner, "
-    "FlinkRunner, SparkRunner and PortableRunner take Beam's own options after --.",
+    help=f"Where the job runs: {LOCAL_RUNNER} on this machine, where nothing needs a "
+    "port; DataflowRunner, FlinkRunner, SparkRunner and PortableRunner take Beam's own "
+    "options after --.",
 )
 @click.option(
     "--plan",
@@ -130,7 +139,7 @@ def make_data(
                 console.say(f"{output} is finished already; nothing to do.")
                 return
             run_job(task, output, runner=runner, console=console)
-    if runner.is_dry:
+    if runner and runner.is_dry:
         console.say("Beam has checked the job; nothing was submitted (--dry_run).")
         return
     path = files.join(output, MANIFEST)
@@ -203,19 +212,36 @@ def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task
     return Task(inputs, resolved, model, given, workers, passed_over)
 
 
-def take_runner(values: dict[str, Any], *, output: Path | str | None) -> "Runner":
-    """Where the job runs, refused at once where it could not end well.
+def take_runner(
+    values: dict[str, Any], *, output: Path | str | None
+) -> "Runner | None":
+    """The cluster that runs the job, or None for this machine.
 
     Args:
         values: Of the flags.
         output: The data set; None where it is only planned and not named.
-
-    Raises:
-        SettingError: The runner cannot be used so, or not with these places.
     """
-    from pipeline.job.runners import check_places, choose_runner
+    if output is not None and files.is_remote(str(output)):
+        check_can_write(str(output))
+    name, flags = values["runner"], values["beam_options"]
+    if name == LOCAL_RUNNER:
+        if flags:
+            raise SettingError(
+                f"{flags[0]}: options after -- are Beam's, for a cluster; "
+                f"{LOCAL_RUNNER} takes albert's own, such as --workers, before the --."
+            )
+        return None
+    if name in ("DirectRunner", "SwitchingDirectRunner"):
+        raise SettingError(
+            f"--runner: {name} first downloads a program from the network; give "
+            f"{LOCAL_RUNNER}, which is the default."
+        )
+    from pipeline.job.runners import WORKERS_OPTION, check_places, choose_runner
 
-    runner = choose_runner(values["runner"], values["beam_options"])
+    if name not in WORKERS_OPTION:
+        names = ", ".join((LOCAL_RUNNER, *WORKERS_OPTION))
+        raise SettingError(f"--runner must be one of {names}, not {name}.")
+    runner = choose_runner(name, flags)
     if output is not None:
         check_places(
             runner,
@@ -226,15 +252,26 @@ def take_runner(values: dict[str, Any], *, output: Path | str | None) -> "Runner
     return runner
 
 
+def check_can_write(output: str) -> None:
+    """Refuse storage that can only be read."""
+    from pipeline.storage.remote import scheme_of
+
+    if not scheme_of(output).can_write:
+        raise SettingError(
+            f"--output: {output} can only be read; give a folder here or one such as "
+            "s3://bucket/folder."
+        )
+
+
 @contextlib.contextmanager
 def claim(
-    task: Task, output: Path | str, *, runner: "Runner", overwrite: bool
+    task: Task, output: Path | str, *, runner: "Runner | None", overwrite: bool
 ) -> Iterator[bool]:
     """Take the output, wherever it is; gives whether it is finished already."""
     from pipeline.job.spill import chunks_folder
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
-    if runner.is_dry:
+    if runner and runner.is_dry:
         yield False
         return
     record: dict[str, Any] = {
@@ -248,7 +285,7 @@ def claim(
     }
     if isinstance(output, str):
         with contextlib.ExitStack() as held:
-            if runner.is_local:
+            if runner is None:
                 cache = chunks_folder(output)
                 held.enter_context(lock(cache, chosen_by="XDG_CACHE_HOME"))
             yield remote_output.claim(output, MAKE_DATA, **record)
@@ -256,37 +293,38 @@ def claim(
     with output_folder.claim(
         output,
         MAKE_DATA,
-        goes_on_elsewhere=not runner.is_local,
+        goes_on_elsewhere=runner is not None,
         **record,
     ) as finished:
         yield finished
 
 
 def run_job(
-    task: Task, output: Path | str, *, runner: "Runner", console: Console
+    task: Task, output: Path | str, *, runner: "Runner | None", console: Console
 ) -> None:
     """Run the job with a progress bar for reading and then one for writing."""
-    from pipeline.job.make_data import make_data as make
+    from pipeline.job.worker_processes import WorkerProcesses
 
-    run = functools.partial(
-        make,
-        task.inputs,
-        task.config,
-        model=task.model,
-        output=output,
-        workers=task.workers,
-        runner=runner,
-        passed_over=task.passed_over,
-    )
-    if runner.is_dry:
-        run()
-        return
-    with (
-        JobBars(task, output, console) as bars,
-        watching(bars.look),
-        hearing_interrupts(console),
-    ):
-        run()
+    with contextlib.ExitStack() as held:
+        workers = None
+        if runner is None and task.workers > 1:
+            # Before Beam is imported, so that they start meanwhile.
+            workers = held.enter_context(WorkerProcesses(task.workers))
+        from pipeline.job.make_data import make_dataset
+
+        if runner is None or not runner.is_dry:
+            bars = held.enter_context(JobBars(task, output, console))
+            held.enter_context(watching(bars.look))
+            held.enter_context(hearing_interrupts(console))
+        make_dataset(
+            task.inputs,
+            task.config,
+            model=task.model,
+            output=output,
+            workers=workers,
+            runner=runner,
+            passed_over=task.passed_over,
+        )
 
 
 class JobBars:
@@ -294,7 +332,7 @@ class JobBars:
 
     def __init__(self, task: Task, output: Path | str, console: Console) -> None:
         from pipeline.dataset.shard_plan import plan_shards
-        from pipeline.job.progress import ProgressReader
+        from pipeline.job.marks import ProgressReader
 
         self._progress = ProgressReader(output)
         self._console = console

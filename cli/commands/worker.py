@@ -2,7 +2,7 @@
 
 import click
 
-from cli.support.console import Console
+from cli.support.console import Console, silent_logging
 from cli.support.options import debug_option, quiet_option
 
 
@@ -30,15 +30,10 @@ def worker(
     --provision_endpoint, which are added by an engine that starts its workers itself
     (--environment_type=PROCESS), this is such a worker.
     """
+    with silent_logging():
+        from pipeline.job.cluster_worker import boot, serve
     if boot_options:
-        from pipeline.job.worker_boot import boot
-
         boot(boot_options)
         return
-    from pipeline.job.beam_log import silent_logging
-
-    with silent_logging():
-        from pipeline.job.worker_pool import serve
-
     Console(quiet=quiet).say(f"Workers are started at {address}; Ctrl-C ends them.")
     serve(address)

@@ -1,5 +1,6 @@
 """What a person sees while a command works: lines and progress bars on stderr."""
 
+import logging
 import os
 import signal
 import sys
@@ -38,6 +39,17 @@ def silent_stderr() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+@contextmanager
+def silent_logging() -> Iterator[None]:
+    """Keep out of sight what Beam logs; what matters comes as an exception."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def tell(line: str) -> None:

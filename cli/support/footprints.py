@@ -60,7 +60,7 @@ def has_vocabulary(folder: Path | str, identity: Identity) -> bool:
 
 def has_all_shards(folder: Path | str, identity: Identity) -> bool:
     """Whether a data set is there with all its files."""
-    from pipeline.job.resuming import is_whole_dataset
+    from pipeline.job.marks import is_whole_dataset
 
     return is_whole_dataset(folder)
 

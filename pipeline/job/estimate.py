@@ -40,7 +40,7 @@ MORE_COPIES = 4
 # Seconds of a core for a megabyte of text, once and for each copy, and how much work
 # each worker must have to be worth starting.
 READING_SECONDS, COPY_SECONDS = 0.11, 0.013
-WORTH_STARTING_SECONDS = 5.0
+WORTH_STARTING_SECONDS = 1.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,20 +75,20 @@ class Estimate:
         >>> Estimate(sample_bytes=0, examples=0, stored_bytes=0, document_bytes=0,
         ...          waiting_bytes=0, cpu_seconds=17, start_seconds=1.5, slowness=2.0,
         ...          ).seconds(2)
-        23.0
+        21.5
         """
         work = self.slowness * self.cpu_seconds
         if workers == 1:
             return self.start_seconds + work
-        # The workers start after the process that gives them work.
-        return 2 * self.start_seconds + work / (workers * SPEED_OF_SEVERAL)
+        # The workers start while the process that gives them work does.
+        return self.start_seconds + work / (workers * SPEED_OF_SEVERAL)
 
 
 def busy_workers(text_bytes: int, *, copies: int) -> int:
     """How many worker processes have enough to do to be worth starting.
 
     >>> busy_workers(9_300_000, copies=10), busy_workers(100_000_000, copies=10)
-    (1, 4)
+    (2, 24)
     """
     work = text_bytes / 1e6 * (READING_SECONDS + copies * COPY_SECONDS)
     return max(1, int(work / WORTH_STARTING_SECONDS))
@@ -143,7 +143,7 @@ def _start_seconds() -> float:
     start = time.perf_counter()
     program = "import pipeline.job.make_data"
     subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
+        [sys.executable, "-P", "-W", "ignore", "-c", program],
         stderr=subprocess.DEVNULL,
         check=False,
     )

@@ -1,50 +1,52 @@
-"""The job from text to data set, from beginning to end."""
+"""The Beam chain: chunks -> documents by shard -> shards -> manifest.
+
+One linear chain without side inputs, tagged outputs or Beam's own file readers behaves
+the same on every runner. On one machine Beam's in-process runner carries it and opens
+no port; what has work for many cores is handed to worker processes, all elements of a
+step at once. On a cluster the same steps compute where the engine calls them.
+"""
 
 import contextlib
-import dataclasses
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, GoogleCloudOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
+from apache_beam.transforms.window import GlobalWindows
 
 from pipeline.dataset.dataset import NothingToTrainOn
-from pipeline.dataset.fingerprint import plan_dataset, tool_versions
-from pipeline.dataset.shard_plan import plan_shards
-from pipeline.job import spill
-from pipeline.job.failures import explain
-from pipeline.job.local_runner import LocalWorkers, local_runner
-from pipeline.job.places import ends_with_command
-from pipeline.job.resuming import forget_incomplete
-from pipeline.job.runners import LOCAL_RUNNER, Runner, choose_runner
-from pipeline.job.transforms import (
-    BuildGroup,
-    BuildShard,
-    Job,
-    ListShards,
-    ReadChunk,
-    Shuffle,
-    SpillChunk,
-    WriteManifest,
-)
+from pipeline.dataset.fingerprint import tool_versions
+from pipeline.job import spill, steps
+from pipeline.job.marks import forget_incomplete
+from pipeline.job.runners import Runner
+from pipeline.job.steps import Job, check_versions, plan_job
+from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
 from pipeline.reading.recognise import InputFile
 from pipeline.storage import files as storage
-from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
 from schemas.whole_file import TEMPORARY
 
+Shuffle = Literal["files", "engine"]
 
-def make_data(  # noqa: PLR0913 - what is made, of what, where and how
+# The types that a caller tells apart, as they stand in what an engine says of a step.
+_TYPES = {kind.__name__: kind for kind in (NothingToTrainOn, SettingError, AlbertError)}
+_IN_TEXT = re.compile(rf"\b({'|'.join(_TYPES)}): (.+?)(?: \[while running|\\n|$)", re.M)
+
+
+def make_dataset(  # noqa: PLR0913 - what is made, of what, where and how
     files: list[InputFile],
     config: ResolvedDataConfig,
     *,
     model: bytes,
     output: str | Path,
-    workers: int = 1,
+    workers: WorkerProcesses | None = None,
     runner: Runner | None = None,
     chunk_bytes: int = CHUNK_BYTES,
     shuffle: Shuffle | None = None,
@@ -52,41 +54,44 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
 ) -> PipelineResult:
     """Make a data set from recognised inputs, or finish one that was interrupted.
 
+    A data set without a document to train on raises `NothingToTrainOn`, and nothing of
+    it is left.
+
     Args:
         files: See `pipeline.reading.inputs.find_inputs`.
         config: Settings as resolved.
         model: The SentencePiece model, checked.
         output: A folder that the workers reach, here or on storage; what is finished
             there is kept.
-        workers: Processes, where they run on this machine.
-        runner: Where the work is done, by default on this machine.
+        workers: Processes of this machine; None to do all in this one, or on a cluster.
+        runner: The cluster; None for this machine.
         chunk_bytes: Text that one worker reads at a time.
         shuffle: Whether documents wait in files or in the engine; the bytes are the
             same, but only files keep memory constant here and survive an interruption.
         passed_over: Files that were found and are not among `files`, to be counted.
-
-    Raises:
-        NothingToTrainOn: There is no document to train on; nothing of a data set is
-            left.
-        AlbertError: A file cannot be read or written, or a worker was killed.
     """
-    runner = runner or choose_runner(LOCAL_RUNNER, [])
-    shuffle = shuffle or ("files" if runner.is_local else "engine")
+    shuffle = shuffle or ("engine" if runner else "files")
     chunks = plan_chunks(files, chunk_bytes=chunk_bytes)
-    job = plan_job(files, config, model=model, output=output, num_chunks=len(chunks))
-    job = dataclasses.replace(job, passed_over=passed_over)
-    transform = chain(chunks, job, model=model, shuffle=shuffle)
-    if runner.is_dry:
+    job = plan_job(
+        files,
+        config,
+        model=model,
+        output=output,
+        num_chunks=len(chunks),
+        passed_over=passed_over,
+    )
+    transform = chain(chunks, job, shuffle=shuffle, workers=workers)
+    if runner and runner.is_dry:
         return submit(transform, job, runner)
     forget_incomplete(output)
     if shuffle == "engine":
         spill.forget_chunks(output)
     with storage.new_file(storage.join(output, SPM_MODEL)) as file:
         file.write(model)
-    if runner.is_local:
-        result = run_here(transform, job, workers=workers, runner=runner)
-    else:
+    if runner:
         result = run_there(transform, job, runner)
+    else:
+        result = run_here(transform, job, workers)
     spill.forget_chunks(output)
     # What killed workers were writing.
     for path in storage.find_below(output, f"**/*{TEMPORARY}*"):
@@ -94,82 +99,86 @@ def make_data(  # noqa: PLR0913 - what is made, of what, where and how
     return result
 
 
-def plan_job(
-    files: list[InputFile],
-    config: ResolvedDataConfig,
-    *,
-    model: bytes,
-    output: str | Path,
-    num_chunks: int,
-) -> Job:
-    """What every step has to know, wherever it runs."""
-    tokenizer = load_tokenizer(model)
-    dataset = plan_dataset(
-        config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
-    )
-    return Job(
-        dataset=dataset,
-        shards=plan_shards(config),
-        num_chunks=num_chunks,
-        output=str(output),
-        fingerprint=dataset.fingerprint(),
-        versions=tool_versions(),
-    )
-
-
 def chain(
-    chunks: list[Chunk], job: Job, *, model: bytes, shuffle: Shuffle
+    chunks: list[Chunk], job: Job, *, shuffle: Shuffle, workers: WorkerProcesses | None
 ) -> beam.PTransform:
     """The whole job: chunks -> documents by shard -> files -> manifest."""
     start = "Chunks" >> beam.Create(chunks) | "Spread" >> beam.Reshuffle()
     if shuffle == "files":
         sidecars = (
             start
-            | "SpillChunk" >> beam.ParDo(SpillChunk(job))
+            | "SpillChunk" >> beam.ParDo(Step(steps.spill_chunk, job, workers))
             | "AllChunks" >> beam.GroupByKey()
-            | "ListShards" >> beam.ParDo(ListShards(job))
+            | "ListShards" >> beam.ParDo(Step(steps.list_shards, job))
             | "SpreadShards" >> beam.Reshuffle()
-            | "BuildShard" >> beam.ParDo(BuildShard(job, model))
+            | "BuildShard" >> beam.ParDo(Step(steps.build_shard, job, workers))
         )
     else:
         sidecars = (
             start
-            | "ReadChunk" >> beam.ParDo(ReadChunk(job))
+            | "ReadChunk" >> beam.ParDo(Step(steps.read_for_engine, job))
             | "ByShard" >> beam.GroupByKey()
-            | "BuildGroup" >> beam.ParDo(BuildGroup(job, model))
+            | "BuildGroup" >> beam.ParDo(Step(steps.build_group, job))
         )
     return (
         sidecars
         | "AllShards" >> beam.GroupByKey()
-        | "WriteManifest" >> beam.ParDo(WriteManifest(job))
+        | "WriteManifest" >> beam.ParDo(Step(steps.write_manifest, job))
     )
 
 
-def run_here(
-    transform: beam.PTransform, job: Job, *, workers: int, runner: Runner
-) -> PipelineResult:
-    """Run a job on this machine until it ends, in this process if one is to work.
+class Step(beam.DoFn):
+    """A step of the job, which computes at once or in worker processes."""
 
-    Raises:
-        AlbertError: It failed.
-        BaseException: What interrupted it, such as KeyboardInterrupt.
+    def __init__(
+        self,
+        compute: Callable[[Any, Job], Iterable[Any]],
+        job: Job,
+        workers: WorkerProcesses | None = None,
+    ) -> None:
+        self._compute, self._job, self._workers = compute, job, workers
+
+    def setup(self) -> None:
+        """Refuse to work with tools that may give other bytes for the same text."""
+        check_versions(tool_versions(), self._job.versions)
+
+    def start_bundle(self) -> None:
+        """Begin to gather what the workers are to do."""
+        self._elements: list[Any] = []
+
+    def process(self, element: Any) -> Iterator[Any]:
+        """What the step makes of an element, unless workers do it."""
+        if self._workers is None:
+            yield from self._compute(element, self._job)
+        else:
+            self._elements.append(element)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """What the workers make of all elements; in process they are one bundle."""
+        if self._workers is not None:
+            results = self._workers.map(self._compute, self._elements)
+            yield from map(GlobalWindows.windowed_value, results)
+
+
+def run_here(
+    transform: beam.PTransform, job: Job, workers: WorkerProcesses | None
+) -> PipelineResult:
+    """Run a job on this machine until it ends.
+
+    An interrupt, such as KeyboardInterrupt, is raised as what it is.
     """
-    pool = LocalWorkers() if workers > 1 else None
-    runner.options.view_as(DirectOptions).direct_num_workers = workers
-    pipeline = beam.Pipeline(runner=local_runner(pool), options=runner.options)
-    _ = pipeline | "MakeData" >> transform
     with explained_errors(job):
-        return pool.run(pipeline.run) if pool else pipeline.run()
+        if workers is not None:
+            workers.tell(job)
+        # Never the DirectRunner, which would first download another from the network.
+        pipeline = beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
+        _ = pipeline | "MakeData" >> transform
+        return pipeline.run()
 
 
 @contextlib.contextmanager
 def explained_errors(job: Job) -> Iterator[None]:
-    """Raise errors of Beam as what they stand for; empty data sets leave nothing.
-
-    Raises:
-        NothingToTrainOn: There is no document to train on.
-        AlbertError: The job failed otherwise.
-    """
+    """Raise errors of Beam as what they stand for; empty data sets leave nothing."""
     try:
         yield
     except Exception as error:
@@ -181,12 +190,37 @@ def explained_errors(job: Job) -> Iterator[None]:
         raise explained from error
 
 
-def submit(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
-    """Hand a job to a cluster.
+def explain(error: BaseException) -> BaseException:
+    r"""What to raise for an error that came out of Beam.
 
-    Raises:
-        AlbertError: Beam or the cluster refused it.
+    In this process that is the step's own error or an interrupt, to which Beam adds one
+    that names the step. An engine hands over a traceback as text.
+
+    >>> explain(RuntimeError("Traceback ...\nschemas.errors.SettingError: x is empty. "
+    ...                      "[while running 'ReadChunk']"))
+    SettingError('x is empty.')
     """
+    for cause in _causes(error):
+        is_own = isinstance(cause, AlbertError) or not isinstance(cause, Exception)
+        if is_own and "[while running" not in str(cause):
+            return cause
+    if found := _IN_TEXT.findall(str(error)):
+        name, sentence = found[-1]
+        return _TYPES[name](sentence)
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return AlbertError(f"The job failed: {lines[-1].strip() if lines else repr(error)}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and all that led to it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def submit(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
+    """Hand a job to a cluster."""
     cloud = runner.options.view_as(GoogleCloudOptions)
     # Dataflow refuses a second job with the name of a running one, so that a job that
     # nobody waits for any more is not started twice.
@@ -197,29 +231,17 @@ def submit(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResu
         return pipeline.run()
 
 
-def after_interrupt(runner: Runner) -> str:
-    """What becomes of a job at Ctrl-C, which ends the waiting for it."""
-    if ends_with_command(runner.name, runner.options):
-        return "Interrupted, and the job with it; run the same command again."
-    return (
-        f"The job goes on at {runner.name}; to end it, stop it there. Run the same "
-        "command again when it has ended."
-    )
-
-
 def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
-    """Run a job on a cluster and wait for its end.
-
-    Raises:
-        AlbertError: It could not be started, or it failed.
-        KeyboardInterrupt: The person stopped waiting; the message says what goes on.
-    """
+    """Run a job on a cluster and wait for its end, or for Ctrl-C."""
     result = submit(transform, job, runner)
     try:
         with explained_errors(job):
             result.wait_until_finish()
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(after_interrupt(runner)) from None
+        raise KeyboardInterrupt(
+            f"A job that {runner.name} runs elsewhere goes on; to end it, stop it "
+            "there. Run the same command again when it has ended."
+        ) from None
     if result.state != PipelineState.DONE:
         raise AlbertError(f"The job ended as {result.state} at {runner.name}.")
     return result

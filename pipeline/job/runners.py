@@ -1,32 +1,32 @@
-"""Where a job runs, on this machine or on a cluster, and Beam's options for it.
+"""Clusters that run a job, and Beam's options for them.
 
-Beam ignores options that it does not know, and starts jobs that are bound to fail. Both
-are refused here before anything is read.
+Engines ignore an option that they do not know, and write a path of this machine on each
+of theirs. Both are refused here before anything is read.
 """
 
 import contextlib
 import importlib
 import io
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
-    DirectOptions,
+    FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
+    SparkRunnerOptions,
     StandardOptions,
     TestOptions,
     WorkerOptions,
 )
 
-from pipeline.job.java_options import check_unknown
-from pipeline.job.places import has_workers_here
 from pipeline.storage.files import is_remote
-from pipeline.storage.remote import scheme_of
 from schemas.errors import SettingError
 
-LOCAL_RUNNER = "FnApiRunner"
 DATAFLOW = "DataflowRunner"
 
 # The option of Beam's that says how many workers a cluster starts.
@@ -37,14 +37,25 @@ WORKERS_OPTION = {
     "PortableRunner": "--sdk_worker_parallelism",
     "PrismRunner": "--sdk_worker_parallelism",
 }
-RUNNERS = (LOCAL_RUNNER, *WORKERS_OPTION)
+
+# Options that only Beam's Java knows and that a batch job may need.
+_OF_JAVA = {
+    *("bundle_size", "cache_disabled", "checkpoint_dir", "checkpointing_interval"),
+    *("execution_mode_for_batch", "flink_conf_dir", "max_bundle_size", "object_reuse"),
+    *("savepoint_path", "state_backend", "state_backend_storage_path"),
+    *("storage_level", "use_data_stream_for_batch"),
+}
+
+_THIS_MACHINE = ("", "localhost", "127.0.0.1", "::1")
+# Masters that are started for one command, inside its job server.
+_EMBEDDED = re.compile(r"|local(\[.+\])?|\[(auto|local|collection)\]")
 
 
 class Runner(NamedTuple):
-    """What runs a job.
+    """A cluster.
 
     Attributes:
-        name: One of `RUNNERS`.
+        name: One of `WORKERS_OPTION`.
         options: Beam's own, each of which Beam knows.
     """
 
@@ -52,55 +63,19 @@ class Runner(NamedTuple):
     options: PipelineOptions
 
     @property
-    def is_local(self) -> bool:
-        """Whether processes started by this one do the work."""
-        return self.name == LOCAL_RUNNER
-
-    @property
     def is_dry(self) -> bool:
         """Whether the job is only made and shown, never submitted."""
         return bool(self.options.view_as(TestOptions).dry_run)
 
 
-def choose_runner(name: str, flags: Iterable[str]) -> Runner:
-    """The runner of this name with these options of Beam's.
-
-    Args:
-        name: As given by --runner.
-        flags: As given after `--`.
-
-    Raises:
-        SettingError: There is no such runner, Beam does not know an option or the
-            runner would not follow it, or something that the runner needs is missing.
-    """
-    if name in ("DirectRunner", "SwitchingDirectRunner"):
-        raise SettingError(
-            f"--runner: {name} first downloads a program from the network; give "
-            f"{LOCAL_RUNNER}, which is the default."
-        )
-    if name not in RUNNERS:
-        raise SettingError(f"--runner must be one of {', '.join(RUNNERS)}, not {name}.")
-    options = parse_options(name, list(flags))
+def choose_runner(name: str, flags: Sequence[str]) -> Runner:
+    """The cluster of this name, with the options of Beam's given after `--`."""
+    options = _parse_options(name, list(flags))
     options.view_as(StandardOptions).runner = name
     # The steps need only this package, nothing of __main__.
     options.view_as(SetupOptions).save_main_session = False
     runner = Runner(name, options)
-    _check_options(runner)
-    return runner
-
-
-def _check_options(runner: Runner) -> None:
-    """Refuse options that a runner would not follow, and the lack of those it needs.
-
-    Raises:
-        SettingError: Names the option.
-    """
-    name, options = runner
     portable = options.view_as(PortableOptions)
-    if runner.is_local and options.view_as(DirectOptions).direct_num_workers != 1:
-        raise SettingError(
-            f"--direct_num_workers: {LOCAL_RUNNER} takes --workers, before the --."
-        )
     if name == DATAFLOW:
         _check_dataflow(options)
     elif runner.is_dry:
@@ -118,14 +93,11 @@ def _check_options(runner: Runner) -> None:
             "--runner: PortableRunner needs a job server; give "
             "--job_endpoint=HOST:PORT after --."
         )
+    return runner
 
 
-def parse_options(name: str, flags: list[str]) -> PipelineOptions:
-    """Options of Beam's, each of which Beam knows for a runner.
-
-    Raises:
-        SettingError: Beam does not know an option, or its value has the wrong type.
-    """
+def _parse_options(name: str, flags: list[str]) -> PipelineOptions:
+    """Options of Beam's, each of which Beam knows."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -135,7 +107,11 @@ def parse_options(name: str, flags: list[str]) -> PipelineOptions:
     except SystemExit:
         reason = said.getvalue().strip().rpartition("error: ")[2]
         raise SettingError(f"Beam's options after --: {reason}.") from None
-    check_unknown(name, flags, unknown=set(given) - set(known))
+    if unknown := sorted(set(given) - set(known) - _OF_JAVA):
+        raise SettingError(
+            f"--{unknown[0]} is not an option that Beam knows for {name}; albert's "
+            "own flags come before the --, Beam's after it."
+        )
     if any(flag.split("=")[0] == "--runner" for flag in flags):
         raise SettingError("--runner belongs before the --, not after it.")
     return options
@@ -161,31 +137,20 @@ def _check_dataflow(options: PipelineOptions) -> None:
 def check_places(
     runner: Runner, *, output: str, inputs: Iterable[str], workers: int | None
 ) -> None:
-    """Refuse paths and settings that mean nothing to the workers of a runner.
+    """Refuse paths and settings that mean nothing to the workers of a cluster.
 
     Args:
         runner: As chosen.
         output: The data set.
         inputs: Every path given.
         workers: As given by --workers; None if it was not given.
-
-    Raises:
-        SettingError: The workers are elsewhere and a path is on this machine, the
-            output can only be read, or --workers was given for a cluster.
     """
-    if is_remote(output) and not scheme_of(output).can_write:
-        raise SettingError(
-            f"--output: {output} can only be read; give a folder here or one such as "
-            "s3://bucket/folder."
-        )
-    if runner.is_local:
-        return
     if workers is not None:
         raise SettingError(
             f"--workers counts processes on this machine; {runner.name} takes "
             f"{WORKERS_OPTION[runner.name]} after --."
         )
-    if runner.is_dry or has_workers_here(runner.name, runner.options):
+    if runner.is_dry or has_workers_here(runner):
         return
     for flag, path in [("--output", output), *(("inputs", path) for path in inputs)]:
         if not is_remote(path):
@@ -193,3 +158,51 @@ def check_places(
                 f"{flag}: {path} is on this machine, where the workers of "
                 f"{runner.name} cannot see it; give one such as gs://bucket/folder/."
             )
+
+
+def has_workers_here(runner: Runner) -> bool:
+    """Whether the workers of a job share this machine's files."""
+    if runner.name == DATAFLOW:
+        return False
+    portable = runner.options.view_as(PortableOptions)
+    engine = _host(_engine_address(runner))
+    # Beam's own choice where --environment_type is not given.
+    kind = portable.environment_type or ("DOCKER" if engine else "LOOPBACK")
+    if kind == "EXTERNAL":
+        pool = _host(_pool_address(portable.environment_config or ""))
+        return {engine, pool} <= {*_THIS_MACHINE}
+    # Workers of LOOPBACK are of this process, wherever the engine is.
+    return kind == "LOOPBACK" or (kind == "PROCESS" and engine in _THIS_MACHINE)
+
+
+def _engine_address(runner: Runner) -> str:
+    """Where the engine is; empty if it is started for this command."""
+    if endpoint := runner.options.view_as(PortableOptions).job_endpoint:
+        return str(endpoint)
+    if runner.name == "FlinkRunner":
+        return str(runner.options.view_as(FlinkRunnerOptions).flink_master)
+    if runner.name == "SparkRunner":
+        spark = runner.options.view_as(SparkRunnerOptions)
+        # Without an uber jar the driver is in the job server.
+        is_uber = spark.spark_submit_uber_jar
+        return str((spark.spark_rest_url if is_uber else spark.spark_master_url) or "")
+    return ""
+
+
+def _pool_address(config: str) -> str:
+    """Where the pool of EXTERNAL is: `host:port`, or JSON with a `url`."""
+    try:
+        return str(json.loads(config)["url"])
+    except (ValueError, TypeError, KeyError):
+        return config
+
+
+def _host(address: str) -> str:
+    """The machine of an address, empty for an engine started for one command.
+
+    >>> _host("http://node7:8081"), _host("[::1]:9"), _host("local[2]")
+    ('node7', '::1', '')
+    """
+    if _EMBEDDED.fullmatch(address):
+        return ""
+    return urlsplit(address if "://" in address else f"//{address}").hostname or ""

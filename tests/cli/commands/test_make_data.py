@@ -13,7 +13,6 @@ import pytest
 
 from cli.support import console
 from pipeline.job import estimate
-from pipeline.job.runners import RUNNERS
 from pipeline.job.spill import chunks_folder
 from tests.commands import attempt, contents, make_data, run
 
@@ -195,15 +194,6 @@ def test_a_plan_is_printed_for_programs_too(small):
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (
-            ("--runner", "HadoopRunner"),
-            f"--runner must be one of {', '.join(RUNNERS)}, not HadoopRunner.",
-        ),
-        (
-            ("--", "--paralellism=4"),
-            "--paralellism is not an option that Beam knows for FnApiRunner; albert's "
-            "own flags come before the --, Beam's after it.",
-        ),
         (
             ("--output", "https://host/data"),
             "--output: https://host/data can only be read; give a folder here or one "

@@ -6,7 +6,7 @@ import pytest
 
 from cli.support import remote_output
 from cli.support.footprints import MAKE_DATA
-from pipeline.job.resuming import is_whole_dataset
+from pipeline.job.marks import is_whole_dataset
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError

@@ -1,12 +1,12 @@
 """The whole job: the same bytes however it is run."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import logging
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -18,8 +18,9 @@ import pytest
 
 from pipeline.dataset.dataset import NothingToTrainOn
 from pipeline.dataset.fingerprint import tool_versions
-from pipeline.job import local_runner, transforms
-from pipeline.job.make_data import make_data
+from pipeline.job import make_data, steps, worker_processes
+from pipeline.job.make_data import make_dataset
+from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
@@ -44,17 +45,23 @@ def texts(topics, tmp_path_factory):
     return [str(path) for path in paths]
 
 
+def processes(workers):
+    """The worker processes of a job; none if this process is to work."""
+    return WorkerProcesses(workers) if workers > 1 else contextlib.nullcontext()
+
+
 def run(texts, model, output, *, config=CONFIG, workers=1, **settings):
     given = dict.fromkeys(KINDS, ()) | {"books": tuple(texts)}
     output.mkdir(parents=True, exist_ok=True)
-    make_data(
-        find_inputs(given),
-        config,
-        model=model,
-        output=output,
-        workers=workers,
-        **settings,
-    )
+    with processes(workers) as pool:
+        make_dataset(
+            find_inputs(given),
+            config,
+            model=model,
+            output=output,
+            workers=pool,
+            **settings,
+        )
     return {
         str(path.relative_to(output)): path.read_bytes()
         for path in sorted(output.rglob("*"))
@@ -158,7 +165,7 @@ def test_a_remote_data_set_has_the_bytes_of_a_local_one(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
     place = "memory://bucket/data"
-    make_data(inputs, CONFIG, model=model, output=place, shuffle=shuffle)
+    make_dataset(inputs, CONFIG, model=model, output=place, shuffle=shuffle)
     assert not list(tmp_path.rglob("make-data-*"))
     assert {
         path.removeprefix(f"{place}/"): data for path, data in memory.items()
@@ -176,8 +183,8 @@ def test_an_interrupted_job_is_finished_from_what_is_there(
         built.append(shard)
         return write_shard(documents, shard, **settings)
 
-    write_shard = transforms.write_shard
-    monkeypatch.setattr(transforms, "write_shard", stop_at_the_second)
+    write_shard = steps.write_shard
+    monkeypatch.setattr(steps, "write_shard", stop_at_the_second)
     with pytest.raises(AlbertError, match="no more"):
         run(texts, model, tmp_path / "d")
     assert not (tmp_path / "d/manifest.json").exists()
@@ -190,8 +197,8 @@ def test_an_interrupted_job_is_finished_from_what_is_there(
         raise AssertionError("all splits were read before")
 
     rebuilt = []
-    monkeypatch.setattr(transforms, "write_shard", note)
-    monkeypatch.setattr(transforms, "read_chunk", never)
+    monkeypatch.setattr(steps, "write_shard", note)
+    monkeypatch.setattr(steps, "read_chunk", never)
     assert run(texts, model, tmp_path / "d") == files
     written = sorted((shard.split, shard.index) for shard in [*built, *rebuilt])
     assert written == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
@@ -214,13 +221,13 @@ def test_a_shard_that_lacks_a_file_is_made_again_and_it_alone(
     else:
         (tmp_path / "d" / name).write_bytes(files[name][:-1])
     made = []
-    write_shard = transforms.write_shard
+    write_shard = steps.write_shard
 
     def note(documents, shard, **settings):
         made.append((shard.split, shard.index))
         return write_shard(documents, shard, **settings)
 
-    monkeypatch.setattr(transforms, "write_shard", note)
+    monkeypatch.setattr(steps, "write_shard", note)
     assert run(texts, model, tmp_path / "d") == files
     assert made == [(name.split("/")[0], int(name.split("-")[2]))]
 
@@ -232,18 +239,18 @@ def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
     place = "memory://bucket/data"
 
     def make():
-        make_data(inputs, CONFIG, model=model, output=place, shuffle="engine")
+        make_dataset(inputs, CONFIG, model=model, output=place, shuffle="engine")
 
     make()
     del memory[f"{place}/train/copy-01/part-00001-of-00003.tfrecord"]
     made = []
-    write_shard = transforms.write_shard
+    write_shard = steps.write_shard
 
     def note(documents, shard, **settings):
         made.append((shard.split, shard.index))
         return write_shard(documents, shard, **settings)
 
-    monkeypatch.setattr(transforms, "write_shard", note)
+    monkeypatch.setattr(steps, "write_shard", note)
     make()
     assert made == [("train", 1)]
     assert {
@@ -258,28 +265,10 @@ def test_a_split_whose_documents_are_gone_is_read_again(
         raise AlbertError("no more")
 
     with monkeypatch.context() as patch:
-        patch.setattr(transforms, "write_shard", stop)
+        patch.setattr(steps, "write_shard", stop)
         with pytest.raises(AlbertError, match="no more"):
             run(texts, model, tmp_path / "d")
     (tmp_path / "d/.work/split-00000.documents").unlink()
-    assert run(texts, model, tmp_path / "d") == files
-
-
-def test_what_was_edited_in_a_finished_part_is_not_used(
-    files, texts, model, tmp_path, monkeypatch
-):
-    def stop(*_, **__):
-        raise AlbertError("no more")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(transforms, "write_dataset", stop)
-        with pytest.raises(AlbertError, match="no more"):
-            run(texts, model, tmp_path / "d")
-    for name in ("shards/train-00001.json", ".work/split-00000.json"):
-        path = tmp_path / "d" / name
-        said, edits = re.subn(r'"documents": \d+', '"documents": 99', path.read_text())
-        assert edits == 1
-        path.write_text(said)
     assert run(texts, model, tmp_path / "d") == files
 
 
@@ -292,7 +281,7 @@ def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_
 
 def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        transforms, "tool_versions", lambda: tool_versions() | {"sentencex": "0.1"}
+        make_data, "tool_versions", lambda: tool_versions() | {"sentencex": "0.1"}
     )
     with pytest.raises(
         AlbertError, match=r"^A worker has sentencex 0.1, but the job was made with 1"
@@ -354,13 +343,16 @@ def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
     found = find_inputs(given)
     missing = found[3]._replace(path=str(tmp_path / "gone.txt"))
     (tmp_path / "d").mkdir()
-    with pytest.raises(AlbertError, match=r"^\S*gone\.txt .*\.$"):
-        make_data(
+    with (
+        processes(workers) as pool,
+        pytest.raises(AlbertError, match=r"^\S*gone\.txt .*\.$"),
+    ):
+        make_dataset(
             [*found[:3], missing],
             CONFIG,
             model=model,
             output=tmp_path / "d",
-            workers=workers,
+            workers=pool,
         )
     assert not (tmp_path / "d/manifest.json").exists()
 
@@ -395,7 +387,7 @@ def test_an_interrupt_inside_a_step_is_passed_on_as_what_it_is(
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(transforms, "write_shard", interrupt)
+    monkeypatch.setattr(steps, "write_shard", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run(texts, model, tmp_path / "d")
 
@@ -425,7 +417,7 @@ def test_a_worker_that_ends_before_it_began_ends_the_job_with_one_sentence(
     texts, model, tmp_path, monkeypatch
 ):
     false = ["-c", "raise SystemExit('no room for Beam')"]
-    monkeypatch.setattr(local_runner, "_worker_command", lambda: false)
+    monkeypatch.setattr(worker_processes, "_worker_command", lambda: false)
     with pytest.raises(AlbertError) as error:
         run(texts, model, tmp_path / "d", workers=2)
     assert str(error.value) == (
@@ -445,7 +437,8 @@ PROGRAM = (
     "from pathlib import Path\n"
     "from pipeline.reading.formats import KINDS\n"
     "from pipeline.reading.inputs import find_inputs\n"
-    "from pipeline.job.make_data import make_data\n"
+    "from pipeline.job.make_data import make_dataset\n"
+    "from pipeline.job.worker_processes import WorkerProcesses\n"
     "from schemas.config import DataConfig\n"
     "from schemas.errors import AlbertError\n"
     "output, model, texts = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])\n"
@@ -453,8 +446,9 @@ PROGRAM = (
     "config = DataConfig(max_seq_length=48, dupe_factor=2, num_shards=3,\n"
     "    eval_fraction=0.3).resolved(input_bytes=0)\n"
     "try:\n"
-    "    make_data(find_inputs(given), config, model=Path(model).read_bytes(),\n"
-    "        output=Path(output), workers=2, chunk_bytes=20000)\n"
+    "    with WorkerProcesses(2) as workers:\n"
+    "        make_dataset(find_inputs(given), config, output=Path(output),\n"
+    "            model=Path(model).read_bytes(), workers=workers, chunk_bytes=20000)\n"
     "except AlbertError as error:\n"
     "    sys.exit(str(error))\n"
 )
@@ -545,6 +539,52 @@ def test_an_interrupt_ends_the_workers_and_the_job_at_once(texts, model, tmp_pat
     assert "Exception in thread" not in said
     assert time.monotonic() - sent < 15
     assert not any(map(is_running, workers))
+
+
+def listening_sockets(processes):
+    """The TCP sockets on which any of some processes listens."""
+    opened = set()
+    for process in processes:
+        for path in Path(f"/proc/{process}/fd").glob("*"):
+            with contextlib.suppress(OSError):
+                opened.add(os.readlink(path))
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]
+    listens = "0A"
+    return [
+        line[1]
+        for line in lines
+        if line[3] == listens and f"socket:[{line[9]}]" in opened
+    ]
+
+
+@needs_proc
+def test_nothing_listens_while_two_workers_work(small, tmp_path):
+    arguments = [
+        *("make-data", "--text", small / "text", "--vocab", small / "vocab"),
+        *("--max-seq-length", 32, "--output", tmp_path / "d", "--workers", 2),
+    ]
+    job = subprocess.Popen(
+        [
+            *(sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()"),
+            *map(str, arguments),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    found, most = [], 0
+    while job.poll() is None:
+        workers = workers_of(job)
+        most = max(most, len(workers))
+        found += listening_sockets([job.pid, *workers])
+        time.sleep(0.01)
+    assert job.returncode == 0, job.communicate()[1]
+    ended(job)
+    assert most >= 2
+    assert found == []
 
 
 @pytest.mark.slow

@@ -5,13 +5,28 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.job.runners import DATAFLOW, RUNNERS, check_places, choose_runner
+from pipeline.job.runners import (
+    DATAFLOW,
+    WORKERS_OPTION,
+    check_places,
+    choose_runner,
+    has_workers_here,
+)
 from schemas.errors import SettingError
 from tests.commands import attempt
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "dataflow.md"
 EXTERNAL = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
+POOL = "--environment_type=EXTERNAL --environment_config=localhost:50000"
+POOL_AS_JSON = '--environment_type=EXTERNAL --environment_config={"url":"localhost:7"}'
+POOL_ELSEWHERE = "--environment_type=EXTERNAL --environment_config=node7:50000"
+PROCESS = '--environment_type=PROCESS --environment_config={"command":"/opt/boot"}'
+DOCKER = "--environment_type=DOCKER"
+LOOPBACK = "--environment_type=LOOPBACK"
+UBER = "--spark_submit_uber_jar --spark_rest_url="
+
+HERE, ELSEWHERE = True, False
 SERVER = "--job_endpoint=localhost:8099"
 
 
@@ -19,31 +34,9 @@ SERVER = "--job_endpoint=localhost:8099"
     ("name", "flags", "sentence"),
     [
         (
-            "DirectRunner",
-            [],
-            "--runner: DirectRunner first downloads a program from the network; give "
-            "FnApiRunner, which is the default.",
-        ),
-        (
-            "HadoopRunner",
-            [],
-            f"--runner must be one of {', '.join(RUNNERS)}, not HadoopRunner.",
-        ),
-        (
-            "FnApiRunner",
-            ["--direct_num_workers=4"],
-            "--direct_num_workers: FnApiRunner takes --workers, before the --.",
-        ),
-        (
             "FlinkRunner",
             ["--paralellism=4"],
             "--paralellism is not an option that Beam knows for FlinkRunner; albert's "
-            "own flags come before the --, Beam's after it.",
-        ),
-        (
-            "FlinkRunner",
-            ["--bundle_size=7"],
-            "--bundle_size is not an option that Beam knows for FlinkRunner; albert's "
             "own flags come before the --, Beam's after it.",
         ),
         (
@@ -57,16 +50,6 @@ SERVER = "--job_endpoint=localhost:8099"
             EXTERNAL,
             "--runner: PortableRunner needs a job server; give "
             "--job_endpoint=HOST:PORT after --.",
-        ),
-        (
-            "FlinkRunner",
-            ["--object_reuse=true"],
-            "--object_reuse is a switch; give it without a value.",
-        ),
-        (
-            "FlinkRunner",
-            ["--state_backend"],
-            "--state_backend takes a value; write --state_backend=VALUE.",
         ),
         (
             "FlinkRunner",
@@ -93,7 +76,7 @@ def test_a_runner_or_an_option_that_cannot_work_is_refused(name, flags, sentence
     assert str(error.value) == sentence
 
 
-@pytest.mark.parametrize("name", sorted({*RUNNERS} - {DATAFLOW}))
+@pytest.mark.parametrize("name", sorted({*WORKERS_OPTION} - {DATAFLOW}))
 def test_a_runner_that_would_run_the_job_takes_no_dry_run(name):
     with pytest.raises(SettingError) as error:
         choose_runner(name, ["--dry_run=true"])
@@ -111,13 +94,6 @@ def places(name, flags=(), **changed):
 @pytest.mark.parametrize(
     ("name", "flags", "changed", "sentence"),
     [
-        (
-            "FnApiRunner",
-            [],
-            {"output": "https://b/data"},
-            "--output: https://b/data can only be read; give a folder here or one such "
-            "as s3://bucket/folder.",
-        ),
         (
             "FlinkRunner",
             [],
@@ -156,8 +132,6 @@ def test_a_place_that_the_workers_cannot_reach_is_refused(
 @pytest.mark.parametrize(
     ("name", "flags", "output"),
     [
-        ("FnApiRunner", [], "data"),
-        ("FnApiRunner", [], "gs://b/data"),
         ("FlinkRunner", ["--flink_master=node7:8081"], "gs://b/data"),
         ("PortableRunner", [SERVER, *EXTERNAL], "data"),
         ("PortableRunner", [SERVER, "--environment_type=LOOPBACK"], "data"),
@@ -166,6 +140,65 @@ def test_a_place_that_the_workers_cannot_reach_is_refused(
 def test_what_the_workers_can_reach_is_let_through(name, flags, output):
     inputs = ["novels/"] if output == "data" else ["gs://b/novels/"]
     places(name, flags, output=output, inputs=inputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "workers"),
+    [
+        # An embedded engine and workers of this process, by default.
+        ("FlinkRunner", "", HERE),
+        ("FlinkRunner", "--flink_master=[local]", HERE),
+        ("SparkRunner", "", HERE),
+        ("SparkRunner", "--spark_master_url=local[2]", HERE),
+        ("PrismRunner", "", HERE),
+        # An embedded engine that starts its workers.
+        ("FlinkRunner", f"--flink_master=[local] {PROCESS}", HERE),
+        ("FlinkRunner", POOL, HERE),
+        ("FlinkRunner", POOL_AS_JSON, HERE),
+        ("SparkRunner", PROCESS, HERE),
+        ("PrismRunner", PROCESS, HERE),
+        ("FlinkRunner", DOCKER, ELSEWHERE),
+        ("SparkRunner", DOCKER, ELSEWHERE),
+        ("FlinkRunner", POOL_ELSEWHERE, ELSEWHERE),
+        # A cluster of this machine.
+        ("FlinkRunner", f"--flink_master=localhost:8081 {POOL}", HERE),
+        (
+            "FlinkRunner",
+            f"--flink_master=http://127.0.0.1:8081 {PROCESS}",
+            HERE,
+        ),
+        ("FlinkRunner", "--flink_master=localhost:8081", ELSEWHERE),
+        (
+            "SparkRunner",
+            f"--spark_master_url=spark://localhost:7077 {POOL}",
+            HERE,
+        ),
+        # A cluster elsewhere, where localhost is each of its machines.
+        (
+            "FlinkRunner",
+            f"--flink_master=jobmanager.k8s:8081 {POOL}",
+            ELSEWHERE,
+        ),
+        ("FlinkRunner", f"--flink_master=node7:8081 {PROCESS}", ELSEWHERE),
+        ("FlinkRunner", f"--flink_master=node7:8081 {DOCKER}", ELSEWHERE),
+        ("FlinkRunner", f"--flink_master=node7:8081 {LOOPBACK}", HERE),
+        (
+            "SparkRunner",
+            f"--spark_master_url=spark://node7:7077 {POOL}",
+            ELSEWHERE,
+        ),
+        ("SparkRunner", f"{UBER}http://node7:6066 {POOL}", ELSEWHERE),
+        ("SparkRunner", f"{UBER}http://localhost:6066 {POOL}", HERE),
+        # A job server of somebody's.
+        ("PortableRunner", f"--job_endpoint=localhost:8099 {POOL}", HERE),
+        ("PortableRunner", f"--job_endpoint=[::1]:8099 {PROCESS}", HERE),
+        ("PortableRunner", "--job_endpoint=localhost:8099", ELSEWHERE),
+        ("PortableRunner", f"--job_endpoint=node7:8099 {POOL}", ELSEWHERE),
+        ("PortableRunner", f"--job_endpoint=node7:8099 {LOOPBACK}", HERE),
+    ],
+)
+def test_workers_on_this_machine_are_known_by_beams_options(name, flags, workers):
+    assert has_workers_here(choose_runner(name, flags.split())) is workers
 
 
 @pytest.mark.parametrize(
@@ -242,6 +275,37 @@ def accept(command):
         inputs=[given["--wikipedia"]],
         workers=None,
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (
+            ["--runner", "DirectRunner"],
+            "--runner: DirectRunner first downloads a program from the network; give "
+            "FnApiRunner, which is the default.",
+        ),
+        (
+            ["--runner", "HadoopRunner"],
+            "--runner must be one of FnApiRunner, "
+            f"{', '.join(WORKERS_OPTION)}, not HadoopRunner.",
+        ),
+        (
+            ["--", "--direct_num_workers=4"],
+            "--direct_num_workers=4: options after -- are Beam's, for a cluster; "
+            "FnApiRunner takes albert's own, such as --workers, before the --.",
+        ),
+        (
+            ["--output", "https://b/data"],
+            "--output: https://b/data can only be read; give a folder here or one such "
+            "as s3://bucket/folder.",
+        ),
+    ],
+)
+def test_what_no_runner_can_do_is_refused(small, tmp_path, flags, sentence):
+    given = ("--text", small / "text", "--vocab", small / "vocab")
+    code, said = attempt("make-data", *given, "--output", tmp_path / "d", *flags)
+    assert (code, said) == (2, f"Error: {sentence}\n")
 
 
 def test_the_command_refuses_before_it_reads(tmp_path, small):

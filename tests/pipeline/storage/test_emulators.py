@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from pipeline.job import transforms
-from pipeline.job.make_data import make_data
+from pipeline.job import steps
+from pipeline.job.make_data import make_dataset
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
@@ -261,7 +261,7 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
         # A folder and a glob.
         given = (f"{root}/one/", f"{root}/two/*.txt")
         inputs[root] = find_inputs({"books": given})
-    make_data(inputs[str(tmp_path)], CONFIG, model=model, output=tmp_path / "data")
+    make_dataset(inputs[str(tmp_path)], CONFIG, model=model, output=tmp_path / "data")
     local = hashes(f"{tmp_path}/data")
     assert len(local) == 5
     assert (
@@ -269,12 +269,12 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
     ).stat().st_size == 0
 
     def make():
-        make_data(
+        make_dataset(
             inputs[place], CONFIG, model=model, output=f"{place}/data", shuffle="engine"
         )
 
     built = []
-    write_shard = transforms.write_shard
+    write_shard = steps.write_shard
 
     def stop_at_the_second(documents, shard, **settings):
         built.append(shard)
@@ -282,7 +282,7 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
             raise AlbertError("no more")
         return write_shard(documents, shard, **settings)
 
-    monkeypatch.setattr(transforms, "write_shard", stop_at_the_second)
+    monkeypatch.setattr(steps, "write_shard", stop_at_the_second)
     with pytest.raises(AlbertError, match="no more"):
         make()
     assert not files.exists(f"{place}/data/manifest.json")

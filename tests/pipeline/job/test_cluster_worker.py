@@ -13,8 +13,7 @@ from apache_beam.portability.api import (
 )
 from google.protobuf import text_format
 
-from pipeline.job.worker_boot import environment_of, start_of
-from pipeline.job.worker_pool import WorkerPool, serve
+from pipeline.job.cluster_worker import WorkerPool, environment_of, serve, start_of
 from schemas.errors import AlbertError, SettingError
 from tests.commands import attempt
 from tests.servers import HERE, free_port
@@ -77,7 +76,7 @@ def test_a_worker_takes_no_module_from_the_folder_in_which_it_is_started(monkeyp
     WorkerPool().StartWorker(request, None)
     assert commands == [
         [
-            *(sys.executable, "-P", "-m", "pipeline.job.worker_boot", "--id=3-1"),
+            *(sys.executable, "-P", "-m", "pipeline.job.cluster_worker", "--id=3-1"),
             *("--provision_endpoint=", "--control_endpoint=localhost:7"),
             "--logging_endpoint=",
         ]

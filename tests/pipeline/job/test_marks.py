@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.job.progress import Progress, ProgressReader
+from pipeline.job.marks import Progress, ProgressReader
 from pipeline.storage.files import write_whole
 from schemas.json_file import json_text
 

@@ -1,22 +1,92 @@
-"""The start of one worker of a cluster: it asks the engine for what it needs to know.
+"""Workers of a cluster without Beam's image: a pool of them, and the start of one.
 
-Run by `pipeline.job.worker_pool`, or by an engine that starts its workers itself, with
-the arguments that Beam gives to the start of a container. Beam's own pool starts
-workers without this, which then know neither the options of the job nor their own name.
+An engine asks the pool for workers, or starts them itself with the arguments that Beam
+gives to the start of a container. Beam's own pool takes whatever Python is called
+`python`, tells its workers neither the options of the job nor their own name, and lets
+one hang that prints more than anybody reads.
 """
 
 import logging
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pipeline.job.beam_log import silent_logging
-from schemas.errors import SettingError
+import grpc
+from apache_beam.portability.api import (
+    beam_fn_api_pb2,
+    beam_fn_api_pb2_grpc,
+    beam_provision_api_pb2,
+    beam_provision_api_pb2_grpc,
+    endpoints_pb2,
+)
+from apache_beam.runners.worker.worker_pool_main import (
+    BeamFnExternalWorkerPoolServicer,
+)
+from apache_beam.utils import thread_pool_executor
+from google.protobuf import json_format
+
+from schemas.errors import AlbertError, SettingError
 
 # Sent by engines but of no use: albert has no files to fetch.
 _UNUSED = ("artifact_endpoint", "semi_persist_dir", "status_endpoint")
+
+
+class WorkerPool(BeamFnExternalWorkerPoolServicer):
+    """Starts a worker for each request of an engine, and ends it on request."""
+
+    def __init__(self) -> None:
+        super().__init__(use_process=True)
+
+    def StartWorker(self, start_worker_request: Any, unused_context: Any) -> Any:
+        """Start a worker."""
+        # -P: what lies in the current folder must not stand in for our modules.
+        command = [sys.executable, "-P", "-m", "pipeline.job.cluster_worker"]
+        command.append(f"--id={start_worker_request.worker_id}")
+        for name in ("provision", "control", "logging"):
+            endpoint = getattr(start_worker_request, f"{name}_endpoint")
+            command.append(f"--{name}_endpoint={endpoint.url}")
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        except OSError as error:
+            return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
+        self._worker_processes[start_worker_request.worker_id] = process
+        return beam_fn_api_pb2.StartWorkerResponse()
+
+    def end_all(self) -> None:
+        """End every worker."""
+        for process in list(self._worker_processes.values()):
+            process.kill()
+            process.wait()
+
+
+def serve(address: str) -> None:
+    """Start workers at an address until this process is interrupted.
+
+    Args:
+        address: ``host:port``. Whoever reaches it can have programs run here.
+    """
+    options = [("grpc.so_reuseport", 0)]
+    server = grpc.server(
+        thread_pool_executor.shared_unbounded_instance(), options=options
+    )
+    try:
+        server.add_insecure_port(address)
+    except RuntimeError:
+        raise AlbertError(
+            f"--address: nothing can listen at {address}: its port is taken, or it is "
+            "not an address of this machine; give another."
+        ) from None
+    pool = WorkerPool()
+    beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
+    server.start()
+    try:
+        server.wait_for_termination()
+    finally:
+        server.stop(None)
+        pool.end_all()
 
 
 class Start(NamedTuple):
@@ -37,9 +107,6 @@ class Start(NamedTuple):
 
 def start_of(arguments: Sequence[str]) -> Start:
     """What the arguments `--name=value` say; those of no use here are left out.
-
-    Raises:
-        SettingError: One that is needed is missing, or one is none of Beam's.
 
     >>> start = start_of(["--id=1-1", "--provision_endpoint=here:7"])
     >>> start.id, start.provision_endpoint
@@ -70,8 +137,6 @@ def environment_of(start: Start, info: Any) -> dict[str, str]:
         start: See `start_of`.
         info: Beam's `ProvisionInfo`.
     """
-    from apache_beam.portability.api import endpoints_pb2
-    from google.protobuf import json_format
 
     def described(endpoint: Any, url: str) -> str:
         url = endpoint.url or url
@@ -94,12 +159,6 @@ def environment_of(start: Start, info: Any) -> dict[str, str]:
 
 def ask(start: Start) -> Any:
     """Beam's `ProvisionInfo` for a worker."""
-    import grpc
-    from apache_beam.portability.api import (
-        beam_provision_api_pb2,
-        beam_provision_api_pb2_grpc,
-    )
-
     with grpc.insecure_channel(start.provision_endpoint) as channel:
         service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
         request = beam_provision_api_pb2.GetProvisionInfoRequest()
@@ -108,11 +167,7 @@ def ask(start: Start) -> Any:
 
 
 def boot(arguments: Sequence[str]) -> None:
-    """Work for an engine until it has no more work.
-
-    Raises:
-        SettingError: See `start_of`.
-    """
+    """Work for an engine until it has no more work."""
     start = start_of(arguments)
     # Whoever started this process may never read what it prints, and the pipe is full
     # after 64 kB.
@@ -123,9 +178,7 @@ def boot(arguments: Sequence[str]) -> None:
     log.setLevel(logging.WARNING)
     log.setFormatter(logging.Formatter(f"worker {start.id}: %(levelname)s %(message)s"))
     logging.getLogger().addHandler(log)
-    with silent_logging():
-        environment = environment_of(start, ask(start))
-    os.environ.update(environment)
+    os.environ.update(environment_of(start, ask(start)))
     from apache_beam.runners.worker import sdk_worker_main
 
     sdk_worker_main.main(sys.argv)
