@@ -41,7 +41,8 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
         f"{config.hidden_size}",
         "",
         f"It {task_of(record.spec).does}. {_origin(job)} with "
-        f"[albert](https://arxiv.org/abs/1909.11942) {__version__}; weights of step "
+        f"albert-pretraining {__version__} "
+        f"([ALBERT](https://arxiv.org/abs/1909.11942)); weights of step "
         f"{result['step']:,}.",
         "",
         f"On {result['examples']:,} held-out examples:",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -323,7 +324,7 @@ def summary(
     model: "TrainedModel | None",
 ) -> list[str]:
     """What was made, and what to type next."""
-    size = taken.tokenizer.vocab_size
+    size, typed = taken.tokenizer.vocab_size, shlex.quote(str(output))
     lines = list(model.notes) if model else []
     if taken.tokenizer.order is not None:
         lines.append(
@@ -352,7 +353,7 @@ def summary(
         made += f"; a model of {model.task.spec.kind}{named} for albert predict"
     elif taken.tokenizer.order is None:
         made += (
-            f"; make data with --vocab {output}, then train on it with "
-            f"--init-from {output}"
+            f"; make data with --vocab {typed}, then train on it with "
+            f"--init-from {typed}"
         )
     return [*lines, f"{made}."]

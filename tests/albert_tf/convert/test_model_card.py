@@ -71,6 +71,12 @@ def test_an_evaluation_of_other_weights_is_not_in_a_card(trained):
     assert "bits per character" not in model_card(trained, SMALL_RUN, step=7)
 
 
+def test_the_link_of_the_paper_is_under_the_name_of_the_model(trained):
+    card = model_card(trained, SMALL_RUN, step=7)
+    assert "Pretrained with albert-pretraining " in card
+    assert "([ALBERT](https://arxiv.org/abs/1909.11942)); weights of step 7." in card
+
+
 def test_a_bare_run_has_a_card_all_the_same(trained):
     for name in ("config.json", "data_manifest.json", "metrics.jsonl"):
         (trained / name).unlink()

@@ -90,6 +90,12 @@ def test_an_export_comes_back_as_the_run_it_was(exports, tmp_path, source):
         np.testing.assert_array_equal(array, theirs[path])
 
 
+def test_what_to_type_next_can_be_typed(exports, tmp_path):
+    folder = tmp_path / "my models"
+    said = run("import", exports / "hf", "--output", folder)
+    assert f"--vocab '{folder}', then train on it with --init-from '{folder}'." in said
+
+
 @pytest.mark.parametrize("changes", [{}, {"sharing": "none"}, {"embedding_size": 16}])
 def test_import_then_export_gives_the_same_bytes(small, tmp_path, changes):
     write_run(tmp_path / "run", dataclasses.replace(SMALL_RUN, **changes), small)
