@@ -5,8 +5,7 @@ import json
 
 import tensorflow as tf
 
-from albert_tf.convert.external_model import whole_model
-from albert_tf.convert.name_maps import GOOGLE, renamed
+from albert_tf.convert.external import GOOGLE, renamed, whole_model
 from albert_tf.model.sharing import whole_layers
 
 # Fields of its AlbertConfig, beside those that it reads and does nothing with.

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from albert_tf.convert.external_model import (
+from albert_tf.convert.external import (
+    HUGGINGFACE,
     SENTENCE_TASK,
     Tensors,
+    renamed,
     take_over,
     whole_model,
 )
-from albert_tf.convert.name_maps import HUGGINGFACE, renamed
 from albert_tf.model.sharing import whole_layers
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.tensor_files import (
@@ -135,19 +136,12 @@ def read_huggingface(folder: Path, *, needs_head: bool = True) -> TrainedModel:
     Args:
         folder: Of the model.
         needs_head: See `take_over`.
-
-    Raises:
-        AlbertError: It is of another architecture, pickled, or not whole.
     """
     return taken_over(folder, find_tensors(folder), needs_head=needs_head)
 
 
 def taken_over(folder: Path, tensors: Tensors, *, needs_head: bool) -> TrainedModel:
-    """The model of a folder, once its tensors are found.
-
-    Raises:
-        AlbertError: It is of another architecture, or not whole.
-    """
+    """The model of a folder, once its tensors are found."""
     source = folder / CONFIG
     values = read_json(source)
     _check_kind(values, source=source)
@@ -182,11 +176,7 @@ def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
 def _activation(
     values: Mapping[str, Any], *, source: Path
 ) -> tuple[Activation, tuple[str, ...]]:
-    """Hugging Face's activation function, and notes on it.
-
-    Raises:
-        AlbertError: It is neither GELU nor ReLU.
-    """
+    """Hugging Face's activation function, and notes on it."""
     activation = values.get("hidden_act", _TANH_GELU[0])
     if activation == _RELU:
         return "relu", ()
@@ -204,11 +194,7 @@ def _activation(
 
 
 def find_tensors(folder: Path) -> Tensors:
-    """All tensors, under the names they have in AlbertForPreTraining.
-
-    Raises:
-        AlbertError: A file is missing or not whole.
-    """
+    """All tensors, under the names they have in AlbertForPreTraining."""
     places: dict[str, tuple[Path, str]] = {}
     shapes: Shapes = {}
     for path in _weight_files(folder):
@@ -277,11 +263,7 @@ def _no_tensors(folder: Path) -> str:
 
 
 def _without_tied(tensors: Tensors) -> Tensors:
-    """Without the second names of the tensors that the output layer shares.
-
-    Raises:
-        AlbertError: They are other tensors.
-    """
+    """Without the second names of the tensors that the output layer shares."""
     shapes = dict(tensors.shapes)
     bias_name = _OUTPUT_BIAS if _OUTPUT_BIAS in shapes else _DECODER_BIAS
     if bias_name in shapes:
@@ -310,11 +292,7 @@ def _are_equal(tensors: Tensors, *names: str) -> bool:
 
 
 def _without_identity(tensors: Tensors) -> Tensors:
-    """Without the projection from E to H where both are the same and it does nothing.
-
-    Raises:
-        AlbertError: It does something.
-    """
+    """Without the projection from E to H where they are equal and it does nothing."""
     names = (f"{_PROJECTION}.weight", f"{_PROJECTION}.bias")
     if all(name in tensors.shapes for name in names):
         kernel, bias = map(tensors.load, names)

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from albert_tf.convert.external_model import (
+from albert_tf.convert.external import (
     ABSENT_SENTENCE_HEAD,
+    HUGGINGFACE,
     NEW_MASKED_LM_HEAD,
     SENTENCE_TASK,
     Tensors,
     loaded,
+    renamed,
 )
 from albert_tf.convert.huggingface import (
     find_tensors,
@@ -26,7 +28,6 @@ from albert_tf.convert.huggingface import (
     is_huggingface,
     taken_over,
 )
-from albert_tf.convert.name_maps import HUGGINGFACE, renamed
 from albert_tf.model.parameters import (
     TASK_HEAD,
     head_name,
@@ -115,11 +116,7 @@ def task_tensors(
 
 
 def read_huggingface_task(folder: Path) -> TrainedModel | None:
-    """Read a fine-tuned model that transformers saved; None where it is not one.
-
-    Raises:
-        AlbertError: It is of another architecture, pickled, or not whole.
-    """
+    """Read a fine-tuned model that transformers saved; None where it is not one."""
     if not is_huggingface(folder):
         return None
     source = folder / CONFIG
@@ -152,11 +149,7 @@ def _architecture(values: Mapping[str, Any]) -> str | None:
 def _task_of(
     values: Mapping[str, Any], architecture: str, *, outputs: int, source: Path
 ) -> TaskSpec:
-    """The task, as transformers understands the configuration.
-
-    Raises:
-        AlbertError: It is another task than those known here.
-    """
+    """The task, as transformers understands the configuration."""
     kind = next(kind for kind, name in ARCHITECTURES.items() if name == architecture)
     if kind in _PROBLEMS:
         default: Kind = "regress" if outputs == 1 else "classify"
@@ -182,11 +175,7 @@ def _task_of(
 
 
 def _labels(values: Mapping[str, Any], *, number: int, source: Path) -> tuple[str, ...]:
-    """The names of labels in the order of their numbers.
-
-    Raises:
-        AlbertError: There are more or fewer of them, or two are the same.
-    """
+    """The names of labels in the order of their numbers."""
     named = values.get("id2label")
     if named is None:
         return tuple(map(_UNNAMED.format, range(number)))
@@ -214,11 +203,7 @@ def _record(folder: Path, spec: TaskSpec, model: TrainedModel) -> TaskRecord:
 
 
 def _with_head(model: TrainedModel, spec: TaskSpec, tensors: Tensors) -> TrainedModel:
-    """The encoder of a model with the head of a task in place of all other heads.
-
-    Raises:
-        AlbertError: The task needs a pooler and there is none.
-    """
+    """The encoder of a model with the head of a task in place of all other heads."""
     name = head_name(spec.kind)
     head = f"{TASK_HEAD}{name}"
     weights = {

@@ -73,21 +73,13 @@ def record_values(record: TaskRecord) -> dict[str, Any]:
 
 
 def read_record(folder: Path) -> TaskRecord:
-    """What `task.json` says.
-
-    Raises:
-        AlbertError: It cannot be read, or a value is wrong.
-    """
+    """What `task.json` says."""
     path = folder / TASK
     return _record_of(read_json(path), path=path)
 
 
 def exported_record(folder: Path) -> TaskRecord | None:
-    """What the record of an export says of its task; None where it says nothing.
-
-    Raises:
-        AlbertError: It cannot be read, or a value is wrong.
-    """
+    """What the record of an export says of its task; None where it says nothing."""
     path = folder / EXPORT_RECORD
     values = read_json(path).get(EXPORTED_TASK) if path.is_file() else None
     return None if values is None else _record_of(values, path=path)

@@ -109,10 +109,6 @@ def measure(
         most: Maximum number of examples.
         checkpoint: Which checkpoint of each run.
         quiet: Say nothing, show no progress.
-
-    Raises:
-        AlbertError: A model cannot be loaded, does not fit the data, or there is no
-            held-out text.
     """
     manifest, console = read_manifest(data), Console(quiet=quiet)
     with silent_stderr():
@@ -161,9 +157,6 @@ def open_for(
         data: The data set, for messages.
         checkpoint: Which checkpoint of a run.
         say: Told what of it is damaged, and of untrained positions.
-
-    Raises:
-        AlbertError: It cannot be loaded, or does not fit.
     """
     from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
     from albert_tf.model.trained_model import pretrainer_of

@@ -144,11 +144,7 @@ def evaluate(
 
 
 def check_flags(run: Path, *, is_task: bool) -> None:
-    """Refuse flags that mean nothing for what is measured.
-
-    Raises:
-        SettingError: Names the first.
-    """
+    """Refuse flags that mean nothing for what is measured."""
     stray: tuple[str, ...] = _OF_TASKS
     what = "not a fine-tuned model"
     if is_task:
@@ -173,11 +169,7 @@ def evaluate_run(
     precision: Precision | None,
     quiet: bool,
 ) -> "Metrics":
-    """What a run is worth on held-out text, which is kept in the run.
-
-    Raises:
-        AlbertError: The run or the data cannot be read, or they do not fit together.
-    """
+    """What a run is worth on held-out text, which is kept in the run."""
     with silent_stderr():
         from albert_tf.evaluation.evaluate import Scope
         from albert_tf.evaluation.evaluate import evaluate as measure
@@ -219,11 +211,7 @@ def evaluate_task(
     checkpoint: "Which | None",
     quiet: bool,
 ) -> "Metrics":
-    """What a fine-tuned model is worth on a file of examples.
-
-    Raises:
-        AlbertError: The file cannot be read, or has other labels than the model.
-    """
+    """What a fine-tuned model is worth on a file of examples."""
     with silent_stderr():
         from albert_tf.finetuning.finetune import evaluate_tuned
         from albert_tf.model.trained_model import read_tuned
@@ -259,12 +247,7 @@ def task_text(result: "Metrics", *, data: Path | str) -> str:
 def find_pairs(
     patterns: tuple[str, ...], *, maximum: int | None
 ) -> "list[MinimalPair]":
-    """The pairs in all files at some paths, `maximum` of each paradigm or all.
-
-    Raises:
-        SettingError: There are no such files.
-        AlbertError: A file cannot be read or is of another form.
-    """
+    """The pairs in all files at some paths, `maximum` of each paradigm or all."""
     with silent_stderr():
         from albert_tf.evaluation.minimal_pairs import (
             SUFFIXES,

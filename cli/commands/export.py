@@ -247,7 +247,7 @@ def load(
 ) -> "tuple[TrainedModel, Tokenizer]":
     """A model and its vocabulary; the weights are in the order of its file."""
     with silent_stderr():
-        from albert_tf.convert.external_model import in_order_of_file
+        from albert_tf.convert.external import in_order_of_file
         from albert_tf.model.trained_model import read_trained
     tokenizer = read_vocabulary(run)
     model = read_trained(run, which=checkpoint, say=console.say)

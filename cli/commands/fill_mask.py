@@ -81,11 +81,7 @@ def fill_mask(
 
 
 def check_standard_input() -> None:
-    """Refuse to wait for texts that nobody sends.
-
-    Raises:
-        SettingError: Standard input is closed or a terminal.
-    """
+    """Refuse to wait for texts that nobody sends."""
     if not sys.stdin or sys.stdin.isatty():
         raise SettingError(_NO_TEXT)
 
@@ -102,11 +98,7 @@ class Lines:
         self._tokenizer, self._longest = tokenizer, longest
 
     def __iter__(self) -> Iterator[tuple[str, list[int]]]:
-        """Each text and its token ids.
-
-        Raises:
-            SettingError: All lines are blank.
-        """
+        """Each text and its token ids."""
         number = 0
         for place, line in enumerate(sys.stdin.buffer, start=1):
             if not line.strip():
@@ -123,11 +115,7 @@ class Lines:
 
 
 def decoded(line: bytes) -> str:
-    """A line as text, without the space around it.
-
-    Raises:
-        AlbertError: It is not UTF-8.
-    """
+    """A line as text, without the space around it."""
     try:
         return line.decode("utf-8").strip()
     except UnicodeDecodeError:
@@ -143,9 +131,6 @@ def encode(
         text: As it was given.
         tokenizer: The vocabulary of the model.
         longest: Tokens that the model reads, once it is loaded.
-
-    Raises:
-        AlbertError: The text has no mask, is not UTF-8 or is too long.
     """
     from pipeline.encoding.queries import encode_masked, quoted
 

@@ -69,7 +69,7 @@ def import_model(
     taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
     model = read_weights(source)
     if model is not None:
-        from albert_tf.convert.external_model import in_order_of_ids
+        from albert_tf.convert.external import in_order_of_ids
 
         check_fits(model, taken)
         model = in_order_of_ids(model, taken.tokenizer.order)
@@ -119,11 +119,7 @@ def take_vocabulary(
     cased: bool | None,
     keep_accents: bool | None,
 ) -> TakenVocabulary:
-    """The vocabulary of a model, as it is found and as it is written.
-
-    Raises:
-        AlbertError: There is no vocabulary that can be used.
-    """
+    """The vocabulary of a model, as it is found and as it is written."""
     from pipeline.vocabulary.importing import (
         Normalization,
         imported_model,
@@ -166,11 +162,7 @@ def check_agrees(
     cased: bool | None,
     keep_accents: bool | None,
 ) -> None:
-    """Refuse flags that contradict the rules inside a vocabulary.
-
-    Raises:
-        SettingError: Names the flag.
-    """
+    """Refuse flags that contradict the rules inside a vocabulary."""
     for flag, wanted, is_kept in (
         ("--cased", cased, kept.cased),
         ("--keep-accents", keep_accents, kept.keep_accents),
@@ -185,12 +177,7 @@ def check_agrees(
 def take_wordpiece(
     path: Path, source: Path, *, cased: bool | None, keep_accents: bool | None
 ) -> TakenVocabulary:
-    """BERT's WordPiece vocabulary of a model, which stays as it is.
-
-    Raises:
-        SettingError: A flag asks for what it does not do, or there is no model.
-        AlbertError: It is not such a vocabulary.
-    """
+    """BERT's WordPiece vocabulary of a model, which stays as it is."""
     from pipeline.vocabulary.importing import Normalization
     from pipeline.vocabulary.wordpiece import read_wordpiece
 
@@ -214,11 +201,7 @@ def take_wordpiece(
 
 
 def read_weights(source: Path) -> "TrainedModel | None":
-    """The weights of a folder; None where it holds a vocabulary alone.
-
-    Raises:
-        AlbertError: They cannot be read.
-    """
+    """The weights of a folder; None where it holds a vocabulary alone."""
     if not source.is_dir():
         return None
     with silent_stderr():
@@ -248,11 +231,7 @@ def with_metrics(model: "TrainedModel") -> "TrainedModel":
 
 
 def check_fits(model: "TrainedModel", taken: TakenVocabulary) -> None:
-    """Refuse a vocabulary of another size than the model's.
-
-    Raises:
-        AlbertError: The sizes differ.
-    """
+    """Refuse a vocabulary of another size than the model's."""
     size = taken.tokenizer.vocab_size
     if size != model.config.vocab_size:
         raise AlbertError(

@@ -38,9 +38,6 @@ def data_here(
         data: As given.
         console: Is told what is copied, and where to.
         choose: Which files are read; by default all of them.
-
-    Raises:
-        AlbertError: It cannot be copied.
     """
     if isinstance(data, Path):
         return data

@@ -1,14 +1,20 @@
-"""Loading a trained model from a run or an export."""
+"""Models read from runs, from exports and from checkpoints of google-research."""
+
+import dataclasses
+import json
+import re
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf.convert.huggingface import (
     huggingface_config,
     huggingface_tensors,
     write_tensors,
 )
-from albert_tf.convert.reading import load_pretrainer
+from albert_tf.convert.reading import is_google, load_pretrainer, read_google
+from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import (
     Checkpoint,
     arrays_of,
@@ -17,8 +23,174 @@ from albert_tf.runs.checkpoints import (
 )
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
+from tests.albert_tf.convert.test_huggingface import VARIANTS, logits
 from tests.google_albert import save_google
+from tests.huggingface_albert import SMALL, lively_weights
 from tests.training_data import TINY, save_run
+
+# As the published checkpoints have them, with the shapes of this small model.
+PUBLISHED = {
+    "bert/embeddings/LayerNorm/beta": [8],
+    "bert/embeddings/LayerNorm/gamma": [8],
+    "bert/embeddings/position_embeddings": [16, 8],
+    "bert/embeddings/token_type_embeddings": [2, 8],
+    "bert/embeddings/word_embeddings": [40, 8],
+    "bert/encoder/embedding_hidden_mapping_in/bias": [16],
+    "bert/encoder/embedding_hidden_mapping_in/kernel": [8, 16],
+    "bert/pooler/dense/bias": [16],
+    "bert/pooler/dense/kernel": [16, 16],
+    "cls/predictions/output_bias": [40],
+    "cls/predictions/transform/LayerNorm/beta": [8],
+    "cls/predictions/transform/LayerNorm/gamma": [8],
+    "cls/predictions/transform/dense/bias": [8],
+    "cls/predictions/transform/dense/kernel": [16, 8],
+    "cls/seq_relationship/output_bias": [2],
+    "cls/seq_relationship/output_weights": [2, 16],
+    "global_step": [],
+} | {
+    f"bert/encoder/transformer/group_{group}/inner_group_0/{name}": shape
+    for group in range(2)
+    for name, shape in {
+        "LayerNorm/beta": [16],
+        "LayerNorm/gamma": [16],
+        "LayerNorm_1/beta": [16],
+        "LayerNorm_1/gamma": [16],
+        "attention_1/output/dense/bias": [16],
+        "attention_1/output/dense/kernel": [16, 16],
+        "attention_1/self/key/bias": [16],
+        "attention_1/self/key/kernel": [16, 16],
+        "attention_1/self/query/bias": [16],
+        "attention_1/self/query/kernel": [16, 16],
+        "attention_1/self/value/bias": [16],
+        "attention_1/self/value/kernel": [16, 16],
+        "ffn_1/intermediate/dense/bias": [24],
+        "ffn_1/intermediate/dense/kernel": [16, 24],
+        "ffn_1/intermediate/output/dense/bias": [16],
+        "ffn_1/intermediate/output/dense/kernel": [24, 16],
+    }.items()
+}
+
+
+def save(folder, config=SMALL):
+    weights = lively_weights(AlbertPretrainer(config))
+    save_google(folder, weights, config)
+    return weights
+
+
+def tensors_of(folder):
+    reader = tf.train.load_checkpoint(str(folder))
+    return {n: reader.get_tensor(n) for n in reader.get_variable_to_shape_map()}
+
+
+def save_variables(folder, tensors):
+    """A checkpoint as TensorFlow 1 writes it, of variables in a graph."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variables = [
+            tf.compat.v1.get_variable(name, initializer=array)
+            for name, array in tensors.items()
+        ]
+        session.run([v.initializer for v in variables])
+        saver = tf.compat.v1.train.Saver(variables)
+        saver.save(session, str(folder / "model.ckpt-best"), write_state=False)
+
+
+def test_names_and_shapes_are_those_of_the_published_checkpoints(tmp_path):
+    save(tmp_path)
+    reader = tf.train.load_checkpoint(str(tmp_path))
+    assert reader.get_variable_to_shape_map() == PUBLISHED
+    assert reader.get_tensor("global_step") == 11
+
+
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_what_is_read_back_computes_the_same(tmp_path, changes):
+    config = dataclasses.replace(SMALL, **changes)
+    weights = save(tmp_path, config)
+    model = read_google(tmp_path)
+    assert model.notes == ()
+    assert model.config.sentence_task == config.sentence_task
+    ours, theirs = logits(config, weights), logits(model.config, model.weights)
+    np.testing.assert_array_equal(ours[0], theirs[0])
+    assert (ours[1] is None) == (theirs[1] is None)
+    if ours[1] is not None:
+        np.testing.assert_array_equal(ours[1], theirs[1])
+
+
+def test_a_published_checkpoint_is_read_without_its_optimizer(tmp_path):
+    weights = save(tmp_path)
+    tensors = tensors_of(tmp_path)
+    table = "bert/embeddings/word_embeddings"
+    slots = {f"{table}/adam_m": tensors[table], f"{table}/adam_v": tensors[table]}
+    for path in [*tmp_path.glob("model.ckpt*"), tmp_path / "checkpoint"]:
+        path.unlink()
+    save_variables(tmp_path, tensors | slots)
+    model = read_google(tmp_path)
+    assert (model.config, model.notes) == (SMALL, ())
+    for path, array in weights.items():
+        np.testing.assert_array_equal(array, model.weights[path])
+
+
+def test_missing_tensors_are_refused_by_name(tmp_path):
+    save(tmp_path)
+    tensors = tensors_of(tmp_path)
+    for path in [*tmp_path.glob("model.ckpt*"), tmp_path / "checkpoint"]:
+        path.unlink()
+    del tensors["cls/predictions/output_bias"]
+    save_variables(tmp_path, tensors)
+    with pytest.raises(AlbertError) as caught:
+        read_google(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/model.ckpt-best lacks cls/predictions/output_bias; give a whole "
+        "ALBERT with its masked-LM head, or make a run of one that has no head at all "
+        "with albert import."
+    )
+
+
+def test_a_checkpoint_without_its_data_is_refused(tmp_path):
+    save(tmp_path)
+    (tmp_path / "model.ckpt.data-00000-of-00001").unlink()
+    with pytest.raises(AlbertError, match=r"model\.ckpt is not whole: .*; copy it"):
+        read_google(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_act": "silu"}, "hidden_act is silu; only ALBERTs with gelu or"),
+        ({"hidden_size": 32}, "has shape (8, 16), but the configuration says"),
+    ],
+)
+def test_another_architecture_is_refused(tmp_path, change, message):
+    save(tmp_path)
+    path = tmp_path / "albert_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(AlbertError, match=re.escape(message)):
+        read_google(tmp_path)
+
+
+def test_a_checkpoint_needs_one_configuration(tmp_path):
+    save(tmp_path)
+    config = tmp_path / "albert_config.json"
+    config.rename(tmp_path / "my_config_base.json")
+    assert read_google(tmp_path).config == SMALL
+    (tmp_path / "other_config.json").write_text("{}")
+    with pytest.raises(AlbertError, match="has 2 configurations; put the one of its"):
+        read_google(tmp_path)
+
+
+def test_of_several_checkpoints_the_one_called_newest_is_read(tmp_path):
+    save(tmp_path)
+    for path in tmp_path.glob("model.ckpt.*"):
+        (tmp_path / path.name.replace("model", "other")).write_bytes(path.read_bytes())
+    assert read_google(tmp_path).config == SMALL
+    (tmp_path / "checkpoint").unlink()
+    with pytest.raises(AlbertError, match="has 2 checkpoints; leave the files of one"):
+        read_google(tmp_path)
+
+
+def test_a_folder_is_recognised_by_its_checkpoint(tmp_path):
+    assert not is_google(tmp_path)
+    save(tmp_path)
+    assert is_google(tmp_path)
 
 
 def assert_equal(model, weights):
