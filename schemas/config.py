@@ -57,10 +57,6 @@ def option(
     """A field with its default, its help text and its bounds (both inclusive).
 
     Args:
-        default: The value when neither a file nor a flag says otherwise.
-        help: One sentence for `--help`.
-        minimum: The smallest value allowed.
-        maximum: The largest value allowed.
         changes_result: False for what may differ when a run is continued.
     """
     metadata = {
@@ -73,23 +69,12 @@ def option(
 
 
 def filled_in(config_class: type, field_name: str) -> Any:
-    """The field of a config once its default is known: same help and bounds, required.
-
-    Args:
-        config_class: Whose field it is.
-        field_name: Its name.
-    """
+    """A field whose default has been filled in: same help and bounds, required."""
     return dataclasses.field(metadata=_metadata(config_class, field_name))
 
 
 def same_as(config_class: type, field_name: str, *, default: Any) -> Any:
-    """A field that another config has too: its help and bounds, a default of its own.
-
-    Args:
-        config_class: Whose field it is.
-        field_name: Its name, here too.
-        default: The value when neither a file nor a flag says otherwise.
-    """
+    """A field that another config has too: same help and bounds, its own default."""
     metadata = _metadata(config_class, field_name)
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -124,11 +109,7 @@ def check_bounds(config: Any, *, named: Callable[[str], str] = flag_name) -> Non
     """Refuse a value outside the bounds or choices of its field.
 
     Args:
-        config: With all its values.
         named: What a message calls a field: its flag, where it has one.
-
-    Raises:
-        SettingError: Names the field, the rule and the value.
     """
     for field in dataclasses.fields(config):
         value, metadata = getattr(config, field.name), field.metadata
@@ -150,11 +131,7 @@ def check_bounds(config: Any, *, named: Callable[[str], str] = flag_name) -> Non
 
 
 def check_micro_batch(micro_batch_size: int | None, *, batch_size: int) -> None:
-    """Refuse micro-batches that are larger than a batch.
-
-    Raises:
-        SettingError: Names both sizes.
-    """
+    """Refuse micro-batches that are larger than a batch."""
     if micro_batch_size is not None and micro_batch_size > batch_size:
         raise SettingError(
             f"--micro-batch-size must be at most --batch-size {batch_size}, not "
@@ -163,21 +140,13 @@ def check_micro_batch(micro_batch_size: int | None, *, batch_size: int) -> None:
 
 
 def config_from_dict(config_class: type[Config], values: dict[str, Any]) -> Config:
-    """A config from a JSON object whose keys are the names of its fields.
-
-    Raises:
-        SettingError: A key is unknown or a value has the wrong type.
-    """
+    """A config from a JSON object whose keys are the names of its fields."""
     check_names_and_types(config_class, values)
     return config_class(**values)
 
 
 def check_names_and_types(config_class: type[Any], values: dict[str, Any]) -> None:
-    """Refuse a JSON object that has other keys or values than the fields of a config.
-
-    Raises:
-        SettingError: A key is unknown or a value has the wrong type.
-    """
+    """Refuse a JSON object whose keys or values are not those of a config."""
     fields = {f.name: f for f in dataclasses.fields(config_class)}
     for name, value in values.items():
         if name not in fields:

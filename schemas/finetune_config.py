@@ -167,13 +167,8 @@ class FineTuneConfig:
         """The same settings with every derived default filled in.
 
         Args:
-            rows: To train on.
             width: Of the model, H.
-            max_seq_length: Of the task and the model.
             options: Sequences in an example, of `choose` its options.
-
-        Raises:
-            SettingError: The warm-up is longer than the training.
 
         >>> config = FineTuneConfig().resolved(rows=640, width=256, max_seq_length=128)
         >>> config.steps, config.warmup_steps, config.learning_rate, config.eval_every

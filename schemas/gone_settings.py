@@ -56,8 +56,6 @@ def without_gone(
     """The settings of a file that there still are, and the names of those ignored.
 
     Args:
-        values: By name.
-        command: The command that they are of.
         known: The settings that it has.
         place: What a refusal calls the file.
 

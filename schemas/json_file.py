@@ -92,10 +92,6 @@ def write_json(path: str | Path, value: object) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file that no reader ever sees half-written.
-
-    Raises:
-        AlbertError: The file cannot be written.
-    """
+    """Write a text file that no reader ever sees half-written."""
     with whole_file(Path(path)) as file:
         file.write(text.encode("utf-8"))

@@ -42,8 +42,6 @@ class ShardFile:
     Attributes:
         name: Relative to the data set.
         examples: Those in it; of a file of documents, those of the first epoch.
-        bytes: Its size.
-        sha256: Of its content.
     """
 
     name: str
@@ -57,19 +55,12 @@ class DatasetManifest:
     """A whole data set.
 
     Attributes:
-        config: The settings as resolved.
         features: Name, dtype and maximum length of each feature stored.
         vocabulary: `file`, `sha256` and `size` of the SentencePiece model.
         fingerprint: Hash of all that decides the bytes of a shard.
-        versions: Versions of the tools that decide them.
-        inputs: Name, kind, format, language, bytes and sha256 of each input file.
         splits: Of each split its documents (a long one counts once), and of each copy
             its examples, tokens and masked tokens; of a training split of documents
             those of the first epoch.
-        statistics: Shares and histograms of the training split, as counted.
-        dropped: Counts of what was left out, by reason.
-        changed: Counts of what was changed while reading, by reason.
-        shards: Every TFRecord file, by name.
     """
 
     config: ResolvedDataConfig
@@ -86,7 +77,7 @@ class DatasetManifest:
 
     @property
     def has_documents(self) -> bool:
-        """Whether the training split is documents, of which examples are to be made."""
+        """Whether the training split holds documents, to make examples from."""
         return self.config.examples == "on-the-fly"
 
     def shard_files(self, split: str, copy: int) -> tuple[ShardFile, ...]:
@@ -149,12 +140,7 @@ def feature_table(config: DataConfig) -> tuple[dict[str, Any], ...]:
 
 
 def read_manifest(dataset: str | Path) -> DatasetManifest:
-    """Read the manifest of a finished data set.
-
-    Raises:
-        SettingError: The data set is no folder.
-        AlbertError: It is missing, of another kind or version, edited or damaged.
-    """
+    """Read the manifest of a finished data set."""
     path = Path(dataset) / MANIFEST
     if not Path(dataset).is_dir():
         raise SettingError(
@@ -186,11 +172,7 @@ def _what_it_is(folder: Path) -> str:
 
 
 def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
-    """The manifest in the JSON object of a file.
-
-    Raises:
-        AlbertError: It is of another kind or version, edited or damaged.
-    """
+    """The manifest in the JSON object of a file."""
     if values.get("format") != FORMAT:
         raise AlbertError(
             f"{path} describes no data set of albert make-data; give the folder of one."

@@ -28,10 +28,10 @@ _CONSTANT: Setting = "sentence_task"
 # Steps of a run that represents runs of any length.
 _MANY_STEPS = 1000
 
-_PIECE = re.compile(r"(?P<first>[^:,]+?)(\.\.(?P<last>[^:,]+))?(:(?P<share>[0-9.]+))?")
+_STAGE = re.compile(r"(?P<first>[^:,]+?)(\.\.(?P<last>[^:,]+))?(:(?P<share>[0-9.]+))?")
 
 
-class Piece(NamedTuple):
+class Stage(NamedTuple):
     """What a setting is for some steps.
 
     Attributes:
@@ -71,7 +71,6 @@ class Phase:
 
     Attributes:
         first_step: The steps before it.
-        config: The settings.
         ramp: How the share of tokens to predict changes meanwhile, if it does.
     """
 
@@ -80,21 +79,18 @@ class Phase:
     ramp: Ramp | None = None
 
 
-def parse_schedule(text: str, setting: Setting) -> tuple[Piece, ...]:
-    """The pieces of a value or schedule as it was typed.
+def parse_schedule(text: str, setting: Setting) -> tuple[Stage, ...]:
+    """The stages of a value or schedule as it was typed.
 
-    Raises:
-        SettingError: It is neither.
-
-    >>> for piece in parse_schedule("128:0.9,512", "max_seq_length"):
-    ...     print(piece)
-    Piece(first=128, last=128, start=0.0, end=0.9)
-    Piece(first=512, last=512, start=0.9, end=1.0)
+    >>> for stage in parse_schedule("128:0.9,512", "max_seq_length"):
+    ...     print(stage)
+    Stage(first=128, last=128, start=0.0, end=0.9)
+    Stage(first=512, last=512, start=0.9, end=1.0)
     """
     parts = text.split(",")
-    pieces, start = [], 0.0
+    stages, start = [], 0.0
     for number, part in enumerate(parts, start=1):
-        found = _PIECE.fullmatch(part.strip())
+        found = _STAGE.fullmatch(part.strip())
         is_last = number == len(parts)
         if found is None or is_last == (found["share"] is not None):
             raise _unparsed(text, setting)
@@ -110,19 +106,19 @@ def parse_schedule(text: str, setting: Setting) -> tuple[Piece, ...]:
                 f"{flag_name(setting)} {text!r}: each share must be more than 0 and "
                 "their sum less than 1; the rest of the steps has the last value."
             )
-        pieces.append(Piece(first, last, start, end))
+        stages.append(Stage(first, last, start, end))
         start = end
-    if setting != _RAMPED and any(piece.first != piece.last for piece in pieces):
+    if setting != _RAMPED and any(stage.first != stage.last for stage in stages):
         raise SettingError(
             f"{flag_name(setting)} {text!r}: only {flag_name(_RAMPED)} can change with "
             "every step; give values such as 128:0.9,512."
         )
-    if setting == _CONSTANT and len(pieces) > 1:
+    if setting == _CONSTANT and len(stages) > 1:
         raise SettingError(
             f"{flag_name(setting)} {text!r}: a model has one sentence task; give one "
             "value."
         )
-    return tuple(pieces)
+    return tuple(stages)
 
 
 def _unparsed(text: str, setting: Setting) -> SettingError:
@@ -148,28 +144,24 @@ def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]
 
     Args:
         data: The settings of the data set, which hold where a run gives no other.
-        train: Those of the run.
-
-    Raises:
-        SettingError: A value is out of bounds.
     """
     schedules = {
         setting: parse_schedule(text, setting) for setting, text in given(train).items()
     }
     starts = {0} | {
-        round(piece.start * train.steps)
-        for piece in itertools.chain.from_iterable(schedules.values())
+        round(stage.start * train.steps)
+        for stage in itertools.chain.from_iterable(schedules.values())
     }
     return tuple(
         _phase(
             data,
             {
                 setting: next(
-                    piece
-                    for piece in reversed(pieces)
-                    if round(piece.start * train.steps) <= step
+                    stage
+                    for stage in reversed(stages)
+                    if round(stage.start * train.steps) <= step
                 )
-                for setting, pieces in schedules.items()
+                for setting, stages in schedules.items()
             },
             first_step=step,
             steps=train.steps,
@@ -179,11 +171,10 @@ def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]
 
 
 class Sample(NamedTuple):
-    """Examples that stand for those of a part of a run.
+    """Representative settings for part of a run.
 
     Attributes:
         share: Of the steps.
-        config: The settings of the examples.
         is_causal: Whether every token is predicted, from those before it.
     """
 
@@ -203,8 +194,6 @@ def mean_length(
     """Tokens in an average example that is made with other settings than the data's.
 
     Args:
-        config: Of the examples.
-        data: Of the data set.
         length: Tokens in an average example of the data set.
 
     >>> from schemas.config import DataConfig
@@ -221,9 +210,6 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
 
     A share of tokens to predict that changes with every step is taken twice, a quarter
     from its beginning and from its end.
-
-    Raises:
-        SettingError: A value is out of bounds.
 
     >>> from schemas.config import DataConfig
     >>> data = DataConfig(examples="on-the-fly").resolved(input_bytes=0)
@@ -258,16 +244,16 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
 
 def _phase(
     data: ResolvedDataConfig,
-    pieces: dict[Setting, Piece],
+    stages: dict[Setting, Stage],
     *,
     first_step: int,
     steps: int,
 ) -> Phase:
-    """The phase in which each setting given has one of its pieces."""
+    """The phase in which each setting given has one of its stages."""
     config = data
-    if pieces:
+    if stages:
         least, values = (
-            {setting: choose(p.first, p.last) for setting, p in pieces.items()}
+            {setting: choose(p.first, p.last) for setting, p in stages.items()}
             for choose in (min, max)
         )
         # Checks its bounds too.
@@ -277,7 +263,7 @@ def _phase(
         if not values.keys() & {"max_seq_length", "masked_lm_prob"}:
             predictions = data.max_predictions_per_seq
         config = dataclasses.replace(config, max_predictions_per_seq=predictions)
-    masked = pieces.get(_RAMPED)
+    masked = stages.get(_RAMPED)
     if masked is None or masked.first == masked.last:
         return Phase(first_step, config)
     first, end = (round(share * steps) for share in (masked.start, masked.end))

@@ -13,8 +13,6 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things.
 
     Args:
-        number: How many there are.
-        noun: What one of them is called.
         plural: What others are called, where an `s` is not enough.
 
     >>> counted(1, "split"), counted(1200, "split"), counted(1, "copy", "copies")

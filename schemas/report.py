@@ -15,12 +15,7 @@ class Bars:
     """A bar for each of some names or classes.
 
     Attributes:
-        title: What is shown.
         about: A sentence on how to read it.
-        heading: What the labels are.
-        labels: One for each bar.
-        values: Their heights.
-        unit: Of the values.
         wanted: The heights that the settings ask for, if they do.
         is_ranking: Whether the bars are horizontal, one a line, as suits names; else
             they are vertical, as suits the classes of a histogram.
@@ -56,12 +51,9 @@ class Curves:
     """A quantity over the steps of one or more runs.
 
     Attributes:
-        title: What is shown.
         about: A sentence on how to read it.
-        unit: Of the values.
         curves: At least one.
         level: A value to compare with, if there is one.
-        is_logarithmic: The scale of the values.
     """
 
     title: str
@@ -80,11 +72,7 @@ class Table:
     """Rows under headings.
 
     Attributes:
-        title: What is shown.
-        columns: A heading for each column.
-        rows: A cell for each column.
         marked: Indices of the rows that are highlighted.
-        is_folded: Whether it is shown only when a reader opens it.
     """
 
     title: str
@@ -131,7 +119,6 @@ class Token:
     """A token of an example as the model sees it.
 
     Attributes:
-        shown: The token in its place.
         original: The token before masking, if it is masked.
     """
 
@@ -157,14 +144,10 @@ class Section:
     """A data set, or some runs.
 
     Attributes:
-        title: What it is about.
         kind: What it describes, in a word or two.
         facts: Names and values that are shown first.
         notes: Sentences shown below the facts.
         runs: The names of its runs, in the order of their colours.
-        plots: Drawn below the notes.
-        tables: Shown below the plots.
-        examples: Rows of the data.
     """
 
     title: str

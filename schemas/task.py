@@ -46,7 +46,6 @@ class Columns:
             `choose`, the passage of `answer`.
         pair: The second text of a pair, or the question.
         label: The label, labels, score, tags, choice or answers.
-        options: Those of `choose`.
         id: What an example is called; None where it is its number.
         first_option: The number of the first option of `choose`, 0 or 1; None until a
             table was read for training.
@@ -88,11 +87,7 @@ class TaskSpec:
     submissions: tuple[str, ...] = ()
 
     def label_number(self, label: str) -> int:
-        """The number of a label.
-
-        Raises:
-            SettingError: It is not one of the task.
-        """
+        """The number of a label."""
         try:
             return self.labels.index(label)
         except ValueError:
@@ -107,7 +102,6 @@ class Answer:
     """An answer to a question.
 
     Attributes:
-        text: As it stands in the passage.
         start: Where it begins there, in characters.
     """
 
@@ -126,8 +120,6 @@ class TaskExample:
             of `tag` with a space between.
         text_pair: The second text, or the question of `choose` and `answer`.
         options: The options of `choose`, two or more, not always as many.
-        words: The words of `tag`.
-        label: Of `classify`.
         labels: Of `multilabel`, perhaps none.
         score: Of `regress`.
         choice: Of `choose`, the number of the right option.
@@ -211,7 +203,6 @@ class EncodedExample:
             (`multilabel`); the score (`regress`); the number of each word's tag (`tag`,
             `[W]`); the first and the last token of the answer, (0, 0) if it is not
             whole in the window (`answer`).
-        window: Of `answer`.
         first_word: Of `tag`, the number in the sentence of the first word here.
         word_starts: Of `tag`, the first token of each word here, `[W]`.
         cut_tokens: Number of tokens left out because they do not fit.

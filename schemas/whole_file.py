@@ -19,11 +19,7 @@ TEMPORARY = ".tmp-"
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its name when all of it is on disk.
-
-    Raises:
-        AlbertError: The file cannot be written, for want of space or permission.
-    """
+    """Open a file for writing that gets its name when all of it is on disk."""
     with _temporary(path) as temporary:
         with temporary.open("wb") as file:
             yield file
@@ -33,11 +29,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def copy_whole(source: Path, target: Path) -> None:
-    """Copy a small file so that no reader ever sees half of it.
-
-    Raises:
-        AlbertError: The source cannot be read or the target cannot be written.
-    """
+    """Copy a small file so that no reader ever sees half of it."""
     try:
         content = source.read_bytes()
     except OSError as error:
@@ -52,9 +44,6 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     What was at `path` before is removed at that moment, not earlier. If that is a link,
     the folder that it leads to is replaced.
-
-    Raises:
-        AlbertError: It cannot be written, for want of space or permission.
     """
     path = path.resolve() if path.is_symlink() else path
     with _temporary(path) as temporary:

@@ -27,7 +27,7 @@ from albert_tf.data.on_the_fly import (
 from albert_tf.data.reading_order import shard_groups
 from albert_tf.data.shuffling import SHUFFLE_WINDOW, as_written, shuffled
 from albert_tf.data.step_shape import StepShape
-from pipeline.records.reading import CHUNK, CorruptRecord, Item, read_shard
+from pipeline.records.reading import BATCH_RECORDS, CorruptRecord, Item, read_shard
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.example import NO_LABEL, feature_length, stored_features
@@ -84,7 +84,7 @@ class Records:
             read_shard(self.dataset, shard, self.manifest)
         )
         rows = itertools.chain.from_iterable(map(self._rows_of, items))
-        while some := list(itertools.islice(rows, CHUNK)):
+        while some := list(itertools.islice(rows, BATCH_RECORDS)):
             yield some
 
     def _rows_of(self, item: Item) -> Iterable[bytes]:

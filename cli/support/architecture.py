@@ -48,11 +48,7 @@ def model_options(command: Command) -> Command:
 def resolve_model(
     model: str, overrides: tuple[str, ...], manifest: DatasetManifest | None
 ) -> ModelConfig:
-    """The architecture asked for, with what follows from the data, if there is any.
-
-    Raises:
-        SettingError: A preset, a field or a value is unknown.
-    """
+    """The architecture asked for, with what follows from the data, if there is any."""
     if model in PRESETS:
         values = dataclasses.asdict(PRESETS[model])
         if manifest is not None:
@@ -81,9 +77,6 @@ def parse_override(override: str) -> tuple[str, Any]:
 
     >>> parse_override("hidden_size=256"), parse_override("hidden-size=256")
     (('hidden_size', 256), ('hidden_size', 256))
-
-    Raises:
-        SettingError: It has another form, or names no field of the architecture.
     """
     name, equals, text = override.partition("=")
     name = name.replace("-", "_")

@@ -172,11 +172,7 @@ def _is_repeatable(parameter: click.Parameter) -> bool:
 
 
 def _check_setting(parameter: click.Parameter, value: Any, *, path: str) -> None:
-    """Refuse a value that no flag can have; click converts only what is typed.
-
-    Raises:
-        SettingError: Names the file and the setting.
-    """
+    """Refuse a value that no flag can have; click converts only what is typed."""
     name = parameter.name or ""
     is_list = _is_repeatable(parameter) and isinstance(value, list)
     for each in value if is_list else [value]:
@@ -247,11 +243,7 @@ def _field_option(field: "dataclasses.Field[Any]") -> Callable[[Command], Comman
 
 
 def take_config(config_class: type[Config], values: dict[str, Any]) -> Config:
-    """Take the fields of a config out of a command's values.
-
-    Raises:
-        SettingError: A value breaks a rule.
-    """
+    """Take the fields of a config out of a command's values."""
     names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
     return config_class(**{name: values.pop(name) for name in names})
 
@@ -314,11 +306,7 @@ _COLUMNS = {
 
 
 def column_options(*names: str) -> Callable[[Command], Command]:
-    """The flags --text-column and so on of every command that reads a table of a task.
-
-    Args:
-        names: Which of `text`, `pair` and `label` there are.
-    """
+    """The flags --text-column, --pair-column and --label-column, or some of them."""
 
     def add(command: Command) -> Command:
         for name in reversed(names):

@@ -57,9 +57,7 @@ def pack_copies(
     """The sequences of some copies, in the order in which they are written.
 
     Args:
-        tokens: Of a shard.
         copies: Their numbers; what a copy is does not depend on the others.
-        config: Settings as resolved.
     """
     count = len(tokens.document_keys)
     ends = np.append(tokens.sentence_starts[1:], tokens.document_starts[-1])
@@ -99,8 +97,6 @@ def put_back(
         start: Of the sequences as packed, in the tokens of the shard, `[R]`.
         end: Of the sequences, `[R]`.
         keys: Of the sequences, `[R]`.
-        tokens: Of the shard.
-        places: Where they may be cut.
     """
     swapped = happens(purpose_keys(keys, "swap"), 0.5)
     rows = np.flatnonzero(swapped & (places.cut_after(start) < end))
@@ -121,10 +117,7 @@ def in_written_order(
     """All sequences of a copy by a random rank, so that a file is shuffled.
 
     Args:
-        packed: The sequences.
         document: Of each, its number in the shard, `[R]`.
-        tokens: Of the shard.
-        copy: The number of the copy.
     """
     # Where the next sequence of a document starts before the end of one, the rest of
     # that one has been put back.
@@ -155,7 +148,6 @@ class ExampleBatch(NamedTuple):
 
     Attributes:
         sequences: What they were made of.
-        pairs: Their segments.
         rows: Written out, before masking.
         masked: After masking.
     """
@@ -178,9 +170,6 @@ def make_examples(
 
     Args:
         sequences: All or some of a copy, `[R]`.
-        tokens: Of the shard.
-        vocab_size: Tokens in the vocabulary.
-        config: Settings as resolved.
         masked_shares: The share of its tokens to mask in each, `[R]`; that of the
             settings if None.
     """

@@ -40,7 +40,7 @@ class Masked:
     """R rows after masking.
 
     Attributes:
-        ids: Piece ids with the masked ones replaced, `[T]`.
+        ids: Token ids with the masked ones replaced, `[T]`.
         positions: Masked places, row by row, ascending, counted in their row, `[M]`.
         labels: The original ids at those places, `[M]`.
         offsets: Where the masked places of a row start; the last is M, `[R + 1]`.
@@ -182,11 +182,7 @@ class SpanChooser:
         return np.minimum(lengths, self.longest)
 
     def _try_places(self, tries: int) -> None:
-        """Try a random place for the next span of each row, for several rounds.
-
-        Args:
-            tries: Rounds before.
-        """
+        """Try a random place for the next span of each row, for several rounds."""
         # A place for each row and round, `[ROUNDS, A]`.
         rounds = np.arange(tries, tries + ROUNDS)[:, None]
         starts = below(draws(self.place_keys, rounds), self.count) + self.first
@@ -296,11 +292,8 @@ def mask(
     """Mask spans of whole words and note what stood there.
 
     Args:
-        rows: The assembled rows.
         keys: One for each row, `[R]`; see `pipeline.core.draws`.
-        vocab_size: Tokens in the vocabulary.
         budget: Tokens to mask in each row, `[R]`.
-        max_ngram: Maximum number of words of a span.
     """
     chooser = SpanChooser(rows, budget, keys=keys, max_ngram=max_ngram)
     spans = chooser.run()
@@ -344,7 +337,6 @@ def replacements(
         positions: Their places in their rows, `[M]`.
         keys: Of the rows, `[R]`.
         counts: Masked places of each row, `[R]`.
-        vocab_size: Tokens in the vocabulary.
 
     Returns:
         The new ids `[M]`, and how many were masked, kept and drawn at random `[3]`.

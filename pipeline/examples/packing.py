@@ -45,8 +45,7 @@ def document_key(document_id: bytes, *, seed: int) -> int:
 
 _PART = 1 << 16
 
-# A word of more tokens, wherever it stands, has eight in a row that begin at a multiple
-# of eight and start no word.
+# A word longer than 15 tokens covers at least one aligned block of eight.
 _SURE_OF_EIGHT = 15
 
 NextStart = Callable[[Int, Int, Keys], Int]
@@ -83,8 +82,6 @@ class Packed:
         chain: A copy of a document, by its number.
         start, end: The tokens [start, end) of the shard.
         number: Of the sequence in its chain.
-        is_short: Whether it drew a short target.
-        is_end: Whether its chain ends with it.
     """
 
     chain: Int
@@ -179,12 +176,10 @@ def pack(  # noqa: PLR0913 - what is packed, and how
     two words gives no sequence.
 
     Args:
-        places: Where the documents may be cut.
         first: Where the document of each of C chains starts, `[C]`.
         last: Where it ends, `[C]`.
         keys: Of the chains, `[C]`; see `pipeline.core.draws`.
         max_tokens: Maximum number of tokens of a sequence, special ones not counted.
-        short_seq_prob: Share of the sequences that draw a short target.
         next_start: Takes starts, ends and keys of sequences and returns where the
             sequences after them start.
 
@@ -264,7 +259,6 @@ def mend_last(packed: Packed, places: Places, *, max_tokens: int) -> Packed:
 
     Args:
         packed: Its arrays are changed in place; `pack` has made them for that.
-        places: Where the documents may be cut.
         max_tokens: Maximum number of tokens of a sequence, special ones not counted.
     """
     last = np.flatnonzero(np.append(np.diff(packed.chain) != 0, True))

@@ -45,7 +45,7 @@ class Rows:
     """R assembled rows, one after the other.
 
     Attributes:
-        ids: Piece ids of all rows, `[T]`.
+        ids: Token ids of all rows, `[T]`.
         offsets: Where each row starts; the last is T, `[R + 1]`.
         word_starts: Whether a token starts a word, `[T]`; true at special tokens and
             after them.
@@ -198,7 +198,6 @@ def assemble(
     """Write out [CLS] A [SEP] B [SEP] for every pair.
 
     Args:
-        pairs: Ranges in the tokens of the shard.
         ids: Tokens of the shard, `[N]`.
         word_starts: Whether each starts a word, `[N]`.
 

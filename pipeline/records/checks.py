@@ -35,11 +35,6 @@ def problems(
 ) -> list[str]:
     """What is wrong with each record; empty if nothing is.
 
-    Args:
-        records: Serialized examples.
-        config: How the data set was made.
-        vocab_size: Tokens in its vocabulary.
-
     Returns:
         Ends of the sentence "The record ...".
     """
@@ -77,7 +72,7 @@ def decode_columns(records: list[bytes], layout: RecordLayout) -> dict[str, Colu
 
 @dataclasses.dataclass
 class _Batch:
-    """R rows of which nothing wrong has been found yet, of N records.
+    """R rows, of N records, in which nothing wrong has been found yet.
 
     Attributes:
         problems: What is wrong with each record, `[N]`.
@@ -106,7 +101,7 @@ class _Batch:
         return np.diff(self.columns[name].offsets)
 
     def matrix(self, name: str) -> npt.NDArray[Any]:
-        """A feature of which all rows have the same number of values, `[R, L]`."""
+        """A feature with the same number of values in all rows, `[R, L]`."""
         values, rows = self.columns[name].values, len(self.rows)
         return values.reshape(rows, len(values) // max(1, rows))
 

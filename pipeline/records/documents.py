@@ -37,7 +37,6 @@ class TokenDocument(NamedTuple):
     """A document, or a part of a long one, of N tokens in S sentences.
 
     Attributes:
-        id: Hash of its text.
         tokens: `[N]`.
         word_starts: Whether each starts a word, `[N]`.
         sentence_lengths: In tokens, at least 1 each, `[S]`.
@@ -99,7 +98,6 @@ class _Slices(NamedTuple):
     """Parts of some bytes, one of each record.
 
     Attributes:
-        data: The bytes of all records.
         starts: Where the parts begin, `[D]`.
         sizes: In bytes, `[D]`.
     """
@@ -235,7 +233,6 @@ def documents_of(tokens: Tokens, ids: dict[int, bytes]) -> Iterator[TokenDocumen
     """The documents of a shard, in their order.
 
     Args:
-        tokens: Of the shard.
         ids: Of the documents, by their keys.
     """
     sentences = np.searchsorted(tokens.sentence_starts, tokens.document_starts)

@@ -27,7 +27,7 @@ from schemas.layout import DOCUMENTS, MANIFEST
 from schemas.manifest import DatasetManifest, ShardFile
 
 # Records checked at a time: enough for array operations, little to wait for.
-CHUNK = 256
+BATCH_RECORDS = 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,6 @@ class CorruptRecord:
     """A record that cannot be used.
 
     Attributes:
-        path: The file.
         number: Its place in the file, from 0.
         offset: Where its frame begins, in bytes.
         problem: What is wrong with it.
@@ -63,7 +62,7 @@ Item = bytes | CorruptRecord
 
 
 def open_shard(path: Path) -> BinaryIO:
-    """Open a file of records; a device or a pipe, which might never end, is none.
+    """Open a file of records; refuses devices and pipes, which may never end.
 
     Raises:
         OSError: It cannot be read.
@@ -87,7 +86,7 @@ def read_shard(
         with open_shard(path) as file:
             frames = read_frames(file)
             promised = itertools.islice(frames, shard.examples)
-            while some := list(itertools.islice(promised, CHUNK)):
+            while some := list(itertools.islice(promised, BATCH_RECORDS)):
                 yield _checked(some, manifest, path=path, first=number)
                 number += len(some)
             if number < shard.examples:
@@ -104,7 +103,7 @@ def read_shard(
 def _checked(
     frames: list[Frame], manifest: DatasetManifest, *, path: Path, first: int
 ) -> list[Item]:
-    """The records of some frames, the first of which has this number."""
+    """The records of some frames; the first has this number."""
     found = problems(
         [frame.record for frame in frames],
         manifest.config,
@@ -126,9 +125,7 @@ def read_copy(
     """The records of a shard in a copy, some at a time, in their order.
 
     Args:
-        dataset: The data set.
         shard: One of `manifest.shard_files(split, copy)`.
-        manifest: Of the data set.
         copy: The number of the copy or, if documents are stored, of the epoch.
     """
     if not shard.name.startswith(f"{DOCUMENTS}/"):
@@ -189,9 +186,6 @@ def read_tokens(
     One that is missing would change the examples of others, so none can be left out.
 
     Args:
-        dataset: The data set.
-        shard: A file of documents.
-        manifest: Of the data set.
         config: The settings of the examples that are to be made.
     """
     path = dataset / shard.name
@@ -269,7 +263,6 @@ def unmasked(records: list[bytes], layout: RecordLayout) -> Unmasked:
 
     Args:
         records: Serialized examples, in which nothing is wrong.
-        layout: Of the data set.
     """
     columns = decode_columns(records, layout)
     shown, offsets = columns["input_ids"]
@@ -289,18 +282,7 @@ def read_unmasked(
     copy: int = 0,
     skip_corrupt: bool = False,
 ) -> Iterator[Unmasked]:
-    """The text of a copy of a split in the order of its files, some rows at a time.
-
-    Args:
-        dataset: The data set.
-        manifest: Its manifest.
-        split: Of the text.
-        copy: Which of its copies.
-        skip_corrupt: Leave corrupt records out.
-
-    Raises:
-        AlbertError: A file is missing or a record is corrupt; names file and place.
-    """
+    """The text of a copy of a split in the order of its files, some rows at a time."""
     for shard in manifest.shard_files(split, copy):
         for items in read_copy(dataset, shard, manifest, copy=copy):
             records = []

@@ -128,7 +128,6 @@ def compact_columns(rows: Rows, masked: Masked, labels: Int) -> dict[str, Column
     Args:
         rows: As assembled, before masking.
         masked: The same rows after it.
-        labels: Of the sentence task, `[R]`.
     """
     return {
         "input_ids": Column(masked.ids, rows.offsets),
@@ -192,7 +191,6 @@ def split_example(record: bytes, features: Sequence[Feature]) -> list[bytes]:
     r"""The packed values of each feature of a record.
 
     Args:
-        record: A serialized `tf.train.Example`.
         features: All that it has, in the order of their names.
 
     Raises:

@@ -57,9 +57,6 @@ def read_frames(file: BinaryIO) -> Iterator[Frame]:
     """Every frame of a TFRecord file.
 
     The first one that does not say where the next begins, if any, is the last.
-
-    Args:
-        file: Can be searched.
     """
     size = file.seek(0, 2)
     offset = file.seek(0)
@@ -102,12 +99,7 @@ def read_records(file: BinaryIO) -> Iterator[bytes]:
 
 
 class RecordWriter:
-    """Writes records to an open file and knows what was written.
-
-    Attributes:
-        records: Records so far.
-        bytes: Bytes so far, frames included.
-    """
+    """Writes records to an open file and knows what was written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.records = 0

@@ -56,8 +56,6 @@ class ExternalVocabulary(NamedTuple):
     """A vocabulary as another program keeps it.
 
     Attributes:
-        path: The file it is from.
-        model: A SentencePiece model.
         asked: What that program keeps of a text before the model sees it, where it
             says so.
         scores: Of each piece, where that program has others than the model.
@@ -75,11 +73,6 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     Args:
         source: A folder with a SentencePiece model, or with Hugging Face's
             `tokenizer.json`; or the model itself.
-        given: The model, wherever it is.
-
-    Raises:
-        SettingError: A file that was given does not exist.
-        AlbertError: There is no vocabulary, more than one, or one that cannot be read.
     """
     folder = source if source.is_dir() else source.parent
     path = given or (source if source.is_file() else _only_model(folder))
@@ -104,12 +97,7 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
 
 
 def wordpiece_of(source: Path, *, given: Path | None = None) -> Path | None:
-    """The `vocab.txt` of a folder, or as given; None where there is another vocabulary.
-
-    Args:
-        source: A folder or a file.
-        given: A vocabulary, wherever it is.
-    """
+    """The `vocab.txt` of a folder, or as given; None for another vocabulary."""
     path = given or (source / WORDPIECE if source.is_dir() else source)
     is_other = given is None and source.is_dir() and _only_model(source) is not None
     return (
@@ -165,11 +153,7 @@ def _asked(folder: Path) -> Normalization | None:
 
 
 def _steps(values: dict[str, Any], *, path: Path) -> list[dict[str, Any]]:
-    """The steps of the normalization of `tokenizer.json`, each with its settings.
-
-    Raises:
-        AlbertError: They are not lists and objects.
-    """
+    """The steps of the normalization of `tokenizer.json`, each with its settings."""
     normalizer = values.get("normalizer") or {}
     steps = normalizer.get("normalizers") if isinstance(normalizer, dict) else None
     steps = [normalizer] if steps is None else steps
@@ -183,11 +167,7 @@ def _steps(values: dict[str, Any], *, path: Path) -> list[dict[str, Any]]:
 def _pieces(
     values: dict[str, Any], *, path: Path
 ) -> tuple[list[tuple[str, float]], bytes]:
-    """Pieces with their scores, and the compiled normalization, of `tokenizer.json`.
-
-    Raises:
-        AlbertError: The file is not that of an ALBERT's tokenizer.
-    """
+    """Pieces with their scores, and the compiled normalization, of `tokenizer.json`."""
     try:
         model = values["model"]
         if model["type"] != "Unigram":

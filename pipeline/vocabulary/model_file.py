@@ -58,13 +58,7 @@ def has_own_rules(model: bytes) -> bool:
 def with_rules_and_scores(
     model: bytes, *, charsmap: bytes, scores: Sequence[float]
 ) -> bytes:
-    """A model with other rules and scores, all else byte for byte as it was.
-
-    Args:
-        model: Any.
-        charsmap: The compiled rules.
-        scores: One for each piece.
-    """
+    """A model with other rules and scores, all else byte for byte as it was."""
     of_pieces = iter(scores)
 
     def change(number: int, value: int | bytes) -> bytes | None:
@@ -99,7 +93,6 @@ def model_of_pieces(pieces: Sequence[tuple[str, float]], charsmap: bytes) -> byt
 
     Args:
         pieces: With their scores; the special ones first.
-        charsmap: The compiled normalization.
     """
     trainer = (
         number_field(_MODEL_TYPE, _UNIGRAM)

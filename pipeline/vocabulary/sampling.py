@@ -37,8 +37,8 @@ LOOK_SECONDS = 0.5
 # Resident memory of the training for each byte of the sample.
 _MEMORY_PER_BYTE = 21
 
-# Time of the training, on two cores: SentencePiece counts the words of the sample and
-# trains on the different ones, of which longer text has ever fewer for each byte.
+# Time of the training, on two cores: SentencePiece trains on the distinct words of the
+# sample, and longer text has fewer distinct words for each byte.
 _SECONDS_OF_A_MEGABYTE = 2.1
 _GROWTH_OF_TIME = 0.75
 
@@ -107,10 +107,7 @@ def sample_chunk(
     """The candidates of one chunk for a sample.
 
     Args:
-        chunk: The files to read.
-        size: Sentences wanted in all.
         bound: Keys of at least this are known to be too large.
-        seed: Chooses the sample.
         on_read: Told the bytes of text of each document, or part of a long one.
     """
     train, held_out = Sample(size), Sample(MAX_HELD_OUT)
@@ -166,14 +163,8 @@ def sample_sentences(
     """A sample of the sentences of all chunks, in the order of their keys.
 
     Args:
-        chunks: What to read.
-        config: Size of the sample and seed.
-        workers: Processes that read.
         on_progress: Called every half second with the bytes of text that were read,
             about; at the end these are all that the chunks were estimated to have.
-
-    Raises:
-        AlbertError: There is no sentence, or a worker was killed.
     """
     train, held_out = Sample(config.sample_sentences), Sample(MAX_HELD_OUT)
     counts = ReadingCounts()
@@ -222,7 +213,6 @@ def text_being_read(chunks: Iterable[Chunk], read_bytes: Sequence[int]) -> int:
     """Bytes of text read of some chunks, at most as many as were estimated.
 
     Args:
-        chunks: Those that are being read.
         read_bytes: The bytes that were read of each, by its number.
     """
     return sum(min(read_bytes[chunk.number], chunk.text_bytes) for chunk in chunks)
@@ -235,7 +225,6 @@ def processes(
     """Fresh processes that an error or a signal ends at once, also in SentencePiece.
 
     Args:
-        count: How many.
         read_bytes: Where those that read text say how much, by the number of the chunk.
     """
     pool = ProcessPoolExecutor(

@@ -56,11 +56,9 @@ class TokenizedText(NamedTuple):
 
 
 class Tokenizer(Protocol):
-    """A vocabulary as loaded, of whichever kind.
+    """A loaded vocabulary of any kind.
 
     Attributes:
-        sha256: Hash of the model file.
-        vocab_size: Number of pieces.
         word_starts: Whether each piece starts a word, `[V]`.
         order: The place of each piece in its file; None where that is its id.
     """
@@ -170,16 +168,7 @@ def load_tokenizer(model: bytes) -> Tokenizer:
 
 
 def read_model(vocab: str | Path) -> bytes:
-    """The checked model file of a vocabulary given as directory or file.
-
-    Args:
-        vocab: Here or on storage.
-
-    Raises:
-        SettingError: The file does not exist or cannot be read.
-        AlbertError: Not a SentencePiece model, its special ids are wrong, or the
-            storage cannot be reached.
-    """
+    """The checked model file of a vocabulary given as directory or file."""
     if is_remote(str(vocab)):
         place = str(vocab)
         place = place if place.endswith(".model") else join(place, SPM_MODEL)
@@ -214,11 +203,7 @@ def first_bytes(path: Path) -> bytes:
 
 
 def check_model(model: bytes, *, path: Path | str) -> None:
-    """Refuse a model that is damaged, or whose first pieces are not the special ones.
-
-    Raises:
-        AlbertError: Says what was found.
-    """
+    """Refuse a damaged model, or one whose first pieces are not the special ones."""
     processor = sentencepiece.SentencePieceProcessor()
     try:
         if len(model) > MAX_MODEL_BYTES:

@@ -54,13 +54,7 @@ def train_vocabulary(
     """Train a SentencePiece model in a process of its own.
 
     Args:
-        sentences: The sample.
-        config: Of the vocabulary.
         on_progress: Called every half second with the share that is done, about.
-
-    Raises:
-        AlbertError: The text is too small for the size asked for (says which size
-            works), the folder for temporary files is full, or the process was killed.
     """
     with tempfile.TemporaryDirectory(prefix="albert-vocab-") as folder:
         normalize = albert_normalization(
@@ -116,12 +110,7 @@ def trained_share(log: str, *, vocab_size: int) -> float:
 
 
 def trainer_settings(config: VocabConfig, *, rules: str) -> dict[str, Any]:
-    """What SentencePiece is asked for, whatever it reads and writes.
-
-    Args:
-        config: Of the vocabulary.
-        rules: The file of the normalization rules.
-    """
+    """What SentencePiece is asked for, whatever it reads and writes."""
     return {
         "model_type": "unigram",
         "vocab_size": config.vocab_size,

@@ -28,7 +28,7 @@ from schemas.special_tokens import FIRST_ORDINARY_ID, UNK_ID
 # As BERT spells them, in the order of `schemas.special_tokens`.
 _SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
-# A vocabulary of which fewer pieces have capitals, or accents, was made from text
+# A vocabulary with fewer pieces with capitals, or accents, was made from text
 # without them.
 LEAST_SHARE_OF_PIECES = 0.01
 
@@ -40,15 +40,7 @@ _INSIDE = "##"
 
 
 def read_pieces(data: bytes, *, path: str) -> list[str]:
-    """The pieces of a `vocab.txt`, in its own order.
-
-    Args:
-        data: The file.
-        path: Of it, for messages.
-
-    Raises:
-        AlbertError: It is not such a file, or a special piece is missing.
-    """
+    """The pieces of a `vocab.txt`, in its own order."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -70,9 +62,6 @@ def special_first(pieces: list[str]) -> list[int]:
 
     The rows of an embedding table in the file's order, taken at these places, are in
     the order used here; put back at these places, they are in the file's order again.
-
-    Args:
-        pieces: In the order of a `vocab.txt`.
 
     >>> special_first(["[PAD]", "a", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b"])
     [0, 2, 3, 4, 5, 1, 6]
@@ -96,15 +85,7 @@ class WordPiece:
     """
 
     def __init__(self, data: bytes, *, path: str) -> None:
-        """Load a vocabulary.
-
-        Args:
-            data: The file.
-            path: Of it, for messages.
-
-        Raises:
-            AlbertError: It is not a `vocab.txt`.
-        """
+        """Load a vocabulary."""
         pieces = read_pieces(data, path=path)
         order = special_first(pieces)
         self.order: list[int] | None = order
@@ -177,12 +158,7 @@ def _bert_tokenizer(ids: dict[str, int], *, cased: bool, path: str) -> Any:
 
 
 def read_wordpiece(path: Path) -> WordPiece:
-    """The vocabulary in a `vocab.txt`.
-
-    Raises:
-        SettingError: It cannot be read.
-        AlbertError: It is not a `vocab.txt`.
-    """
+    """The vocabulary in a `vocab.txt`."""
     try:
         data = first_bytes(path)
     except OSError as error:
@@ -191,12 +167,7 @@ def read_wordpiece(path: Path) -> WordPiece:
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:
-    """The vocabulary of a run, whichever kind it has.
-
-    Raises:
-        SettingError: There is none.
-        AlbertError: It is damaged.
-    """
+    """The vocabulary of a run, whichever kind it has."""
     path = vocabulary_file(folder)
     if path.name == WORDPIECE:
         return read_wordpiece(path)

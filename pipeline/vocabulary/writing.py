@@ -71,11 +71,7 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
 
 
 def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
-    """`tokenizer_config.json`: the class to load and the special tokens.
-
-    Args:
-        max_length: The longest sequence, in pieces.
-    """
+    """`tokenizer_config.json`: the class to load and the special tokens."""
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": max_length,
@@ -89,12 +85,7 @@ def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
 
 
 def bert_tokenizer_config(*, is_cased: bool, max_length: int) -> dict[str, Any]:
-    """`tokenizer_config.json` beside a `vocab.txt`, by which BertTokenizer loads it.
-
-    Args:
-        is_cased: Whether capital letters and accents are kept.
-        max_length: The longest sequence, in pieces.
-    """
+    """`tokenizer_config.json` beside a `vocab.txt`, by which BertTokenizer loads it."""
     return {
         "tokenizer_class": "BertTokenizer",
         "do_lower_case": not is_cased,
@@ -214,9 +205,7 @@ def imported_manifest(
     """What a vocabulary of another program is.
 
     Args:
-        tokenizer: As it is written.
         file: The name it is written under.
-        before: As it was found.
         config: What is kept of a text, under the names of `VocabConfig`.
     """
     return {
@@ -250,13 +239,7 @@ def write_vocabulary(
     """Write all files of a vocabulary, the manifest last.
 
     Args:
-        model: The content of `spiece.model`.
-        manifest: What it is.
-        output: The folder.
         max_length: Tokens in the longest sequences of the model that it belongs to.
-
-    Raises:
-        AlbertError: A file cannot be written.
     """
     with whole_file(output / SPM_MODEL) as file:
         file.write(model)
@@ -272,13 +255,7 @@ def write_wordpiece(
     """Write BERT's vocabulary as it was found, the manifest last.
 
     Args:
-        data: The content of `vocab.txt`.
-        manifest: What it is.
-        output: The folder.
         max_length: Tokens in the longest sequences of the model that it belongs to.
-
-    Raises:
-        AlbertError: A file cannot be written.
     """
     with whole_file(output / WORDPIECE) as file:
         file.write(data)

@@ -5,8 +5,8 @@ import pytest
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.phases import (
-    Piece,
     Ramp,
+    Stage,
     parse_schedule,
     phases_of,
     samples_of,
@@ -16,29 +16,29 @@ DATA = DataConfig(max_seq_length=128).resolved(input_bytes=0)
 
 
 @pytest.mark.parametrize(
-    ("text", "setting", "pieces"),
+    ("text", "setting", "stages"),
     [
-        ("512", "max_seq_length", [Piece(512, 512, 0.0, 1.0)]),
-        ("none", "sentence_task", [Piece("none", "none", 0.0, 1.0)]),
-        ("0.30..0.15", "masked_lm_prob", [Piece(0.3, 0.15, 0.0, 1.0)]),
+        ("512", "max_seq_length", [Stage(512, 512, 0.0, 1.0)]),
+        ("none", "sentence_task", [Stage("none", "none", 0.0, 1.0)]),
+        ("0.30..0.15", "masked_lm_prob", [Stage(0.3, 0.15, 0.0, 1.0)]),
         (
             "0.3:0.2, 0.3..0.1",
             "masked_lm_prob",
-            [Piece(0.3, 0.3, 0.0, 0.2), Piece(0.3, 0.1, 0.2, 1.0)],
+            [Stage(0.3, 0.3, 0.0, 0.2), Stage(0.3, 0.1, 0.2, 1.0)],
         ),
         (
             "64:0.3,128:0.3,512",
             "max_seq_length",
             [
-                Piece(64, 64, 0.0, 0.3),
-                Piece(128, 128, 0.3, 0.6),
-                Piece(512, 512, 0.6, 1.0),
+                Stage(64, 64, 0.0, 0.3),
+                Stage(128, 128, 0.3, 0.6),
+                Stage(512, 512, 0.6, 1.0),
             ],
         ),
     ],
 )
-def test_a_value_or_a_schedule_is_pieces_of_the_run(text, setting, pieces):
-    assert parse_schedule(text, setting) == tuple(pieces)
+def test_a_value_or_a_schedule_is_pieces_of_the_run(text, setting, stages):
+    assert parse_schedule(text, setting) == tuple(stages)
 
 
 @pytest.mark.parametrize(

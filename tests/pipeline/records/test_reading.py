@@ -9,7 +9,7 @@ import pytest
 from pipeline.dataset.shard_plan import Shard
 from pipeline.dataset.shards import write_shard
 from pipeline.records.reading import (
-    CHUNK,
+    BATCH_RECORDS,
     CorruptRecord,
     read_copy,
     read_shard,
@@ -160,13 +160,13 @@ def test_a_well_framed_record_that_is_no_example(tmp_path, record, problem):
 
 
 def test_numbers_go_on_from_one_chunk_to_the_next(tmp_path):
-    number = CHUNK + 6
-    content = bytearray(WHOLE * CHUNK)
+    number = BATCH_RECORDS + 6
+    content = bytearray(WHOLE * BATCH_RECORDS)
     content[FRAME * number + 20] ^= 1
-    found = read(tmp_path, content, examples=4 * CHUNK)
+    found = read(tmp_path, content, examples=4 * BATCH_RECORDS)
     sentence = f"record {number}, at byte {FRAME * number}, does not match its checksum"
     assert found.pop(number) == sentence
-    assert found == [n % 4 for n in range(4 * CHUNK) if n != number]
+    assert found == [n % 4 for n in range(4 * BATCH_RECORDS) if n != number]
 
 
 def test_a_corrupt_record_names_its_file(tmp_path):
