@@ -6,59 +6,13 @@ from typing import Any
 
 from albert_tf.runs.confidence import with_interval
 from albert_tf.runs.metrics import Metrics
-from schemas.errors import AlbertError
-from schemas.json_file import read_json, write_json
-from schemas.json_shape import (
-    ANY_NUMBER,
-    COUNT,
-    HASH,
-    SHARE,
-    TEXT,
-    Shape,
-    or_null,
-    problem,
-)
+from schemas.json_file import read_json, undamaged, write_json
 from schemas.layout import EVALUATION
 from schemas.readable import counted
 from schemas.report import Cell, Table
 
-# A loss of a model that went wrong is not finite.
-_LOSS, _ACCURACY = or_null(ANY_NUMBER), or_null(SHARE)
-_INTERVAL: Shape = dict.fromkeys(("value", "low", "high"), ANY_NUMBER)
-_TASK: dict[str, Shape] = {"mlm_loss": _LOSS, "mlm_accuracy": _ACCURACY}
-_PAIRS: dict[str, Shape] = {
-    **dict.fromkeys(("right", "pairs"), COUNT),
-    **dict.fromkeys(("accuracy", "low", "high"), SHARE),
-}
-_EVALUATION: dict[str, Shape] = {
-    "step": COUNT,
-    "data_fingerprint": HASH,
-    "precision": TEXT,
-    "examples": COUNT,
-    **_TASK,
-    "sentence_loss": _LOSS,
-    "sentence_accuracy": _ACCURACY,
-    "mlm_count": COUNT,
-    "sentence_count": COUNT,
-}
-# What is there only where it was measured.
-_OPTIONAL: dict[str, Shape] = {
-    "counting": {
-        "examples": COUNT,
-        "tokens": COUNT,
-        "neighbours": _TASK,
-        "unigram": _TASK,
-    },
-    "bits_per_character": {
-        "words": COUNT,
-        "characters": COUNT,
-        "model": _INTERVAL,
-        "neighbours": _INTERVAL,
-        "unigram": _INTERVAL,
-        "model_minus_neighbours": _INTERVAL,
-    },
-    "minimal_pairs": {**_PAIRS, "paradigms": [{"paradigm": TEXT, **_PAIRS}]},
-}
+# What each evaluation says, also where nothing was counted.
+_ALWAYS = ("step", "data_fingerprint", "precision", "examples", "mlm_loss")
 
 # What predicts: the model, and what counting has under these names.
 _PREDICTORS = {
@@ -69,27 +23,23 @@ _PREDICTORS = {
 
 
 def write_evaluation(run: Path, evaluation: Metrics) -> None:
-    """Keep an evaluation in a run, in place of the one before.
-
-    Raises:
-        AlbertError: It cannot be written.
-    """
+    """Keep an evaluation in a run, in place of the one before."""
     write_json(run / EVALUATION, evaluation)
 
 
 def read_evaluation(run: Path) -> Metrics | None:
-    """The last evaluation of a run; None if there was none.
-
-    Raises:
-        AlbertError: The file cannot be read or is not what `evaluate` writes.
-    """
+    """The last evaluation of a run; None if there was none."""
     path = run / EVALUATION
     if not path.exists():
         return None
     values = read_json(path)
-    there = {n: shape for n, shape in _OPTIONAL.items() if values.get(n) is not None}
-    if found := problem(values, _EVALUATION | there):
-        raise AlbertError(f"{path} is damaged: {found}; run albert evaluate again.")
+    with undamaged(path, remedy="run albert evaluate again"):
+        for name in _ALWAYS:
+            values[name]
+        # Whatever is shown of it can be shown.
+        comparison(values)
+        minimal_pairs(values)
+        list(sentences(values))
     return values
 
 
