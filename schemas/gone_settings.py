@@ -10,7 +10,7 @@ class Gone(NamedTuple):
     """A setting that an older `config.json` may still name.
 
     Attributes:
-        neutral: The value with which it had no effect; null had none either.
+        neutral: The value with which it had no effect; null says that none was given.
         remedy: What to do instead of another value, as a clause.
     """
 
@@ -64,12 +64,11 @@ def without_gone(
     ({'steps': 7}, ['causal_share'])
     """
     gone = {n: rule for n, rule in GONE.get(command, {}).items() if n not in known}
-    ignored = [name for name in values if name in gone]
-    for name in ignored:
-        value, rule = values[name], gone[name]
-        if value is not None and value != rule.neutral:
+    named = {n: values[n] for n in gone if values.get(n) is not None}
+    for name, value in named.items():
+        if value != gone[name].neutral:
             raise SettingError(
                 f"{place}: {name} is {value!r:.60}, and the setting is gone; "
-                f"{rule.remedy}."
+                f"{gone[name].remedy}."
             )
-    return {n: v for n, v in values.items() if n not in ignored}, ignored
+    return {n: v for n, v in values.items() if n not in gone}, list(named)

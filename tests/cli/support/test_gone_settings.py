@@ -22,7 +22,7 @@ def _gone(monkeypatch):
     ("value", "said"),
     [
         (1, "{path}: old ignored; gone, and without effect there.\n"),
-        (None, "{path}: old ignored; gone, and without effect there.\n"),
+        (None, ""),
         (2, "Error: {path}: " + REFUSED + "\n"),
     ],
 )
