@@ -37,10 +37,19 @@ def read_evaluation(run: Path) -> Metrics | None:
         for name in _ALWAYS:
             values[name]
         # Whatever is shown of it can be shown.
+        heading(values)
         comparison(values)
         minimal_pairs(values)
         list(sentences(values))
     return values
+
+
+def heading(evaluation: Metrics) -> str:
+    """Which weights were measured, on how much, and how."""
+    return (
+        f"Step {evaluation['step']:,}, {evaluation['examples']:,} held-out examples, "
+        f"{evaluation['precision']}"
+    )
 
 
 def comparison(evaluation: Metrics) -> Table:

@@ -271,11 +271,15 @@ def find_pairs(
 
 def text(evaluation: "Metrics") -> str:
     """An evaluation for a person."""
-    from albert_tf.runs.last_evaluation import comparison, minimal_pairs, sentences
+    from albert_tf.runs.last_evaluation import (
+        comparison,
+        heading,
+        minimal_pairs,
+        sentences,
+    )
 
     parts = [
-        f"Step {evaluation['step']:,}, {evaluation['examples']:,} held-out examples, "
-        f"{evaluation['precision']}",
+        heading(evaluation),
         "\n".join(text_lines(comparison(evaluation))),
         "\n".join(sentences(evaluation)),
     ]

@@ -52,6 +52,7 @@ def test_the_losses_of_a_model_that_went_wrong_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("change", "clause"),
     [
+        ({"step": "one"}, "Cannot specify ',' with 's'"),
         ({"mlm_loss": "low"}, "Unknown format code 'f' for object of type 'str'"),
         ({"bits_per_character": {"words": 1}}, "it has no 'model_minus_neighbours'"),
         ({"minimal_pairs": [1]}, "list indices must be integers or slices, not str"),
