@@ -24,7 +24,7 @@ from schemas.errors import AlbertError, SettingError
 # Which task the sentence head was trained on; a field of ours in their configuration.
 SENTENCE_TASK = "sentence_task"
 
-# The weights that have a row for each piece.
+# The weights that have a row for each token of the vocabulary.
 _OF_PIECES = ("/word_embeddings", "/output_bias")
 
 ABSENT_SENTENCE_HEAD = (
@@ -169,7 +169,7 @@ class Tensors(NamedTuple):
     load: Callable[[str], Any]
 
     def without(self, names: Iterable[str]) -> "Tensors":
-        """The same tensors but those of some names."""
+        """These tensors without the given names."""
         dropped = set(names)
         kept = {name: s for name, s in self.shapes.items() if name not in dropped}
         return self._replace(shapes=kept)
@@ -255,8 +255,6 @@ def take_over(
 
     Args:
         tensors: Those of the other program; the model leaves out what it does not know.
-        values: The configuration.
-        naming: Of the other program.
         config_source: Where the configuration is from, for messages.
         needs_head: Whether there has to be a masked-LM head; else one that is missing
             is a new one, as before training.
@@ -319,7 +317,7 @@ def _names(config: ModelConfig, naming: Naming, *, within: str) -> list[str]:
 def _check_shapes(
     tensors: Tensors, config: ModelConfig, naming: Naming, *, absent: set[str]
 ) -> None:
-    """Refuse tensors that are not those of an architecture."""
+    """Refuse missing tensors that are not in `absent`, and tensors of other shapes."""
     wanted = {
         naming.name(path): shape[::-1] if naming.is_transposed(path) else shape
         for path, shape in weight_shapes(config).items()

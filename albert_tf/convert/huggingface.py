@@ -76,7 +76,6 @@ def huggingface_config(
     """`config.json` for AlbertForPreTraining.
 
     Args:
-        config: The architecture.
         order: The id there of each piece; None where it is the same.
     """
     pad, bos, eos = (order[i] if order else i for i in (PAD_ID, CLS_ID, SEP_ID))
@@ -131,12 +130,7 @@ def is_huggingface(folder: Path) -> bool:
 
 
 def read_huggingface(folder: Path, *, needs_head: bool = True) -> TrainedModel:
-    """Read a model that transformers, or `albert export --to hf`, saved.
-
-    Args:
-        folder: Of the model.
-        needs_head: See `take_over`.
-    """
+    """Read a model that transformers, or `albert export --to hf`, saved."""
     return taken_over(folder, find_tensors(folder), needs_head=needs_head)
 
 

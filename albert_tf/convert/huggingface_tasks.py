@@ -81,8 +81,6 @@ def task_config(
     """`config.json` for the model of a task (`ARCHITECTURES`).
 
     Args:
-        config: The architecture.
-        spec: The task.
         order: As for `huggingface_config`.
     """
     values = huggingface_config(config, order=order)

@@ -65,8 +65,6 @@ def model_card(
 
     Args:
         run: Where settings, data and metrics are recorded, as far as it has them.
-        config: The architecture.
-        step: Of the checkpoint.
         target: What it was exported to, `hf` or `saved-model`.
         vocabulary: The name of the file that has it.
     """
@@ -96,7 +94,6 @@ def task_card(run: Path, task: TaskSpec, *, step: int, target: str) -> str:
 
     Args:
         run: The folder of the model, which may have a card.
-        task: What the model is for.
         step: Of the weights, which need not be those that were measured.
         target: What it was exported to, `hf` or `saved-model`.
     """

@@ -47,7 +47,6 @@ def read_model(
     """A run, a fine-tuned model, or a model of Hugging Face or google-research/albert.
 
     Args:
-        folder: Of the model.
         which: The checkpoint of a run, as for `read_trained`; other programs keep one.
         needs_head: Whether a model of another program without a masked-LM head is
             refused; else it gets a new one.
@@ -95,10 +94,6 @@ def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
     """Read a checkpoint.
 
     The moments of its optimizer are left out.
-
-    Args:
-        folder: Of the checkpoint.
-        needs_head: See `take_over`.
     """
     config_source = _configuration(folder)
     values = read_json(config_source)

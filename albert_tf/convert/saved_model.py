@@ -16,11 +16,7 @@ _IDS = ("input_ids", "input_mask", "segment_ids")
 
 
 class ServedModel(tf.Module):
-    """What a SavedModel computes, for any number of sequences of any length.
-
-    Args:
-        model: With its trained weights.
-    """
+    """What a SavedModel computes, for any number of sequences of any length."""
 
     def __init__(self, model: AlbertPretrainer) -> None:
         super().__init__(name="albert")
@@ -93,11 +89,7 @@ def _traced(served: ServedModel, name: str) -> Any:
 
 
 class ServedTask(tf.Module):
-    """What a SavedModel of a fine-tuned model computes: the logits of its task.
-
-    Args:
-        model: With its trained weights.
-    """
+    """What a SavedModel of a fine-tuned model computes: the logits of its task."""
 
     def __init__(self, model: TaskModel) -> None:
         super().__init__(name="albert")
@@ -117,10 +109,6 @@ def write_task_saved_model(model: TaskModel, folder: Path) -> None:
     """Write a SavedModel with the signature `predict`, its default as well.
 
     It takes piece ids `[B, S]`, of a model that chooses `[B, O, S]`.
-
-    Args:
-        model: With its trained weights.
-        folder: Where to write.
     """
     served = ServedTask(model)
     shape = [None] * (3 if model.kind == "choose" else 2)

@@ -87,11 +87,6 @@ class NeighbourCounts:
     Args:
         texts: Rows of tokens, special ones included; these are neighbours, but are
             never predicted.
-        vocab_size: V.
-
-    Attributes:
-        rows: How many rows were counted.
-        tokens: How many tokens.
     """
 
     def __init__(self, texts: Iterable[Unmasked], *, vocab_size: int) -> None:
@@ -178,9 +173,6 @@ def training_text(
     """The text of the training split, once, up to `COUNTED_TOKENS`.
 
     Args:
-        data: The data set.
-        manifest: Its manifest.
-        skip_corrupt: Leave corrupt records out.
         on_tokens: Told how many tokens each part has.
     """
     left = COUNTED_TOKENS
@@ -195,14 +187,7 @@ def training_text(
 def held_out_text(
     data: Path, manifest: DatasetManifest, *, examples: int, skip_corrupt: bool = False
 ) -> Iterator[Unmasked]:
-    """The text of the first held-out examples, some at a time.
-
-    Args:
-        data: The data set.
-        manifest: Its manifest.
-        examples: How many.
-        skip_corrupt: Leave corrupt records out.
-    """
+    """The text of the first held-out examples, some at a time."""
     for text in read_unmasked(data, manifest, split=EVAL, skip_corrupt=skip_corrupt):
         if examples <= 0:
             return
@@ -217,11 +202,6 @@ def loss_of_counting(
 
     It is the unit in which the planner expects losses, so a part of the held-out text
     is enough.
-
-    Args:
-        data: The data set.
-        manifest: Its manifest.
-        skip_corrupt: Leave corrupt records out.
 
     Returns:
         None if there is nothing to count in, or nothing to predict.

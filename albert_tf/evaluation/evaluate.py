@@ -84,9 +84,7 @@ def evaluate(
     Args:
         model: A run as it was read.
         data: Any data set made with the same vocabulary, whatever its sentence task.
-        scope: How much.
         precision: Of the computation; None for that of the run's own evaluations.
-        progress: Shows how far it is.
 
     Returns:
         What `runs.last_evaluation` describes.
@@ -148,13 +146,7 @@ def _report(sums: Sums) -> Metrics:
 
 
 class Yardstick:
-    """What compares a model with counting and with models of other vocabularies.
-
-    Args:
-        model: Any.
-        pieces: Of its vocabulary.
-        progress: Shows how far it is.
-    """
+    """What compares a model with counting and with models of other vocabularies."""
 
     def __init__(
         self, model: AlbertPretrainer, pieces: Pieces, progress: Progress
@@ -168,9 +160,7 @@ class Yardstick:
         """Bits per character of held-out words, and how well counting predicts.
 
         Args:
-            records: The data set.
             examples: Held-out examples, from the first, that are measured on.
-            words: The maximum number of words.
         """
         data, manifest = records.dataset, records.manifest
         counts = self._counts(data, manifest)

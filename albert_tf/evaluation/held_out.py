@@ -56,7 +56,6 @@ class HeldOut:
 
     Args:
         model: Measured as it is at each call.
-        records: The data set.
         examples: How many, from the first.
     """
 

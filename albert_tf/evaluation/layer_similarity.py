@@ -25,7 +25,6 @@ class LayerSimilarity:
     """Input and output of one layer compared, as means over pieces.
 
     Attributes:
-        layer: From 1.
         l2_distance: Between the vectors of width H.
         cosine_similarity: Of the two.
         degrees: The angle between them, as the figure has it.
@@ -43,10 +42,7 @@ def layer_similarities(
     """Measure all layers of a model on the first held-out examples.
 
     Args:
-        model: Any that fits the data.
         records: The data set; the masks stay in its text.
-        examples: How many.
-        progress: Moved on by as many.
     """
     length = records.manifest.config.max_seq_length
     batch_size = min(examples, max(1, MAX_PIECES // length))

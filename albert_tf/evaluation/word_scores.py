@@ -242,9 +242,7 @@ class HeldOutWords:
 
     Args:
         model: Measured as it is at each call.
-        records: The data set.
         examples: How many held-out examples an evaluation has, from the first.
-        pieces: Of the model's vocabulary.
     """
 
     def __init__(

@@ -75,8 +75,6 @@ def sample_words(rows: Iterable[Row], pieces: Pieces, *, maximum: int) -> list[W
 
     Args:
         rows: Token ids, special ones included, nothing masked.
-        pieces: Of their vocabulary.
-        maximum: The maximum number of words.
 
     Returns:
         The words in the order of the text.
@@ -114,7 +112,6 @@ def words_of_row(
     Args:
         shown: The text of each token, special ones included, `[S]`.
         starts: Whether each starts a word, `[S]`.
-        number: Of the row.
 
     >>> shown = ["[CLS]", "▁a", "▁riv", "er", "▁7", ".", "[SEP]"]
     >>> starts = np.array([True, True, True, False, True, True, True])

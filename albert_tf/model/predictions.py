@@ -21,7 +21,6 @@ def mask_probabilities(model: AlbertPretrainer, input_ids: list[int]) -> Probabi
     """How likely each of V pieces is at each of the M masks of a text, `[M, V]`.
 
     Args:
-        model: Any.
         input_ids: Special pieces included, with [MASK] at the places asked about.
     """
     masks = [place for place, piece in enumerate(input_ids) if piece == MASK_ID]

@@ -75,7 +75,6 @@ def read_trained(
     """A run, an import or a fine-tuned model, once its files fit together.
 
     Args:
-        folder: Of the model.
         which: The checkpoint; None for the best of a fine-tuned model and the latest of
             others.
         with_weights: False to read no checkpoint.

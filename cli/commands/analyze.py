@@ -102,13 +102,6 @@ def measure(
     """How many examples were read, and the layers of each model.
 
     All models are checked before the first is measured.
-
-    Args:
-        paths: Runs or exports.
-        data: The data set.
-        most: Maximum number of examples.
-        checkpoint: Which checkpoint of each run.
-        quiet: Say nothing, show no progress.
     """
     manifest, console = read_manifest(data), Console(quiet=quiet)
     with silent_stderr():
@@ -151,11 +144,7 @@ def open_for(
     """A model that fits a data set.
 
     Args:
-        manifest: Of the data set.
         path: A run or an export.
-        tokenizer: Its vocabulary.
-        data: The data set, for messages.
-        checkpoint: Which checkpoint of a run.
         say: Told what of it is damaged, and of untrained positions.
     """
     from albert_tf.data.data_check import check_model_fits, check_same_vocabulary

@@ -128,8 +128,6 @@ def encode(
     """The token ids of a text with masks, [CLS] and [SEP] included.
 
     Args:
-        text: As it was given.
-        tokenizer: The vocabulary of the model.
         longest: Tokens that the model reads, once it is loaded.
     """
     from pipeline.encoding.queries import encode_masked, quoted

@@ -84,7 +84,6 @@ def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
     """The vocabulary of a run or an export, to read new text with.
 
     Args:
-        path: The run or the export.
         say: Told where other programs do more to a text than the vocabulary does.
     """
     from pipeline.vocabulary.importing import missing_normalization
