@@ -38,7 +38,7 @@ from albert_tf.evaluation.word_scores import (
     questions_about,
     sum_by_word,
 )
-from albert_tf.evaluation.words import Pieces, Row, first_rows, sample_words
+from albert_tf.evaluation.words import Row, Vocabulary, first_rows, sample_words
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, pretrainer_of
 from albert_tf.runs.confidence import interval
@@ -60,7 +60,7 @@ class Scope:
         pairs: Pairs of sentences to compare.
         sentences: The token ids of their sentences, each good one before the bad,
             without special tokens.
-        pieces: Of the model's vocabulary; without them there are neither words nor
+        vocabulary: The model's; without it there are neither words nor
             sentences.
     """
 
@@ -68,7 +68,7 @@ class Scope:
     words: int = EVALUATED_WORDS
     pairs: Sequence[MinimalPair] = ()
     sentences: Sequence[Sequence[int]] = ()
-    pieces: Pieces | None = None
+    vocabulary: Vocabulary | None = None
 
 
 def evaluate(
@@ -105,9 +105,9 @@ def evaluate(
         "examples": examples,
         **held_out_losses(pretrainer, records, examples=examples, progress=progress),
     }
-    if scope.pieces is None:
+    if scope.vocabulary is None:
         return measured
-    yardstick = Yardstick(pretrainer, scope.pieces, progress)
+    yardstick = Yardstick(pretrainer, scope.vocabulary, progress)
     if scope.words:
         measured |= yardstick.against_counting(
             records, examples=examples, words=scope.words
@@ -149,9 +149,9 @@ class Yardstick:
     """What compares a model with counting and with models of other vocabularies."""
 
     def __init__(
-        self, model: AlbertPretrainer, pieces: Pieces, progress: Progress
+        self, model: AlbertPretrainer, vocabulary: Vocabulary, progress: Progress
     ) -> None:
-        self._config, self._pieces = model.config, pieces
+        self._config, self._vocabulary = model.config, vocabulary
         self._scorer, self._progress = WordScorer(model), progress
 
     def against_counting(
@@ -180,7 +180,7 @@ class Yardstick:
                 "unigram": _guessed(counts.from_frequencies(masked)),
             },
             "bits_per_character": self._word_bits(
-                list(first_rows(rows, self._pieces)), counts, maximum=words
+                list(first_rows(rows, self._vocabulary)), counts, maximum=words
             ),
         }
 
@@ -198,7 +198,7 @@ class Yardstick:
         self, rows: Sequence[Row], counts: NeighbourCounts, *, maximum: int
     ) -> Metrics | None:
         """Bits per character by the model and by counting; None without words."""
-        words = sample_words(rows, self._pieces, maximum=maximum)
+        words = sample_words(rows, self._vocabulary, maximum=maximum)
         if not words:
             return None
         spans = [word.span for word in words]
@@ -230,7 +230,7 @@ class Yardstick:
             pairs: N of them.
             rows: The tokens of their 2N sentences, each good one before the bad.
         """
-        words = words_of_sentences(rows, self._pieces)
+        words = words_of_sentences(rows, self._vocabulary)
         tokens = sum(word.end - word.start for word in words)
         self._progress.start("comparing sentences", total=tokens)
         losses = self._scorer.losses(rows, words, on_batch=self._progress.advance)

@@ -22,7 +22,7 @@ Tensor = Any
 
 @dataclasses.dataclass(frozen=True)
 class LayerSimilarity:
-    """Input and output of one layer compared, as means over pieces.
+    """Input and output of one layer compared, as means over tokens.
 
     Attributes:
         l2_distance: Between the vectors of width H.
@@ -48,19 +48,19 @@ def layer_similarities(
     batch_size = min(examples, max(1, MAX_PIECES // length))
     sums = compiled(similarity_sums, model)
     total = np.zeros((model.config.num_hidden_layers, 3))
-    pieces, left = 0, examples
+    tokens, left = 0, examples
     batches = evaluation_batches(records, batch_size=batch_size, examples=examples)
     for batch in batches:
         total += sums(batch)
-        pieces += int(batch["input_mask"].sum())
+        tokens += int(batch["input_mask"].sum())
         progress.advance(min(batch_size, left))
         left -= batch_size
-    means = (total / pieces).tolist()
+    means = (total / tokens).tolist()
     return [LayerSimilarity(layer, *row) for layer, row in enumerate(means, start=1)]
 
 
 def similarity_sums(model: AlbertPretrainer, batch: Batch) -> Tensor:
-    """Distances, cosines and degrees of each layer, summed over pieces, `[L, 3]`."""
+    """Distances, cosines and degrees of each layer, summed over tokens, `[L, 3]`."""
     encoder, ids, segments = model.encoder, batch["input_ids"], batch["segment_ids"]
     outputs = encoder(ids, batch["input_mask"], segments, every_layer=True)
     inputs = [encoder.embeddings(ids, segments), *outputs[:-1]]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albert_tf.evaluation.word_scores import Float
-from albert_tf.evaluation.words import Pieces, Row, Span, word_bounds
+from albert_tf.evaluation.words import Row, Span, Vocabulary, word_bounds
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS_ID, SEP_ID
 
@@ -119,12 +119,12 @@ def sentence_rows(
     return rows
 
 
-def words_of_sentences(rows: Sequence[Row], pieces: Pieces) -> list[Span]:
+def words_of_sentences(rows: Sequence[Row], vocabulary: Vocabulary) -> list[Span]:
     """Every word between [CLS] and [SEP], punctuation marks included."""
     return [
         Span(number, start, end)
         for number, row in enumerate(rows)
-        for start, end in word_bounds(pieces.word_starts[row])
+        for start, end in word_bounds(vocabulary.word_starts[row])
         if 0 < start < len(row) - 1
     ]
 

@@ -20,7 +20,14 @@ from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.compiled import compiled
 from albert_tf.evaluation.counting import UNKNOWN, Asked, held_out_text
 from albert_tf.evaluation.held_out import Stop
-from albert_tf.evaluation.words import Pieces, Row, Span, Word, first_rows, sample_words
+from albert_tf.evaluation.words import (
+    Row,
+    Span,
+    Vocabulary,
+    Word,
+    first_rows,
+    sample_words,
+)
 from albert_tf.model.operations import cross_entropy
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.runs.confidence import DEVIATIONS
@@ -251,10 +258,10 @@ class HeldOutWords:
         records: Records,
         *,
         examples: int,
-        pieces: Pieces,
+        vocabulary: Vocabulary,
     ) -> None:
         self._scorer, self._records = WordScorer(model), records
-        self._examples, self._pieces = examples, pieces
+        self._examples, self._vocabulary = examples, vocabulary
         self._asked: tuple[list[Row], list[Word]] | None = None
 
     def bits_per_character(self, should_stop: Stop) -> float | None:
@@ -284,6 +291,6 @@ class HeldOutWords:
             skip_corrupt=self._records.on_corrupt is not None,
         )
         rows = itertools.chain.from_iterable(text.rows for text in texts)
-        text = list(first_rows(rows, self._pieces))
+        text = list(first_rows(rows, self._vocabulary))
         maximum = self._examples // EXAMPLES_PER_WORD
-        return text, sample_words(text, self._pieces, maximum=maximum)
+        return text, sample_words(text, self._vocabulary, maximum=maximum)

@@ -26,15 +26,15 @@ TEXT_LETTERS = 4_000_000
 CONTEXT = 16
 
 
-class Pieces(NamedTuple):
+class Vocabulary(NamedTuple):
     """The tokens of a vocabulary.
 
     Attributes:
-        texts: The text of each, `[V]`.
+        tokens: The text of each, `[V]`.
         word_starts: Whether each starts a word, `[V]`.
     """
 
-    texts: Sequence[str]
+    tokens: Sequence[str]
     word_starts: Bools
 
 
@@ -66,7 +66,9 @@ class Word(NamedTuple):
     key: int
 
 
-def sample_words(rows: Iterable[Row], pieces: Pieces, *, maximum: int) -> list[Word]:
+def sample_words(
+    rows: Iterable[Row], vocabulary: Vocabulary, *, maximum: int
+) -> list[Word]:
     """A sample of the words of some rows: `SHARE` of them, or `maximum`.
 
     Which ones follows from the text alone, not from how a vocabulary divides it, so
@@ -80,20 +82,20 @@ def sample_words(rows: Iterable[Row], pieces: Pieces, *, maximum: int) -> list[W
         The words in the order of the text.
     """
     bound = round(SHARE * (1 << 64))
-    asked = (word for word in words_of_rows(rows, pieces) if word.key < bound)
+    asked = (word for word in words_of_rows(rows, vocabulary) if word.key < bound)
     return sorted(heapq.nsmallest(maximum, asked, key=lambda word: word.key))
 
 
-def words_of_rows(rows: Iterable[Row], pieces: Pieces) -> Iterator[Word]:
+def words_of_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Word]:
     """All words of some rows; see `words_of_row`."""
     for number, row in enumerate(rows):
-        shown = [pieces.texts[token] for token in row.tolist()]
-        yield from words_of_row(shown, pieces.word_starts[row], number=number)
+        shown = [vocabulary.tokens[token] for token in row.tolist()]
+        yield from words_of_row(shown, vocabulary.word_starts[row], number=number)
 
 
-def first_rows(rows: Iterable[Row], pieces: Pieces) -> Iterator[Row]:
+def first_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Row]:
     """Rows up to `TEXT_LETTERS` letters: nearly the same text in any vocabulary."""
-    letters = np.array([len(_letters(text)) for text in pieces.texts])
+    letters = np.array([len(_letters(text)) for text in vocabulary.tokens])
     left = TEXT_LETTERS
     for row in rows:
         if left <= 0:

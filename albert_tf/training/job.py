@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from albert_tf.data.input_pipeline import Records
-from albert_tf.evaluation.words import Pieces
+from albert_tf.evaluation.words import Vocabulary
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.training.origin import Origin
 from pipeline.records.reading import CorruptRecord
@@ -27,7 +27,7 @@ class Job:
         origin: What a new run starts from; None for weights of its own.
         starts_trained: Whether the run began with the weights of another, `origin` or,
             if it goes on, the one it once had.
-        pieces: Of the vocabulary, to ask about words in evaluations; None not to.
+        vocabulary: That of the data, to ask about words in evaluations; None not to.
         hosts: Those that train together, with the same settings; the first alone reads
             and writes `run` and reads `origin`.
     """
@@ -39,7 +39,7 @@ class Job:
     run: Path
     origin: Origin | None = None
     starts_trained: bool = False
-    pieces: Pieces | None = None
+    vocabulary: Vocabulary | None = None
     hosts: Hosts = ONE_HOST
 
     @property

@@ -150,9 +150,11 @@ def words_of_run(
     job: Job, model: AlbertPretrainer, records: Records, held_out: HeldOut | None
 ) -> HeldOutWords | None:
     """The words that a run is evaluated on, if it is on any."""
-    if job.pieces is None or held_out is None:
+    if job.vocabulary is None or held_out is None:
         return None
-    return HeldOutWords(model, records, examples=held_out.examples, pieces=job.pieces)
+    return HeldOutWords(
+        model, records, examples=held_out.examples, vocabulary=job.vocabulary
+    )
 
 
 def make_held_out(

@@ -19,7 +19,7 @@ from cli.support.options import (
 from cli.support.trained_model import (
     checkpoint_option,
     other_sentence_task,
-    pieces_of,
+    plain_vocabulary,
     read_vocabulary,
     untrained_positions,
 )
@@ -189,7 +189,7 @@ def evaluate_run(
         words=words,
         pairs=pairs,
         sentences=tokenizer.encode(sentences),
-        pieces=pieces_of(tokenizer),
+        vocabulary=plain_vocabulary(tokenizer),
     )
     with console:
         measured = measure(

@@ -30,7 +30,7 @@ from cli.support.options import (
 from cli.support.planned_run import Folders, PlannedRun, planned_run
 from cli.support.recipes import budget_option, recipe_option
 from cli.support.several_hosts import host_options
-from cli.support.trained_model import pieces_of
+from cli.support.trained_model import plain_vocabulary
 from schemas.config import ModelConfig, TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import TRAIN
@@ -345,7 +345,7 @@ def train(
         max_seconds = max_time - (time.monotonic() - STARTED)
     with console:
         return pretrain(
-            dataclasses.replace(job, pieces=pieces_of(vocabulary)),
+            dataclasses.replace(job, vocabulary=plain_vocabulary(vocabulary)),
             max_seconds=max_seconds,
             deadline=deadline,
             progress=console,

@@ -22,7 +22,7 @@ from schemas.layout import (
 from schemas.task import TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.evaluation.words import Pieces
+    from albert_tf.evaluation.words import Vocabulary
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
@@ -101,12 +101,12 @@ def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
     return tokenizer
 
 
-def pieces_of(tokenizer: "Tokenizer") -> "Pieces":
+def plain_vocabulary(tokenizer: "Tokenizer") -> "Vocabulary":
     """The tokens of a vocabulary, as evaluations take them."""
-    from albert_tf.evaluation.words import Pieces
+    from albert_tf.evaluation.words import Vocabulary
 
     texts = tuple(map(tokenizer.piece, range(tokenizer.vocab_size)))
-    return Pieces(texts, tokenizer.word_starts)
+    return Vocabulary(texts, tokenizer.word_starts)
 
 
 def check_sizes(tokenizer: "Tokenizer", config: ModelConfig, *, path: Path) -> None:

@@ -149,7 +149,7 @@ def test_padded_and_compact_data_measure_the_same(run, tmp_path):
     results = []
     for layout in ("compact", "padded"):
         write_dataset(tmp_path / layout, layout=layout)
-        scope = Scope(pieces=WORDS)
+        scope = Scope(vocabulary=WORDS)
         results.append(evaluate(run, data=tmp_path / layout, scope=scope))
         results[-1].pop("data_fingerprint")
     assert results[0] == results[1]
@@ -186,7 +186,7 @@ def rows_of(data, split):
 
 
 def test_a_model_that_knows_nothing_needs_all_bits_of_a_token(blank, data):
-    result = evaluate(blank, data=data, scope=Scope(pieces=WORDS))
+    result = evaluate(blank, data=data, scope=Scope(vocabulary=WORDS))
     bits = result["bits_per_character"]
     # A token of 64 takes six bits, and is a word of two letters.
     assert bits["model"] == pytest.approx({"value": 3.0, "low": 3.0, "high": 3.0})
@@ -196,7 +196,7 @@ def test_a_model_that_knows_nothing_needs_all_bits_of_a_token(blank, data):
 
 
 def test_counting_is_measured_on_the_same_masked_tokens(blank, data):
-    result = evaluate(blank, data=data, scope=Scope(pieces=WORDS))
+    result = evaluate(blank, data=data, scope=Scope(vocabulary=WORDS))
     training = rows_of(data, "train")
     seen = np.bincount(np.concatenate(training), minlength=VOCAB_SIZE) + 0.5
     seen[: len(SPECIAL_TOKENS)] = 0
@@ -223,25 +223,25 @@ def test_counting_is_measured_on_the_same_masked_tokens(blank, data):
 
 
 def test_what_the_model_needs_more_than_counting_has_its_own_interval(run, data):
-    bits = evaluate(run, data=data, scope=Scope(pieces=WORDS))["bits_per_character"]
+    bits = evaluate(run, data=data, scope=Scope(vocabulary=WORDS))["bits_per_character"]
     assert bits["model_minus_neighbours"]["value"] == pytest.approx(
         bits["model"]["value"] - bits["neighbours"]["value"]
     )
 
 
 def test_words_are_those_of_the_examples_that_are_measured(blank, data):
-    scope = Scope(examples=5, pieces=WORDS)
+    scope = Scope(examples=5, vocabulary=WORDS)
     result = evaluate(blank, data=data, scope=scope)
     words = sum(len(row) - 3 for row in rows_of(data, "eval")[:5])
     assert 0 < result["bits_per_character"]["words"] < 0.5 * words
-    scope = Scope(words=4, pieces=WORDS)
+    scope = Scope(words=4, vocabulary=WORDS)
     result = evaluate(blank, data=data, scope=scope)
     assert result["bits_per_character"]["words"] == 4
 
 
 def test_a_large_training_split_is_counted_in_part(blank, data, monkeypatch):
     monkeypatch.setattr(counting_module, "COUNTED_TOKENS", 150)
-    scope = Scope(examples=5, pieces=WORDS)
+    scope = Scope(examples=5, vocabulary=WORDS)
     counting = evaluate(blank, data=data, scope=scope)["counting"]
     sizes = np.cumsum([len(row) for row in rows_of(data, "train")])
     # Whole files of ten examples each are read at a time.
@@ -251,7 +251,7 @@ def test_a_large_training_split_is_counted_in_part(blank, data, monkeypatch):
 
 
 def test_without_words_nothing_is_counted(blank, data):
-    result = evaluate(blank, data=data, scope=Scope(words=0, pieces=WORDS))
+    result = evaluate(blank, data=data, scope=Scope(words=0, vocabulary=WORDS))
     assert {"counting", "bits_per_character", "minimal_pairs"}.isdisjoint(result)
 
 
@@ -263,7 +263,7 @@ def test_pairs_are_scored_by_paradigm_and_in_all(run, data):
         MinimalPair("equal", likely, likely),
     ]
     sentences = encode([s for pair in pairs for s in (pair.good, pair.bad)])
-    scope = Scope(words=0, pairs=pairs, sentences=sentences, pieces=WORDS)
+    scope = Scope(words=0, pairs=pairs, sentences=sentences, vocabulary=WORDS)
     result = evaluate(run, data=data, scope=scope)["minimal_pairs"]
     assert [(p["paradigm"], p["right"], p["pairs"]) for p in result["paradigms"]] == [
         ("order", 1, 2),
@@ -281,7 +281,7 @@ def test_pairs_are_scored_by_paradigm_and_in_all(run, data):
 def test_a_sentence_that_is_too_long_is_refused(blank, data):
     pairs = [MinimalPair("long", "bb " * 40, "bb")]
     sentences = encode(["bb " * 40, "bb"])
-    scope = Scope(pairs=pairs, sentences=sentences, pieces=WORDS)
+    scope = Scope(pairs=pairs, sentences=sentences, vocabulary=WORDS)
     with pytest.raises(AlbertError) as caught:
         evaluate(blank, data=data, scope=scope)
     assert str(caught.value) == (
@@ -291,7 +291,7 @@ def test_a_sentence_that_is_too_long_is_refused(blank, data):
 
 
 def test_what_counting_gives_is_known_without_a_model(run, data):
-    measured = evaluate(run, data=data, scope=Scope(pieces=WORDS))
+    measured = evaluate(run, data=data, scope=Scope(vocabulary=WORDS))
     expected = measured["counting"]["neighbours"]["mlm_loss"]
     assert loss_of_counting(data, read_manifest(data)) == pytest.approx(expected)
 

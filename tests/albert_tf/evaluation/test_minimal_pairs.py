@@ -11,7 +11,7 @@ from albert_tf.evaluation.minimal_pairs import (
     sentence_rows,
     words_of_sentences,
 )
-from cli.support.trained_model import pieces_of
+from cli.support.trained_model import plain_vocabulary
 from schemas.errors import AlbertError
 from schemas.special_tokens import CLS_ID, SEP_ID
 
@@ -101,7 +101,7 @@ def test_every_word_of_a_sentence_is_predicted_and_punctuation_too(tokenizer):
     texts = [text for pair in PAIRS for text in (pair.good, pair.bad)]
     rows = sentence_rows(PAIRS, tokenizer.encode(texts), longest=20)
     assert len(rows) == 6
-    words = words_of_sentences(rows[:1], pieces_of(tokenizer))
+    words = words_of_sentences(rows[:1], plain_vocabulary(tokenizer))
     spelled = [
         "".join(map(tokenizer.piece, rows[0][word.start : word.end])) for word in words
     ]

@@ -177,11 +177,11 @@ def run(tmp_path_factory):
 def words_of(run, data, *, examples, **settings):
     records = Records(data, read_manifest(data), **settings)
     model = load_pretrainer(run)
-    return HeldOutWords(model, records, examples=examples, pieces=WORDS)
+    return HeldOutWords(model, records, examples=examples, vocabulary=WORDS)
 
 
 def test_they_are_those_of_albert_evaluate_but_fewer(run, data):
-    scope = Scope(examples=80, words=80 // EXAMPLES_PER_WORD, pieces=WORDS)
+    scope = Scope(examples=80, words=80 // EXAMPLES_PER_WORD, vocabulary=WORDS)
     expected = evaluate(read_trained(run), data=data, scope=scope)[
         "bits_per_character"
     ]["model"]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from albert_tf.evaluation import words
 from albert_tf.evaluation.words import (
     SHARE,
-    Pieces,
     Span,
+    Vocabulary,
     first_rows,
     sample_words,
     words_of_row,
@@ -17,7 +17,7 @@ from albert_tf.evaluation.words import (
 
 def vocabulary(pieces, *, inside=()):
     """A vocabulary of these pieces, of which some start no word."""
-    return Pieces(pieces, np.array([piece not in inside for piece in pieces]))
+    return Vocabulary(pieces, np.array([piece not in inside for piece in pieces]))
 
 
 PIECES = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "▁the", "▁old", "er", "-", "▁"]

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from albert_tf.evaluation.words import Pieces
+from albert_tf.evaluation.words import Vocabulary
 from schemas.special_tokens import SPECIAL_TOKENS
 from tests.training_data import VOCAB_SIZE
 
 # Every ordinary token is a word of two letters.
-WORDS = Pieces(
+WORDS = Vocabulary(
     [
         SPECIAL_TOKENS[n]
         if n < len(SPECIAL_TOKENS)
@@ -20,4 +20,4 @@ WORDS = Pieces(
 
 def encode(texts):
     """The token ids of texts of such words."""
-    return [[WORDS.texts.index(f"▁{word}") for word in t.split()] for t in texts]
+    return [[WORDS.tokens.index(f"▁{word}") for word in t.split()] for t in texts]
