@@ -11,7 +11,13 @@ import reprlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import DataConfig, ResolvedDataConfig, config_from_dict, recorded
+from schemas.config import (
+    DataConfig,
+    ResolvedDataConfig,
+    check_type,
+    config_from_dict,
+    recorded,
+)
 from schemas.errors import AlbertError, SettingError
 from schemas.example import feature_length, stored_features
 from schemas.json_file import read_json, undamaged
@@ -192,6 +198,7 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
             raise ValueError(
                 "fingerprint does not match its config, inputs, vocabulary and versions"
             )
+        check_type("vocabulary.size", values["vocabulary"]["size"], int)
         given = {f.name: values[f.name] for f in dataclasses.fields(DatasetManifest)}
         manifest = DatasetManifest(
             **given

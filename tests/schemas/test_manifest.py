@@ -321,6 +321,7 @@ EDITS = [
         put("config", "max_seq_length", to=7),
         "--max-seq-length must be at least 8, not 7",
     ),
+    (put("vocabulary", "size", to="400"), "vocabulary.size must be of type int"),
     (put("features", 0, to=1), "'int' object is not subscriptable"),
     (put("splits", "train", "copies", to=[]), "train has 0 copies"),
     (put("shards", 0, "examples", to="4"), "examples must be of type int, not '4'"),
