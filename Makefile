@@ -48,10 +48,9 @@ docs: $(READY)  ## rewrite the generated pages in docs/
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -W ignore -m tests.bad_input
 
-bench: $(READY)  ## speed of reading, vocab, make-data; TEXT="--books DIR" OPTIONS="--vocab DIR" DATA=DIR
+bench: $(READY)  ## speed of reading, vocab, make-data; TEXT="--books DIR" OPTIONS="--vocab DIR"
 	$(BIN)/python -m benchmarks.reading $(TEXT)
 	$(BIN)/python -m benchmarks.make_data $(TEXT) $(OPTIONS)
-	$(if $(DATA),$(BIN)/python -m benchmarks.data_quality $(DATA))
 
 build: $(READY)  ## a wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -1,10 +1,10 @@
-"""Measure `albert make-data` and `albert vocab`: time, memory, stages, floors.
+"""Measure `albert make-data` and `albert vocab`: time and memory.
 
     python -m benchmarks.make_data --books DIR
     python -m benchmarks.make_data --books DIR --vocab DIR --workers 1,2
     python -m benchmarks.make_data --wikipedia DIR --books DIR --vocab DIR --scale
 
-The defaults of both commands are measured: 512 pieces, 77 predictions, 10 copies;
+The defaults of both commands are measured: 512 tokens, 77 predictions, 10 copies;
 30,000 pieces from a million sentences. Each table is followed by the same as a line of
 JSON. Beside each job runs one of a few sentences; what exceeds its time is *marginal*.
 
@@ -18,15 +18,11 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks import floor
 from benchmarks.job import Run, run_albert
-from benchmarks.stages import sentences_of, stage_seconds
 from benchmarks.texts import add_texts, find_texts, flags_of
 from pipeline.core.cores import usable_cores
 from pipeline.reading.inputs import InputFile, describe_inputs
-from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
-from schemas.config import VocabConfig
-from schemas.manifest import DatasetManifest, read_manifest
+from schemas.manifest import read_manifest
 
 # Of the bytes of the files, what a scaled down job reads.
 SMALL_SHARE = 0.1
@@ -61,10 +57,6 @@ def main() -> None:
         if len(marginal) > 1:
             slow, fast = marginal[min(marginal)], marginal[max(marginal)]
             show("workers", {"marginal speed-up": slow / fast})
-        show(
-            "make-data in one process, microseconds of processor time a row",
-            measure_stages(files, vocab, output, scratch / "stages"),
-        )
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -115,7 +107,7 @@ def measure_data(
     run, empty = run_data(files, vocab, output, workers=workers)
     manifest = read_manifest(output)
     rows = sum(shard.examples for shard in manifest.shards)
-    pieces = sum(
+    tokens = sum(
         copy["tokens"] for split in manifest.splits.values() for copy in split["copies"]
     )
     megabytes = sum(file.text_bytes for file in files) / 1e6
@@ -129,7 +121,7 @@ def measure_data(
         "processor seconds": run.processor,
         "processor seconds of an empty job": empty.processor,
         "milliseconds a row": 1e3 * run.seconds / rows,
-        "microseconds a written piece": 1e6 * run.seconds / pieces,
+        "microseconds a written token": 1e6 * run.seconds / tokens,
         "rows a second": rows / run.seconds,
         "MB of text a second": megabytes / run.seconds,
         "bytes a row": written / rows,
@@ -137,41 +129,11 @@ def measure_data(
     }
 
 
-def measure_stages(
-    files: list[InputFile], vocab: Path, dataset: Path, output: Path
-) -> dict[str, float]:
-    """Processor time a row of each stage, and of the floor."""
-    manifest: DatasetManifest = read_manifest(dataset)
-    model = read_model(vocab)
-    output.mkdir()
-    seconds = stage_seconds(
-        files, manifest.config, load_tokenizer(model), output=output
-    )
-    rows = sum(shard.examples for shard in manifest.shards)
-    total = sum(seconds.values())
-    encoding = floor.encoding_seconds(sentences_of(files), model)
-    serializing = floor.serializing_seconds(dataset, manifest)
-    figures = {
-        **seconds,
-        "all stages": total,
-        "floor: SentencePiece once": encoding,
-        "floor: TensorFlow's serialization": serializing,
-        "floor": encoding + serializing,
-    }
-    return {
-        **{name: 1e6 * value / rows for name, value in figures.items()},
-        "ratio to the floor": total / (encoding + serializing),
-    }
-
-
 def measure_vocab(
     files: list[InputFile], output: Path, *, workers: int
 ) -> dict[str, float]:
-    """Time and memory of `vocab`, beside SentencePiece alone and reading alone."""
+    """Time and memory of `vocab`."""
     run = run_vocab(files, output, workers=workers)
-    config = VocabConfig()
-    reading = floor.reading_seconds(files)
-    training = floor.training_seconds(files, config)
     megabytes = sum(file.text_bytes for file in files) / 1e6
     return {
         "MB of text": megabytes,
@@ -179,9 +141,6 @@ def measure_vocab(
         "processor seconds": run.processor,
         "MB of text a second": megabytes / run.seconds,
         "peak memory of all processes, MB": run.megabytes,
-        "reading in one process, seconds": reading,
-        "SentencePiece alone, seconds": training,
-        "ratio to both": run.seconds / (reading + training),
     }
 
 

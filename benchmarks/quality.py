@@ -44,8 +44,7 @@ from albert_tf.evaluation.words import (
     Word,
     words_of_row,
 )
-from benchmarks import keras_hub_peer
-from benchmarks.peer_training import LENGTH
+from benchmarks.peers import KERAS_HUB_FILE, LENGTH, inputs_of, read_keras_hub
 from pipeline.records.reading import read_unmasked
 from pipeline.vocabulary.tokenizer import (
     Tokenizer,
@@ -208,7 +207,7 @@ class OfKerasHub:
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
         self._tokenizer = load_tokenizer(read_model(folder))
-        self._model = keras_hub_peer.read(folder)
+        self._model = read_keras_hub(folder)
 
     def encode(self, passages: Sequence[str]) -> list[Encoded]:
         """Each passage as tokens, as many as the model reads."""
@@ -219,9 +218,7 @@ class OfKerasHub:
         questions = questions_about(rows, words)
         losses = np.zeros(len(questions.row))
         for some, batch in batches_by_length(questions, longest=LENGTH):
-            asked = keras_hub_peer.inputs_of(
-                batch["input_ids"], batch["masked_lm_positions"]
-            )
+            asked = inputs_of(batch["input_ids"], batch["masked_lm_positions"])
             logits = np.asarray(self._model(asked), np.float64)[: len(some), 0]
             labels = batch["masked_lm_ids"][: len(some)]
             chosen = np.take_along_axis(logits, labels, axis=1)[:, 0]
@@ -293,7 +290,7 @@ def models_of(arguments: argparse.Namespace) -> Iterator[Scored]:
     for path in arguments.models:
         if (path / MODEL_CONFIG).exists():
             yield OfRun(path)
-        elif (path / keras_hub_peer.MODEL).exists():
+        elif (path / KERAS_HUB_FILE).exists():
             yield OfKerasHub(path)
         else:
             yield OfTransformers(path)

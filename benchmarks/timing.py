@@ -1,12 +1,8 @@
-"""The seconds that work takes, and the training step that several programs time."""
+"""The seconds that some work takes."""
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from albert_tf.model.pretrainer import Batch
-    from albert_tf.training.steps import TrainingSteps
+from typing import Any
 
 
 def seconds(
@@ -16,13 +12,3 @@ def seconds(
     start = clock()
     work()
     return clock() - start
-
-
-def take_step(steps: "TrainingSteps", batch: "Batch") -> None:
-    """Loss and gradients of one batch, and the optimizer with a learning rate of 0."""
-    # Whoever times something else needs no TensorFlow.
-    from albert_tf.training.steps import step_counts
-
-    steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
-    steps.sums()
-    steps.apply(0.0, step=0)

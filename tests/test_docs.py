@@ -57,5 +57,5 @@ def test_every_program_that_the_makefile_runs_exists():
     modules = re.findall(r"-m ((?:benchmarks|tests)\.\S+)", makefile)
     programs = [*scripts, *(f"{name.replace('.', '/')}.py" for name in modules)]
     assert "docs/generate.py" in programs
-    assert "benchmarks/data_quality.py" in programs
+    assert "benchmarks/make_data.py" in programs
     assert [name for name in programs if not (ROOT / name).exists()] == []
