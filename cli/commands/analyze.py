@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import Console, silent_stderr
+from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import UserPath, debug_option, json_option, quiet_option
 from cli.support.trained_model import (
     checkpoint_option,
@@ -42,8 +43,9 @@ def analyze() -> None:
 @click.option(
     "--data",
     required=True,
-    type=UserPath(path_type=Path),
-    help="Data set made with the vocabulary of the models; its held-out split is used.",
+    type=DataFolder(),
+    help="Data set made with the vocabulary of the models, here or on storage such as "
+    "s3://bucket/data; its held-out split is used.",
 )
 @click.option(
     "--eval-examples",
@@ -64,7 +66,7 @@ def analyze() -> None:
 def layers(
     model: Path,
     model2: Path | None,
-    data: Path,
+    data: Path | str,
     eval_examples: int,
     checkpoint: "Which | None",
     plot: Path | None,
@@ -85,8 +87,13 @@ def layers(
     paths = [model] if model2 is None else [model, model2]
     if len(set(paths)) < len(paths):
         raise SettingError(f"{model} is given twice; give another MODEL2, or none.")
+    console = Console(quiet=quiet)
     examples, measured = measure(
-        paths, data=data, most=eval_examples, checkpoint=checkpoint, quiet=quiet
+        paths,
+        data=data_here(data, console),
+        most=eval_examples,
+        checkpoint=checkpoint,
+        console=console,
     )
     if plot is not None:
         draw_layers(measured, plot)
@@ -97,13 +104,18 @@ def layers(
 
 
 def measure(
-    paths: list[Path], *, data: Path, most: int, checkpoint: "Which | None", quiet: bool
+    paths: list[Path],
+    *,
+    data: Path,
+    most: int,
+    checkpoint: "Which | None",
+    console: Console,
 ) -> tuple[int, Measured]:
     """How many examples were read, and the layers of each model.
 
     All models are checked before the first is measured.
     """
-    manifest, console = read_manifest(data), Console(quiet=quiet)
+    manifest = read_manifest(data)
     with silent_stderr():
         from albert_tf.data.input_pipeline import Records
         from albert_tf.evaluation.held_out import held_out_examples

@@ -57,6 +57,16 @@ def test_a_person_reads_a_table_and_what_it_is_over(runs):
     assert lines[5:] == [f"3 held-out examples of {data}"]
 
 
+def test_data_on_storage_are_measured_as_here(runs, memory, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one, _, data = runs
+    for path in data.rglob("*"):
+        if path.is_file():
+            memory[f"memory://bucket/data/{path.relative_to(data)}"] = path.read_bytes()
+    asked = ("analyze", "layers", one, "--json", "--quiet", "--eval-examples", 3)
+    assert run(*asked, "--data", "memory://bucket/data") == run(*asked, "--data", data)
+
+
 def test_two_models_stand_side_by_side():
     assert table(MEASURED) == (
         "layer                              run   ...ry/long/path/to/another/run\n"
