@@ -46,7 +46,6 @@ test-all: $(READY)  ## the slow tests: live parity, kills
 
 docs: $(READY)  ## rewrite the generated pages in docs/
 	$(BIN)/python docs/generate.py
-	$(BIN)/python -W ignore -m tests.bad_input
 
 bench: $(READY)  ## speed of reading, vocab, make-data; TEXT="--books DIR" OPTIONS="--vocab DIR"
 	$(BIN)/python -m benchmarks.reading $(TEXT)

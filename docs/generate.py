@@ -1,6 +1,5 @@
 """Writes the generated pages: `python docs/generate.py`, or `make docs`.
 
-`docs/bad_input.md` has a program of its own (`tests.bad_input`), which takes a minute.
 A test compares what this writes with the files in the repository.
 """
 

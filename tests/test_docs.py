@@ -45,10 +45,12 @@ def test_every_top_level_folder_is_described_in_the_readme():
         assert f"| **`{folder}/`** |" in readme
 
 
-def test_every_page_that_the_readme_links_exists():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^):]+)\)", readme)
-    assert [link for link in links if not (ROOT / link).exists()] == []
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def test_every_page_that_is_linked_exists(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^):]+)\)", text)
+    folder = (ROOT / page).parent
+    assert [link for link in links if not (folder / link).exists()] == []
 
 
 def test_every_program_that_the_makefile_runs_exists():

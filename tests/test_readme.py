@@ -1,4 +1,4 @@
-"""Every command of the README runs as it is written, with a local file in its place."""
+"""Every command of README and guide runs as written, with local files in their place."""
 
 import ast
 import bz2
@@ -13,7 +13,8 @@ import pytest
 from benchmarks.demo_corpus import write_corpus
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("README.md", "docs/guide.md")
+README = "".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
 
 # The dump that the README names.
 DUMP = "enwiki-latest-pages-articles-multistream.xml.bz2"
