@@ -1,4 +1,4 @@
-"""Every command of README and guide runs as written, with local files in their place."""
+"""Every command of README and guide runs as it is written, on local files."""
 
 import ast
 import bz2
