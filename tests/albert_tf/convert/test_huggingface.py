@@ -287,19 +287,6 @@ def test_a_model_without_its_masked_lm_head_gets_a_new_one_where_none_is_needed(
     }
 
 
-def test_a_pickle_is_refused(tmp_path):
-    save(tmp_path, SMALL)
-    (tmp_path / "model.safetensors").unlink()
-    (tmp_path / "pytorch_model.bin").write_bytes(b"anything")
-    with pytest.raises(AlbertError) as caught:
-        read_huggingface(tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path}/pytorch_model.bin is a pickle, which can run any program when it "
-        "is read; convert the model to safetensors first (in transformers "
-        'AlbertForPreTraining.from_pretrained("FOLDER").save_pretrained("NEW")).'
-    )
-
-
 def test_a_folder_without_weights_is_refused(tmp_path):
     save(tmp_path, SMALL)
     (tmp_path / "model.safetensors").unlink()

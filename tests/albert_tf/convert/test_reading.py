@@ -233,12 +233,6 @@ def test_the_best_checkpoint_may_be_an_older_one(tmp_path):
     assert run_checkpoint(tmp_path).state == {"step": 11}
 
 
-def test_a_run_without_evaluation_has_no_best_checkpoint(tmp_path):
-    save_run(tmp_path, TINY)
-    with pytest.raises(AlbertError, match="has no best checkpoint"):
-        run_checkpoint(tmp_path, which="best")
-
-
 def test_a_damaged_best_checkpoint_is_refused(tmp_path):
     weights = save_run(tmp_path, TINY)
     save_checkpoint(tmp_path, Checkpoint(weights, {}, {"step": 10}), is_best=True)
@@ -254,10 +248,3 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path):
         f"{tmp_path} is neither a run nor a model of Hugging Face or "
         "google-research/albert; give the folder of one."
     )
-
-
-def test_a_run_without_checkpoint_is_refused(tmp_path):
-    save_run(tmp_path, TINY)
-    (tmp_path / "checkpoints").rename(tmp_path / "elsewhere")
-    with pytest.raises(AlbertError, match="holds no checkpoint yet"):
-        load_pretrainer(tmp_path)

@@ -48,17 +48,6 @@ def test_a_run_may_keep_neither_settings_nor_data(tmp_path):
     assert run.config == TrainConfig().resolved()
 
 
-def test_a_run_without_architecture_is_refused(tmp_path):
-    folder = write_run(tmp_path / "run")
-    (folder / MODEL_CONFIG).unlink()
-    with pytest.raises(AlbertError) as refusal:
-        read_run(folder, title="run")
-    assert str(refusal.value) == (
-        f"{folder} has no model.json, so it is not a run; give a folder that albert "
-        "pretrain or albert import has written."
-    )
-
-
 def test_a_setting_that_is_none_is_named_with_its_file(tmp_path):
     folder = write_run(tmp_path / "run")
     (folder / MODEL_CONFIG).write_text('{"width": 768}')

@@ -163,21 +163,6 @@ def test_pairs_are_taken_from_files_folders_and_globs(
     assert measured[0]["scope"].pairs == expected
 
 
-def test_a_folder_without_pairs_is_refused(small, tmp_path, measured):
-    write_run(tmp_path / "run", SMALL_RUN, small)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "pairs.csv").write_text("")
-    code, line = attempt(
-        *("evaluate", tmp_path / "run", "--data", small / "data"),
-        *("--minimal-pairs", tmp_path / "other"),
-    )
-    assert (code, line.strip().splitlines()[-1]) == (
-        2,
-        f"Error: --minimal-pairs: {tmp_path}/other has no files that end with .jsonl "
-        "or .txt.",
-    )
-
-
 def test_pairs_that_nothing_would_be_measured_on_are_refused(small, tmp_path, measured):
     write_run(tmp_path / "run", SMALL_RUN, small)
     given = ("evaluate", tmp_path / "run", "--data", small / "data")

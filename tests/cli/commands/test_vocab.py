@@ -1,16 +1,6 @@
 """`albert vocab`: what it says."""
 
-from tests.commands import VOCAB, attempt, run
-
-
-def test_a_flag_that_would_not_be_read_is_refused(small, tmp_path):
-    given = ("--text", small / "text", "--output", tmp_path / "v")
-    assert attempt("vocab", *given, "--", "--vocab-size", 8000) == (
-        2,
-        "Error: '--vocab-size' comes after --, where this command takes nothing; put "
-        "it before.\n",
-    )
-    assert not (tmp_path / "v").exists()
+from tests.commands import VOCAB, run
 
 
 def test_the_next_command_is_said_quoted_for_the_shell(small, tmp_path):

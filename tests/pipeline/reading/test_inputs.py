@@ -266,17 +266,6 @@ def test_a_format_can_be_forced(tmp_path):
     assert file.format == "sentences"
 
 
-def test_a_forced_format_must_be_one_of_the_flag(tmp_path):
-    (tmp_path / "novel.txt").write_text(WRAPPED)
-    with pytest.raises(SettingError) as error:
-        find("books", tmp_path / "novel.txt", input_format="mediawiki")
-    assert str(error.value) == (
-        "--input-format mediawiki is not a format of --books, which can be book, "
-        "bookcorpus, csv, jsonl, jsonl-sentences, lines, marked, parquet, "
-        "parquet-sentences, sentences."
-    )
-
-
 def test_a_format_is_forced_only_where_it_can_be(tmp_path):
     (tmp_path / "dump.xml").write_text(DUMP)
     (tmp_path / "lines.txt").write_text(WRAPPED)

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.tasks.table_files import TOO_FEW_CELLS, TOO_MANY_CELLS
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import AlbertError
 from tests.pipeline.tasks.task_file import read
 
 
@@ -274,15 +274,6 @@ def test_a_file_that_is_not_what_the_task_has_is_refused(
     with pytest.raises(AlbertError) as error:
         read(tmp_path, content, task=task, **columns)
     assert sentence in str(error.value)
-
-
-def test_a_column_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(SettingError) as error:
-        read(tmp_path, "text,label\na,b\n", label="mood")
-    assert str(error.value) == (
-        f"{tmp_path}/file has no column 'mood'; it has 'text', 'label'; rename one, or "
-        "say which it is with --label-column."
-    )
 
 
 def test_a_file_that_is_not_utf8_is_read_as_every_other_text(tmp_path):
