@@ -9,7 +9,7 @@ import click
 from cli.support.console import Console
 from cli.support.options import TextPath, from_anywhere
 from pipeline.reading.formats import FORMATS, KINDS
-from pipeline.storage.files import find_files, is_remote, told_of_hashing
+from pipeline.storage.files import find_files, is_remote
 from schemas.errors import SettingError
 
 if TYPE_CHECKING:
@@ -95,14 +95,12 @@ def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
     from pipeline.reading.inputs import describe_inputs, find_inputs
 
     notes: list[str] = []
-    with (
-        console.bar("hashing", total=_local_bytes(values), unit="B") as bar,
-        told_of_hashing(lambda size: bar.to(bar.done + size)),
-    ):
+    with console.bar("hashing", total=_local_bytes(values), unit="B") as bar:
         files = find_inputs(
             {kind: values[kind] for kind in KINDS},
             **{name: values[name] for name in INPUT_OPTIONS},
             on_passed_over=notes.append,
+            on_hashed=lambda size: bar.to(bar.done + size),
         )
     for note in notes[:SHOWN_NOTES]:
         console.say(f"passed over: {note}")

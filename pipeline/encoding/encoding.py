@@ -55,9 +55,6 @@ def encode_examples(
 
     Args:
         examples: Checked; their labels are among those of the task.
-        task: What they are of.
-        tokenizer: Of the model.
-        max_seq_length: Tokens in a sequence, special ones included.
         doc_stride: Of `answer`: tokens from one window of a passage to the next.
         max_query_length: Of `answer`: the first tokens of a question that are read.
     """
@@ -85,7 +82,6 @@ def question_room(max_query_length: int, *, max_seq_length: int) -> int:
     """How many tokens of a question are read beside its passage.
 
     Args:
-        max_query_length: The most that are asked for.
         max_seq_length: Tokens in a sequence, special ones included, of which half at
             least are for the passage.
 

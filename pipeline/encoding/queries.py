@@ -58,8 +58,6 @@ class PassagePair(NamedTuple):
     """What a model is asked about two passages.
 
     Attributes:
-        input_ids: `[CLS] A [SEP] B [SEP]`.
-        tokens: How many the two passages have.
         tokens_read: How many of them are in `input_ids`.
     """
 

@@ -30,11 +30,6 @@ def cut_pair(first: int, second: int, *, room: int) -> tuple[int, int]:
     The longer text loses its last token, again and again until both fit, the second if
     both are equally long (google-research/albert, `_truncate_seq_pair`).
 
-    Args:
-        first: Tokens of the first text.
-        second: Of the second.
-        room: Tokens that both may have together.
-
     >>> cut_pair(10, 10, room=5), cut_pair(2, 10, room=5), cut_pair(10, 2, room=5)
     ((3, 2), (2, 3), (3, 2))
     >>> cut_pair(1, 2, room=5)
@@ -49,7 +44,6 @@ class TaggedPart(NamedTuple):
 
     Attributes:
         first_word: The number of its first word in the sentence.
-        token_ids: Of its words, without special tokens.
         word_starts: The place of each word's first token in `[CLS] A [SEP]`.
         cut_tokens: Tokens of words that alone are too long.
     """
@@ -98,10 +92,6 @@ def tagged_parts(
     words: Sequence[Sequence[int]], *, max_seq_length: int
 ) -> Iterator[TaggedPart]:
     """The parts of a sentence, of whole words, none left out.
-
-    Args:
-        words: The token ids of each word.
-        max_seq_length: Tokens in a sequence, special ones included.
 
     >>> for part in tagged_parts([[7, 8], [9], [10, 11]], max_seq_length=5): print(part)
     TaggedPart(first_word=0, token_ids=[7, 8, 9], word_starts=(1, 3), cut_tokens=0)

@@ -23,7 +23,6 @@ class PassageWindow(NamedTuple):
 
     Attributes:
         sequence: `[CLS] question [SEP] window [SEP]`.
-        window: Where its tokens stand in the passage.
         tokens: The numbers of its tokens in the passage.
         offset: What is added to the number of a token in the passage for its place in
             the sequence.
@@ -76,9 +75,6 @@ def passage_windows(
     """The windows of a passage.
 
     Args:
-        question: Its token ids, already cut.
-        passage: Tokens and where they stand.
-        max_seq_length: Tokens in a sequence, special ones included.
         stride: Tokens from the beginning of one window to the next.
     """
     room = max_seq_length - SPECIAL_OF_PAIR - len(question)
@@ -130,7 +126,6 @@ def best_answer(
     are not.
 
     Args:
-        passage: Tokens and where they stand.
         answers: All that are right; those with start -1 are not in the passage.
 
     Returns:
@@ -158,7 +153,6 @@ def answer_in(window: PassageWindow, tokens: tuple[int, int] | None) -> tuple[in
     """The places of an answer in the sequence of a window, (0, 0) if it is not whole.
 
     Args:
-        window: Of the passage.
         tokens: Its first and last token in the passage; None for no answer.
     """
     if tokens is None or not all(token in window.tokens for token in tokens):

@@ -55,8 +55,7 @@ def read_book(
     r"""The book in a file, as one document; a very long one as several.
 
     Args:
-        blocks: The file, or some of the pieces that `find_pieces` found.
-        counts: See `pipeline.storage.lines.decode`.
+        blocks: The file, or some of its documents as `find_documents` divides it.
         is_start: Whether the blocks begin with the book.
 
     >>> book = (b"*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\nHe _came_.\n\n"
@@ -72,7 +71,7 @@ def read_book(
             return
 
 
-def find_pieces(blocks: Iterable[bytes]) -> Iterator[int]:
+def find_documents(blocks: Iterable[bytes]) -> Iterator[int]:
     """Where the documents of a very long book begin in its file.
 
     What follows the footer of Project Gutenberg is part of none.

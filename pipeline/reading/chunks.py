@@ -15,7 +15,7 @@ class FilePart(NamedTuple):
     """A part of a file.
 
     Attributes:
-        file: The file, without the table of its parts.
+        file: The file, with `group_bytes` and `document_starts` cleared.
         start: Its first byte, or row group of a parquet file.
         end: The first one after it; None for the end of the file.
         text_bytes: Estimated size of the text in it.
@@ -51,10 +51,6 @@ def plan_chunks(
 
     Runners give chunks to their workers in turn, so this order lets all workers end at
     about the same time. Neither chunk size nor order changes the documents read.
-
-    Args:
-        files: In the order of `pipeline.reading.inputs.find_inputs`.
-        chunk_bytes: Text in a chunk, about.
     """
     groups: list[list[FilePart]] = []
     room = 0
@@ -72,20 +68,20 @@ def plan_chunks(
 def divide_file(file: InputFile, chunk_bytes: int) -> Iterator[FilePart]:
     """The parts of a file, of about equal size."""
     # With the table in each of its parts, a job would grow with the square of the file.
-    itself = file._replace(group_bytes=(), piece_starts=())
+    itself = file._replace(group_bytes=(), document_starts=())
     if file.group_bytes:
         for first, end, size in _join(file.group_bytes, chunk_bytes):
             is_last = end == len(file.group_bytes)
             yield FilePart(itself, first, None if is_last else end, size)
         return
-    if file.piece_starts:
-        ends = (*file.piece_starts[1:], file.bytes)
+    if file.document_starts:
+        ends = (*file.document_starts[1:], file.bytes)
         sizes = [
-            end - start for start, end in zip(file.piece_starts, ends, strict=True)
+            end - start for start, end in zip(file.document_starts, ends, strict=True)
         ]
         for first, end, size in _join(sizes, chunk_bytes):
             stop = None if end == len(sizes) else ends[end - 1]
-            yield FilePart(itself, file.piece_starts[first], stop, size)
+            yield FilePart(itself, file.document_starts[first], stop, size)
         return
     count = 1
     if file.is_divisible:

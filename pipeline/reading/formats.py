@@ -44,8 +44,6 @@ class _About(NamedTuple):
     """What a format implies.
 
     Attributes:
-        meaning: As it is printed.
-        kinds: The inputs for which it may be forced.
         has_sentences: Whether its text is in sentences already, one a line or row.
     """
 
@@ -182,11 +180,9 @@ def refuse_binary(head: bytes, *, path: str) -> None:
 def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
     """The format of a file by the first of its bytes.
 
-    Whether rows of JSON or parquet are sentences is for the caller to see.
+    The caller decides whether rows of JSON or parquet are sentences.
 
     Args:
-        kind: The flag it was given with.
-        head: At most `HEAD_BYTES`, decompressed.
         path: To name in an error, and to tell tables and markup from plain text.
 
     Raises:

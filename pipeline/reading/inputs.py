@@ -42,6 +42,7 @@ def find_inputs(
     input_format: Format | None = None,
     text_key: str | None = None,
     on_passed_over: Callable[[str], None] = lambda _: None,
+    on_hashed: Callable[[int], None] = lambda _: None,
 ) -> list[InputFile]:
     """All files at the given paths, in an order that does not depend on theirs.
 
@@ -49,31 +50,34 @@ def find_inputs(
     file of no known format is passed over.
 
     Args:
-        given: Files, folders and globs for each kind of input.
         language: Of all files and their records; by default each record's own, or its
             file's, or English.
         input_format: Forces how files of the kinds that allow it are read.
         text_key: Where rows of JSON lines, parquet and CSV have their text.
-        on_passed_over: Is told of each file that is passed over, and why.
     """
     if not any(given.values()):
         raise SettingError("Give at least one input: --wikipedia, --books or --text.")
     _check_format(given, input_format)
     if language is not None and not is_code(language):
         raise SettingError(f"--language takes a code such as en, not {language!r}.")
+    look = partial(
+        _inspect_or_refuse,
+        input_format=input_format,
+        text_key=text_key,
+        on_hashed=on_hashed,
+    )
     found: dict[tuple[Kind, str], InputFile] = {}
     for kind, patterns in given.items():
         for pattern in patterns:
             for file in _inspect_all(
-                kind,
-                pattern,
-                input_format,
-                text_key=text_key,
-                on_passed_over=on_passed_over,
+                kind, pattern, look, on_passed_over=on_passed_over
             ):
-                same = found.setdefault((kind, _real_path(file.path)), file)
+                # One file, however its path is spelled.
+                is_remote = files.is_remote(file.path)
+                real = file.path if is_remote else os.path.realpath(file.path)
+                same = found.setdefault((kind, real), file)
                 if file.path < same.path:
-                    found[kind, _real_path(file.path)] = file
+                    found[kind, real] = file
     if text_key and not any(file.text_key for file in found.values()):
         raise SettingError(
             f"--text-key {text_key} says where rows have their text, and no file given "
@@ -84,11 +88,6 @@ def find_inputs(
         for file in found.values()
     ]
     return sorted(inputs, key=lambda file: (file.kind, file.sha256, file.path))
-
-
-def _real_path(path: str) -> str:
-    """One path for a file, however it is spelled."""
-    return path if files.is_remote(path) else os.path.realpath(path)
 
 
 def _check_format(
@@ -107,23 +106,15 @@ def _check_format(
 def _inspect_all(
     kind: Kind,
     pattern: str,
-    input_format: Format | None,
+    look: Callable[..., InputFile | UnusableFile],
     *,
-    text_key: str | None,
     on_passed_over: Callable[[str], None],
 ) -> Iterator[InputFile]:
     """The files at one path that can be read."""
     paths = expand(pattern, flag=f"--{kind}")
     is_folder = files.is_folder(pattern)
     notes: list[str] = []
-    look = partial(
-        _inspect_or_refuse,
-        kind=kind,
-        is_in_folder=is_folder,
-        input_format=input_format,
-        text_key=text_key,
-    )
-    for found in files.each_of(look, paths):
+    for found in files.each_of(partial(look, kind, is_in_folder=is_folder), paths):
         if isinstance(found, InputFile):
             yield found
             continue
@@ -138,20 +129,27 @@ def _inspect_all(
 
 
 def _inspect_or_refuse(
+    kind: Kind,
     path: str,
     *,
-    kind: Kind,
     is_in_folder: bool,
     input_format: Format | None,
     text_key: str | None,
+    on_hashed: Callable[[int], None],
 ) -> InputFile | UnusableFile:
     """A file as recognised, or why it cannot be read."""
+    if is_in_folder and _is_beside_text(path, input_format):
+        return UnusableFile(
+            f"{path} is not named like a text; give the file itself to read it."
+        )
     try:
-        if is_in_folder and _is_beside_text(path, input_format):
-            raise UnusableFile(
-                f"{path} is not named like a text; give the file itself to read it."
-            )
-        return inspect(kind, path, input_format=input_format, text_key=text_key)
+        return inspect(
+            kind,
+            path,
+            input_format=input_format,
+            text_key=text_key,
+            on_hashed=on_hashed,
+        )
     except UnusableFile as error:
         return error
 

@@ -133,7 +133,6 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     a blank line after each or several sentences in most.
 
     Args:
-        lines: The first lines of a file.
         is_whole: Whether these are all. Sentences that go on without a blank line have
             no document boundaries, as in BookCorpus.
 
@@ -189,10 +188,6 @@ def read_prose(
 ) -> Iterator[Document | Dropped]:
     r"""One document a file; a blank line ends a paragraph.
 
-    Args:
-        blocks: The file.
-        counts: See `pipeline.storage.lines.decode`.
-
     >>> blocks = [b"He came\nlate.\n", b"\nWhy?"]
     >>> [document.paragraphs for document in read_prose(blocks)]
     [('He came late.', 'Why?')]
@@ -201,11 +196,11 @@ def read_prose(
         yield prose_document(decode(data, counts=counts))
 
 
-def find_pieces(file: BinaryIO, *, size: int) -> Iterator[int]:
-    r"""Where the pieces begin into which `divide_bytes` divides a file.
+def find_documents(file: BinaryIO, *, size: int) -> Iterator[int]:
+    r"""Where the documents of a file begin, as `divide_bytes` divides it.
 
     Args:
-        file: The file, uncompressed, which is read at the ends of the pieces only.
+        file: The file, uncompressed, read at the ends of documents only.
         size: Its length in bytes.
     """
     limit, start = MAX_DOCUMENT_BYTES, 0
@@ -242,10 +237,6 @@ def read_marked(
 ) -> Iterator[Document | Dropped]:
     r"""Running prose, of which a marker line ends each document.
 
-    Args:
-        blocks: The file.
-        counts: See `pipeline.storage.lines.decode`.
-
     >>> text = [b"He came\nlate.\n</s>\nWhy?\n</s>\n"]
     >>> [document.paragraphs for document in read_marked(text)]
     [('He came late.',), ('Why?',)]
@@ -265,10 +256,6 @@ def read_line_documents(
 ) -> Iterator[Document | Dropped]:
     r"""One document a line.
 
-    Args:
-        blocks: The file.
-        counts: See `pipeline.storage.lines.decode`.
-
     >>> text = [b"He came. She left.\nWhy?\n"]
     >>> documents = read_line_documents(text)
     >>> [document.paragraphs for document in documents]
@@ -287,7 +274,7 @@ def prose_document(text: str) -> Document | Dropped:
 def divide_bytes(
     blocks: Iterable[bytes], *, limit: int = MAX_DOCUMENT_BYTES
 ) -> Iterator[bytes]:
-    r"""A file in one piece, or a very long one in several, cut at blank lines.
+    r"""A file whole, or a very long one in several parts, cut at blank lines.
 
     >>> list(divide_bytes([b"One.\n\nTwo.\n", b"\nThree."], limit=13))
     [b'One.\n\nTwo.\n\n', b'Three.']

@@ -48,12 +48,7 @@ Documents = Iterator[Document | Dropped]
 
 
 def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
-    """The documents of a chunk with their sentences, long ones divided.
-
-    Args:
-        chunk: The parts of files to read.
-        counts: Receives how many documents were read, and what was left out.
-    """
+    """The documents of a chunk with their sentences, long ones divided."""
     for part in chunk.parts:
         files.remember(part.file.path, size=part.file.bytes, sha256=part.file.sha256)
         for document in read_part(part, counts=counts):
@@ -79,12 +74,7 @@ def shard_documents(document: Document, *, language: str) -> Iterator[ShardDocum
 
 
 def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
-    """The documents that belong to a part of a file; for each one dropped, the reason.
-
-    Args:
-        part: See `pipeline.reading.chunks.divide_file`.
-        counts: Receives what is damaged, left out of documents, or changed.
-    """
+    """The documents that belong to a part of a file; of one dropped, the reason."""
     return _READERS[part.file.format](part, counts)
 
 

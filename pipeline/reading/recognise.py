@@ -1,6 +1,7 @@
 """A file is recognised from its content: format, language, text, how it is divided."""
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 from itertools import islice
 from typing import BinaryIO, Literal, NamedTuple, cast
@@ -73,19 +74,15 @@ class InputFile(NamedTuple):
     """One file to read.
 
     Attributes:
-        kind: The flag it was given with.
-        path: Where it is.
-        format: How it is read.
         language: Of its sentences, an ISO code; of records that name one only if a
             person gave it.
         bytes: Its size.
-        text_bytes: Its size when decompressed, estimated.
         sha256: Hash of the file; of a remote one the checksum that its system keeps.
         text_key: Where its rows have their text; empty if it has no rows.
         is_divisible: Whether it can be read in ranges of bytes.
         group_bytes: Sizes of the row groups of a parquet file.
-        piece_starts: First bytes of the documents that a long text is cut into; empty
-            if it is read as a whole.
+        document_starts: First bytes of the documents that a long text is cut into;
+            empty if it is read as a whole.
         language_from: What named the language.
         is_quoted: Of a table of lines, see `tables.has_quoted_cells`.
     """
@@ -100,7 +97,7 @@ class InputFile(NamedTuple):
     text_key: str = ""
     is_divisible: bool = False
     group_bytes: tuple[int, ...] = ()
-    piece_starts: tuple[int, ...] = ()
+    document_starts: tuple[int, ...] = ()
     language_from: LanguageSource = "default"
     is_quoted: bool = True
 
@@ -130,6 +127,7 @@ def inspect(
     *,
     input_format: Format | None = None,
     text_key: str | None = None,
+    on_hashed: Callable[[int], None] = lambda _: None,
 ) -> InputFile:
     """Recognise one file from its content.
 
@@ -153,7 +151,7 @@ def inspect(
         language=DEFAULT_LANGUAGE,
         bytes=size,
         text_bytes=size,
-        sha256=files.file_hash(path),
+        sha256=files.file_hash(path, on_bytes=on_hashed),
     )
     if found.startswith("parquet"):
         return _inspect_parquet(file, text_key, is_forced=is_forced)
@@ -227,20 +225,20 @@ def _inspect_size(file: InputFile) -> InputFile:
         return file._replace(
             text_bytes=file.bytes * (1 if is_plain else _COMPRESSION_RATIO),
             is_divisible=is_seekable and file.format in _DIVISIBLE,
-            piece_starts=_piece_starts(file, stream) if is_plain else (),
+            document_starts=_document_starts(file, stream) if is_plain else (),
         )
 
 
-def _piece_starts(file: InputFile, stream: BinaryIO) -> tuple[int, ...]:
+def _document_starts(file: InputFile, stream: BinaryIO) -> tuple[int, ...]:
     """Where the documents of a long plain text begin, if that is quickly known."""
     if file.bytes <= plain_text.MAX_DOCUMENT_BYTES:
         return ()
     if file.format == "prose":
-        return tuple(plain_text.find_pieces(stream, size=file.bytes))
+        return tuple(plain_text.find_documents(stream, size=file.bytes))
     # Where a book ends is known only by reading it, which costs too much far away.
     if file.format == "book" and not files.is_remote(file.path):
         blocks = read_blocks(file.path)
-        return tuple(books.find_pieces(blocks))
+        return tuple(books.find_documents(blocks))
     return ()
 
 

@@ -152,7 +152,6 @@ def divide(
     A paragraph is divided only if it has more than `maximum` sentences itself.
 
     Args:
-        paragraphs: The sentences of each paragraph.
         maximum: The number of sentences up to which a document stays whole.
 
     >>> divide([["a", "b"], ["c", "d"], ["e"]], maximum=3)

@@ -85,7 +85,6 @@ def column_names(header: Cells | csv.Error, *, path: str = "") -> tuple[str, ...
     """The names of columns, without white space around them.
 
     Args:
-        header: As `divide_lines` yields it.
         path: Of the file, to refuse one that has a name twice.
 
     >>> column_names(["id", " text"])
@@ -107,11 +106,6 @@ def read_csv(
     is_quoted: bool = True,
 ) -> Iterator[dict[str, str] | Dropped]:
     r"""The cells of each row of CSV or TSV by the names of their columns.
-
-    Args:
-        blocks: The file.
-        counts: See `pipeline.storage.lines.decode`.
-        is_quoted: See `has_quoted_cells`.
 
     >>> table = b'id, text\n1,"Ada\nwrote."\n2\n3,He came, late.\n'
     >>> for row in read_csv([table]): print(row)
@@ -202,7 +196,6 @@ class ParquetTable:
     """A parquet file that is open.
 
     Attributes:
-        columns: The names of its columns.
         text_columns: Of those with text, ``a.b`` for b in a.
         group_bytes: The size of each group of rows, uncompressed.
     """
@@ -230,10 +223,6 @@ class ParquetTable:
         self, group: int, *, columns: Sequence[str] | None = None
     ) -> Iterator[dict[str, Any]]:
         """The rows of a group.
-
-        Args:
-            group: Its number.
-            columns: Those to read; by default, all.
 
         Raises:
             DamagedTable: The rest of the group cannot be read.

@@ -64,7 +64,6 @@ def list_keys(
     """The keys that hold a text, for a person to choose from.
 
     Args:
-        record: Of a file.
         prefix: The keys above it, with a dot after each.
         depth: How many keys deep a text is looked for.
 
@@ -110,13 +109,7 @@ def row_document(
 def read_rows(
     rows: Iterable[TextRow | Dropped], *, kind: Kind, counts: ReadingCounts
 ) -> Iterator[Document | Dropped]:
-    """A document from each row.
-
-    Args:
-        rows: Of a table.
-        kind: What the rows hold.
-        counts: Receives what is left out of a document.
-    """
+    """A document from each row."""
     for row in rows:
         if isinstance(row, Dropped):
             yield row
@@ -159,14 +152,7 @@ def csv_rows(
     counts: ReadingCounts | None = None,
     is_quoted: bool = True,
 ) -> Iterator[TextRow | Dropped]:
-    """The rows of a file of CSV.
-
-    Args:
-        blocks: The file.
-        key: The column of the text.
-        counts: See `pipeline.storage.lines.decode`.
-        is_quoted: See `pipeline.reading.tables.has_quoted_cells`.
-    """
+    """The rows of a file of CSV."""
     for record in read_csv(blocks, counts=counts, is_quoted=is_quoted):
         yield record if isinstance(record, Dropped) else row_of(record, key)
 
@@ -175,11 +161,6 @@ def json_rows(
     blocks: Iterable[bytes], *, key: str, counts: ReadingCounts | None = None
 ) -> Iterator[TextRow | Dropped]:
     r"""The rows of JSON lines.
-
-    Args:
-        blocks: The file, or whole lines of it.
-        key: Of the text.
-        counts: See `pipeline.storage.lines.decode`.
 
     >>> lines = [b'{"text": "One."}\n{"text": \n', b'{"title": "T", "text": "Two."}']
     >>> for row in json_rows(lines, key="text"): print(row)
@@ -216,8 +197,6 @@ def parquet_rows(
     """The rows of some groups of a parquet file.
 
     Args:
-        path: Of the file.
-        key: The column of the text.
         start: The first group.
         end: The first group after them, None for the end of the file.
     """

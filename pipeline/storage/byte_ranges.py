@@ -40,10 +40,8 @@ def read_blocks(
     """The bytes of a file, or of a range of one that is uncompressed or bz2.
 
     Args:
-        path: Of the file.
         start: The first byte of the range.
         end: The first byte after the range, None for the end of the file.
-        counts: Receives what is damaged.
         block_bytes: Of the file, read at a time.
     """
     # A read that starts mid-file needs only the magic bytes here.
@@ -92,12 +90,8 @@ def read_documents(
     """The bytes of the documents that belong to a range, in blocks.
 
     Args:
-        path: Of the file.
         starts: Whether a document begins with a line, judging by the line's first
             `LINE_PREFIX_BYTES`.
-        start: See `read_blocks`.
-        end: See `read_blocks`.
-        counts: Receives what is damaged in the range.
     """
 
     def following() -> Iterator[bytes]:
@@ -127,8 +121,6 @@ def find_start(
     r"""Where the first document begins that belongs to some bytes; None if none does.
 
     Args:
-        blocks: The bytes.
-        starts: See `read_documents`.
         following: What comes next in the file, to see the whole of the last line.
 
     >>> find_start([b"of a li", b"ne\n b\nan", b"d"], lambda line: line[:1] == b"a")

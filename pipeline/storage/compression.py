@@ -65,13 +65,13 @@ class _Codec(NamedTuple):
 
     Attributes:
         new: Makes a decompressor for the next stream of a file.
-        piece_bytes: How much is decompressed at a time: little, so that damage loses
+        input_bytes: How much is decompressed at a time: little, so that damage loses
             little of what came before it and no bomb takes much memory.
         is_bounded: Whether the decompressor takes a maximum for its output.
     """
 
     new: Callable[[], Any]
-    piece_bytes: int
+    input_bytes: int
     is_bounded: bool
 
 
@@ -99,7 +99,6 @@ def decompress(
     Args:
         blocks: The compressed file, which may be several streams one after the other.
         compression: Any but bz2.
-        counts: Receives damage.
 
     >>> import gzip
     >>> counts = ReadingCounts()
@@ -119,28 +118,28 @@ def decompress(
 
 def _decompress_streams(blocks: Iterable[bytes], codec: _Codec) -> Iterator[bytes]:
     decompressor = None
-    for piece in _pieces(blocks, codec.piece_bytes):
-        while piece:
+    for part in _cut(blocks, codec.input_bytes):
+        while part:
             if decompressor is None:
-                piece = piece.lstrip(b"\0")  # padding between streams
-                if not piece:
+                part = part.lstrip(b"\0")  # padding between streams
+                if not part:
                     break
                 decompressor = codec.new()
-            yield from _feed(decompressor, piece, codec)
+            yield from _feed(decompressor, part, codec)
             if not decompressor.eof:
                 break
-            piece, decompressor = decompressor.unused_data, None
+            part, decompressor = decompressor.unused_data, None
     if decompressor is not None:
         raise EOFError
 
 
-def _pieces(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+def _cut(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     """Blocks cut up, the end of the last one into single bytes.
 
-    Where a checksum does not fit, all that came out of the piece with it is lost. So
-    the checksum at the end of a file is in a piece with nothing else.
+    Where a checksum does not fit, all that came out of the part with it is lost. So
+    the checksum at the end of a file is in a part with nothing else.
 
-    >>> [len(piece) for piece in _pieces([bytes(60), bytes(70)], 50)][:4]
+    >>> [len(part) for part in _cut([bytes(60), bytes(70)], 50)][:4]
     [50, 16, 1, 1]
     """
     held = b""
@@ -154,11 +153,11 @@ def _pieces(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
         yield held[start : start + 1]
 
 
-def _feed(decompressor: Any, piece: bytes, codec: _Codec) -> Iterator[bytes]:
+def _feed(decompressor: Any, part: bytes, codec: _Codec) -> Iterator[bytes]:
     if not codec.is_bounded:
-        yield decompressor.decompress(piece)
+        yield decompressor.decompress(part)
         return
-    yield decompressor.decompress(piece, _MAX_OUTPUT)
+    yield decompressor.decompress(part, _MAX_OUTPUT)
     while not decompressor.eof and not decompressor.needs_input:
         yield decompressor.decompress(b"", _MAX_OUTPUT)
 
@@ -221,10 +220,7 @@ def read_streams(
     """Decompressed blocks of the streams that begin in a range of the file.
 
     Args:
-        file: A bz2 file that can seek.
-        start: First byte of the range.
         end: First byte after the range; None for the end of the file.
-        counts: Receives damage.
 
     >>> import io
     >>> file = io.BytesIO(bz2.compress(b"one ") + bz2.compress(b"two"))
@@ -252,14 +248,14 @@ def _read_stream(window: "_Window") -> Iterator[bytes]:
     """Decompress the stream that begins at a window's position, and move to its end."""
     decompressor = bz2.BZ2Decompressor()
     while not decompressor.eof:
-        piece = b""
+        part = b""
         if decompressor.needs_input:
-            # The checksum at the end of a file alone: see `_pieces`.
+            # The checksum at the end of a file alone: see `_cut`.
             room = window.bytes_left() - _TRAILER_BYTES
-            piece = window.take(max(1, min(room, _BZ2_BYTES)))
-            if not piece:
+            part = window.take(max(1, min(room, _BZ2_BYTES)))
+            if not part:
                 raise EOFError
-        yield decompressor.decompress(piece, BLOCK_BYTES)
+        yield decompressor.decompress(part, BLOCK_BYTES)
     window.give_back(decompressor.unused_data)
 
 

@@ -14,7 +14,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
@@ -26,10 +25,6 @@ from schemas.whole_file import whole_file
 Result = TypeVar("Result")
 
 _HASH_BLOCK_BYTES = 1 << 20
-# Lets a caller show a person how far the hashing of large files is.
-_on_hashed: ContextVar[Callable[[int], None]] = ContextVar(
-    "on_hashed", default=lambda _: None
-)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _MAGIC = re.compile(r"[*?[]")
 
@@ -126,7 +121,6 @@ def _list_matching(
     """The files below a remote folder whose names there match, by path.
 
     Args:
-        folder: Where to look.
         pattern: Of the names, relative to the folder.
         with_hidden: Whether a wildcard stands for what is hidden, too.
     """
@@ -174,11 +168,7 @@ def find_below(folder: str | Path, pattern: str) -> list[str]:
 
 
 def sizes_below(folder: str | Path) -> dict[str, int]:
-    """The size in bytes of every file below a folder, from one listing.
-
-    Returns:
-        By name relative to the folder.
-    """
+    """The size in bytes of every file below a folder, from one listing."""
     if is_remote(str(folder)):
         found = remote.list_entries(str(folder))
         return {name: entry.bytes for name, entry in found.items()}
@@ -221,24 +211,13 @@ def file_size(path: str) -> int:
 
 
 def remember(path: str, *, size: int, sha256: str) -> None:
-    """Note a remote file as another process found it, so as not to ask again.
-
-    Args:
-        path: A local one needs nothing.
-        size: See `file_size`.
-        sha256: See `file_hash`.
-    """
+    """Note a remote file as another process found it, so as not to ask again."""
     if is_remote(path):
         _entries.setdefault(path, Entry(size, sha256.removeprefix(_CHECKSUM)))
 
 
 def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
-    """Open a file for reading and seeking.
-
-    Args:
-        path: Of the file.
-        block_bytes: How many will be read at a time.
-    """
+    """Open a file for reading and seeking."""
     if is_remote(path):
         return remote.open_file(path, _file_entry(path), block_bytes=block_bytes)
     with _explained(path):
@@ -257,27 +236,21 @@ class _LocalFile(io.FileIO):
             return super().readall()
 
 
-def file_hash(path: str) -> str:
-    """The sha256 of a local file; for a remote one, the checksum that storage keeps."""
+def file_hash(path: str, *, on_bytes: Callable[[int], None] = lambda _: None) -> str:
+    """The sha256 of a local file; for a remote one, the checksum that storage keeps.
+
+    Args:
+        on_bytes: Is told how many bytes were read, again and again.
+    """
     if is_remote(path):
         return f"{_CHECKSUM}{_file_entry(path).checksum}"
     with _explained(path):
-        digest, on_bytes = hashlib.sha256(), _on_hashed.get()
+        digest = hashlib.sha256()
         with Path(path).open("rb") as file:
             while block := file.read(_HASH_BLOCK_BYTES):
                 digest.update(block)
                 on_bytes(len(block))
         return digest.hexdigest()
-
-
-@contextmanager
-def told_of_hashing(on_bytes: Callable[[int], None]) -> Iterator[None]:
-    """Within a block, report all bytes that `file_hash` reads to a function."""
-    before = _on_hashed.set(on_bytes)
-    try:
-        yield
-    finally:
-        _on_hashed.reset(before)
 
 
 def read_whole(path: str) -> bytes:

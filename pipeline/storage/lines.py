@@ -44,7 +44,7 @@ def refuse_utf16(head: bytes, *, path: str) -> None:
 def refuse_other_encoding(head: bytes, *, path: str) -> None:
     """Refuse encodings whose text is mostly bytes beyond ASCII, except UTF-8.
 
-    Of text in Windows-1252 and its like at most a fifth is.
+    In Windows-1252 text at most a fifth of the bytes are non-ASCII.
 
     >>> refuse_other_encoding("Привет, мир.".encode("cp1251"), path="a.txt")
     Traceback (most recent call last):
@@ -66,7 +66,6 @@ def _mostly_utf8(line: bytes, *, is_cut: bool = False) -> str | None:
     """A line of UTF-8 without its bad bytes; None where good ones are not more.
 
     Args:
-        line: Some of its bytes are beyond ASCII.
         is_cut: Whether its last character may lack bytes, which then is no fault.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -178,12 +177,7 @@ def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes | Dropped]:
 def read_whole_lines(
     blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
 ) -> Iterator[str | Dropped]:
-    """The lines in some blocks that are not blank; one that is too long is dropped.
-
-    Args:
-        blocks: Bytes cut anywhere.
-        counts: See `decode`.
-    """
+    """The lines in some blocks that are not blank; one that is too long is dropped."""
     for lines in whole_lines(blocks):
         if isinstance(lines, Dropped):
             yield lines
@@ -223,12 +217,7 @@ def cut_position(line: bytes, limit: int) -> int:
 def read_raw_lines(
     blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
 ) -> Iterator[str]:
-    """The lines in some blocks, with the white space that they have.
-
-    Args:
-        blocks: Bytes cut anywhere.
-        counts: See `decode`.
-    """
+    """The lines in some blocks, with the white space that they have."""
     for block in line_blocks(blocks):
         text = decode(block, counts=counts)
         yield from text.removesuffix("\n").split("\n")

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 _REQUESTS = 16
 # How much is asked for first, so that one answer tells what a file is.
 _FIRST_BYTES = 256 << 10
-# Of how many files these first bytes are kept.
+# How many files' first bytes are cached.
 _KEPT = 64
 # Each further request for a file asks for twice as much, up to this.
 _MAX_BYTES = 8 << 20
@@ -73,7 +73,6 @@ class Entry(NamedTuple):
     """What a storage tells of a file.
 
     Attributes:
-        bytes: Its size.
         checksum: Something that changes with its content.
         is_folder: Whether there is no file, but files below it.
     """
@@ -109,7 +108,6 @@ def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
     """The files in a folder, which need not exist.
 
     Args:
-        folder: With a slash at the end or without.
         is_deep: Whether to look into the folders in it too.
 
     Returns:
@@ -157,8 +155,6 @@ def open_file(path: str, entry: Entry, *, block_bytes: int = 0) -> BinaryIO:
     """Open a file for reading and seeking.
 
     Args:
-        path: Of the file.
-        entry: What is known of it.
         block_bytes: How many will be read at a time; they are asked for at once.
     """
     return io.BufferedReader(_Ranges(path, entry, max(block_bytes, _FIRST_BYTES)))

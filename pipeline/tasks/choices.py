@@ -26,10 +26,6 @@ def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
 
     Each file is one JSON object, or several of them a line (the `all.txt` that
     google-research/albert reads).
-
-    Args:
-        folder: Of the files.
-        counts: See `pipeline.storage.lines.decode`.
     """
     paths = [
         path
@@ -202,10 +198,8 @@ def choice_of(
 
     Args:
         answer: As the file has it; None or empty where it is withheld.
-        options: Of the example.
-        place: For messages.
         first: What the file counts from.
-        are_numbers: Whether a number is that of an option, whatever the options are.
+        are_numbers: Whether numeric answers are option indices.
 
     >>> [choice_of(a, ("red", "blue"), place="") for a in ("B", 1, "1", "blue", None)]
     [1, 1, 1, 1, None]

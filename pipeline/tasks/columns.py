@@ -76,8 +76,6 @@ def find_columns(
     """The columns of a table that a task reads.
 
     Args:
-        table: As it was read.
-        kind: Of the task.
         given: What a person, or the table that was read for training, has said.
         is_labelled: Whether there have to be labels.
 

@@ -206,7 +206,6 @@ def submission_text(
     r"""A file of predictions, as GLUE or SQuAD takes it.
 
     Args:
-        task: With a file to hand in.
         examples: Of its test set, in the order of the file.
         predictions: For each: the label as the task writes it, the score, or the
             answer, "" for none.

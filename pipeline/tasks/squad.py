@@ -32,8 +32,6 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
     -1.
 
     Args:
-        value: The file, for which `is_squad` is true.
-        path: Of the file, for messages.
         counts: Receives `MOVED` and `NOT_FOUND`.
 
     >>> paragraph = {"context": "Ada wrote it.", "qas": [

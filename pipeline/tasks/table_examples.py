@@ -38,7 +38,6 @@ def examples_of_table(
 
     Args:
         table: Its counts receive the rows that are left out.
-        kind: Of the task.
         columns: Of the table; without a label, nothing is known of what to predict.
 
     >>> from collections import Counter

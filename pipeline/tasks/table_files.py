@@ -49,9 +49,6 @@ class Table(NamedTuple):
     """A table that was read whole.
 
     Attributes:
-        path: Of its file.
-        columns: Their names.
-        rows: In the order of the file.
         counts: How many rows were left out or cut, by reason.
     """
 
@@ -74,8 +71,6 @@ def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
     r"""The text of a file without byte-order mark, its lines ended by LF.
 
     Args:
-        data: The file.
-        path: Of the file, for messages.
         counts: See `pipeline.storage.lines.decode`, which reads what is not UTF-8.
 
     >>> decode_text(b"\xef\xbb\xbfone\r\ntwo", "a.tsv", counts=Counter())
@@ -104,8 +99,6 @@ def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
     is text; all others are, as in CSV.
 
     Args:
-        text: The file.
-        path: Of the file, for messages.
         header: The names of the columns if the first line does not have one of them;
             cells are then divided by tabs, or by the first spaces of each line.
 

@@ -35,8 +35,6 @@ def read_conll(
     r"""The sentences of a file of columns.
 
     Args:
-        text: The file.
-        path: Of the file, for messages.
         column: Of the tags: its number from 1, or its name in CoNLL-U; by default the
             last one, and ``upos`` in CoNLL-U.
         has_tags: Whether tags are read, which may be missing otherwise.
@@ -84,10 +82,7 @@ def _blocks(
     """The words of each sentence: the number and the cells of their lines.
 
     Args:
-        lines: Of the file, with their numbers.
         last: The last cell that is read of a line.
-        is_universal: Whether they are CoNLL-U.
-        path: Of the file, for messages.
     """
     block: list[tuple[int, list[str]]] = []
     for number, line in [*lines, (0, "")]:
@@ -265,7 +260,6 @@ def tags_of_spans(text: str, entities: dict[str, Any]) -> list[str]:
     """The tags of the characters of a text, from CLUENER's spans.
 
     Args:
-        text: Of which each character gets a tag.
         entities: By type, then by their text: the first and the last character of each.
 
     >>> tags_of_spans("in Rome", {"LOC": {"Rome": [[3, 6]]}})

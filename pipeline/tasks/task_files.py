@@ -62,7 +62,6 @@ class TaskFile(NamedTuple):
     """What a file holds.
 
     Attributes:
-        examples: In the order of the file.
         columns: Where they were found, in a table, and how it counts options.
         counts: What was left out or changed while reading, by reason.
     """
@@ -117,7 +116,6 @@ def read_task_file(
     """The examples of a file, or of a folder such as RACE's.
 
     Args:
-        path: Of the file.
         task: Its columns are those that a person named or that another file of the task
             has; all others are found by their names.
         is_labelled: Whether what is to be predicted has to be there; else it is not
@@ -137,12 +135,7 @@ def read_task_file(
 
 
 def with_first_option(task: TaskSpec, train: Sequence[str]) -> TaskSpec:
-    """The task with the number of its first option, which one of many files may tell.
-
-    Args:
-        task: Of `choose`.
-        train: All files to train on.
-    """
+    """The task with the number of its first option, which any of its files may tell."""
     read, numbers = task, list[int | None]()
     for path in train:
         columns = read_task_file(path, read).columns

@@ -23,10 +23,6 @@ _METRICS: dict[Kind, tuple[Metric, ...]] = {
 def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
     """The task as its training examples make it.
 
-    Args:
-        task: Whose labels are kept if it has some.
-        train: What will be trained on.
-
     >>> examples = [TaskExample(id=l, place="", text="", label=l) for l in ("10", "9")]
     >>> with_labels(TaskSpec(name="classify", kind="classify"), examples).labels
     ('9', '10')
@@ -104,13 +100,7 @@ _MAX_LOST_ANSWERS = 0.1
 def check_examples(
     task: TaskSpec, train: Sequence[TaskExample], *, evaluation: Sequence[TaskExample]
 ) -> None:
-    """Refuse examples that a task cannot have.
-
-    Args:
-        task: With its labels.
-        train: To train on.
-        evaluation: To choose by.
-    """
+    """Refuse examples that a task cannot have."""
     for example in evaluation:
         for label in labels_of(example):
             if label not in task.labels:
@@ -130,13 +120,7 @@ def check_examples(
 def warnings_about(
     task: TaskSpec, train: Sequence[TaskExample], *, evaluation: Sequence[TaskExample]
 ) -> Iterator[str]:
-    """What a person should know, a sentence each. None of it forbids training.
-
-    Args:
-        task: With its labels.
-        train: To train on.
-        evaluation: To choose by.
-    """
+    """What a person should know, a sentence each. None of it forbids training."""
     if rare := _rare_labels(task, train):
         more = len(rare) - _MOST_RARE
         listed = ", ".join(rare[:_MOST_RARE])
@@ -201,9 +185,6 @@ def hold_out(
 
     Which ones depends on the text alone: on neither the order of a file nor what else
     is in it. Examples of the same text, or of the same passage, stay together.
-
-    Args:
-        examples: Of a training file.
 
     >>> examples = [TaskExample(id=str(n), place="", text=str(n), label=str(n % 2))
     ...             for n in range(40)]

@@ -44,15 +44,14 @@ class _Frame:
 
     Attributes:
         kind: "text" (the page itself), "template", "link" or "table".
-        pieces: The resolved text since it opened.
         width: The number of its braces that are still open.
     """
 
-    __slots__ = ("kind", "pieces", "width")
+    __slots__ = ("kind", "parts", "width")
 
     def __init__(self, kind: str, *, width: int = 2) -> None:
         self.kind = kind
-        self.pieces: list[str] = []
+        self.parts: list[str] = []
         self.width = width
 
 
@@ -75,10 +74,10 @@ def resolve_brackets(text: str, *, prefixes: Collection[str]) -> str:
     for match in _TOKEN.finditer(text):
         start = match.start()
         if start > position:
-            scanner.pieces.append(text[position:start])
+            scanner.parts.append(text[position:start])
         position = match.end()
         scanner.take(match[0], heading=text[position : position + 1] == "=")
-    scanner.pieces.append(text[position:])
+    scanner.parts.append(text[position:])
     return scanner.finish()
 
 
@@ -91,14 +90,13 @@ class _Scanner:
 
     def _start(self) -> None:
         self._stack = [_Frame("text")]
-        self.pieces = self._stack[0].pieces
+        self.parts = self._stack[0].parts
         self._uncounted = {"template": 0, "link": 0, "table": 0}
 
     def take(self, token: str, *, heading: bool) -> None:
         """Act on one token.
 
         Args:
-            token: What ``_TOKEN`` matched.
             heading: Whether an equals sign follows (after a line end: a heading).
         """
         first = token[0]
@@ -120,7 +118,7 @@ class _Scanner:
     def finish(self) -> str:
         """The text of the page, with the prose of what is still open."""
         self._abandon(down_to=1)
-        return "".join(self.pieces)
+        return "".join(self.parts)
 
     def _open(self, kind: str, *, width: int = 2) -> None:
         if len(self._stack) > _MAX_DEPTH:
@@ -129,12 +127,12 @@ class _Scanner:
         self._uncounted[kind] += max(0, width - _MAX_WIDTH) // 2
         frame = _Frame(kind, width=min(width, _MAX_WIDTH))
         self._stack.append(frame)
-        self.pieces = frame.pieces
+        self.parts = frame.parts
 
     def _pop(self) -> str:
         """Close the innermost bracket and return what is in it."""
-        content = "".join(self._stack.pop().pieces)
-        self.pieces = self._stack[-1].pieces
+        content = "".join(self._stack.pop().parts)
+        self.parts = self._stack[-1].parts
         return content
 
     def _abandon(self, *, down_to: int) -> None:
@@ -142,7 +140,7 @@ class _Scanner:
         while len(self._stack) > down_to:
             kind = self._stack[-1].kind
             content = self._pop()
-            self.pieces.append(_loose_text(content, kind=kind, prefixes=self._prefixes))
+            self.parts.append(_loose_text(content, kind=kind, prefixes=self._prefixes))
 
     def _reach(self, kind: str, *, through: tuple[str, ...]) -> bool:
         """Make the innermost bracket of a kind the top of the stack.
@@ -177,37 +175,37 @@ class _Scanner:
             taken = min(width, frame.width, 3)
             width -= taken
             frame.width -= taken
-            content = "".join(frame.pieces)
+            content = "".join(frame.parts)
             shown = template_text(content) if taken == 2 else _parameter_text(content)
             if frame.width >= 2:
-                frame.pieces[:] = [shown]
+                frame.parts[:] = [shown]
             else:
                 self._pop()
-                self.pieces.append(shown)
+                self.parts.append(shown)
 
     def _open_links(self, width: int) -> None:
         if width % 2:
-            self.pieces.append("[")
+            self.parts.append("[")
         for _ in range(min(width // 2, _MAX_DEPTH)):
             self._open("link")
 
     def _close_links(self, width: int) -> None:
         if width % 2:
-            self.pieces.append("]")
+            self.parts.append("]")
         for _ in range(min(width // 2, 2 * _MAX_DEPTH)):
             if self._counted("link"):
                 continue
             if not self._reach("link", through=("template",)):
                 return
             content = self._pop()
-            self.pieces.append(_link_text(content, prefixes=self._prefixes))
+            self.parts.append(_link_text(content, prefixes=self._prefixes))
 
     def _close_table(self) -> None:
         if self._counted("table"):
             return
         if self._reach("table", through=("template", "link")):
             self._pop()
-        self.pieces.append("\n")
+        self.parts.append("\n")
 
     def _end_line(self, *, heading: bool) -> None:
         if heading:
@@ -215,7 +213,7 @@ class _Scanner:
             self._uncounted = dict.fromkeys(self._uncounted, 0)
         while self._stack[-1].kind == "link":
             self._abandon(down_to=len(self._stack) - 1)
-        self.pieces.append("\n")
+        self.parts.append("\n")
 
 
 def _parameter_text(content: str) -> str:

@@ -63,10 +63,6 @@ def read_articles(
 ) -> Iterator[Document | Dropped]:
     """The articles of a file.
 
-    Args:
-        lines: Of the file.
-        counts: See `article_document`.
-
     >>> [document.paragraphs for document in read_articles([
     ...     '<doc id="1" title="Ada &amp; I">', "Ada & I", "",
     ...     "Ada wrote the first of all programs.", "</doc>", "<doc>"])]
@@ -138,7 +134,6 @@ def article_document(
     """The lines of an article as a document.
 
     Args:
-        lines: Of the article.
         title: Its title, which its first line may repeat.
         counts: Receives `NOT_PROSE` for each line that is left out.
 

@@ -44,22 +44,16 @@ _AS_ENTITIES = {
 def remove_elements(text: str) -> str:
     """The text without comments and without extension tags and their content.
 
-    Args:
-        text: Wikitext.
-
-    Returns:
-        Wikitext, in which the content of ``<nowiki>`` is written as entities.
-
     >>> remove_elements("a<!-- b -->c<ref name=x>d</ref>, <nowiki>[[e]]</nowiki>")
     'ac, &#91;&#91;e&#93;&#93;'
     >>> remove_elements("a<ref>b")
     'ab'
     """
-    pieces = []
+    parts = []
     position = 0
     never_closed: set[str] = set()
     while opening := _OPENING.search(text, position):
-        pieces.append(text[position : opening.start()])
+        parts.append(text[position : opening.start()])
         position = opening.end()
         name = (opening[1] or "!--").lower()
         if (opening[2] or "").endswith("/") or name in never_closed:
@@ -70,12 +64,12 @@ def remove_elements(text: str) -> str:
             continue
         content_end, end = found
         if name == "nowiki":
-            pieces.append(text[position:content_end].translate(_AS_ENTITIES))
+            parts.append(text[position:content_end].translate(_AS_ENTITIES))
         position = end
         if name == "!--" and _alone_on_line(text, opening.start(), end):
             position += 1
-    pieces.append(text[position:])
-    return _remove_tables("".join(pieces))
+    parts.append(text[position:])
+    return _remove_tables("".join(parts))
 
 
 def _find_end(text: str, *, name: str, start: int) -> tuple[int, int] | None:
@@ -134,12 +128,12 @@ def _remove_tables(text: str) -> str:
             while closed and closed[-1][0] > start:
                 closed.pop()
             closed.append((start, tag.end()))
-    pieces = []
+    parts = []
     position = 0
     for start, end in closed:
-        pieces.append(text[position:start])
+        parts.append(text[position:start])
         position = end
-    return "".join([*pieces, text[position:]]) if closed else text
+    return "".join([*parts, text[position:]]) if closed else text
 
 
 def remove_tags(text: str) -> str:

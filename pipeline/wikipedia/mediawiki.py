@@ -106,8 +106,6 @@ def read_pages(
 
     Args:
         blocks: Decompressed, from the root or from anywhere before a ``<page>``.
-        siteinfo: From the head of the same dump.
-        counts: Receives what is changed or left out of a page.
 
     >>> list(read_pages([b"<page><title>A</title><ns>0</ns><revision><text>"
     ...     b"Ada wrote programs.</text></revision></page><page>"],

@@ -204,11 +204,11 @@ def _mend(parentheses: re.Match[str]) -> str:
     '(5 May ; poet)'
     """
     kept = ""
-    pieces = _SEPARATOR.split(parentheses[0][1:-1])
-    for position in range(0, len(pieces), 2):
-        part = pieces[position]
+    parts = _SEPARATOR.split(parentheses[0][1:-1])
+    for position in range(0, len(parts), 2):
+        part = parts[position]
         if not _is_emptied(part):
-            separator = pieces[position - 1] if kept else ""
+            separator = parts[position - 1] if kept else ""
             kept += separator + part.replace(HOLE, "")
     return parentheses[0][0] + kept.strip() + parentheses[0][-1] if kept else ""
 

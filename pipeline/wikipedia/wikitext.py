@@ -51,13 +51,8 @@ def strip_wikitext(
     r"""The paragraphs of plain text of a page.
 
     Args:
-        text: The wikitext of one page.
         prefixes: Lower-case names of the namespaces whose links show nothing, File and
             Category in the wiki's language (``mediawiki.SiteInfo.hidden_prefixes``).
-        counts: See ``paragraphs.split_paragraphs``.
-
-    Returns:
-        Paragraphs with single spaces; no paragraph is empty.
 
     >>> strip_wikitext("'''Ada''' ({{IPA|x}}; born [[1815]]) wrote<ref>x</ref> a "
     ...     "[[computer program|program]].\n== See also ==\n* [[Babbage]]")

@@ -57,7 +57,7 @@ def test_row_groups_stay_whole_and_together():
 
 @pytest.mark.parametrize(
     "table",
-    [{"group_bytes": (10,) * 5000}, {"piece_starts": tuple(range(0, 50_000, 10))}],
+    [{"group_bytes": (10,) * 5000}, {"document_starts": tuple(range(0, 50_000, 10))}],
 )
 def test_a_job_grows_with_the_parts_of_a_file_and_not_with_their_square(table):
     chunks = plan_chunks([file("large", 50_000)._replace(**table)], chunk_bytes=10)

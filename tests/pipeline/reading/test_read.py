@@ -298,7 +298,7 @@ def test_long_prose_and_books_are_read_in_parts_as_they_are_whole(
     (file,) = find_inputs({kind: (str(path),)}, input_format=forced)
     parts = [part for part in divide_file(file, chunk_bytes=1) if part.text_bytes]
     assert len(parts) > 2
-    whole = list(read_file(file._replace(piece_starts=())))
+    whole = list(read_file(file._replace(document_starts=())))
     counts = ReadingCounts()
     assert [d for part in parts for d in read_part(part, counts=counts)] == whole
     assert "Licence." not in whole[-1].paragraphs or kind == "text"
