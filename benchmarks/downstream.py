@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.job import albert
+from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import read_json
-from schemas.layout import TASK_RUNS
+from schemas.layout import TASK_EVALUATION
 
 RANDOM = "random start"
 
@@ -44,57 +45,70 @@ class Outcome(NamedTuple):
 
     Attributes:
         metric: What is measured.
-        setting: The best learning rate, as `learning_rate=0.0003`.
+        rate: The best learning rate.
         values: Of all seeds.
         baselines: What guessing and words reach.
     """
 
     metric: str
-    setting: str
+    rate: str
     values: list[float]
     baselines: dict[str, float]
 
 
-def finetune(flags: Sequence[str], output: Path) -> dict[str, Any]:
-    """What `albert finetune` wrote of all its runs.
+def finetune(
+    flags: Sequence[str], output: Path, *, rate: str, seed: int
+) -> dict[str, Any]:
+    """What `eval.json` says of a model that is fine-tuned so.
 
     Raises:
         SystemExit: It failed, and said why.
     """
-    command = albert("finetune", *flags, "--output", str(output))
-    done = subprocess.run(command, check=False)
+    folder = output / f"learning_rate={rate}" / f"seed-{seed}"
+    settings = ("--learning-rate", rate, "--seed", str(seed), "--output", str(folder))
+    done = subprocess.run(albert("finetune", *flags, *settings), check=False)
     if done.returncode:
         raise SystemExit(done.returncode)
-    found: dict[str, Any] = read_json(output / TASK_RUNS)
+    found: dict[str, Any] = read_json(folder / TASK_EVALUATION)
     return found
 
 
-def outcome(flags: Sequence[str], output: Path, *, rates: str, seeds: int) -> Outcome:
+def value_of(result: dict[str, Any]) -> float:
+    """The first measure of a task, which its best checkpoint was chosen by."""
+    value: float = result["metrics"][result["metric"]]
+    return value
+
+
+def outcome(
+    flags: Sequence[str], output: Path, *, rates: Sequence[str], seeds: Sequence[int]
+) -> Outcome:
     """The best of the learning rates by one seed, and what it reaches with all."""
-    swept = finetune([*flags, "--sweep", f"learning_rate={rates}"], output)
-    best = swept["settings"][0]["setting"]
-    found = finetune([*flags, "--sweep", best, "--runs", str(seeds)], output)
-    metric = found["metric"]
-    baselines = {
-        name: measures[metric] for name, measures in found["baselines"].items()
+    tried = {
+        rate: value_of(finetune(flags, output, rate=rate, seed=seeds[0]))
+        for rate in rates
     }
-    return Outcome(metric, best, found["settings"][0]["values"], baselines)
+    best = max(tried, key=lambda rate: tried[rate])
+    results = [finetune(flags, output, rate=best, seed=seed) for seed in seeds]
+    metric = results[0]["metric"]
+    baselines = {
+        name: measures[metric] for name, measures in results[0]["baselines"].items()
+    }
+    return Outcome(metric, best, [value_of(result) for result in results], baselines)
 
 
 def row(task: str, start: str, found: Outcome) -> str:
     """A line of the table.
 
-    >>> found = Outcome("accuracy", "learning_rate=0.001", [0.5, 0.75], {"words": 0.6})
+    >>> found = Outcome("accuracy", "0.001", [0.5, 0.75], {"words": 0.6})
     >>> row("SST-2", "run", found)
     '| SST-2, accuracy | run | **0.625** | 0.500 0.750 | 0.001 | words 0.600 |'
     """
     middle = statistics.median(found.values)
     values = " ".join(f"{value:.3f}" for value in sorted(found.values))
     baselines = ", ".join(f"{name} {v:.3f}" for name, v in found.baselines.items())
-    rate = found.setting.partition("=")[2]
     return (
-        f"| {task}, {found.metric} | {start} | **{middle:.3f}** | {values} | {rate} "
-        f"| {baselines} |"
+        f"| {task}, {found.metric} | {start} | **{middle:.3f}** | {values} "
+        f"| {found.rate} | {baselines} |"
     )
 
 
@@ -107,6 +121,7 @@ def main() -> None:
     parser.add_argument("--learning-rates", default="0.0001,0.0003,0.001")
     parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
+    seeds = range(FineTuneConfig.seed, FineTuneConfig.seed + arguments.seeds)
     starts = [Start(model.name, (str(model),)) for model in arguments.model]
     starts.append(Start(RANDOM, (*starts[0].flags, "--from-scratch")))
     rows = ["| task | start | median | all seeds | rate | beside |"]
@@ -117,8 +132,8 @@ def main() -> None:
             found = outcome(
                 [*start.flags, *shlex.split(flags)],
                 arguments.output / name / start.name,
-                rates=arguments.learning_rates,
-                seeds=arguments.seeds,
+                rates=arguments.learning_rates.split(","),
+                seeds=seeds,
             )
             rows.append(row(name, start.name, found))
             print(rows[-1], file=sys.stderr, flush=True)

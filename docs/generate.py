@@ -113,7 +113,7 @@ vocabulary too, and
 
 | file | what it is |
 |---|---|
-| `task.json` | kind, labels and measures of the task, threshold or temperature |
+| `task.json` | kind, labels and measures of the task, threshold |
 | `eval.json` | what it is worth, beside guessing; written last |
 | `predictions-eval.jsonl` | what it says of each held-out example |
 | `predictions` | what it says of the files of `--test` |

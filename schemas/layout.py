@@ -56,8 +56,6 @@ TASK = "task.json"
 TASK_EVALUATION = "eval.json"
 TASK_PREDICTIONS = "predictions-eval.jsonl"
 TEST_PREDICTIONS = "predictions"
-# and above several of them:
-TASK_RUNS = "runs.json"
 
 # An export: what the other program reads, SPM_MODEL and
 EXPORT_RECORD = "export.json"

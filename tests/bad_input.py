@@ -1377,13 +1377,6 @@ TASK_CASES = [
         says="test in them",
     ),
     Case(
-        "a setting to sweep that there is not",
-        f"{FINETUNE} classify --sweep rate=1,2",
-        file("train", "text,label\nGood.,1\nBad.,0\n"),
-        2,
-        says="such as learning_rate=1e-5,3e-5",
-    ),
-    Case(
         "the head of a model that has none",
         f"{FINETUNE} classify --eval train --keep-head",
         file("train", "text,label\nGood.,1\nBad.,0\n"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from keras import ops
 
-from albert_tf.finetuning.baselines import Guesses
+from albert_tf.finetuning.baselines import baselines_of
 from albert_tf.finetuning.task_evaluation import Answered, chosen_threshold, evaluated
 from albert_tf.finetuning.task_logits import Compute, TaskLogits
 from albert_tf.finetuning.tuned_card import tuned_card
@@ -43,7 +43,6 @@ def finetune(
     *,
     vocabulary: Path,
     progress: Progress,
-    guesses: Callable[[], Guesses],
     before_end: Callable[[TrainedModel], None] = lambda tuned: None,
 ) -> Result:
     """Fine-tune, or go on with it; then measure the best checkpoint.
@@ -52,27 +51,19 @@ def finetune(
         job: What to do.
         vocabulary: Its file.
         progress: Shows how it goes.
-        guesses: What guessing says of the held-out examples; asked at the end.
         before_end: Done with the best checkpoint before the run counts as finished.
 
     Returns:
         What `eval.json` says.
-
-    Raises:
-        AlbertError: The loss overflowed, or the folder cannot be written.
     """
     if not has_checkpoint(job.run):
         begin(job, vocabulary=vocabulary)
     Tuning(job, progress).train()
-    return finish(job, progress=progress, guesses=guesses, before_end=before_end)
+    return finish(job, progress=progress, before_end=before_end)
 
 
 def begin(job: TuningJob, *, vocabulary: Path) -> None:
-    """Write the files that never change.
-
-    Raises:
-        AlbertError: The folder cannot be written.
-    """
+    """Write the files that never change."""
     remove_leftovers(job.run)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     copy_whole(vocabulary, job.run / vocabulary.name)
@@ -90,7 +81,6 @@ def finish(
     job: TuningJob,
     *,
     progress: Progress,
-    guesses: Callable[[], Guesses],
     before_end: Callable[[TrainedModel], None],
 ) -> Result:
     """Measure the best checkpoint and write predictions, record, card and result."""
@@ -98,14 +88,14 @@ def finish(
     outputs = predicted(tuned, job.held_out)
     answered = Answered(task_of(job.spec), job.held_out.examples, outputs)
     threshold = chosen_threshold(answered)
+    progress.say("Measuring what guessing and words alone give.")
+    baselines = baselines_of(job.spec, job.train.examples, job.held_out.examples)
     result = {
         "step": tuned.step,
         "training_examples": len(job.train.examples),
-        **evaluated(answered, threshold=threshold, baselines=guesses()),
+        **evaluated(answered, threshold=threshold, baselines=baselines),
     }
-    record = dataclasses.replace(
-        tuned.record, threshold=threshold, temperature=result.get("temperature")
-    )
+    record = dataclasses.replace(tuned.record, threshold=threshold)
     write_record(job.run, record)
     write_text(
         job.run / TASK_PREDICTIONS,
@@ -174,9 +164,7 @@ def prediction_lines(
 def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
     """What a fine-tuned model is worth on further examples.
 
-    Threshold and temperature are those of the model, not chosen on these examples. What
-    is, on half of them and measured on the others: a temperature that the model lacks,
-    and `f1_threshold` of two labels.
+    The threshold is that of the model, not chosen on these examples.
     """
     outputs = predicted(tuned, given)
     record = tuned.record
@@ -185,6 +173,5 @@ def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
         **evaluated(
             Answered(task_of(record.spec), given.examples, outputs),
             threshold=record.threshold,
-            temperature=record.temperature,
         ),
     }

@@ -108,7 +108,6 @@ def evaluated(
     answered: Answered,
     *,
     threshold: float | None,
-    temperature: float | None = None,
     baselines: Mapping[str, Sequence[Any]] | None = None,
 ) -> Result:
     """All that is reported of a model on some examples, as JSON has it.
@@ -116,8 +115,6 @@ def evaluated(
     Args:
         answered: The examples, and what it says of them.
         threshold: See `chosen_threshold`.
-        temperature: To measure calibration with; None to choose it on half of these
-            examples and measure it on the others.
         baselines: What guessing says of the examples, by name.
     """
     task, targets = answered.task, answered.targets
@@ -137,12 +134,6 @@ def evaluated(
         "threshold": threshold,
     }
     result |= task.by_label(targets, predictions)
-    result |= task.probability_measures(
-        answered.outputs,
-        targets,
-        is_first=answered.is_first,
-        temperature=temperature,
-    )
     return result | _errors(answered, predictions)
 
 

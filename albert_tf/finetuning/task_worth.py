@@ -107,9 +107,3 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
         yield (
             f"Words alone give {shown(words)}: the model is no better than they are."
         )
-    if "temperature" in result:
-        yield (
-            f"Calibration error {result['calibration_error']:.3f}; with logits divided "
-            f"by {result['temperature']:.2f} it is "
-            f"{result['calibration_error_with_temperature']:.3f}."
-        )

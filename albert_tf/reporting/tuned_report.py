@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from albert_tf.finetuning.repeated_runs import read_summary, settings_table
 from albert_tf.finetuning.task_worth import (
     labels_table,
     measures_table,
     read_worth,
-    shown,
     verdict,
 )
 from albert_tf.runs.metrics import Metrics, read_metrics
@@ -42,26 +40,6 @@ def tuned_section(folder: Path, *, title: str) -> Section:
             *filter(None, [labels_table(result)]),
             *_confusion(result),
         ),
-    )
-
-
-def repeated_section(folder: Path, *, title: str) -> Section:
-    """The section of several runs of one task.
-
-    Raises:
-        AlbertError: Their summary cannot be read.
-    """
-    found = read_summary(folder)
-    guesses = found["baselines"].items()
-    return Section(
-        title=title,
-        kind="Fine-tuned models",
-        facts=tuple(
-            (f"{found['metric']} of {name}", shown(values[found["metric"]]))
-            for name, values in guesses
-            if found["metric"] in values
-        ),
-        tables=(settings_table(found),),
     )
 
 

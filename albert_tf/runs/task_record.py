@@ -7,7 +7,7 @@ from typing import Any
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig
 from schemas.json_file import read_json, write_json
-from schemas.json_shape import COUNT, NUMBER, TEXT, Rule, or_null, problem
+from schemas.json_shape import COUNT, TEXT, Rule, or_null, problem
 from schemas.layout import EXPORT_RECORD, TASK
 from schemas.task import KINDS, Columns, TaskSpec
 
@@ -26,8 +26,6 @@ class TaskRecord:
         max_query_tokens: Of a question of `answer`.
         max_answer_tokens: Of an answer.
         threshold: See `Task.best_threshold`; None where there is none, or not yet.
-        temperature: What logits are to be divided by for better probabilities; None
-            where it is not known.
         trained_length: Tokens in the longest sequences that the encoder was ever
             trained on; None where it is not known.
     """
@@ -38,7 +36,6 @@ class TaskRecord:
     max_query_tokens: int
     max_answer_tokens: int
     threshold: float | None = None
-    temperature: float | None = None
     trained_length: int | None = None
 
     @classmethod
@@ -143,5 +140,4 @@ _SHAPE: Any = {
     "max_query_tokens": COUNT,
     "max_answer_tokens": COUNT,
     "threshold": or_null(_FINITE),
-    "temperature": or_null(NUMBER),
 }

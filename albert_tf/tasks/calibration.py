@@ -1,8 +1,7 @@
-"""Whether probabilities are right: their error, one temperature, one threshold.
+"""Probabilities of logits, and the threshold from which a label is given.
 
-A temperature or threshold that is chosen on the examples it is measured on looks better
-than it is. So it is chosen on half of them, and a temperature is measured on the other
-half. The measures of a task are those of all examples, a threshold's own half included.
+A threshold that is chosen on the examples it is measured on looks better than it is, so
+it is chosen on half of them. The measures of a task are those of all examples.
 """
 
 import hashlib
@@ -12,11 +11,6 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-BINS = 15
-
-# The temperatures that are tried, from sharp to flat.
-_TEMPERATURES = np.geomspace(0.05, 20, 241)
 
 
 def softmax(logits: npt.NDArray[np.floating]) -> Numbers:
@@ -32,40 +26,6 @@ def sigmoid(logits: npt.NDArray[np.floating]) -> Numbers:
     wide = np.asarray(logits, np.float64)
     result: Numbers = 0.5 * (1 + np.tanh(wide / 2))
     return result
-
-
-def calibration_error(probabilities: Numbers, targets: Integers) -> float:
-    """Expected calibration error: by how much confidence and accuracy differ.
-
-    The mean over 15 bins of the confidence of equal width, by how many predictions are
-    in each (Guo et al., 1706.04599).
-
-    Args:
-        probabilities: `[N, C]`.
-        targets: `[N]`.
-
-    >>> calibration_error(np.array([[0.75, 0.25], [0.75, 0.25]]), np.array([0, 1]))
-    0.25
-    """
-    confidence = probabilities.max(axis=1)
-    is_right = probabilities.argmax(axis=1) == targets
-    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    gaps = np.zeros(BINS)
-    np.add.at(gaps, bins, confidence - is_right)
-    return float(np.abs(gaps).sum() / max(len(targets), 1))
-
-
-def best_temperature(logits: npt.NDArray[np.floating], targets: Integers) -> float:
-    """What to divide logits `[N, C]` by so that targets are likeliest."""
-    wide = np.asarray(logits, np.float64)
-    rows = np.arange(len(targets))
-    losses = []
-    for temperature in _TEMPERATURES:
-        scaled = wide / temperature
-        scaled = scaled - scaled.max(axis=1, keepdims=True)
-        logs = scaled[rows, targets] - np.log(np.exp(scaled).sum(axis=1))
-        losses.append(-logs.mean())
-    return float(_TEMPERATURES[int(np.argmin(losses))])
 
 
 def best_threshold(scores: Numbers, targets: Integers) -> float:

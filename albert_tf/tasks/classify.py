@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from albert_tf.tasks import calibration, label_metrics
 from albert_tf.tasks.task import (
@@ -84,87 +83,8 @@ class Classify(Task):
             "balanced_accuracy": label_metrics.balanced_accuracy(table),
         }
 
-    def probability_measures(
-        self,
-        outputs: Sequence[Any],
-        targets: Targets,
-        *,
-        is_first: npt.NDArray[np.bool_],
-        temperature: float | None,
-    ) -> Result:
-        """Their calibration error, and how well two labels are told apart."""
-        logits, true = np.array(outputs), np.array(targets)
-        result = _calibration(logits, true, is_first=is_first, temperature=temperature)
-        if len(self.spec.labels) == 2:
-            ones = calibration.softmax(logits)[:, 1]
-            result |= _of_two_labels(ones, true, is_first=is_first)
-        return result
-
 
 def scores_of_table(labels: Sequence[str], table: Array) -> Result:
     """Precision, recall, F1 and support of each label, from a table `[L, L]`."""
     columns = label_metrics.precision_recall_f1(table).T
     return scores_by_label(labels, columns, table.sum(axis=1))
-
-
-def _has_halves(is_first: npt.NDArray[np.bool_]) -> bool:
-    """Whether there are examples to choose on and others to measure on."""
-    return bool(is_first.any() and not is_first.all())
-
-
-def _calibration(
-    logits: Array,
-    true: Array,
-    *,
-    is_first: npt.NDArray[np.bool_],
-    temperature: float | None,
-) -> Result:
-    """Whether probabilities are right, before and after one temperature.
-
-    One that is chosen here is chosen on half of the examples, and both errors are of
-    the others; else they are of all. Nothing if none is given and a half is empty.
-    """
-    is_measured = np.ones(len(true), bool)
-    if temperature is None:
-        if not _has_halves(is_first):
-            return {}
-        is_measured = ~is_first
-        temperature = calibration.best_temperature(logits[is_first], true[is_first])
-
-    def error(scale: float) -> float:
-        shares = calibration.softmax(logits[is_measured] / scale)
-        return calibration.calibration_error(shares, true[is_measured])
-
-    return {
-        "temperature": temperature,
-        "calibration_error": error(1.0),
-        "calibration_error_with_temperature": error(temperature),
-    }
-
-
-def _of_two_labels(
-    ones: Array, true: Array, *, is_first: npt.NDArray[np.bool_]
-) -> Result:
-    """How well two labels are told apart, by all thresholds and by the best one.
-
-    The best is chosen on half of the examples, and its F1 is of the others; it is left
-    out if a half is empty.
-
-    Args:
-        ones: The probability of the second label, `[N]`.
-        true: The numbers of the labels, `[N]`.
-        is_first: Which examples the threshold is chosen on, `[N]`.
-    """
-    area = label_metrics.area_under_curve(true, ones)
-    if not _has_halves(is_first):
-        return {"area_under_curve": area}
-    threshold = calibration.best_threshold(ones[is_first], true[is_first])
-
-    def f1(least: float) -> float:
-        predicted = (ones[~is_first] >= least).astype(int)
-        return label_metrics.f1(
-            label_metrics.confusion(true[~is_first], predicted, labels=2)
-        )
-
-    chosen = {"value": threshold, "f1": f1(threshold), "f1_at_half": f1(0.5)}
-    return {"area_under_curve": area, "f1_threshold": chosen}

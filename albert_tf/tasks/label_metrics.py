@@ -107,24 +107,6 @@ def macro_f1_of_labels(tables: Integers) -> float:
     return float(np.mean([f1(table) for table in tables]))
 
 
-def area_under_curve(
-    targets: npt.NDArray[Any], scores: npt.NDArray[Any]
-) -> float | None:
-    """How likely an example of label 1 scores higher than one of label 0.
-
-    Half of the ties count. None where only one label occurs.
-
-    >>> area_under_curve(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8]))
-    0.75
-    """
-    is_one = np.asarray(targets) == 1
-    ones, zeros = int(is_one.sum()), int((~is_one).sum())
-    if not ones or not zeros:
-        return None
-    ranks = mean_ranks(np.asarray(scores, np.float64))
-    return float((ranks[is_one].sum() - ones * (ones + 1) / 2) / (ones * zeros))
-
-
 def mean_ranks(values: Numbers) -> Numbers:
     """The rank of each value, from 1; equal values have the mean of their ranks.
 

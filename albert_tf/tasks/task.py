@@ -114,24 +114,6 @@ class Task(abc.ABC):
         """Measures of each label; nothing for kinds without labels."""
         return {}
 
-    def probability_measures(
-        self,
-        outputs: Sequence[Any],
-        targets: Targets,
-        *,
-        is_first: npt.NDArray[np.bool_],
-        temperature: float | None,
-    ) -> Result:
-        """Whether probabilities are right; nothing for kinds other than `classify`.
-
-        Args:
-            outputs: Of each example.
-            targets: Of each example.
-            is_first: Which examples something is chosen on, `[N]`.
-            temperature: To divide logits by, None to choose one.
-        """
-        return {}
-
 
 def most_frequent(counts: Counter[int]) -> int:
     """The most frequent number, the smallest of several, whatever their order.

@@ -10,7 +10,7 @@ from cli.support.console import Console
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.options import UserPath, debug_option
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK, TASK_RUNS, TRAIN
+from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK, TRAIN
 from schemas.readable import prefixed
 from schemas.report import Section
 
@@ -43,9 +43,9 @@ def report(
 ) -> None:
     """Write one HTML page about data and runs.
 
-    PATH is the folder of a data set, a fine-tuned model, several of them (--runs,
-    --sweep), or a run, which may still be training; several runs are drawn in the same
-    plots. The page needs no network and no other file.
+    PATH is the folder of a data set, a fine-tuned model or a run, which may still be
+    training; several runs are drawn in the same plots. The page needs no network and no
+    other file.
     """
     from pipeline.dataset.local_copy import first_files
     from pipeline.dataset.report import SAMPLE
@@ -94,10 +94,6 @@ def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
             from albert_tf.reporting.tuned_report import tuned_section
 
             sections.append(tuned_section(path, title=title))
-        elif kinds[path] == "several":
-            from albert_tf.reporting.tuned_report import repeated_section
-
-            sections.append(repeated_section(path, title=title))
         elif kinds[path] == "run":
             from albert_tf.runs.run_record import read_run
 
@@ -113,8 +109,8 @@ def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
     return sections
 
 
-def kind_of(path: Path) -> Literal["tuned", "several", "run", "data"]:
-    """What a folder is: several are runs of `albert finetune`, with a summary.
+def kind_of(path: Path) -> Literal["tuned", "run", "data"]:
+    """What a folder is.
 
     Raises:
         SettingError: It is no folder.
@@ -126,8 +122,6 @@ def kind_of(path: Path) -> Literal["tuned", "several", "run", "data"]:
         )
     if (path / TASK).is_file():
         return "tuned"
-    if (path / TASK_RUNS).is_file():
-        return "several"
     if any((path / name).exists() for name in (MODEL_CONFIG, METRICS)):
         return "run"
     if not (path / MANIFEST).exists():

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from albert_tf.finetuning import tuning
-from albert_tf.finetuning.baselines import baselines_of
 from albert_tf.finetuning.finetune import evaluate_tuned, finetune, predicted
 from albert_tf.finetuning.tuning_job import TuningJob
 from albert_tf.model.initial_weights import draw_first_weights
@@ -54,14 +53,7 @@ def job_of(kind, run, *, rows=64, **settings):
 def trained(job):
     vocabulary = job.run.parent / "spiece.model"
     vocabulary.write_bytes(b"a model")
-    return finetune(
-        job,
-        vocabulary=vocabulary,
-        progress=QUIET,
-        guesses=lambda: baselines_of(
-            job.spec, job.train.examples, job.held_out.examples
-        ),
-    )
+    return finetune(job, vocabulary=vocabulary, progress=QUIET)
 
 
 def weights_of(run):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from albert_tf.reporting.tuned_report import repeated_section, tuned_section
+from albert_tf.reporting.tuned_report import tuned_section
 from albert_tf.runs.task_record import TaskRecord, write_record
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
@@ -83,32 +83,12 @@ def test_an_edited_result_is_refused_in_one_sentence(folder, change, sentence):
         tuned_section(folder, title="tuned")
 
 
-def test_several_runs_are_a_table_beside_what_guessing_gives(tmp_path):
-    found = {
-        "metric": "accuracy",
-        "settings": [
-            {
-                "setting": "epochs=3",
-                "median": 0.75,
-                "least": 0.5,
-                "most": 1.0,
-                "values": [0.5, 1.0],
-                "best": "epochs=3/run-2",
-            }
-        ],
-        "baselines": {"majority": {"accuracy": 0.5}},
-    }
-    write_json(tmp_path / "runs.json", found)
-    section = repeated_section(tmp_path, title="several")
-    assert section.facts == (("accuracy of majority", "0.5000"),)
-    (table,) = section.tables
-    assert table.columns == ("setting", "runs", "median", "least", "most", "best run")
-    assert table.rows == (
-        ("epochs=3", 2, "0.7500", "0.5000", "1.0000", "epochs=3/run-2"),
-    )
-    write_json(tmp_path / "runs.json", {**found, "metric": 3})
-    with pytest.raises(AlbertError, match="metric must be text"):
-        repeated_section(tmp_path, title="several")
+def test_older_files_may_name_a_temperature(folder):
+    before = tuned_section(folder, title="tuned")
+    for name in ("task.json", "eval.json"):
+        path = folder / name
+        write_json(path, {**json.loads(path.read_text()), "temperature": 1.5})
+    assert tuned_section(folder, title="tuned") == before
 
 
 def test_a_model_that_was_imported_has_no_section(folder):

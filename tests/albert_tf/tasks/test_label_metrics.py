@@ -34,12 +34,3 @@ def test_matthews_of_two_labels_is_the_correlation_of_their_numbers():
 def test_what_is_constant_correlates_with_nothing():
     assert label_metrics.pearson(np.ones(3), np.arange(3)) == 0.0
     assert label_metrics.spearman(np.arange(3), np.ones(3)) == 0.0
-
-
-def test_the_area_under_the_curve_counts_pairs_and_half_of_the_ties():
-    rng = np.random.default_rng(3)
-    true, scores = rng.integers(0, 2, 60), rng.integers(0, 9, 60)
-    pairs = scores[true == 1][:, None] - scores[true == 0]
-    expected = np.mean((pairs > 0) + 0.5 * (pairs == 0))
-    assert label_metrics.area_under_curve(true, scores) == pytest.approx(expected)
-    assert label_metrics.area_under_curve(np.ones(3), np.arange(3)) is None

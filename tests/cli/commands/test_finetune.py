@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from albert_tf.runs.checkpoints import load_newest, save_checkpoint
-from cli.commands import finetune
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.json_file import read_json
 from tests.commands import attempt, contents, run
@@ -106,26 +105,12 @@ def test_the_model_to_start_from_is_never_written(tuned, table):
     assert contents(tuned) == before
 
 
-def test_a_sweep_of_one_value_trains_with_it(encoder, table, tmp_path):
-    files = ("--train", table, "--eval", table, "--output", tmp_path / "swept")
-    command = ("finetune", encoder, "--task", "classify", *files, *FAST)
-    run(*command, "--sweep", "learning_rate=0.01")
-    assert read_json(tmp_path / "swept" / "config.json")["learning_rate"] == 0.01
-
-
 def test_a_recipe_gives_way_to_the_epochs_that_are_asked_for(encoder, table, tmp_path):
     # The recipe has 800 steps, of which 200 are its warm-up.
     files = ("--train", table, "--eval", table, "--output", tmp_path / "recipe")
     command = ("finetune", encoder, "--task", "classify", *files, *FAST)
     run(*command, "--recipe", "mrpc")
     assert read_json(tmp_path / "recipe" / "eval.json")["step"] <= 4
-    swept = ("--output", tmp_path / "swept", "--sweep", "epochs=1,2")
-    run(*command, *swept, "--recipe", "mrpc")
-    steps = [
-        read_json(tmp_path / "swept" / f"epochs={epochs}/run-1/eval.json")["step"]
-        for epochs in (1, 2)
-    ]
-    assert max(steps) <= 8
 
 
 def test_rows_to_predict_that_are_left_out_are_said(tuned, tmp_path):
@@ -152,23 +137,6 @@ def test_weights_that_were_not_measured_say_so_on_their_card(tuned, tmp_path):
     ) in card.read_text()
 
 
-def test_an_interrupted_sweep_leaves_no_summary_of_an_earlier_one(
-    encoder, table, tmp_path, monkeypatch
-):
-    folder = tmp_path / "several"
-    folder.mkdir()
-    (folder / "runs.json").write_text("{}")
-
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(finetune, "train_and_predict", interrupted)
-    files = ("--train", table, "--eval", table, "--output", folder)
-    settings = (*FAST, "--runs", 2, "--overwrite")
-    assert attempt("finetune", encoder, "--task", "classify", *files, *settings)[0] != 0
-    assert not (folder / "runs.json").exists()
-
-
 def test_texts_that_are_typed_have_the_predictions_of_the_file(tuned):
     (first, *_) = (tuned / "predictions-eval.jsonl").read_text().splitlines()
     answer = json.loads(run("predict", tuned, f"{TEXTS[0]}, 0", "--json"))
@@ -190,7 +158,6 @@ def test_a_file_with_labels_measures_a_model_again(tuned, table):
     result = json.loads(run("evaluate", tuned, "--data", table, "--json", "--quiet"))
     kept = read_json(tuned / "eval.json")
     assert result["metrics"] == kept["metrics"]
-    assert result["temperature"] == read_json(tuned / "task.json")["temperature"]
     lines = run("evaluate", tuned, "--data", table, "--quiet").splitlines()
     assert lines[0] == f"Step {kept['step']}, 32 examples of {table}"
     assert lines[2].split() == ["measure", "model", "95", "%"]
@@ -273,6 +240,23 @@ def test_an_encoder_without_a_masked_lm_head_is_fine_tuned(tuned, table, tmp_pat
     assert (tmp_path / "again" / "eval.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"runs": 3}, "runs is 3, and the setting is gone; leave it out and run"),
+        ({"runs": 1, "sweep": ["seed=1,2"]}, "run the command once for each value"),
+    ],
+)
+def test_settings_for_several_runs_are_refused_with_what_to_do_instead(
+    settings, sentence, encoder, table, tmp_path
+):
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps(settings))
+    command = ("finetune", encoder, "--task", "classify", "--train", table)
+    code, said = attempt(*command, "--config", path, "--output", tmp_path / "tuned")
+    assert (code, sentence in said) == (2, True)
+
+
 def test_a_fine_tuned_model_is_fine_tuned_again_with_its_head(tuned, table, tmp_path):
     again = ("finetune", tuned, "--task", "classify", "--train", table, *FAST)
     run(*again, "--eval", table, "--keep-head", "--output", tmp_path / "a")
@@ -280,34 +264,6 @@ def test_a_fine_tuned_model_is_fine_tuned_again_with_its_head(tuned, table, tmp_
     assert json.loads(first)["accuracy"] == pytest.approx(
         read_json(tuned / "eval.json")["metrics"]["accuracy"]
     )
-
-
-@pytest.mark.slow
-def test_several_runs_tell_median_least_and_most(encoder, table, tmp_path):
-    folder = tmp_path / "several"
-    files = ("--train", table, "--eval", table, "--output", folder)
-    settings = (*FAST[:-1], "--runs", 2, "--sweep", "learning_rate=0,0.01")
-    said = run("finetune", encoder, "--task", "classify", *files, *settings)
-    found = read_json(folder / "runs.json")
-    best = folder / found["settings"][0]["best"]
-    assert said.count("Next:") == 1
-    assert said.count("Measuring what guessing and words alone give.") == 1
-    assert f"Next:  albert predict {best} --input FILE\n" in said
-    run("report", folder, "--output", tmp_path / "report.html")
-    assert "Settings by accuracy" in (tmp_path / "report.html").read_text()
-    assert sorted(row["setting"] for row in found["settings"]) == [
-        "learning_rate=0.0",
-        "learning_rate=0.01",
-    ]
-    medians = [row["median"] for row in found["settings"]]
-    assert medians == sorted(medians, reverse=True)
-    for row in found["settings"]:
-        ours = [
-            read_json(folder / row["setting"] / f"run-{n}" / "eval.json")["metrics"]
-            for n in (1, 2)
-        ]
-        assert row["values"] == [metrics["accuracy"] for metrics in ours]
-        assert row["median"] == sum(row["values"]) / 2
 
 
 def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
@@ -339,35 +295,6 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
         (
             ("--task", "classify", "--train", "TABLE", "--text-column", "words"),
             "has no column 'words'",
-        ),
-        (
-            ("--task", "classify", "--train", "TABLE", "--sweep", "rate=1,2"),
-            "--sweep 'rate=1,2' is not a setting with its values",
-        ),
-        (
-            (
-                *("--task", "classify", "--train", "TABLE"),
-                *("--sweep", "epochs=1", "--sweep", "epochs=2"),
-            ),
-            "--sweep epochs is given twice; give all of its values at once",
-        ),
-        (
-            ("--task", "classify", "--train", "TABLE", "--sweep", "dropout=0.1,0.10"),
-            "--sweep dropout has a value twice; leave one out.",
-        ),
-        (
-            (
-                *("--task", "classify", "--train", "TABLE", "--eval", "TABLE"),
-                *("--sweep", "max_seq_length=16,64"),
-            ),
-            "--max-seq-length 64 is more than the 48 positions of the model",
-        ),
-        (
-            (
-                *("--task", "classify", "--train", "TABLE", "--eval", "TABLE"),
-                *("--sweep", "steps=50,5", "--warmup-steps", 10),
-            ),
-            "--warmup-steps",
         ),
         (
             ("--task", "classify", "--train", "TABLE", "--keep-head"),

@@ -248,8 +248,7 @@ def test_a_fine_tuned_model_comes_back_with_its_head(
     kind, changes, vocabulary, tmp_path
 ):
     config = dataclasses.replace(SMALL_RUN, **changes)
-    chosen = {"threshold": 0.25, "temperature": 1.5}
-    write_tuned(tmp_path / "tuned", kind, vocabulary, config=config, **chosen)
+    write_tuned(tmp_path / "tuned", kind, vocabulary, config=config, threshold=0.25)
     before = exported(tmp_path / "tuned", tmp_path / "hf")
     again = ("import", tmp_path / "hf", "--output", tmp_path / "imported")
     run(*again)
@@ -275,7 +274,7 @@ def test_a_model_without_our_record_has_the_task_that_transformers_sees(
 def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(
     vocabulary, tmp_path
 ):
-    write_tuned(tmp_path / "tuned", "classify", vocabulary, temperature=1.5)
+    write_tuned(tmp_path / "tuned", "classify", vocabulary, threshold=0.25)
     exported(tmp_path / "tuned", tmp_path / "hf")
     config = json.loads((tmp_path / "hf" / "config.json").read_text())
     config["id2label"] = {"0": "bad", "1": "middling", "2": "good"}
@@ -283,7 +282,7 @@ def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")
     record = read_record(tmp_path / "imported")
     assert record.spec.labels == ("bad", "middling", "good")
-    assert record.temperature == 1.5
+    assert record.threshold == 0.25
 
 
 def test_a_threshold_chosen_since_an_export_is_another_export(vocabulary, tmp_path):
