@@ -74,7 +74,6 @@ COUNT = whole_number(minimum=0)
 # Any at all: a loss may be negative, and not finite where training went wrong.
 ANY_NUMBER = Rule("a number", lambda value: type(value) in (int, float))
 SHARE = number("a number from 0 to 1", maximum=1)
-NUMBER = number("a number of 0 or more", maximum=_LARGEST)
 # JSON can spell half a character, but nothing can print it or write it to a file.
 TEXT = text("text", pattern=r"[^\ud800-\udfff]*")
 HASH = text("a sha256 of 64 digits", pattern="[0-9a-f]{64}")
