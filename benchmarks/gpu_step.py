@@ -184,8 +184,7 @@ def derived_rows(question: Answer, name: str) -> int | None:
     if name == "hugging-face":
         return None
     from albert_tf.model.pretrainer import AlbertPretrainer
-    from albert_tf.planning.device_memory import room_of
-    from albert_tf.planning.micro_batch import derive_micro_batch_size
+    from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
     from albert_tf.training.backends import training_steps
     from schemas.config import TrainConfig
     from schemas.presets import PRESETS
@@ -198,13 +197,13 @@ def derived_rows(question: Answer, name: str) -> int | None:
         config,
         length=question["length"],
         predictions=question["predictions"],
-        room=room_of(training_steps(model, train).memory()),
+        limit=memory_limit(training_steps(model, train).memory()),
     )
 
 
 def table(result: Answer) -> str:
     """A line for each framework: what its step takes, or why it was left out."""
-    from albert_tf.planning.compute_cost import training_flops
+    from albert_tf.planning.cost import training_flops
     from schemas.presets import PRESETS
 
     lines = [f"{result['model']}, {result['length']} tokens, {result['precision']}"]

@@ -1,27 +1,117 @@
-"""Lines for the ladder's table, from runs that `albert evaluate` has measured.
+"""The law of losses that `--budget` goes by, fitted to runs of a ladder of shapes.
 
     python -m benchmarks.ladder RUN... --corpus "Wikipedia and books" --language en
     python -m benchmarks.ladder --fit
 
-prints a line for each run, to be added to `albert_tf/planning/ladder.csv`, or the law
-that is fitted to the table with what it says of each line without having seen it.
+prints a line for each run that `albert evaluate` has measured, to be added to
+`benchmarks/ladder.csv`, or the law that is fitted to the table (`LAW` of
+`albert_tf/planning/budget.py`) with what it says of each line without having seen it.
 """
 
 import argparse
 import csv
 import dataclasses
+import itertools
+import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from albert_tf.planning.ladder import (
-    ALPHA,
-    BETA,
-    LadderRun,
-    best_terms,
-    fitted_law,
-    read_table,
-)
+import numpy as np
+import numpy.typing as npt
+
+from albert_tf.planning.budget import ALPHA, BETA, Law, effective_weights, ladder_model
 from albert_tf.runs.run_record import read_run
+
+TABLE = Path(__file__).parent / "ladder.csv"
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True)
+class LadderRun:
+    """A finished run, as a line of the table.
+
+    Attributes:
+        layers: L.
+        hidden: H.
+        sharing: Of the weights.
+        vocabulary: V, tokens.
+        tokens: Tokens that it was trained on, padding left out.
+        counting: Held-out loss of counting both neighbours, in nats.
+        loss: Its own on the same tokens.
+        bits: Its bits per character on words masked alone.
+        corpus: By its public origin.
+        language: Its code.
+    """
+
+    layers: int
+    hidden: int
+    sharing: str
+    vocabulary: int
+    tokens: int
+    counting: float
+    loss: float
+    bits: float
+    corpus: str
+    language: str
+
+    @property
+    def weights(self) -> float:
+        """As `effective_weights`."""
+        return effective_weights(
+            ladder_model(self.layers, self.hidden, sharing=self.sharing)
+        )
+
+    @property
+    def share(self) -> float:
+        """Its loss, as a share of that of counting."""
+        return self.loss / self.counting
+
+
+def read_table(path: Path = TABLE) -> list[LadderRun]:
+    """The runs of a table."""
+    kinds = {field.name: field.type for field in dataclasses.fields(LadderRun)}
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            LadderRun(**{name: kinds[name](text) for name, text in row.items()})  # type: ignore[operator]
+            for row in csv.DictReader(file)
+        ]
+
+
+def fitted_law(runs: Sequence[LadderRun]) -> Law:
+    """The law with the least squared error, relative to the losses.
+
+    Its terms are linear in `share^(1 / BETA)`, whose relative errors are those of the
+    losses divided by BETA, as long as they are small.
+    """
+    columns = np.array(
+        [(run.weights ** -(ALPHA / BETA), 1 / run.tokens) for run in runs]
+    )
+    costs = np.array([run.share ** (1 / BETA) for run in runs])
+    a, b = _non_negative(columns / costs[:, None], np.ones_like(costs))
+    return Law(
+        a=float(a),
+        b=float(b),
+        most_weights=max(run.weights for run in runs),
+        most_tokens=max(run.tokens for run in runs),
+    )
+
+
+def _non_negative(columns: Floats, target: Floats) -> Floats:
+    """The least-squares solution without negative parts, of a few columns."""
+    number = columns.shape[1]
+    best, least = np.zeros(number), math.inf
+    for size in range(1, number + 1):
+        for kept in itertools.combinations(range(number), size):
+            part = np.linalg.lstsq(columns[:, kept], target, rcond=None)[0]
+            if (part < 0).any():
+                continue
+            error = float(np.sum((columns[:, kept] @ part - target) ** 2))
+            if error < least:
+                least, best = error, np.zeros(number)
+                best[list(kept)] = part
+    return best
 
 
 def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:
@@ -52,13 +142,13 @@ def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:
 def fit_lines(runs: list[LadderRun]) -> list[str]:
     """The law of a table, and what it expects of each line when that is left out."""
     law = fitted_law(runs)
-    terms = law.terms
     lines = [
-        f"loss / loss of counting = ({terms.a:.3g} weights^-{ALPHA / BETA:.3g} + "
-        f"{terms.b:.3g} / tokens)^{BETA}, within {law.margin:.1%}"
+        f"loss / loss of counting = ({law.a:.3g} weights^-{ALPHA / BETA:.3g} + "
+        f"{law.b:.3g} / tokens)^{BETA}",
+        f"LAW = {law}",
     ]
     for place, run in enumerate(runs):
-        others = best_terms([*runs[:place], *runs[place + 1 :]])
+        others = fitted_law([*runs[:place], *runs[place + 1 :]])
         expected = run.counting * others.share(weights=run.weights, tokens=run.tokens)
         lines.append(
             f"{run.layers} x {run.hidden}, sharing {run.sharing}, {run.tokens:,} "

@@ -72,7 +72,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def measure_speed(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any]:
     """Seconds of each framework's steps in alternating rounds, and what follows."""
-    from albert_tf.planning.compute_cost import training_flops
+    from albert_tf.planning.cost import training_flops
 
     workers, skipped = start_workers(cell, arguments.frameworks)
     question = "processor" if arguments.processor_time else "step"

@@ -29,7 +29,7 @@ def _bert(layers: int, hidden: int, *, heads: int) -> ModelConfig:
 
 
 PRESETS = {
-    # A rung of `albert_tf.planning.ladder`, whose layers share nothing: sharing saves
+    # A rung of `albert_tf.planning.budget`, whose layers share nothing: sharing saves
     # no time, and in so small a model hardly any memory.
     "tiny": ModelConfig(
         num_hidden_layers=4,

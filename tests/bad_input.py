@@ -930,13 +930,6 @@ TRAINING_CASES = [
         says="layer_norm/beta has shape",
     ),
     Case(
-        "two speeds",
-        "plan --rate 2 --flops 4e14",
-        exit_code=2,
-        says="be given together",
-    ),
-    Case("no speed", "plan --rate 0", exit_code=2, says="9223372036854775808, not 0"),
-    Case(
         "a length beside the data that have one",
         "plan --data data --max-seq-length 64",
         exit_code=2,

@@ -11,7 +11,7 @@ from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.data.unpadding import unpadded
 from albert_tf.evaluation.compiled import compiled
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, pretraining_sums
-from albert_tf.planning.micro_batch import MAX_PIECES
+from albert_tf.planning.memory import MAX_TOKENS
 from albert_tf.runs.metrics import Sums
 from schemas.errors import AlbertError
 from schemas.layout import EVAL
@@ -65,7 +65,7 @@ class HeldOut:
         self.examples = examples
         self._records = records
         length = records.manifest.config.max_seq_length
-        self._batch_size = max(1, MAX_PIECES // length)
+        self._batch_size = max(1, MAX_TOKENS // length)
         self._measure = compiled(_stacked_sums, model)
 
     def sums(

@@ -14,7 +14,7 @@ from keras import ops
 from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.evaluation.compiled import compiled
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.planning.micro_batch import MAX_PIECES
+from albert_tf.planning.memory import MAX_TOKENS
 from albert_tf.runs.progress import Progress
 
 Tensor = Any
@@ -45,7 +45,7 @@ def layer_similarities(
         records: The data set; the masks stay in its text.
     """
     length = records.manifest.config.max_seq_length
-    batch_size = min(examples, max(1, MAX_PIECES // length))
+    batch_size = min(examples, max(1, MAX_TOKENS // length))
     sums = compiled(similarity_sums, model)
     total = np.zeros((model.config.num_hidden_layers, 3))
     tokens, left = 0, examples

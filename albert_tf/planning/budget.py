@@ -1,19 +1,55 @@
-"""The model that makes the most of a machine in a given time."""
+"""The model that makes the most of a machine in a given time.
+
+How long a step of any shape takes follows from steps of a few that were timed; the loss
+that a run reaches follows from a law of weights and tokens that was fitted to runs of a
+ladder of shapes (`benchmarks/ladder.py`).
+"""
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from albert_tf.planning.ladder import Law, effective_weights
-from albert_tf.planning.speed import Timing, Workload, estimated_seconds
+import numpy as np
+
+from albert_tf.planning.cost import num_blocks, training_flops
 from schemas.config import FORWARD_SHARE, ModelConfig, TrainConfig
 
 # What evaluations add to the time of this many steps, as a share of it.
 Evaluating = Callable[[int], float]
 
-# Pieces in a vocabulary for little text and for any other. Small encoders on little
+# Layers and their width, from the smallest shape to BERT-base's.
+SHAPES = (
+    (2, 128),
+    (4, 128),
+    (4, 192),
+    (4, 256),
+    (6, 256),
+    (6, 384),
+    (8, 384),
+    (8, 512),
+    (12, 512),
+    (12, 768),
+)
+
+# How much L layers are worth in layers of their own: with shared weights L to this
+# power (Prairie et al., 2604.21106, of loops in causal models).
+WORTH_OF_SHARED = 0.46
+
+# How the loss falls with weights and with tokens: exponents of causal models (Kaplan
+# et al., 2001.08361), because fitting exponents takes many more runs than factors do.
+ALPHA, BETA = 0.076, 0.095
+
+# The interval around an expected loss, as a share of it: runs on other texts, languages
+# and vocabularies than those of the ladder were up to 4.7 % off.
+MARGIN = 0.05
+
+# Runs up to this many times the largest one measured are still predicted by the law.
+BEYOND = 2
+
+# Tokens in a vocabulary for little text and for any other. Small encoders on little
 # text did worse with more (BabyBERTa, Huebner et al. 2021, and GPT-BERT, 2410.24159,
-# have 8,192 for 5 and 10 million words); on 40 million tokens 30,000 pieces already
-# win (docs/reproducing.md).
+# have 8,192 for 5 and 10 million words); on 40 million tokens 30,000 already win
+# (docs/reproducing.md).
 LITTLE_TEXT = 15_000_000
 SMALL_VOCABULARY, LARGE_VOCABULARY = 8000, 30_000
 
@@ -31,6 +67,145 @@ WITH_WORDS = 1.25
 LEAST_STEPS = 500
 
 
+def ladder_model(layers: int, hidden: int, **fields: Any) -> ModelConfig:
+    """The architecture of a rung; sharing weights would save memory, but no time.
+
+    Args:
+        layers: L.
+        hidden: H, a multiple of 64.
+        **fields: Replace those of the rung.
+
+    >>> ladder_model(6, 384).num_attention_heads
+    6
+    """
+    rung: dict[str, Any] = {
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": max(4, hidden // 64),
+        "intermediate_size": 4 * hidden,
+        "sharing": "none",
+    }
+    return ModelConfig(**rung | fields)
+
+
+def effective_weights(config: ModelConfig) -> float:
+    """The weights of layers, shared ones counted for what they are worth.
+
+    >>> round(effective_weights(ladder_model(4, 256)))
+    3145728
+    >>> round(effective_weights(ladder_model(4, 256, sharing="all")))
+    1488020
+    """
+    hidden, inner = config.hidden_size, config.intermediate_size
+    layers = num_blocks(config)
+    uses = config.num_hidden_layers / config.num_hidden_groups
+    shared = layers / uses * uses**WORTH_OF_SHARED
+    attention = layers if config.sharing in ("none", "ffn") else shared
+    ffn = layers if config.sharing in ("none", "attention") else shared
+    return float(4 * hidden * hidden * attention + 2 * hidden * inner * ffn)
+
+
+class Law(NamedTuple):
+    """Share of the loss of counting: `(a * weights^-(ALPHA / BETA) + b / tokens)^BETA`.
+
+    The fewer the weights, the less further tokens are worth (Kaplan et al., 2001.08361,
+    equation 1.5). As a share of the loss of counting both neighbours on the same
+    held-out text, the losses of different vocabularies and languages lie on one curve.
+
+    Attributes:
+        a: What too few weights cost.
+        b: What too few tokens cost.
+        most_weights: Of the runs that it was fitted to.
+        most_tokens: Of the runs that it was fitted to.
+    """
+
+    a: float
+    b: float
+    most_weights: float
+    most_tokens: float
+
+    def share(self, *, weights: float, tokens: float) -> float:
+        """The loss of a run, as a share of that of counting both neighbours."""
+        cost = self.a * weights ** -(ALPHA / BETA) + self.b / tokens
+        return float(cost**BETA)
+
+    def is_outside(self, *, weights: float, tokens: float) -> bool:
+        """Whether a run is so much larger than those fitted that this is a guess."""
+        return (
+            weights > BEYOND * self.most_weights or tokens > BEYOND * self.most_tokens
+        )
+
+
+# What `python -m benchmarks.ladder --fit` prints.
+LAW = Law(
+    a=1157.9754248684933,
+    b=566563.9045743948,
+    most_weights=4_718_592.0,
+    most_tokens=31_817_295,
+)
+
+
+class Workload(NamedTuple):
+    """What a step consists of.
+
+    Attributes:
+        batch_size: Examples in it.
+        length: Tokens in an average example.
+        predictions: Of them predicted.
+    """
+
+    batch_size: int
+    length: int
+    predictions: int
+
+    def flops(self, config: ModelConfig) -> float:
+        """Operations of a step of an architecture."""
+        length, predictions = self.length, self.predictions
+        of_example = training_flops(config, length=length, predictions=predictions)
+        return self.batch_size * of_example
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """The seconds of a step that was timed."""
+
+    config: ModelConfig
+    workload: Workload
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Operations a second."""
+        return self.workload.flops(self.config) / self.seconds
+
+
+def estimated_seconds(
+    timings: list[Timing], config: ModelConfig, workload: Workload
+) -> float:
+    """The seconds of a step of a shape, from those of others on the same machine.
+
+    Wide layers make more of a machine than narrow ones: operations a second follow the
+    logarithm of the width between two shapes that were timed, and beyond the outermost
+    they stay as they are.
+
+    >>> at = lambda width: ModelConfig(hidden_size=width, intermediate_size=4 * width)
+    >>> workload = Workload(batch_size=32, length=104, predictions=15)
+    >>> timings = [
+    ...     Timing(at(width), workload, seconds)
+    ...     for width, seconds in ((192, 2.0), (768, 16.0))
+    ... ]
+    >>> round(estimated_seconds(timings, at(192), workload), 2)
+    2.0
+    """
+    by_width = sorted(timings, key=lambda timing: timing.config.hidden_size)
+    rate = np.interp(
+        np.log(config.hidden_size),
+        np.log([timing.config.hidden_size for timing in by_width]),
+        [timing.rate for timing in by_width],
+    )
+    return float(workload.flops(config) / rate)
+
+
 def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
     """What evaluations add to the time of this many steps, as a share of it.
 
@@ -39,11 +214,6 @@ def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
     0.0625
     >>> evaluating_share(2500, train, held_out=0)
     0.0
-
-    Args:
-        steps: Of the run.
-        train: Its other settings.
-        held_out: Examples there are to evaluate on.
     """
     of_steps = dataclasses.replace(train, steps=steps, warmup_steps=None).resolved()
     examples = min(of_steps.eval_examples, held_out)
@@ -52,13 +222,10 @@ def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
 
 
 def suited_vocabulary(tokens: int) -> int:
-    """About how many pieces suit a text.
+    """About how large a vocabulary suits a text of this many tokens.
 
     >>> suited_vocabulary(10_000_000), suited_vocabulary(40_000_000)
     (8000, 30000)
-
-    Args:
-        tokens: In the text, once.
     """
     return SMALL_VOCABULARY if tokens <= LITTLE_TEXT else LARGE_VOCABULARY
 
@@ -69,12 +236,11 @@ class Candidate:
 
     Attributes:
         config: The architecture.
-        step_seconds: What an optimizer step takes.
+        step_seconds: Of an optimizer step.
         steps: That fit the budget.
         tokens: Tokens that it would be trained on.
         loss_share: Expected held-out loss, as a share of that of counting neighbours.
-        margin: Of the expectation, as a share of it.
-        is_outside: Whether no run like it was measured.
+        is_outside: Whether it is far larger than any run that was measured.
     """
 
     config: ModelConfig
@@ -82,34 +248,21 @@ class Candidate:
     steps: int
     tokens: int
     loss_share: float
-    margin: float
     is_outside: bool
 
 
 @dataclasses.dataclass(frozen=True)
 class Outlook:
-    """What all models that a budget could be spent on have in common.
-
-    Attributes:
-        workload: Of a step.
-        evaluating: What evaluations add.
-        law: Of losses.
-    """
+    """What all models that a budget could be spent on have in common."""
 
     workload: Workload
     evaluating: Evaluating
-    law: Law
+    law: Law = LAW
 
     def candidate(
         self, config: ModelConfig, *, step_seconds: float, seconds: float
     ) -> Candidate:
-        """What a model would be after this many seconds of training.
-
-        Args:
-            config: The architecture.
-            step_seconds: What an optimizer step takes.
-            seconds: For steps and evaluations.
-        """
+        """A model after this many seconds of steps and evaluations."""
         share = self.evaluating(max(1, int(seconds / step_seconds)))
         steps = max(1, int(seconds / (step_seconds * (1 + share))))
         tokens = steps * self.workload.batch_size * self.workload.length
@@ -119,8 +272,7 @@ class Outlook:
             step_seconds=step_seconds,
             steps=steps,
             tokens=tokens,
-            loss_share=self.law.terms.share(weights=weights, tokens=tokens),
-            margin=self.law.margin,
+            loss_share=self.law.share(weights=weights, tokens=tokens),
             is_outside=self.law.is_outside(weights=weights, tokens=tokens),
         )
 
@@ -131,13 +283,7 @@ class Outlook:
         *,
         seconds: float,
     ) -> list[Candidate]:
-        """What each of some models would be, in their order.
-
-        Args:
-            configs: The architectures.
-            timings: Of some shapes on this machine.
-            seconds: For steps and evaluations.
-        """
+        """Models after this many seconds, given timings of some shapes."""
         return [
             self.candidate(
                 config,
@@ -150,13 +296,7 @@ class Outlook:
     def slower(
         self, found: Sequence[Candidate], times: float, *, seconds: float
     ) -> list[Candidate]:
-        """What candidates would be if their steps took this many times as long.
-
-        Args:
-            found: The candidates.
-            times: How many times as long as expected, as measured for one of them.
-            seconds: For steps and evaluations.
-        """
+        """The same candidates if their steps take this many times as long."""
         return [
             self.candidate(
                 each.config, step_seconds=times * each.step_seconds, seconds=seconds

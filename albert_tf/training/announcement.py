@@ -1,6 +1,6 @@
 """What is said before the first step: what it takes, and its share of the machine."""
 
-from albert_tf.planning.compute_cost import training_flops
+from albert_tf.planning.cost import training_flops
 from albert_tf.runs.progress import Progress
 from albert_tf.training.matrix_rate import rate_for_training
 from albert_tf.training.steps import Counts, TrainingSteps

@@ -19,8 +19,7 @@ from albert_tf.hosts.shared_state import (
 )
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.planning.device_memory import room_of
-from albert_tf.planning.micro_batch import derive_micro_batch_size
+from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
 from albert_tf.runs.checkpoints import (
     Checkpoint,
     arrays_of,
@@ -211,8 +210,8 @@ def micro_batch_size(job: Job, steps: TrainingSteps) -> int:
     """The micro-batch asked for, or what the memory of all devices allows."""
     if job.config.micro_batch_size:
         return job.config.micro_batch_size
-    room, hosts = room_of(steps.memory()), job.hosts
-    free_bytes = hosts.gather(np.array([room.free_bytes])).min() * hosts.number
+    limit, hosts = memory_limit(steps.memory()), job.hosts
+    free_bytes = hosts.gather(np.array([limit.free_bytes])).min() * hosts.number
     return derive_micro_batch_size(
         job.config,
         job.model_config,
@@ -221,7 +220,7 @@ def micro_batch_size(job: Job, steps: TrainingSteps) -> int:
             (phase.config for phase in job.phases),
             has_causal_phase=job.config.causal_steps > 0,
         ),
-        room=room._replace(free_bytes=int(free_bytes)),
+        limit=limit._replace(free_bytes=int(free_bytes)),
         devices=steps.num_devices * hosts.number,
     )
 

@@ -14,14 +14,17 @@ from albert_tf.data.causal import most_predictions
 from albert_tf.data.data_check import check_has_training_examples
 from albert_tf.planning.budget import (
     LEAST_STEPS,
+    SHAPES,
     Candidate,
     Outlook,
+    Timing,
+    Workload,
     best,
+    estimated_seconds,
     evaluating_share,
+    ladder_model,
 )
-from albert_tf.planning.ladder import SHAPES, ladder_model, law
-from albert_tf.planning.speed import Timing, Workload, estimated_seconds
-from albert_tf.planning.training_plan import OF_DATA, predictions_of
+from albert_tf.planning.plan import OF_DATA, predictions_of
 from albert_tf.training.job import records_of
 from albert_tf.training.matrix_rate import matrix_rate
 from albert_tf.training.measured_step import fed_step_seconds, step_seconds
@@ -164,7 +167,6 @@ def outlook_of(
         functools.partial(
             evaluating_share, train=train, held_out=manifest.num_examples(EVAL)
         ),
-        law(),
     )
 
 

@@ -12,7 +12,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from albert_tf.planning.compute_cost import training_flops
+from albert_tf.planning.cost import training_flops
 from albert_tf.training.continuation import first_bound
 from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
 from schemas.errors import SettingError

@@ -16,9 +16,8 @@ from albert_tf.data.step_shape import StepShape
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.planning.device_memory import room_of
-from albert_tf.planning.micro_batch import derive_micro_batch_size
-from albert_tf.planning.training_plan import predictions_of
+from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
+from albert_tf.planning.plan import predictions_of
 from albert_tf.training.backends import training_steps
 from albert_tf.training.steps import TrainingSteps, step_counts
 from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
@@ -126,7 +125,7 @@ def _micro_batch_size(
             (sample.config for sample in samples),
             has_causal_phase=any(sample.is_causal for sample in samples),
         ),
-        room=room_of(steps.memory()),
+        limit=memory_limit(steps.memory()),
         devices=steps.num_devices,
     )
 

@@ -101,7 +101,7 @@ class TrainingSteps(Protocol):
         """Forget what was accumulated."""
 
     def memory(self) -> list[Memory]:
-        """What each of the N devices says of its memory, as `room_of` takes it."""
+        """What each of the N devices says of its memory, as `memory_limit` takes it."""
 
 
 def step_counts(batch: Batch) -> Counts:

@@ -1,8 +1,6 @@
 """`albert plan`: what a run will take, before it is begun."""
 
-import functools
 import json
-import operator
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +27,6 @@ from cli.support.options import (
 )
 from cli.support.recipes import budget_option, is_of_recipe, useful
 from schemas.config import (
-    MAX_NUMBER,
     DataConfig,
     ModelConfig,
     Precision,
@@ -44,33 +41,10 @@ from schemas.presets import BUDGET_RECIPE, RECIPES
 from schemas.readable import aligned, duration, percent, prefixed, rounded
 
 if TYPE_CHECKING:
-    from albert_tf.planning.training_plan import Machine
+    from albert_tf.planning.plan import Machine
 
 # What the data set decides.
 DATA_FIELDS = ("max_seq_length", "max_predictions_per_seq")
-
-# The flags that say how fast the machine is.
-TIMES = ("rate", "flops", "measure")
-
-# What people call the parts of parameters and of operations.
-PARTS = {
-    "parameters": {
-        "embeddings": "embeddings",
-        "projection": "projection E to H",
-        "attention": "attention",
-        "ffn": "FFN",
-        "pooler": "pooler",
-        "masked_lm_head": "masked-LM head",
-        "sentence_head": "sentence head",
-    },
-    "forward_flops": {
-        "projection": "projection E to H",
-        "layers": "layers",
-        "attention_scores": "attention scores",
-        "masked_lm_head": "masked-LM head",
-        "sentence_head": "pooler, sentence head",
-    },
-}
 
 Show = Callable[[float], str]
 
@@ -84,18 +58,6 @@ Show = Callable[[float], str]
 )
 @config_options(DataConfig, only=DATA_FIELDS)
 @config_options(TrainConfig, only=("batch_size", "steps", "precision"))
-@click.option(
-    "--rate",
-    type=float,
-    metavar="SEQUENCES",
-    help="Estimate the time at this many sequences a second.",
-)
-@click.option(
-    "--flops",
-    type=float,
-    metavar="OPERATIONS",
-    help="Estimate the time at this many operations a second, such as 4e14.",
-)
 @click.option(
     "--measure",
     is_flag=True,
@@ -115,8 +77,9 @@ def plan(
     batch_size: int,
     steps: int,
     precision: Precision,
+    measure: bool,
     as_json: bool,
-    **values: Any,
+    **_: int,
 ) -> None:
     """Estimate what training takes: parameters, operations, memory, time.
 
@@ -124,7 +87,7 @@ def plan(
     and whose embeddings are as wide as its layers: sharing saves parameters, not
     computation.
     """
-    from albert_tf.planning.training_plan import plan as make_plan
+    from albert_tf.planning.plan import plan as make_plan
 
     manifest = read_manifest(data) if data is not None else None
     if budget is not None:
@@ -143,7 +106,7 @@ def plan(
     length = shape.max_seq_length
     if manifest is not None:
         length = round(manifest.statistics["mean_length"])
-    machines = _machines(architecture, shape, train, values, length=length)
+    machines = _machines(architecture, shape, train, length=length, is_measured=measure)
     figures = make_plan(architecture, shape, train, machines, length=length)
     if manifest is not None:
         examples = manifest.num_examples(TRAIN)
@@ -158,7 +121,7 @@ def check_beside_budget() -> None:
         SettingError: Names the flag.
     """
     check_no_steps()
-    for name in (*TIMES, *DATA_FIELDS):
+    for name in ("measure", *DATA_FIELDS):
         if is_given(name):
             raise SettingError(
                 f"{flag_name(name)} has no effect with --budget; leave one of them out."
@@ -243,78 +206,48 @@ def _machines(
     config: ModelConfig,
     shape: ResolvedDataConfig,
     train: TrainConfig,
-    asked: dict[str, Any],
     *,
     length: int,
+    is_measured: bool,
 ) -> "list[Machine]":
-    """What to tell the time for: what was asked for, else two known accelerators.
+    """What to tell the time for: this machine, or two known accelerators."""
+    from albert_tf.planning.cost import training_flops
+    from albert_tf.planning.plan import Machine, accelerators, predictions_of
 
-    Raises:
-        SettingError: More than one was asked for.
-    """
-    from albert_tf.planning.training_plan import Machine, accelerators
-
-    for name in ("rate", "flops"):
-        if asked[name] is not None and not 0 < asked[name] < MAX_NUMBER:
-            raise SettingError(
-                f"--{name} must be more than 0 and less than {MAX_NUMBER}, not "
-                f"{asked[name]:g}."
-            )
-    given = [name for name in TIMES if asked[name]]
-    if len(given) > 1:
-        flags = " and ".join(f"--{name}" for name in given)
-        raise SettingError(f"{flags} cannot be given together; choose one.")
-    if asked["rate"]:
-        return [_machine_of_rate(asked["rate"], config, shape, length=length)]
-    if asked["flops"]:
-        return [Machine(f"{prefixed(asked['flops'], 'FLOP')}/s", asked["flops"])]
-    if not asked["measure"]:
+    if not is_measured:
         return accelerators()
     with silent_stderr():
         from albert_tf.training.measured_step import step_seconds
 
         rate = train.batch_size / step_seconds(config, shape, train, length=length)
-    return [_machine_of_rate(rate, config, shape, length=length, name="this machine, ")]
-
-
-def _machine_of_rate(
-    rate: float,
-    config: ModelConfig,
-    shape: ResolvedDataConfig,
-    *,
-    length: int,
-    name: str = "",
-) -> "Machine":
-    """A machine that trains on this many sequences a second."""
-    from albert_tf.planning.compute_cost import training_flops
-    from albert_tf.planning.training_plan import Machine, predictions_of
-
     flops = rate * training_flops(
         config, length=length, predictions=predictions_of(shape, length)
     )
-    described = f"{name}{rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s"
-    return Machine(described, flops)
+    described = (
+        f"this machine, {rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s"
+    )
+    return [Machine(described, flops)]
 
 
 def table(figures: dict[str, Any]) -> str:
     """A plan for a person."""
     costs = figures["models"]
     rows = [("", *costs, "")]
-    rows += _parts("parameters", costs, "parameters", show=_whole)
-    rows.append(_row("encoder and pooler", costs, "encoder_parameters", show=_whole))
-    rows += _parts("forward MFLOP/token", costs, "forward_flops", show=_mega)
-    rows.append(_row("training MFLOP/token", costs, "step_flops", show=_mega))
-    rows.append(_row("  with --recompute", costs, "step_flops_recomputed", show=_mega))
-    rows.append(_row("weights and optimizer", costs, "state_bytes", show=_bytes))
-    rows.append(
-        _row("activations of a sequence", costs, "activation_bytes", show=_bytes)
-    )
-    rows.append(
-        _row("  with --recompute", costs, "activation_bytes_recomputed", show=_bytes)
-    )
-    rows.append(_row("whole run", costs, "training_flops", show=_flops))
+    for label, key, show in (
+        ("parameters", "parameters", _whole),
+        ("encoder and pooler", "encoder_parameters", _whole),
+        ("forward MFLOP/token", "forward_flops", _mega),
+        ("training MFLOP/token", "step_flops", _mega),
+        ("  with --recompute", "step_flops_recomputed", _mega),
+        ("weights and optimizer", "state_bytes", _bytes),
+        ("activations of a sequence", "activation_bytes", _bytes),
+        ("  with --recompute", "activation_bytes_recomputed", _bytes),
+        ("whole run", "training_flops", _flops),
+    ):
+        of_models = [cost[key] for cost in costs.values()]
+        rows.append(_row(label, of_models, show=show))
     for machine, days in figures["days"].items():
-        rows.append(_row(f"  {machine}", days, show=_days))
+        rows.append(_row(f"  {machine}", list(days.values()), show=_days))
     return "\n".join([_run_line(figures), "", *aligned(rows), "", *_remarks(figures)])
 
 
@@ -340,26 +273,15 @@ def _remarks(figures: dict[str, Any]) -> Iterator[str]:
     yield "Training takes three forward passes; --recompute adds one of the layers."
     if len(figures["models"]) == 2:
         (name, ours), (bert, theirs) = figures["models"].items()
-        weights = ours["parameters"]["total"] / theirs["parameters"]["total"]
+        weights = ours["parameters"] / theirs["parameters"]
         work = ours["step_flops"] / theirs["step_flops"]
         yield f"{name}: {percent(weights)} of the parameters of {bert}, {percent(work)}"
         yield "of its computation. Layers that share weights are still computed one by"
         yield "one; only narrower embeddings save operations."
 
 
-def _parts(
-    label: str, costs: dict[str, Any], key: str, *, show: Show
-) -> Iterator[tuple[str, ...]]:
-    """The row of a total, and those of its parts."""
-    yield _row(label, costs, key, "total", show=show)
-    for part in next(iter(costs.values()))[key]:
-        if part != "total" and any(cost[key][part] for cost in costs.values()):
-            yield _row(f"  {PARTS[key][part]}", costs, key, part, show=show)
-
-
-def _row(label: str, costs: dict[str, Any], *path: str, show: Show) -> tuple[str, ...]:
+def _row(label: str, figures: list[float], *, show: Show) -> tuple[str, ...]:
     """One figure of each model, and the first as a share of the second."""
-    figures = [functools.reduce(operator.getitem, path, c) for c in costs.values()]
     has_share = len(figures) == 2 and figures[1]
     share = percent(figures[0] / figures[1]) if has_share else ""
     return (label, *map(show, figures), share)

@@ -263,8 +263,12 @@ def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
 
 def _expectations(choice: "BudgetChoice") -> Iterator[str]:
     """The loss to expect, neighbours, and what would do better."""
-    from albert_tf.planning.budget import AS_GOOD, MOST_EPOCHS, suited_vocabulary
-    from albert_tf.planning.ladder import BEYOND
+    from albert_tf.planning.budget import (
+        AS_GOOD,
+        BEYOND,
+        MOST_EPOCHS,
+        suited_vocabulary,
+    )
 
     chosen = choice.chosen
     yield f"expected: masked-LM loss {_loss(choice, chosen)}."
@@ -328,12 +332,9 @@ def budget_table(choice: "BudgetChoice") -> list[str]:
 
 
 def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
-    """What config.json keeps of a choice, for people and for the next command.
+    """What config.json keeps of a choice, for people and for the next command."""
+    from albert_tf.planning.budget import MARGIN
 
-    Args:
-        choice: What was chosen.
-        seconds: The budget.
-    """
     return {
         "seconds": seconds,
         "loss_of_counting": choice.counting,
@@ -344,7 +345,7 @@ def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
                 "step_seconds": each.step_seconds,
                 "steps": each.steps,
                 "expected_loss": choice.counting and each.loss_share * choice.counting,
-                "margin": each.margin,
+                "margin": MARGIN,
             }
             for each in choice.candidates
         ],
@@ -358,7 +359,9 @@ def _rate(choice: "BudgetChoice", candidate: "Candidate") -> float:
 
 def _loss(choice: "BudgetChoice", candidate: "Candidate") -> str:
     """The expected loss with its interval, in nats where these are known."""
+    from albert_tf.planning.budget import MARGIN
+
     middle = candidate.loss_share * (choice.counting or 1)
-    margin = middle * candidate.margin
+    margin = middle * MARGIN
     unit = "" if choice.counting else " of the loss of counting neighbours"
     return f"{middle:.2f} ({middle - margin:.2f} to {middle + margin:.2f}){unit}"

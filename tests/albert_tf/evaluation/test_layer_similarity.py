@@ -76,7 +76,7 @@ def test_padding_and_rows_that_fill_up_a_batch_count_nowhere(
 ):
     model = model_of(DEEP, weights)
     at_once = values(measure(model, records))
-    monkeypatch.setattr("albert_tf.evaluation.layer_similarity.MAX_PIECES", 4 * 24)
+    monkeypatch.setattr("albert_tf.evaluation.layer_similarity.MAX_TOKENS", 4 * 24)
     np.testing.assert_allclose(values(measure(model, records)), at_once, rtol=1e-5)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.planning.compute_cost import activation_bytes
+from albert_tf.planning.cost import activation_bytes
 from albert_tf.training.backends import training_steps
 from albert_tf.training.steps import step_counts
 from schemas.config import TrainConfig

@@ -1,23 +1,27 @@
 """The model for a budget: not the largest, not the one with most steps."""
 
+import dataclasses
+
 import pytest
 
+from albert_tf.planning import budget
 from albert_tf.planning.budget import (
     LEAST_STEPS,
+    SHAPES,
+    Law,
     Outlook,
+    Timing,
+    Workload,
     best,
+    effective_weights,
+    estimated_seconds,
     evaluating_share,
+    ladder_model,
 )
-from albert_tf.planning.ladder import Law, Terms, ladder_model
-from albert_tf.planning.speed import Timing, Workload
-from schemas.config import TrainConfig
+from albert_tf.planning.cost import training_flops
+from schemas.config import ModelConfig, TrainConfig
 
-LAW = Law(
-    Terms(a=200.0, b=100_000.0),
-    margin=0.05,
-    most_weights=1e7,
-    most_tokens=1e8,
-)
+LAW = Law(a=200.0, b=100_000.0, most_weights=1e7, most_tokens=1e8)
 STEP = Workload(batch_size=32, length=100, predictions=15)
 LADDER = [ladder_model(*shape) for shape in ((2, 128), (4, 256), (8, 512))]
 # Seconds of a step: a machine of 2e11 operations a second, about.
@@ -74,9 +78,94 @@ def test_a_budget_shorter_than_a_step_still_is_a_step():
 
 
 def test_a_model_that_would_hardly_begin_is_no_choice_if_another_is():
-    certain = Law(Terms(a=200.0, b=0.0), 0.05, 1e9, 1e9)
+    certain = Law(a=200.0, b=0.0, most_weights=1e9, most_tokens=1e9)
     found = considered(2.4 * LEAST_STEPS, certain)
     assert found[2].loss_share < found[1].loss_share
     assert best(found) == 1
     short = considered(10, certain)
     assert best(short) == 2
+
+
+def test_a_run_far_beyond_those_measured_is_told_from_one_among_them():
+    assert not LAW.is_outside(weights=1e6, tokens=199_000_000)
+    assert LAW.is_outside(weights=1e6, tokens=201_000_000)
+    assert LAW.is_outside(weights=1e9, tokens=1_000_000)
+
+
+def test_more_weights_and_more_tokens_never_promise_less():
+    share = budget.LAW.share
+    at = [share(weights=1e6, tokens=tokens) for tokens in (1e6, 1e7, 1e8)]
+    assert at == sorted(at, reverse=True)
+    of = [share(weights=weights, tokens=1e7) for weights in (1e5, 1e6, 1e7)]
+    assert of == sorted(of, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "worth"),
+    [
+        ({}, 12),
+        ({"intermediate_size": 512}, 8),
+        ({"sharing": "all"}, 12 * 4**-0.54),
+        ({"sharing": "all", "num_hidden_groups": 4}, 12),
+        ({"sharing": "all", "num_hidden_groups": 2}, 12 * 2**-0.54),
+        ({"sharing": "attention"}, 4 * 4**-0.54 + 8),
+        ({"sharing": "ffn"}, 4 + 8 * 4**-0.54),
+    ],
+)
+def test_weights_count_for_what_they_are_worth(changes, worth):
+    model = ladder_model(4, 256, **changes)
+    assert effective_weights(model) == pytest.approx(4 * 256 * 256 * worth)
+
+
+def test_the_widest_rung_is_albert_base_without_sharing():
+    assert ladder_model(*SHAPES[-1]) == ModelConfig(sharing="none")
+
+
+def test_every_rung_has_a_head_for_each_neighbour():
+    models = [ladder_model(*shape) for shape in SHAPES]
+    assert min(model.num_attention_heads for model in models) == 4
+
+
+def timed(layers, hidden, *, rate):
+    """A step of a machine that does so many operations a second."""
+    config = ladder_model(layers, hidden)
+    return Timing(config, STEP, seconds=STEP.flops(config) / rate)
+
+
+def rate_of(timings, config):
+    return STEP.flops(config) / estimated_seconds(timings, config, STEP)
+
+
+def test_the_operations_of_a_step_are_those_of_its_examples():
+    config = ladder_model(4, 256)
+    of_example = training_flops(config, length=100, predictions=15)
+    assert STEP.flops(config) == 32 * of_example
+
+
+@pytest.mark.parametrize(
+    ("hidden", "rate"),
+    [
+        (64, 1e11),
+        (128, 1e11),
+        (256, 2e11),
+        (362, 2.25e11),
+        (512, 2.5e11),
+        (768, 2.5e11),
+    ],
+)
+def test_wider_layers_make_more_of_a_machine_whatever_was_timed_first(hidden, rate):
+    timings = [
+        timed(8, 512, rate=2.5e11),
+        timed(2, 128, rate=1e11),
+        timed(4, 256, rate=2e11),
+    ]
+    config = dataclasses.replace(
+        ladder_model(6, 256), hidden_size=hidden, num_attention_heads=1
+    )
+    assert rate_of(timings, config) == pytest.approx(rate, rel=1e-3)
+
+
+def test_a_shape_that_was_timed_takes_what_it_took():
+    timing = timed(4, 256, rate=2e11)
+    seconds = estimated_seconds([timing], timing.config, STEP)
+    assert seconds == pytest.approx(timing.seconds)

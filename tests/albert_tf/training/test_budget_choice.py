@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from albert_tf.planning.budget import best
-from albert_tf.planning.compute_cost import training_flops
-from albert_tf.planning.ladder import SHAPES, ladder_model
+from albert_tf.planning.budget import SHAPES, best, ladder_model
+from albert_tf.planning.cost import training_flops
 from albert_tf.training import budget_choice
 from albert_tf.training.budget_choice import (
     choose_for_budget,

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from albert_tf.planning.compute_cost import training_flops
+from albert_tf.planning.cost import training_flops
 from albert_tf.training import train as train_module
 from albert_tf.training.budget_revision import (
     ENDING_SECONDS,

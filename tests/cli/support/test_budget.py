@@ -6,7 +6,7 @@ import time
 import pytest
 
 from albert_tf.evaluation import counting as of_counting
-from albert_tf.planning.ladder import SHAPES, Law, Terms, law
+from albert_tf.planning.budget import SHAPES, Law
 from albert_tf.training import budget_choice
 from cli.commands import pretrain
 from cli.support import budget
@@ -22,7 +22,6 @@ from tests.commands import LITTLE_MODEL, attempt, run
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
     """A machine on which so many steps fit that a test has time for."""
-    law()  # its interval is fitted with the terms that a test may replace
     monkeypatch.setattr(budget, "STARTED", time.monotonic())
     monkeypatch.setattr(budget_choice, "OVERHEAD_SECONDS", 0.0)
     monkeypatch.setattr(budget_choice, "step_seconds", lambda *_, length: 20.0)
@@ -79,7 +78,7 @@ def test_a_loss_is_expected_in_nats_if_some_text_is_held_out(
     command, monkeypatch, counting, expected
 ):
     monkeypatch.setattr(of_counting, "loss_of_counting", lambda *_, **__: counting)
-    monkeypatch.setattr(Terms, "share", lambda *_, **__: 0.8)
+    monkeypatch.setattr(Law, "share", lambda *_, **__: 0.8)
     plan = ("plan", *command[1:3], "--model", "tiny", "--budget", "80s")
     assert expected in run(*plan).splitlines()
     record = json.loads(run(*plan, "--json"))
@@ -290,7 +289,7 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
         return {393_216: 0.8, 786_432: 0.805}.get(weights, 0.9)
 
     monkeypatch.setattr(of_counting, "loss_of_counting", lambda *_, **__: 5.0)
-    monkeypatch.setattr(Terms, "share", share)
+    monkeypatch.setattr(Law, "share", share)
     said = run("plan", "--data", small / "data", "--budget", "20h").splitlines()
     (expected,) = (i for i, line in enumerate(said) if line.startswith("expected:"))
     assert said[expected] == "expected: masked-LM loss 4.03 (3.82 to 4.23)."
@@ -322,7 +321,7 @@ def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(
     def is_outside(_, *, weights, tokens):
         return weights == 393_216
 
-    monkeypatch.setattr(Terms, "share", share)
+    monkeypatch.setattr(Law, "share", share)
     monkeypatch.setattr(Law, "is_outside", is_outside)
     said = run("plan", "--data", small / "data", "--budget", "20h")
     assert "chosen: 4 layers of 128, " in said
@@ -354,7 +353,6 @@ def test_the_command_after_a_plan_has_the_flags_that_were_given(small):
     ("flags", "name"),
     [
         (("--measure",), "--measure"),
-        (("--rate", 8), "--rate"),
         (("--max-seq-length", 64), "--max-seq-length"),
     ],
 )

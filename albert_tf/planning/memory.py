@@ -1,14 +1,19 @@
-"""How many sequences to compute at a time, when nobody says."""
+"""How many sequences fit into memory at a time, where no flag says."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from albert_tf.planning.compute_cost import activation_bytes
+from albert_tf.planning.cost import activation_bytes
 from schemas.config import ModelConfig, TrainConfig
 
-# On a CPU more pieces at a time make no matrix product faster, but delay signals.
-MAX_PIECES = 4096
+# On a CPU more tokens at a time make no matrix product faster, but delay signals.
+MAX_TOKENS = 4096
+
+# More tokens at a time keep no accelerator busier: a product of as many rows has dozens
+# of tiles for each of its multiprocessors.
+MAX_TOKENS_OF_ACCELERATOR = 1 << 16
 
 # The share of the free memory that activations may take.
 MEMORY_SHARE = 0.5
@@ -17,16 +22,31 @@ MEMORY_SHARE = 0.5
 CGROUP = Path("/sys/fs/cgroup")
 
 
-class Room(NamedTuple):
-    """What a micro-batch has to fit into.
-
-    Attributes:
-        free_bytes: Memory that is free now, for all devices.
-        max_tokens: More tokens at a time make nothing faster.
-    """
+class MemoryLimit(NamedTuple):
+    """Memory that is free on all devices together, and the most tokens at a time."""
 
     free_bytes: int
-    max_tokens: int = MAX_PIECES
+    max_tokens: int = MAX_TOKENS
+
+
+def memory_limit(devices: Sequence[Mapping[str, int] | None]) -> MemoryLimit:
+    """The limit of devices that compute the same, or of the machine they share.
+
+    Args:
+        devices: The `bytes_limit` and `bytes_in_use` of each; None or empty for one
+            without memory of its own, such as a CPU.
+
+    >>> memory_limit([{"bytes_limit": 100 << 30, "bytes_in_use": 4 << 30}] * 2)
+    MemoryLimit(free_bytes=206158430208, max_tokens=65536)
+    """
+    free = [
+        max(0, memory["bytes_limit"] - memory["bytes_in_use"])
+        for memory in devices
+        if memory and "bytes_limit" in memory
+    ]
+    if len(free) < len(devices):
+        return MemoryLimit(free_memory_bytes())
+    return MemoryLimit(min(free) * len(free), MAX_TOKENS_OF_ACCELERATOR)
 
 
 def derive_micro_batch_size(
@@ -35,7 +55,7 @@ def derive_micro_batch_size(
     *,
     length: int,
     predictions: int,
-    room: Room,
+    limit: MemoryLimit,
     devices: int = 1,
 ) -> int:
     """The fewest micro-batches whose activations fit, of equal size up to the last.
@@ -45,13 +65,13 @@ def derive_micro_batch_size(
         config: The architecture.
         length: S.
         predictions: P.
-        room: What it has to fit into.
+        limit: What it has to fit into.
         devices: How many micro-batches are computed at the same time.
 
     >>> train = TrainConfig(batch_size=32)
-    >>> room = Room(free_bytes=16 << 30)
+    >>> limit = MemoryLimit(free_bytes=16 << 30)
     >>> derive_micro_batch_size(
-    ...     train, ModelConfig(), length=512, predictions=77, room=room
+    ...     train, ModelConfig(), length=512, predictions=77, limit=limit
     ... )
     8
     """
@@ -62,8 +82,8 @@ def derive_micro_batch_size(
         precision=train.precision,
         recompute=train.recompute,
     )
-    fitting = int(room.free_bytes * MEMORY_SHARE) // (per_sequence * devices)
-    most = max(1, min(fitting, room.max_tokens // length))
+    fitting = int(limit.free_bytes * MEMORY_SHARE) // (per_sequence * devices)
+    most = max(1, min(fitting, limit.max_tokens // length))
     rounds = -(-train.batch_size // (most * devices))
     return -(-train.batch_size // (rounds * devices))
 
@@ -85,7 +105,7 @@ def free_memory_bytes(cgroup: Path = CGROUP) -> int:
 def _left_in_cgroup(cgroup: Path) -> int | None:
     """The limit of a control group less what it uses; None without a limit.
 
-    What it caches of files is given back on demand, so it counts as free.
+    Cached files are given back on demand, so they count as free.
     """
     try:
         limit = int((cgroup / "memory.max").read_text())

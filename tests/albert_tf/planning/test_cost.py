@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.planning.compute_cost import (
+from albert_tf.planning.cost import (
     activation_bytes,
     forward_flops,
     num_blocks,

@@ -27,8 +27,8 @@ def forward_flops(
 
     Args:
         config: The architecture.
-        length: S, pieces in the sequence.
-        predictions: P, places in it where pieces are predicted.
+        length: S, tokens in the sequence.
+        predictions: P, places in it where tokens are predicted.
 
     >>> flops = forward_flops(ModelConfig(), length=512, predictions=20)
     >>> round(sum(flops.values()) / 512)  # a token
@@ -53,14 +53,7 @@ def forward_flops(
 def training_flops(
     config: ModelConfig, *, length: int, predictions: int, recompute: bool = False
 ) -> int:
-    """Operations to train on one sequence.
-
-    Args:
-        config: The architecture.
-        length: S.
-        predictions: P.
-        recompute: Whether the layers are computed again in the backward pass.
-    """
+    """Operations to train on one sequence, a forward and a backward pass."""
     forward = forward_flops(config, length=length, predictions=predictions)
     again = forward["layers"] + forward["attention_scores"] if recompute else 0
     return 3 * sum(forward.values()) + again
@@ -91,13 +84,6 @@ def activation_bytes(
 
     With recomputation each layer keeps only what enters it, and one layer is whole. JAX
     may keep more.
-
-    Args:
-        config: The architecture.
-        length: S.
-        predictions: P.
-        precision: Of the computation.
-        recompute: Whether the layers are computed again on the way back.
     """
     number = NUMBER_BYTES[precision]
     hidden, inner = config.hidden_size, config.intermediate_size

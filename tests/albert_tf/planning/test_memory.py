@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.planning.micro_batch import (
-    Room,
+from albert_tf.planning import memory
+from albert_tf.planning.memory import (
+    MemoryLimit,
     derive_micro_batch_size,
     free_memory_bytes,
+    memory_limit,
 )
 from schemas.config import TrainConfig
 from schemas.presets import PRESETS
@@ -20,7 +22,7 @@ GIB = 1 << 30
 @pytest.mark.parametrize(
     ("preset", "batch_size", "length", "free_gib", "expected"),
     [
-        ("base", 4096, 512, 64, 8),  # 8 x 512 pieces are enough for a CPU
+        ("base", 4096, 512, 64, 8),  # 8 x 512 tokens are enough for a CPU
         ("base", 4096, 128, 64, 32),
         ("base", 4096, 512, 4, 7),  # memory decides
         ("xxlarge", 4096, 512, 1, 1),  # nothing fits: try one
@@ -36,20 +38,20 @@ def test_derived_size(preset, batch_size, length, free_gib, expected):
         PRESETS[preset],
         length=length,
         predictions=length * 15 // 100,
-        room=Room(free_gib * GIB),
+        limit=MemoryLimit(free_gib * GIB),
     )
     assert size == expected
 
 
 def sizes_at_512(preset, *, free_gib, settings):
-    """The micro-batch of a preset at 512 pieces with each of some settings."""
+    """The micro-batch of a preset at 512 tokens with each of some settings."""
     return [
         derive_micro_batch_size(
             TrainConfig(batch_size=4096, **setting),
             PRESETS[preset],
             length=512,
             predictions=77,
-            room=Room(free_gib * GIB),
+            limit=MemoryLimit(free_gib * GIB),
         )
         for setting in settings
     ]
@@ -81,7 +83,7 @@ def test_rounds_are_as_few_as_fit_and_no_row_more_is_computed_than_they_need(
             PRESETS["tiny"],
             length=64,
             predictions=9,
-            room=Room(free_bytes),
+            limit=MemoryLimit(free_bytes),
             devices=devices,
         )
         for rows in (batch_size, 10**6 * devices)
@@ -124,3 +126,52 @@ def test_a_container_has_what_its_limit_leaves(
     (tmp_path / "memory.current").write_text(f"{current}\n")
     (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 1000000\n")
     assert free_memory_bytes(tmp_path) == expected
+
+
+def stats(*, limit, used, **others):
+    """What a device says of its memory, in GiB."""
+    return {"bytes_limit": limit * GIB, "bytes_in_use": used * GIB, **others}
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        ([stats(limit=80, used=2, peak_bytes_in_use=70)], MemoryLimit(78 * GIB, 65536)),
+        # The fullest decides, since all compute micro-batches of one size.
+        (
+            [stats(limit=80, used=2), stats(limit=80, used=40)],
+            MemoryLimit(80 * GIB, 65536),
+        ),
+        ([stats(limit=8, used=9)], MemoryLimit(0, 65536)),
+        ([None], MemoryLimit(5 * GIB, 4096)),
+        ([None, None], MemoryLimit(5 * GIB, 4096)),
+        ([{}], MemoryLimit(5 * GIB, 4096)),
+    ],
+)
+def test_the_limit_is_that_of_the_devices_or_of_the_machine(
+    monkeypatch, devices, expected
+):
+    monkeypatch.setattr(memory, "free_memory_bytes", lambda: 5 * GIB)
+    assert memory_limit(devices) == expected
+
+
+@pytest.mark.parametrize(
+    ("preset", "limit", "devices", "expected"),
+    [
+        ("base", 8, 1, 25),
+        ("base", 80, 1, 128),  # 65,536 tokens
+        ("base", 80, 2, 128),
+        ("xxlarge", 80, 1, 56),
+    ],
+)
+def test_a_gpu_is_given_as_much_as_it_holds(preset, limit, devices, expected):
+    free = memory_limit([stats(limit=limit, used=1)] * devices)
+    size = derive_micro_batch_size(
+        TrainConfig(batch_size=4096, precision="bfloat16"),
+        PRESETS[preset],
+        length=512,
+        predictions=77,
+        limit=free,
+        devices=devices,
+    )
+    assert size == expected

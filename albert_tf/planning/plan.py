@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
-from albert_tf.planning.compute_cost import (
+from albert_tf.planning.cost import (
     activation_bytes,
     forward_flops,
     same_shape_bert,
@@ -25,12 +25,7 @@ OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What a run could be computed by.
-
-    Attributes:
-        name: For people.
-        flops: Operations a second that it sustains in training.
-    """
+    """A computer, and the operations a second that it sustains in training."""
 
     name: str
     flops: float
@@ -48,9 +43,9 @@ def plan(
 
     Args:
         config: The architecture.
-        data: Resolved; gives the length S and the predictions P of the longest example.
+        data: Gives the length S and the predictions P of the longest example.
         train: Gives steps, batch and precision.
-        machines: What to estimate the time for.
+        machines: For which the time is estimated.
         length: Tokens in an average example; padding is not computed.
     """
     bert = same_shape_bert(config)
@@ -94,21 +89,13 @@ def predictions_of(data: ResolvedDataConfig, length: int) -> int:
 def cost(
     config: ModelConfig, data: ResolvedDataConfig, train: TrainConfig, *, length: int
 ) -> dict[str, Any]:
-    """What one architecture costs; operations are of one token, or of the whole run.
-
-    Args:
-        config: The architecture.
-        data: As for `plan`.
-        train: As for `plan`.
-        length: As for `plan`.
-    """
+    """What one architecture costs; operations are of one token, or of the whole run."""
     mean = {"length": length, "predictions": predictions_of(data, length)}
     longest = {
         "length": data.max_seq_length,
         "predictions": data.max_predictions_per_seq,
     }
     forward = forward_flops(config, **mean)
-    parameters = count_parameters(config)
     sequence, recomputed = (
         training_flops(config, **mean, recompute=again) for again in (False, True)
     )
@@ -118,10 +105,9 @@ def cost(
     )
     return {
         "architecture": dataclasses.asdict(config),
-        "parameters": parameters | {"total": sum(parameters.values())},
+        "parameters": sum(count_parameters(config).values()),
         "encoder_parameters": count_encoder_parameters(config),
-        "forward_flops": {part: flops / length for part, flops in forward.items()}
-        | {"total": sum(forward.values()) / length},
+        "forward_flops": sum(forward.values()) / length,
         "step_flops": sequence / length,
         "step_flops_recomputed": recomputed / length,
         "state_bytes": state_bytes(config),
