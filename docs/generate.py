@@ -100,8 +100,7 @@ Every vocabulary begins with {special}, then {symbols}.
 what has changed since, `chosen_for_budget` what a budget considered |
 | `data_manifest.json`, `spiece.model` | the manifest and the vocabulary of the data |
 | `metrics.jsonl` | a line for some steps (`split` is `train`) or an evaluation \
-(`eval`); losses are means in nats. In a causal phase `causal_loss` and \
-`causal_accuracy` stand in the place of the four of the masked model |
+(`eval`); losses are means in nats |
 | `evaluation.json` | what the last `albert evaluate` printed with `--json` |
 | `checkpoints/step-00000300` | `model.safetensors`, `optimizer.safetensors` and \
 `state.json`; the newest three and the best are kept |

@@ -417,14 +417,6 @@ class TrainConfig:
         "information of nearby tokens in up to 50,000 training examples, instead of "
         "random ones.",
     )
-    causal_share: float = option(
-        0.0,
-        "Share of the steps, at the beginning, that train a causal language model: "
-        "every token is predicted from those before it. Afterwards the same weights "
-        "predict masked tokens from all others.",
-        minimum=0.0,
-        maximum=0.9,
-    )
     precision: Precision = option(
         "float32", "Number format of the computation; weights stay float32."
     )
@@ -520,11 +512,6 @@ class TrainConfig:
         if self.schedule == "linear":
             return self.steps
         return self.steps - round(self.cooldown_share * self.steps)
-
-    @property
-    def causal_steps(self) -> int:
-        """The first steps, in which every token is predicted from those before it."""
-        return round(self.causal_share * self.steps)
 
     def resolved(self) -> "ResolvedTrainConfig":
         """The same settings with the defaults that follow from the steps filled in.

@@ -175,17 +175,10 @@ class Sample(NamedTuple):
 
     Attributes:
         share: Of the steps.
-        is_causal: Whether every token is predicted, from those before it.
     """
 
     share: float
     config: ResolvedDataConfig
-    is_causal: bool = False
-
-    @property
-    def predicted(self) -> float:
-        """The share of the tokens of an example that are predicted."""
-        return 1.0 if self.is_causal else self.config.masked_lm_prob
 
 
 def mean_length(
@@ -214,7 +207,7 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
     >>> from schemas.config import DataConfig
     >>> data = DataConfig(examples="on-the-fly").resolved(input_bytes=0)
     >>> train = TrainConfig(masked_lm_prob="0.30..0.10", max_seq_length="128:0.9,512")
-    >>> for share, config, _ in samples_of(data, train):
+    >>> for share, config in samples_of(data, train):
     ...     print(f"{share:.3f} {config.max_seq_length} {config.masked_lm_prob:.2f}")
     0.450 128 0.25
     0.450 128 0.16
@@ -226,12 +219,7 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
     phases = phases_of(data, train)
     ends = [*(phase.first_step for phase in phases[1:]), _MANY_STEPS]
     for phase, end in zip(phases, ends, strict=True):
-        start = min(max(phase.first_step, train.causal_steps), end)
-        if start > phase.first_step:
-            causal_share = (start - phase.first_step) / _MANY_STEPS
-            yield Sample(causal_share, phase.config, is_causal=True)
-        if start == end:
-            continue
+        start = phase.first_step
         share = (end - start) / _MANY_STEPS
         if phase.ramp is None:
             yield Sample(share, phase.config)

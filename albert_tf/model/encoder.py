@@ -72,8 +72,7 @@ class Encoder(keras.layers.Layer):
 
         Args:
             input_ids: Piece ids.
-            input_mask: 1 at pieces, 0 at padding; or which piece attends to which,
-                `[B, S, S]`.
+            input_mask: 1 at pieces, 0 at padding.
             segment_ids: 0 in the first segment and at padding, 1 in the second.
             seeds: Where dropout draws from; without, there is no dropout.
             every_layer: Return the rows of all layers, the last layer's last.

@@ -35,17 +35,9 @@ MASKED_SCORE = -10000.0
 
 
 def attention_bias(input_mask: Tensor) -> Tensor:
-    """The mask as something to add to attention scores.
-
-    Args:
-        input_mask: 1 at pieces, 0 at padding, `[B, S]`; or `[B, S, S]`, 1 where a piece
-            attends to another.
-
-    Returns:
-        `[B, 1, 1, S]`, or `[B, 1, S, S]`.
-    """
+    """What to add to attention scores, `[B, 1, 1, S]`; padding is 0 in `[B, S]`."""
     bias = (1.0 - ops.cast(input_mask, "float32")) * MASKED_SCORE
-    return bias[:, None] if len(bias.shape) == 3 else bias[:, None, None]
+    return bias[:, None, None]
 
 
 class Dense(keras.layers.Layer):

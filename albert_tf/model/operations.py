@@ -133,7 +133,7 @@ def attend(
 
     Args:
         projected: Query, key and value side by side, `[B*S, 3H]`.
-        bias: What to add to the scores, `[B, 1, 1, S]` or `[B, 1, S, S]`, float32.
+        bias: What to add to the scores, `[B, 1, 1, S]`, float32.
         heads: A.
         drop: Dropout of the attention weights `[B, A, S, S]`.
 

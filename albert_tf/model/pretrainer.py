@@ -24,7 +24,6 @@ Batch = dict[str, Tensor]
 # The shapes of a batch: S pieces, P predictions; a sentence label of -1 is no label.
 # In a batch without padding (`data.unpadding`) predictions are those of one row of all
 # places, `[1, Q]`, and there are `row_places` `[T]` and `place_rows` `[B*S]` as well.
-# In a causal batch (`data.causal`) `attendable` `[S, S]` says which attend to which.
 BATCH_FEATURES = {
     "input_ids": "[B, S]",
     "input_mask": "[B, S]",
@@ -87,7 +86,7 @@ class AlbertPretrainer(keras.layers.Layer):
         """
         layers = self.encoder(
             batch["input_ids"],
-            _attended(batch),
+            batch["input_mask"],
             batch["segment_ids"],
             seeds=seeds,
             every_layer=every_layer,
@@ -107,14 +106,6 @@ class AlbertPretrainer(keras.layers.Layer):
             return mlm_logits, None
         pooled = self.encoder.pool(rows, length, unpadding)
         return mlm_logits, self.sentence_head(pooled)
-
-
-def _attended(batch: Batch) -> Tensor:
-    """The mask `[B, S]`, or which token attends to which `[B, S, S]`."""
-    mask = batch["input_mask"]
-    if "attendable" not in batch:
-        return mask
-    return mask[:, None] * batch["attendable"]
 
 
 def pretraining_sums(

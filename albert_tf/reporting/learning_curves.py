@@ -60,12 +60,6 @@ QUANTITIES = (
         level=0.5,
     ),
     Quantity(
-        "causal_loss",
-        "Causal-LM loss",
-        "Nats for a piece given those before it, in the first phase; lower is better.",
-        is_held_out=False,
-    ),
-    Quantity(
         "bits_per_character",
         "Bits per character",
         "Of a few held-out words, each masked alone; lower is better.",

@@ -50,9 +50,7 @@ def _evaluations(run: Run) -> list[Metrics]:
 
 def _sentences(run: Run) -> Iterator[str]:
     """What is said of a run in words."""
-    if warning := collapse_warning(
-        _evaluations(run), causal_steps=run.config.causal_steps
-    ):
+    if warning := collapse_warning(_evaluations(run)):
         yield warning
     if run.evaluation:
         yield (

@@ -12,9 +12,6 @@ from schemas.readable import percent
 
 Metrics = dict[str, Any]
 
-# What is predicted of tokens, as metrics name it, and as people call it.
-LOSSES = {"mlm": "masked LM", "causal": "causal LM"}
-
 
 class Sums(NamedTuple):
     """Losses (in nats) and hits, added up over predictions, and how many there were.
@@ -49,16 +46,6 @@ def means(sums: Sums) -> dict[str, float | None]:
     }
 
 
-def causal_means(sums: Sums) -> dict[str, float | None]:
-    """Those of steps that predict every token from those before it, and no pair.
-
-    >>> causal_means(Sums(6.0, 1.0, 4.0, 0.0, 0.0, 0.0))
-    {'causal_loss': 1.5, 'causal_accuracy': 0.25}
-    """
-    values = means(sums)
-    return {f"causal_{what}": values[f"mlm_{what}"] for what in ("loss", "accuracy")}
-
-
 def perplexity(loss: float) -> float:
     """How many equally likely tokens would be as hard to guess as at this loss."""
     return math.exp(loss) if loss < 700 else math.inf
@@ -88,7 +75,7 @@ def metrics_text(metrics: Metrics) -> str:
     '2.500 bits per character, learning rate 1.00e-03'
     """
     parts = []
-    for task, name in (*LOSSES.items(), ("sentence", "sentence task")):
+    for task, name in (("mlm", "masked LM"), ("sentence", "sentence task")):
         loss, accuracy = metrics.get(f"{task}_loss"), metrics.get(f"{task}_accuracy")
         if loss is not None and accuracy is not None:
             parts.append(f"{name} {loss:.3f} ({percent(accuracy)} right)")

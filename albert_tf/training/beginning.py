@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.data.causal import most_predictions
 from albert_tf.data.input_pipeline import Records, first_batches
 from albert_tf.data.token_vectors import pmi_vectors
 from albert_tf.data.unigrams import labels_of, unigram_log_shares
@@ -216,10 +215,7 @@ def micro_batch_size(job: Job, steps: TrainingSteps) -> int:
         job.config,
         job.model_config,
         length=max(phase.config.max_seq_length for phase in job.phases),
-        predictions=most_predictions(
-            (phase.config for phase in job.phases),
-            has_causal_phase=job.config.causal_steps > 0,
-        ),
+        predictions=max(phase.config.max_predictions_per_seq for phase in job.phases),
         limit=limit._replace(free_bytes=int(free_bytes)),
         devices=steps.num_devices * hosts.number,
     )

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from albert_tf.data.causal import most_predictions
 from albert_tf.data.data_check import check_has_training_examples
 from albert_tf.planning.budget import (
     LEAST_STEPS,
@@ -177,11 +176,10 @@ def mean_example(samples: Sequence[Sample]) -> ResolvedDataConfig:
         return math.fsum(sample.share * of(sample) for sample in samples)
 
     longest = round(mean(lambda sample: sample.config.max_seq_length))
-    predicted = mean(lambda each: each.predicted * each.config.max_seq_length)
-    most = most_predictions(
-        (sample.config for sample in samples),
-        has_causal_phase=any(sample.is_causal for sample in samples),
+    predicted = mean(
+        lambda sample: sample.config.masked_lm_prob * sample.config.max_seq_length
     )
+    most = max(sample.config.max_predictions_per_seq for sample in samples)
     return dataclasses.replace(
         samples[-1].config,
         max_seq_length=longest,

@@ -108,7 +108,7 @@ def cost_ahead(
 
     def flops(sample: Sample) -> int:
         tokens = mean_length(sample.config, data=data, length=length)
-        predictions = round(sample.predicted * tokens)
+        predictions = round(sample.config.masked_lm_prob * tokens)
         return training_flops(model, length=tokens, predictions=predictions)
 
     samples = list(samples_of(data, config))

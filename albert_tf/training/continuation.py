@@ -75,8 +75,6 @@ def _bounds(config: TrainConfig) -> Iterator[Bound]:
     is_linear = config.schedule == "linear"
     rates = config.warm_up if is_linear else config.cooldown_start
     yield Bound(rates, "its learning rates depend")
-    if config.causal_steps:
-        yield Bound(config.causal_steps, "the end of its causal phase depends")
     for setting, text in given(config).items():
         piece, *others = parse_schedule(text, setting)
         if piece.first != piece.last:

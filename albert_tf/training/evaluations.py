@@ -101,9 +101,7 @@ class Evaluations:
         """Log an evaluation and show it."""
         self._log.write(line)
         self._progress.say(f"Held out, step {line['step']}: {metrics_text(line)}.")
-        if warning := collapse_warning(
-            self._log.evaluations(), causal_steps=self._config.causal_steps
-        ):
+        if warning := collapse_warning(self._log.evaluations()):
             self._progress.say(warning)
 
     def seconds(self, step: int, *, step_seconds: float) -> float:

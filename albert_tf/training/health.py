@@ -41,14 +41,11 @@ def diverged(
     )
 
 
-def collapse_warning(
-    evaluations: list[dict[str, Any]], *, causal_steps: int = 0
-) -> str | None:
+def collapse_warning(evaluations: list[dict[str, Any]]) -> str | None:
     """A warning when the last evaluations show that nothing is being learned.
 
     Args:
         evaluations: The lines of metrics, oldest first.
-        causal_steps: The first steps, which do not train what is evaluated.
 
     >>> stuck = [
     ...     {"step": s, "mlm_loss": 7.1, "sentence_accuracy": 0.5} for s in range(4)
@@ -56,8 +53,7 @@ def collapse_warning(
     >>> collapse_warning(stuck).split(":")[0]
     'The masked-LM loss has stayed at 7.10 since step 0'
     """
-    told = [line for line in evaluations if line["step"] >= causal_steps]
-    recent = told[-STUCK_EVALUATIONS:]
+    recent = evaluations[-STUCK_EVALUATIONS:]
     losses = [line["mlm_loss"] for line in recent]
     if len(recent) < STUCK_EVALUATIONS or None in losses:
         return None

@@ -10,7 +10,6 @@ from statistics import fmean
 
 import numpy as np
 
-from albert_tf.data.causal import causal, most_predictions
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.step_shape import StepShape
 from albert_tf.data.unpadding import unpadded
@@ -77,7 +76,7 @@ def fed_step_seconds(
     steps = _new_steps(config, train)
     size = _micro_batch_size(steps, config, train, samples=samples)
     mean = 0.0
-    for share, sample, is_causal in samples:
+    for share, sample in samples:
         batches = training_batches(
             _with(sample, records),
             StepShape(size * steps.num_devices, size, devices=steps.num_devices),
@@ -86,7 +85,7 @@ def fed_step_seconds(
         with contextlib.closing(batches):
             mean += share * _timed(
                 steps,
-                map(causal, batches) if is_causal else batches,
+                batches,
                 batch_size=train.batch_size,
                 seconds=seconds * share,
             )
@@ -121,10 +120,7 @@ def _micro_batch_size(
         train,
         config,
         length=max(sample.config.max_seq_length for sample in samples),
-        predictions=most_predictions(
-            (sample.config for sample in samples),
-            has_causal_phase=any(sample.is_causal for sample in samples),
-        ),
+        predictions=max(sample.config.max_predictions_per_seq for sample in samples),
         limit=memory_limit(steps.memory()),
         devices=steps.num_devices,
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from albert_tf.runs.metrics import LOSSES, Sums, causal_means, means
+from albert_tf.runs.metrics import Sums, means
 from albert_tf.training.metrics_log import RememberedMetrics
 from albert_tf.training.run_state import Array, RunState
 from schemas.config import ModelConfig, TrainConfig
@@ -54,10 +54,9 @@ class StepRecord:
         state = self._state
         state.add_to_window(sums, seconds)
         self._of_step = {"learning_rate": learning_rate, "gradient_norm": gradient_norm}
-        ends = (self._config.causal_steps, self._config.steps)
-        if state.step % self._every == 0 or state.step in ends:
+        if state.step % self._every == 0 or state.step == self._config.steps:
             self.log_window()
-        return self._text(self._means(Sums(*sums.tolist())), consistency.tolist())
+        return self._text(means(Sums(*sums.tolist())), consistency.tolist())
 
     def log_window(self) -> None:
         """Log the means of all steps since the last line."""
@@ -69,7 +68,7 @@ class StepRecord:
             {
                 "step": state.step,
                 "split": TRAIN,
-                **self._means(Sums(*state.window)),
+                **means(Sums(*state.window)),
                 **self._of_step,
                 "sequences_per_second": examples / state.window_seconds,
                 "seconds": state.seconds,
@@ -77,16 +76,11 @@ class StepRecord:
         )
         state.clear_window()
 
-    def _means(self, sums: Sums) -> dict[str, float | None]:
-        """Of steps up to the last, which are of one phase."""
-        is_causal = self._state.step <= self._config.causal_steps
-        return causal_means(sums) if is_causal else means(sums)
-
     def _text(self, values: dict[str, float | None], consistency: list[float]) -> str:
         parts = [f"step {self._state.step}/{self._config.steps}"]
         task = self._model.sentence_task.upper()
-        for name, loss in (*LOSSES.items(), ("sentence", task)):
-            value = values.get(f"{name}_loss")
+        for name, loss in (("mlm", "masked LM"), ("sentence", task)):
+            value = values[f"{name}_loss"]
             if value is not None:
                 parts.append(f"{loss} {value:.3f}")
         parts += [f"layer consistency {mean:.4f}" for mean in consistency]

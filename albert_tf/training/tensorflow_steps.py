@@ -97,7 +97,7 @@ class TensorFlowSteps:
     ) -> None:
         """See `TrainingSteps.accumulate`."""
         is_first = not self._sums
-        # A run may have a causal phase, and its sequences may become longer.
+        # The sequences of a run may become longer.
         if (is_first, *graph_kind(batch)) not in self._traced:
             self._trace(batch, is_first=is_first)
         keys = dropout_keys(self._seed, step, micro, number=self.num_devices)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from albert_tf.data.causal import causal
 from albert_tf.data.unpadding import Fill, fill_of, unpadded
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.model.pretrainer import Batch
@@ -103,9 +102,8 @@ class TrainingLoop:
         The batch that is timed is put back.
         """
         self.progress.say("Compiling the step ...")
-        given = self._next_batch()
-        self.batches = itertools.chain([given], self.batches)
-        batch = self._of_phase(given)
+        batch = self._next_batch()
+        self.batches = itertools.chain([batch], self.batches)
         counts, fills = self._agreed(batch)
         seconds = self.steps.compile(list(self._parts(batch, fills)))
         self.pace.estimate = seconds
@@ -143,7 +141,7 @@ class TrainingLoop:
     def _step(self) -> bool:
         """Do one step; False, with nothing changed, when asked to stop."""
         start = time.perf_counter()
-        batch = self._of_phase(self._next_batch())
+        batch = self._next_batch()
         waited = time.perf_counter() - start
         if not self._accumulate(batch):
             self.steps.discard()
@@ -190,10 +188,6 @@ class TrainingLoop:
         except AlbertError:
             self.saver.save_what_is_new()
             raise
-
-    def _of_phase(self, batch: Batch) -> Batch:
-        """What the next step is to predict of its examples."""
-        return causal(batch) if self.state.step < self.config.causal_steps else batch
 
     def _agreed(self, batch: Batch) -> tuple[Counts, list[Fill]]:
         """The counts of the whole step, and the fill of each part, of all hosts.

@@ -9,7 +9,6 @@ from schemas.phases import (
     Stage,
     parse_schedule,
     phases_of,
-    samples_of,
 )
 
 DATA = DataConfig(max_seq_length=128).resolved(input_bytes=0)
@@ -108,20 +107,6 @@ def test_a_phase_begins_wherever_a_setting_changes():
         (500, 64, 19, Ramp(0.3, 0.15, 500, 999)),
         (900, 128, 38, Ramp(0.3, 0.15, 500, 999)),
     ]
-
-
-def test_a_causal_phase_stands_for_itself_and_the_ramp_for_what_is_left():
-    train = TrainConfig(
-        causal_share=0.2, max_seq_length="64:0.1,128", masked_lm_prob="0.3..0.1"
-    )
-    assert [
-        (
-            round(sample.share, 3),
-            sample.config.max_seq_length,
-            None if sample.is_causal else round(sample.config.masked_lm_prob, 3),
-        )
-        for sample in samples_of(DATA, train)
-    ] == [(0.1, 64, None), (0.1, 128, None), (0.4, 128, 0.22), (0.4, 128, 0.14)]
 
 
 def test_predictions_that_the_data_limits_stay_limited_at_its_lengths():

@@ -16,7 +16,7 @@ from albert_tf.training.budget_choice import (
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
-from schemas.phases import Sample, mean_length, samples_of
+from schemas.phases import mean_length, samples_of
 from tests.albert_tf.training.test_train import spoil
 from tests.training_data import TINY, write_dataset
 
@@ -124,13 +124,6 @@ def test_a_model_that_is_given_is_the_only_one_timed(choose):
     choice, timed = choose(3600, models=[model])
     assert timed == [(4, 256, 36.0)]
     assert choice.chosen.config == model
-
-
-def test_a_causal_phase_counts_with_all_of_its_tokens():
-    data = DataConfig(max_seq_length=100).resolved(input_bytes=0)
-    samples = [Sample(0.25, data, is_causal=True), Sample(0.75, data)]
-    assert mean_example([Sample(1.0, data)]).max_predictions_per_seq == 15
-    assert mean_example(samples).max_predictions_per_seq == 36
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,6 @@ def test_the_fewest_steps_are_those_of_which_none_that_is_done_would_be_another(
             [(0.1, 20, 6), (0.45, 20, 5), (0.45, 20, 4)],
         ),
         ({"max_seq_length": "24:0.9,48"}, [(0.9, 20, 3), (0.1, 40, 6)]),
-        ({"causal_share": 0.5}, [(0.5, 20, 20), (0.5, 20, 3)]),
     ],
 )
 def test_steps_ahead_cost_what_their_examples_do(settings, parts):

@@ -321,7 +321,6 @@ WARMING_100 = TrainConfig(
         (TrainConfig(steps=100, warmup_steps=10), 50, {"cooldown_share": 0.5}),
         (WARMING_100, 10, {"steps": 50}),
         (WARMING_100, 10, {"steps": 200}),
-        (dataclasses.replace(STEPS_100, causal_share=0.2), 20, {"steps": 200}),
     ],
 )
 def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
@@ -355,13 +354,6 @@ def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
             {"steps": 200},
             "is at step 1 of 100 and cannot change --steps: after step 0 the "
             "settings of its examples depend on them",
-        ),
-        (
-            dataclasses.replace(STEPS_100, causal_share=0.2),
-            30,
-            {"steps": 200},
-            "is at step 30 of 100 and cannot change --steps: after step 20 the end of "
-            "its causal phase depends on them",
         ),
         (
             STEPS_100,

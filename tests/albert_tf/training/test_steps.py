@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.data.causal import causal
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import Sums
@@ -144,10 +143,13 @@ def test_a_step_of_one_micro_batch_has_one_graph():
     assert counts == [1, 0]
 
 
-def test_a_causal_batch_has_a_graph_of_its_own_and_loses_nothing_without_padding():
+def test_a_longer_batch_has_a_graph_of_its_own_and_loses_nothing_without_padding():
     plain, alone = make_steps(), make_steps()
-    masked = micro_batched(random_batch(SMALL, rows=8), 1)
-    for batch in (masked, causal(masked), masked):
+    short, long = (
+        micro_batched(random_batch(SMALL, rows=8, length=length), 1)
+        for length in (8, 12)
+    )
+    for batch in (short, long, short):
         counts = {"counts": step_counts(batch), "step": 0, "micro": 0}
         plain.accumulate(batch, **counts)
         alone.accumulate(unpadded(batch), **counts)

@@ -43,7 +43,6 @@ CONFIG = TrainConfig(
     checkpoint_every=4,
     eval_examples=7,
 )
-CAUSAL = dataclasses.replace(CONFIG, causal_share=0.5)
 DROPOUT = dataclasses.replace(
     TINY, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1
 )
@@ -168,31 +167,6 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(
     assert finished_step(tmp_path) is None
     assert train(data, tmp_path, model=DROPOUT).finished
     assert final(tmp_path) == final(undisturbed)
-
-
-@pytest.fixture(scope="module")
-def causal_run(data, tmp_path_factory):
-    """A run whose first six steps are causal."""
-    run = tmp_path_factory.mktemp("causal")
-    assert train(data, run, model=DROPOUT, config=CAUSAL).finished
-    return run
-
-
-def test_a_causal_phase_is_measured_as_such_and_then_the_masked_tokens_are(causal_run):
-    lines = [line for line in read_metrics(causal_run) if line["split"] == "train"]
-    tasks = [tuple(n for n in line if n.endswith("_loss")) for line in lines]
-    assert tasks == [("causal_loss",)] * 6 + [("mlm_loss", "sentence_loss")] * 6
-    assert all("mlm_loss" in line for line in evaluations(causal_run))
-
-
-def test_a_run_that_is_stopped_in_its_causal_phase_goes_on_as_if_it_had_not_been(
-    causal_run, data, tmp_path, monkeypatch
-):
-    with monkeypatch.context() as patch:
-        signal_at_micro_batch(patch, 7)
-        assert train(data, tmp_path, model=DROPOUT, config=CAUSAL).step == 3
-    assert train(data, tmp_path, model=DROPOUT, config=CAUSAL).finished
-    assert final(tmp_path) == final(causal_run)
 
 
 def test_a_batch_that_its_micro_batches_do_not_divide_is_stopped_and_goes_on(
