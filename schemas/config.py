@@ -452,11 +452,6 @@ class TrainConfig:
         minimum=1,
         changes_result=False,
     )
-    skip_corrupt: bool = option(
-        False,
-        "Leave out corrupt records, with a line for each, instead of stopping at one.",
-        changes_result=False,
-    )
     max_seq_length: str | None = option(
         None,
         "Tokens in an example, if examples are made on the fly: a value, or a schedule "

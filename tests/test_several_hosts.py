@@ -137,16 +137,6 @@ def test_two_hosts_write_the_bytes_of_one_with_two_devices(small, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_hosts_go_on_with_the_optimizer_of_a_run_as_one_does(small, tmp_path):
-    pytest.importorskip("jax")
-    trained(small, tmp_path / "first", hosts=1, devices=2, steps=10)
-    keep = ("--init-from", tmp_path / "first", "--keep-optimizer")
-    trained(small, tmp_path / "one", hosts=1, devices=2, steps=20, more=keep)
-    trained(small, tmp_path / "two", hosts=2, steps=20, more=keep)
-    assert final(tmp_path / "two", 20) == final(tmp_path / "one", 20)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_host_that_is_killed_ends_the_others_with_a_sentence(small, tmp_path, victim):
     pytest.importorskip("jax")

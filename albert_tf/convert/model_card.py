@@ -213,8 +213,7 @@ def _recipe(run: Path, record: dict[str, Any]) -> Iterator[str]:
         for name, value in (record.get("began") or {}).items():
             yield f"| {name} at first | {value} |"
         if source := record.get("init_from"):
-            kept = " and the optimizer state" if record.get("keep_optimizer") else ""
-            yield f"| started from the weights{kept} of | {Path(source).name} |"
+            yield f"| started from the weights of | {Path(source).name} |"
         yield ""
 
 

@@ -144,20 +144,6 @@ def check_length_fits(config: ModelConfig, manifest: DatasetManifest) -> None:
         )
 
 
-def check_may_skip(manifest: DatasetManifest, *, data: Path) -> None:
-    """Refuse to leave out documents: the examples of others depend on each of them.
-
-    Raises:
-        SettingError: The data set has documents.
-    """
-    if manifest.has_documents:
-        raise SettingError(
-            f"--skip-corrupt leaves out stored examples, but {data} holds documents, "
-            "none of which can be left out; leave --skip-corrupt out and, if the data "
-            "is damaged, make it again."
-        )
-
-
 def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
     """Refuse a data set whose files are not those of its manifest, by their sizes.
 
@@ -170,7 +156,10 @@ def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
         if size != shard.bytes:
             is_other = f"has {size} bytes and not {shard.bytes}, as {MANIFEST} says"
             state = "is missing" if size is None else is_other
-            raise AlbertError(f"{path} {state}; make the data again.")
+            raise AlbertError(
+                f"{path} {state}; run the same albert make-data again: it makes the "
+                "file anew, byte for byte."
+            )
 
 
 def check_has_vocabulary(data: Path) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,15 @@ from albert_tf.data.on_the_fly import (
     makings_of,
 )
 from albert_tf.data.reading_order import shard_groups
-from albert_tf.data.shuffling import SHUFFLE_WINDOW, as_written, shuffled
+from albert_tf.data.shuffling import as_written, shuffled
 from albert_tf.data.step_shape import StepShape
-from pipeline.records.reading import BATCH_RECORDS, CorruptRecord, Item, read_shard
+from pipeline.records.reading import (
+    BATCH_RECORDS,
+    REMEDY,
+    CorruptRecord,
+    Item,
+    read_shard,
+)
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.example import NO_LABEL, feature_length, stored_features
@@ -53,9 +59,6 @@ class Records:
     Attributes:
         dataset: The data set's directory.
         manifest: Its manifest.
-        on_corrupt: Told about each corrupt record, which then is a row without weight.
-            Without it the first one ends the reading.
-        remedy: What to do about a corrupt record that ended the reading.
         phases: Of the training examples, where they are made of documents; as the data
             set says if there are none.
         landmarks: Where reading of documents could begin.
@@ -63,11 +66,9 @@ class Records:
 
     dataset: Path
     manifest: DatasetManifest
-    on_corrupt: Callable[[CorruptRecord], None] | None = None
-    remedy: str = "make the data again"
     phases: tuple[Phase, ...] = ()
     landmarks: Landmarks = dataclasses.field(default_factory=Landmarks, init=False)
-    # Those that end the reading; found by TensorFlow's threads, which read ahead.
+    # Corrupt ones, which end the reading; TensorFlow's threads read ahead.
     _found: list[CorruptRecord] = dataclasses.field(default_factory=list, init=False)
 
     def of_shard(self, name: tf.Tensor) -> tf.data.Dataset:
@@ -91,18 +92,12 @@ class Records:
         """The row of a record; a row without weight for each that is lost."""
         if isinstance(item, bytes):
             return (item,)
-        (self.on_corrupt or self._found.append)(item)
+        self._found.append(item)
         return itertools.repeat(b"", item.lost)
 
-    def makings(self, batch_size: int, *, ahead: int = 0) -> list[Making]:
-        """What training examples are to be made of documents, in their order.
-
-        Args:
-            batch_size: Examples in a step.
-            ahead: See `Making`.
-        """
-        phases = self.phases or (Phase(0, self.manifest.config),)
-        return makings_of(phases, batch_size, ahead=ahead)
+    def makings(self, batch_size: int) -> list[Making]:
+        """What training examples are to be made of documents, in their order."""
+        return makings_of(self.phases or (Phase(0, self.manifest.config),), batch_size)
 
     def made(self, making: Making) -> MadeExamples:
         """Makes them."""
@@ -122,37 +117,18 @@ class Records:
         return batches.map(parse, num_parallel_calls=2)
 
     def check(self) -> None:
-        """Refuse to go on after a corrupt record, unless somebody is told of them.
-
-        Raises:
-            AlbertError: One was found; names file and place.
-        """
+        """Refuse to go on after a corrupt record."""
         if self._found:
-            raise AlbertError(f"{self._found[0]}; {self.remedy}.")
-
-
-@dataclasses.dataclass(frozen=True)
-class Position:
-    """Where a run goes on reading.
-
-    Attributes:
-        examples: Those already consumed.
-        landmark: A place at or before them that is found at once, where examples are
-            made of documents.
-        ahead: See `Making`.
-    """
-
-    examples: int = 0
-    landmark: Landmark = BEGINNING
-    ahead: int = 0
-
-
-# Of a run that has read nothing.
-START = Position()
+            raise AlbertError(f"{self._found[0]}; {REMEDY}.")
 
 
 def training_batches(
-    records: Records, shape: StepShape, *, seed: int, position: Position = START
+    records: Records,
+    shape: StepShape,
+    *,
+    seed: int,
+    start: int = 0,
+    landmark: Landmark = BEGINNING,
 ) -> Generator[Batch, None, None]:
     """The batches of training steps, without end.
 
@@ -160,7 +136,9 @@ def training_batches(
         records: The data set.
         shape: Of a step; gives B, M, N, H and the host.
         seed: Draws the order of the examples.
-        position: Where to go on.
+        start: Examples that the steps before have had.
+        landmark: A place at or before them that is found at once, where examples are
+            made of documents.
 
     Yields:
         Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`; the
@@ -174,9 +152,8 @@ def training_batches(
     divide = functools.partial(
         divided, number=shape.micro_batches, size=shape.micro_batch_size, own=own
     )
-    makings = records.makings(size, ahead=position.ahead)
     for stream, config, examples in _streams(
-        records, makings, seed=seed, position=position
+        records, records.makings(size), seed=seed, start=start, landmark=landmark
     ):
         batches = stream.batch(size, drop_remainder=True)
         batches = records.parse(batches.map(divide).unbatch(), config)
@@ -184,7 +161,7 @@ def training_batches(
         if examples is not None:
             batches = batches.take(-(-examples // size))
         batches = batches.prefetch(2).with_options(_options())
-        yield from _checked(batches, records, rows=shape.own_rows)
+        yield from _checked(batches, records)
 
 
 def first_batches(records: Records, *, seed: int, maximum: int) -> Iterator[Batch]:
@@ -216,14 +193,18 @@ def divided(records: tf.Tensor, number: int, size: int, own: list[int]) -> tf.Te
 
 
 def _streams(
-    records: Records, makings: list[Making], *, seed: int, position: Position
+    records: Records,
+    makings: list[Making],
+    *,
+    seed: int,
+    start: int,
+    landmark: Landmark,
 ) -> Iterator[tuple[tf.data.Dataset, ResolvedDataConfig, int | None]]:
     """The streams of training records one after the other, the last without end.
 
     Yields:
         The records, their settings, and how many are read; None for all.
     """
-    start, landmark = position.examples, position.landmark
     if not records.manifest.has_documents:
         stream = training_records(records, seed=seed, start=start)
         yield stream, records.manifest.config, None
@@ -237,24 +218,10 @@ def _streams(
             start = end or start
 
 
-def _checked(
-    batches: tf.data.Dataset, records: Records, *, rows: int
-) -> Iterator[Batch]:
-    """The batches up to a corrupt record, or until no record can be used any longer.
-
-    Each has this many rows that are made of records.
-    """
-    enough = min(SHUFFLE_WINDOW, records.manifest.num_examples(TRAIN))
-    unusable = 0
+def _checked(batches: tf.data.Dataset, records: Records) -> Iterator[Batch]:
+    """The batches up to a corrupt record."""
     for batch in batches.as_numpy_iterator():
         records.check()
-        is_usable = batch["sentence_order_labels"] != NO_LABEL
-        unusable = 0 if is_usable.any() else unusable + rows
-        if rows and unusable >= enough:
-            raise AlbertError(
-                f"None of {unusable:,} consecutive records of {records.dataset} can be "
-                "used; make the data again."
-            )
         yield batch
     # Before the settings of the examples change only a corrupt document ends them.
     records.check()

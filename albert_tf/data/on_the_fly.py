@@ -120,8 +120,6 @@ class Making:
         config: The settings of the examples.
         ramp: How the share of tokens to predict changes meanwhile, if it does.
         batch_size: Examples in a step, on which that depends.
-        ahead: How many more examples the steps have had than these data have given: of
-            a run that went on with other data, or with another batch.
     """
 
     number: int
@@ -129,38 +127,31 @@ class Making:
     config: ResolvedDataConfig
     ramp: Ramp | None
     batch_size: int
-    ahead: int = 0
 
     def masked_shares(self, positions: Numbers) -> Float | None:
         """The share of tokens to mask in examples at places of the stream, `[N]`."""
         if self.ramp is None:
             return None
         _, _, first_step, last_step = self.ramp
-        passed = (positions + self.ahead) // self.batch_size
-        steps = np.clip(passed, first_step, last_step)
+        steps = np.clip(positions // self.batch_size, first_step, last_step)
         shares: Float = self.ramp.at(steps)
         return shares
 
 
-def makings_of(
-    phases: Iterable[Phase], batch_size: int, *, ahead: int = 0
-) -> list[Making]:
+def makings_of(phases: Iterable[Phase], batch_size: int) -> list[Making]:
     """What is to be made in each phase of a run.
 
     Args:
         phases: In their order.
         batch_size: Examples in a step.
-        ahead: See `Making`. Phases that were over before these data begin with them,
-            and end there.
     """
     return [
         Making(
             number=number,
-            first_example=max(0, phase.first_step * batch_size - ahead),
+            first_example=phase.first_step * batch_size,
             config=phase.config,
             ramp=phase.ramp,
             batch_size=batch_size,
-            ahead=ahead,
         )
         for number, phase in enumerate(phases)
     ]

@@ -49,14 +49,3 @@ class StepShape:
         places = np.arange(self.micro_batches).reshape(-1, self.num_hosts, self.devices)
         own: list[int] = places[:, self.host].ravel().tolist()
         return own
-
-    @property
-    def own_rows(self) -> int:
-        """How many of the B rows are in these.
-
-        >>> StepShape(7, 2, host=1, num_hosts=2).own_rows
-        3
-        """
-        size = self.micro_batch_size
-        left = (self.batch_size - micro * size for micro in self.own)
-        return sum(max(0, min(size, rows)) for rows in left)

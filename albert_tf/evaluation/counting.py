@@ -167,7 +167,6 @@ def training_text(
     data: Path,
     manifest: DatasetManifest,
     *,
-    skip_corrupt: bool = False,
     on_tokens: Callable[[int], None] = lambda tokens: None,
 ) -> Iterator[Unmasked]:
     """The text of the training split, once, up to `COUNTED_TOKENS`.
@@ -176,7 +175,7 @@ def training_text(
         on_tokens: Told how many tokens each part has.
     """
     left = COUNTED_TOKENS
-    for text in read_unmasked(data, manifest, split=TRAIN, skip_corrupt=skip_corrupt):
+    for text in read_unmasked(data, manifest, split=TRAIN):
         if left <= 0:
             return
         yield text
@@ -185,19 +184,17 @@ def training_text(
 
 
 def held_out_text(
-    data: Path, manifest: DatasetManifest, *, examples: int, skip_corrupt: bool = False
+    data: Path, manifest: DatasetManifest, *, examples: int
 ) -> Iterator[Unmasked]:
     """The text of the first held-out examples, some at a time."""
-    for text in read_unmasked(data, manifest, split=EVAL, skip_corrupt=skip_corrupt):
+    for text in read_unmasked(data, manifest, split=EVAL):
         if examples <= 0:
             return
         yield text.first(examples)
         examples -= len(text.offsets) - 1
 
 
-def loss_of_counting(
-    data: Path, manifest: DatasetManifest, *, skip_corrupt: bool = False
-) -> float | None:
+def loss_of_counting(data: Path, manifest: DatasetManifest) -> float | None:
     """The held-out loss of counting both neighbours, in nats.
 
     It is the unit in which the planner expects losses, so a part of the held-out text
@@ -209,11 +206,9 @@ def loss_of_counting(
     if not (manifest.num_examples(TRAIN) and manifest.num_examples(EVAL)):
         return None
     counts = NeighbourCounts(
-        training_text(data, manifest, skip_corrupt=skip_corrupt),
+        training_text(data, manifest),
         vocab_size=manifest.vocabulary["size"],
     )
-    held_out = held_out_text(
-        data, manifest, examples=ASKED_EXAMPLES, skip_corrupt=skip_corrupt
-    )
+    held_out = held_out_text(data, manifest, examples=ASKED_EXAMPLES)
     losses = [counts.from_neighbours(masked_tokens(text)).losses for text in held_out]
     return float(np.concatenate(losses).mean()) if losses else None

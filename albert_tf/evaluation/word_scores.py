@@ -287,8 +287,6 @@ class HeldOutWords:
             self._records.dataset,
             self._records.manifest,
             examples=self._examples,
-            # Corrupt records are reported by whoever reads the examples themselves.
-            skip_corrupt=self._records.on_corrupt is not None,
         )
         rows = itertools.chain.from_iterable(text.rows for text in texts)
         text = list(first_rows(rows, self._vocabulary))

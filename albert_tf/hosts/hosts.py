@@ -1,10 +1,22 @@
-"""Several hosts that train together: what they tell each other besides gradients."""
+"""Several hosts that train together: which of them this is, and what they share."""
 
-from typing import Any, Protocol
+import json
+import os
+import re
+import warnings
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import safetensors.numpy
+
+from albert_tf.runs.checkpoints import Checkpoint
+from albert_tf.runs.tensor_files import Arrays
+from schemas.errors import SettingError
 
 Array = np.ndarray[Any, Any]
+
+# How long the first host waits for the others, and they for it.
+JOIN_SECONDS = 300
 
 
 class Hosts(Protocol):
@@ -41,3 +53,120 @@ class OneHost:
 
 
 ONE_HOST = OneHost()
+
+
+def shared_value(value: Any, hosts: Hosts) -> Any:
+    """What the first host has, anything that JSON can say."""
+    return json.loads(hosts.share(json.dumps(value).encode()))
+
+
+def shared_arrays(arrays: Arrays, hosts: Hosts) -> Arrays:
+    """Those of the first host, bit for bit."""
+    if hosts.number == 1:
+        return arrays
+    content = safetensors.numpy.save(arrays) if hosts.index == 0 else None
+    shared: Arrays = safetensors.numpy.load(hosts.share(content))
+    return shared
+
+
+def shared_checkpoint(checkpoint: Checkpoint | None, hosts: Hosts) -> Checkpoint | None:
+    """That of the first host, None if it has none."""
+    if hosts.number == 1 or not shared_value(checkpoint is not None, hosts):
+        return checkpoint
+    weights, optimizer_state, state = (
+        (checkpoint.weights, checkpoint.optimizer_state, checkpoint.state)
+        if checkpoint is not None
+        else ({}, {}, {})
+    )
+    return Checkpoint(
+        shared_arrays(weights, hosts),
+        shared_arrays(optimizer_state, hosts),
+        shared_value(state, hosts),
+    )
+
+
+class HostSetting(NamedTuple):
+    """This process among those that train together.
+
+    Attributes:
+        coordinator: `HOST:PORT`, where the first one listens.
+        num_hosts: How many there are, at least two.
+        host_index: Which one this is, from 0.
+        local_devices: The numbers of the devices that it computes on; None for all.
+    """
+
+    coordinator: str
+    num_hosts: int
+    host_index: int
+    local_devices: tuple[int, ...] | None = None
+
+
+def host_setting(
+    *,
+    coordinator: str | None = None,
+    num_hosts: int | None = None,
+    host_index: int | None = None,
+) -> HostSetting | None:
+    """The place of this process among several; None if it is alone.
+
+    What the flags leave open, JAX finds out from the launcher that started the process.
+    """
+    if num_hosts == 1:
+        return None
+    given = (coordinator, num_hosts, host_index)
+    local_devices = None
+    if None in given and os.environ.get("KERAS_BACKEND") == "jax":
+        coordinator, num_hosts, host_index, local_devices = _found_by_jax(*given)
+    if given == (None, None, None) and num_hosts in (None, 1):
+        return None
+    if coordinator is None or num_hosts is None or host_index is None:
+        raise SettingError(
+            "Several hosts need all of --coordinator, --num-hosts and --host-index, "
+            "unless JAX knows the launcher that started them."
+        )
+    _check(coordinator, num_hosts, host_index)
+    return HostSetting(coordinator, num_hosts, host_index, local_devices)
+
+
+def _found_by_jax(
+    coordinator: str | None, num_hosts: int | None, host_index: int | None
+) -> tuple[str | None, int | None, int | None, tuple[int, ...] | None]:
+    """The three flags and the devices, completed as `jax.distributed.initialize` does.
+
+    JAX has no public name for what it knows of Slurm, Open MPI, TPUs and Kubernetes.
+    """
+    from jax._src.clusters import ClusterEnv
+
+    try:
+        # It warns inside any pod of Kubernetes.
+        with warnings.catch_warnings(action="ignore"):
+            *found, devices = ClusterEnv.auto_detect_unset_distributed_params(
+                coordinator or os.environ.get("JAX_COORDINATOR_ADDRESS"),
+                num_hosts,
+                host_index,
+                None,
+                None,
+                JOIN_SECONDS,
+            )
+    except Exception as error:
+        raise SettingError(
+            "JAX cannot tell which of several hosts this is "
+            f"({type(error).__name__}: {error}); give --coordinator, --num-hosts and "
+            "--host-index, or --num-hosts 1 to train alone."
+        ) from error
+    return (*found, devices and tuple(devices))
+
+
+def _check(coordinator: str, num_hosts: int, host_index: int) -> None:
+    """Refuse an impossible place."""
+    if not re.fullmatch(r"(\[.+\]|[^:\s]+):\d{1,5}", coordinator):
+        raise SettingError(
+            f"--coordinator must be HOST:PORT of the first host, not {coordinator!r}."
+        )
+    if num_hosts < 1:
+        raise SettingError(f"--num-hosts must be at least 1, not {num_hosts}.")
+    if not 0 <= host_index < num_hosts:
+        raise SettingError(
+            f"--host-index must be from 0 to {num_hosts - 1} with --num-hosts "
+            f"{num_hosts}, not {host_index}."
+        )

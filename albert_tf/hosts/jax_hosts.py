@@ -16,12 +16,9 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from albert_tf.hosts.host_setting import HostSetting
-from albert_tf.hosts.hosts import Array, Hosts
+from albert_tf.hosts.hosts import JOIN_SECONDS, Array, Hosts, HostSetting
 from schemas.errors import AlbertError, SettingError
 
-# How long the first host waits for the others, and they for it.
-JOIN_SECONDS = 300
 # A process that was not heard of for this long is lost; all are ended soon after.
 HEARTBEAT_SECONDS = 15
 # Bytes that are shared at a time.
@@ -75,12 +72,7 @@ def joined(setting: HostSetting, *, say_last: Callable[[str], None]) -> Iterator
     be ended without `sys.exit`, which would wait for the others.
 
     Args:
-        setting: Which host this is.
         say_last: Shows a sentence of a process that is being aborted.
-
-    Raises:
-        SettingError: The hosts have different numbers of devices.
-        AlbertError: They do not find each other, or one was lost.
     """
     end_in_words_when_aborted(lambda: say_last(_not_found(setting)))
     _connect(setting)
@@ -104,20 +96,15 @@ def joined(setting: HostSetting, *, say_last: Callable[[str], None]) -> Iterator
 
 
 def _connect(setting: HostSetting) -> None:
-    """Find the other hosts.
-
-    Raises:
-        AlbertError: They are not there in time.
-    """
+    """Find the other hosts."""
     # It would take SIGTERM for itself.
     jax.config.update("jax_enable_preemption_service", False)
-    local = setting.local_index
     try:
         jax.distributed.initialize(
             setting.coordinator,
             setting.num_hosts,
             setting.host_index,
-            local_device_ids=None if local is None else [local],
+            local_device_ids=setting.local_devices,
             cluster_detection_method="deactivate",
             initialization_timeout=JOIN_SECONDS,
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS,

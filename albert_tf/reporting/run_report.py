@@ -233,7 +233,6 @@ def _settings(run: Run) -> dict[str, Any]:
         "data fingerprint": run.data.fingerprint[:12] if run.data else None,
         **dataclasses.asdict(run.config),
         "init_from": _name(run.settings.get("init_from")),
-        "keep_optimizer": run.settings.get("keep_optimizer"),
         **{f"{name} at first": value for name, value in _began(run).items()},
         "max_time": run.settings.get("max_time"),
         **dataclasses.asdict(run.model),

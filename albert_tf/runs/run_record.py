@@ -42,7 +42,6 @@ _TYPES: dict[str, type] = {
     "model": str,
     "overrides": list,
     "init_from": str,
-    "keep_optimizer": bool,
     "source": str,
     "identity": dict,
     "environment": dict,

@@ -1,12 +1,8 @@
 """The backends that compute the steps, each imported only when it is used."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from albert_tf.evaluation.compiled import Weighted, backend
-from albert_tf.hosts.host_setting import HostSetting
-from albert_tf.hosts.hosts import Hosts
 from albert_tf.training.optimizers import optimizer_of
 from albert_tf.training.steps import (
     PRETRAINING,
@@ -14,7 +10,6 @@ from albert_tf.training.steps import (
     TrainingSteps,
 )
 from schemas.config import TrainConfig
-from schemas.errors import SettingError
 
 
 def training_steps(
@@ -42,25 +37,3 @@ def training_steps(
     from albert_tf.training.tensorflow_steps import TensorFlowSteps
 
     return TensorFlowSteps(model, **settings, xla=config.xla)
-
-
-def joined_hosts(
-    setting: HostSetting, *, say_last: Callable[[str], None]
-) -> AbstractContextManager[Hosts]:
-    """Training together with other hosts, which are joined while a block runs.
-
-    Args:
-        setting: Which host this is.
-        say_last: Shows a sentence of a process that is being aborted.
-
-    Raises:
-        SettingError: The backend that Keras runs on cannot do it.
-    """
-    if backend() != "jax":
-        raise SettingError(
-            f"Several hosts train together on JAX only: set KERAS_BACKEND=jax on each "
-            f"of the {setting.num_hosts}, or give --num-hosts 1 to train alone."
-        )
-    from albert_tf.hosts import jax_hosts
-
-    return jax_hosts.joined(setting, say_last=say_last)

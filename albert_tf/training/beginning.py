@@ -11,11 +11,7 @@ from albert_tf.data.input_pipeline import Records, first_batches
 from albert_tf.data.token_vectors import pmi_vectors
 from albert_tf.data.unigrams import labels_of, unigram_log_shares
 from albert_tf.data.unmasking import whole_texts
-from albert_tf.hosts.shared_state import (
-    shared_arrays,
-    shared_checkpoint,
-    shared_value,
-)
+from albert_tf.hosts.hosts import shared_arrays, shared_checkpoint
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
@@ -28,9 +24,8 @@ from albert_tf.runs.checkpoints import (
 from albert_tf.training.backends import training_steps
 from albert_tf.training.job import Job
 from albert_tf.training.run_state import RunState
-from albert_tf.training.saver import Saver
 from albert_tf.training.steps import TrainingSteps
-from albert_tf.training.warm_start import position_in_data, start_from, take_over
+from albert_tf.training.warm_start import read_source, start_from
 from schemas.errors import AlbertError
 from schemas.json_file import write_json
 from schemas.layout import (
@@ -111,29 +106,15 @@ def start(job: Job, records: Records, *, say: Say) -> tuple[TrainingSteps, RunSt
         AlbertError: Another run cannot be started from, the data cannot be read, or
             the folder cannot be written.
     """
-    model, kept, position = new_model(job), None, None
+    model = new_model(job)
     if job.is_writer:
-        source = first_weights(model, job, records=records, say=say)
+        first_weights(model, job, records=records, say=say)
         write_beginning(job)
-        if source and job.origin and job.origin.keeps_optimizer:
-            kept, position = (
-                source,
-                position_in_data(
-                    job.origin.run, source, manifest=job.manifest, config=job.config
-                ),
-            )
     if job.hosts.number > 1:
         weights = shared_arrays(arrays_of(model.weights_by_path), job.hosts)
         assign_arrays(model.weights_by_path, weights)
     steps = training_steps(model, job.config)
-    state = RunState(micro_batch_size(job, steps), unpadded=True)
-    kept = shared_checkpoint(kept, job.hosts)
-    if kept is not None:
-        examples, landmark = shared_value(position, job.hosts)
-        take_over(steps, state, kept, examples=examples, landmark=landmark)
-        # Saved at once: from here on the other run is not needed.
-        Saver(job.run, steps, state, every=None, is_writer=job.is_writer).save()
-    return steps, state
+    return steps, RunState(micro_batch_size(job, steps), unpadded=True)
 
 
 def write_beginning(job: Job) -> None:
@@ -150,8 +131,8 @@ def write_beginning(job: Job) -> None:
 
 def first_weights(
     model: AlbertPretrainer, job: Job, *, records: Records, say: Say
-) -> Checkpoint | None:
-    """Give a new model its first weights; the checkpoint that they are of, if any."""
+) -> None:
+    """Give a new model its first weights: counted ones, or those of another run."""
     config, vocab_size = job.config, job.model_config.vocab_size
     texts, labels = tokens_to_count(job, records, say=say)
     token_vectors = None
@@ -168,9 +149,12 @@ def first_weights(
     if config.unigram_bias:
         log_shares = unigram_log_shares(labels, vocab_size=vocab_size)
         model.masked_lm_head.output_bias.assign(log_shares)
-    if job.origin is None:
-        return None
-    return start_from(model, job.origin, manifest=job.manifest, data=job.data, say=say)
+    if job.init_from is not None:
+        source = read_source(
+            job.init_from, manifest=job.manifest, data=job.data, say=say
+        )
+        start_from(model, source)
+        say(f"Starting from the weights of {job.init_from}, step {source.step}.")
 
 
 def tokens_to_count(

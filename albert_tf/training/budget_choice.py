@@ -116,8 +116,7 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
     outlook = outlook_of(mean, train, manifest)
-    # The run that follows tells of corrupt records.
-    records = records_of(data, manifest, train, skipped=lambda _: None)
+    records = records_of(data, manifest, train)
 
     say("Counting neighbouring tokens ...")
     counting = count()

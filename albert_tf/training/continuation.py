@@ -108,6 +108,6 @@ def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> 
     raise SettingError(
         f"{run} is at step {step} of {before.steps} and cannot change {flags}: after "
         f"step {bound.step} {bound.what} on {'them' if 'steps' in changed else 'it'}; "
-        f"keep {kept}, or continue in another --output with --init-from {run} "
-        "--keep-optimizer."
+        f"keep {kept}, or begin another run with its weights: another --output with "
+        f"--init-from {run}."
     )

@@ -1,14 +1,11 @@
 """What a training is to do: which model, on which data, with which settings."""
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.words import Vocabulary
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
-from albert_tf.training.origin import Origin
-from pipeline.records.reading import CorruptRecord
 from schemas.config import ModelConfig, ResolvedTrainConfig, TrainConfig
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase, phases_of
@@ -24,12 +21,13 @@ class Job:
         manifest: Of the data set.
         data: Its directory.
         run: The run directory.
-        origin: What a new run starts from; None for weights of its own.
-        starts_trained: Whether the run began with the weights of another, `origin` or,
-            if it goes on, the one it once had.
+        init_from: The run whose weights a new one starts from; None for weights of its
+            own.
+        starts_trained: Whether the run began with the weights of another, `init_from`
+            or, if it goes on, the one it once had.
         vocabulary: That of the data, to ask about words in evaluations; None not to.
         hosts: Those that train together, with the same settings; the first alone reads
-            and writes `run` and reads `origin`.
+            and writes `run` and reads `init_from`.
     """
 
     model_config: ModelConfig
@@ -37,7 +35,7 @@ class Job:
     manifest: DatasetManifest
     data: Path
     run: Path
-    origin: Origin | None = None
+    init_from: Path | None = None
     starts_trained: bool = False
     vocabulary: Vocabulary | None = None
     hosts: Hosts = ONE_HOST
@@ -52,31 +50,12 @@ class Job:
         """Of the training examples; one unless they are made on the fly."""
         return phases_of(self.manifest.config, self.config)
 
-    def records(self, skipped: Callable[[CorruptRecord], None]) -> Records:
-        """The records of its data; `skipped` is told of those that are left out."""
-        return records_of(self.data, self.manifest, self.config, skipped=skipped)
+    def records(self) -> Records:
+        """The records of its data."""
+        return records_of(self.data, self.manifest, self.config)
 
 
-def records_of(
-    data: Path,
-    manifest: DatasetManifest,
-    config: TrainConfig,
-    *,
-    skipped: Callable[[CorruptRecord], None],
-) -> Records:
-    """The records of a data set for a training.
-
-    Args:
-        data: The data set's directory.
-        manifest: Its manifest.
-        config: The settings; say whether corrupt records are left out.
-        skipped: Told of those that are.
-    """
-    if manifest.has_documents:
-        return Records(data, manifest, phases=phases_of(manifest.config, config))
-    return Records(
-        data,
-        manifest,
-        on_corrupt=skipped if config.skip_corrupt else None,
-        remedy="make the data again, or leave such records out with --skip-corrupt",
-    )
+def records_of(data: Path, manifest: DatasetManifest, config: TrainConfig) -> Records:
+    """The records of a data set for a training with these settings."""
+    phases = phases_of(manifest.config, config) if manifest.has_documents else ()
+    return Records(data, manifest, phases=phases)

@@ -3,15 +3,15 @@
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from albert_tf.data.corrupt_records import SkippedRecords
 from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.on_the_fly import Landmark
 from albert_tf.data.step_shape import StepShape
 from albert_tf.evaluation.held_out import (
     HeldOut,
     num_evaluation_examples,
 )
 from albert_tf.evaluation.word_scores import HeldOutWords
-from albert_tf.hosts.shared_state import shared_value
+from albert_tf.hosts.hosts import shared_value
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.runs.progress import Progress
 from albert_tf.training.beginning import begin
@@ -36,7 +36,6 @@ class Parts(NamedTuple):
         log: Its metrics.
         held_out: What it is evaluated on, if it is on anything.
         words: Held-out words that it is asked about, if it is about any.
-        skipped: Told of the corrupt records that it leaves out.
         pace: Of the steps that this process has done.
         stop: Asked between micro-batches.
         progress: Shows how the run goes.
@@ -47,7 +46,6 @@ class Parts(NamedTuple):
     log: RememberedMetrics
     held_out: HeldOut | None
     words: HeldOutWords | None
-    skipped: SkippedRecords
     pace: Pace
     stop: StopRequest
     progress: Progress
@@ -59,8 +57,7 @@ def parts_of(job: Job, *, stop: StopRequest, progress: Progress) -> Parts:
     Raises:
         AlbertError: It cannot be continued.
     """
-    skipped = SkippedRecords(progress.say)
-    records = job.records(skipped)
+    records = job.records()
     steps, state = begin(job, records, say=progress.say)
     held_out = make_held_out(job, steps.model, records, progress=progress)
     return Parts(
@@ -69,7 +66,6 @@ def parts_of(job: Job, *, stop: StopRequest, progress: Progress) -> Parts:
         metrics_log(job, step=state.step),
         held_out,
         words_of_run(job, steps.model, records, held_out),
-        skipped,
         Pace(job.config.batch_size),
         stop,
         progress,
@@ -97,8 +93,13 @@ def examples_of(
         host=job.hosts.index,
         num_hosts=job.hosts.number,
     )
-    position = parts.state.position(size)
-    return training_batches(records, shape, seed=job.config.seed, position=position)
+    return training_batches(
+        records,
+        shape,
+        seed=job.config.seed,
+        start=parts.state.examples,
+        landmark=Landmark(*parts.state.landmark),
+    )
 
 
 def make_loop(

@@ -5,18 +5,13 @@ from pathlib import Path
 from albert_tf.data.data_check import (
     check_has_training_examples,
     check_has_vocabulary,
-    check_may_skip,
     check_model_fits,
     check_settings_fit,
     check_shards_are_whole,
 )
 from albert_tf.evaluation.compiled import backend
 from albert_tf.training.job import Job
-from albert_tf.training.origin import Origin
-from albert_tf.training.warm_start import (
-    check_can_keep_optimizer,
-    check_can_start_from,
-)
+from albert_tf.training.warm_start import read_source, starting_weights
 from schemas.config import OF_FIRST_WEIGHTS, ModelConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
 from schemas.manifest import DatasetManifest
@@ -33,8 +28,10 @@ def check_run(job: Job) -> None:
     backend()
     check_can_recompute(job.config)
     check_data(job.model_config, job.config, manifest=job.manifest, data=job.data)
-    if job.origin is not None:
-        check_origin(job, job.origin)
+    if job.init_from is not None:
+        check_sets_no_weights(job.config)
+        source = read_source(job.init_from, manifest=job.manifest, data=job.data)
+        starting_weights(job.model_config, source)
 
 
 def check_data(
@@ -53,24 +50,7 @@ def check_data(
     check_settings_fit(config, model_config, manifest, data=data)
     check_has_training_examples(manifest, data=data)
     check_has_vocabulary(data)
-    if config.skip_corrupt:
-        check_may_skip(manifest, data=data)
-    else:
-        check_shards_are_whole(manifest, data=data)
-
-
-def check_origin(job: Job, origin: Origin) -> None:
-    """Refuse another run that this one cannot start from.
-
-    Raises:
-        AlbertError: Names what does not fit and the remedy.
-    """
-    if origin.run.resolve() == job.run.resolve():
-        raise SettingError("--init-from and --output must be different runs.")
-    check_sets_no_weights(job.config)
-    check_can_start_from(origin, job.model_config, manifest=job.manifest, data=job.data)
-    if origin.keeps_optimizer:
-        check_can_keep_optimizer(origin.run, job.model_config, job.config)
+    check_shards_are_whole(manifest, data=data)
 
 
 def check_sets_no_weights(config: TrainConfig) -> None:

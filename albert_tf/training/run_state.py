@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from albert_tf.data.input_pipeline import Position
-from albert_tf.data.on_the_fly import BEGINNING, Landmark
+from albert_tf.data.on_the_fly import BEGINNING
 from albert_tf.runs.metrics import Sums
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -19,7 +18,7 @@ class RunState:
     Attributes:
         micro_batch_size: Kept unless another is asked for, which rounds differently.
         unpadded: Whether padding is left out where it can be, kept likewise.
-        step: Steps done, also those of a run whose optimizer state was kept.
+        step: Steps done.
         examples: Training examples consumed, the position in the data.
         landmark: Where reading can begin to reach that position, if examples are made
             of documents; see `albert_tf.data.on_the_fly`.
@@ -39,22 +38,6 @@ class RunState:
     window: tuple[float, ...] = (0.0,) * len(Sums._fields)
     window_seconds: float = 0.0
     window_steps: int = 0
-
-    def examples_ahead(self, batch_size: int) -> int:
-        """How many more examples the steps have had than the data have given.
-
-        The same at every step of a run: 0, unless it went on from a run of other data
-        or of other batches.
-
-        >>> RunState(8, step=100, examples=0).examples_ahead(32)
-        3200
-        """
-        return self.step * batch_size - self.examples
-
-    def position(self, batch_size: int) -> Position:
-        """Where to go on reading."""
-        ahead = self.examples_ahead(batch_size)
-        return Position(self.examples, Landmark(*self.landmark), ahead)
 
     def add_to_window(self, sums: Array, seconds: float) -> None:
         """Count a step that took so long, with its sums `[6]`."""

@@ -65,11 +65,11 @@ def pretrain(
         AlbertError: Something does not fit or failed; one sentence with the remedy.
     """
     if not job.is_writer:
-        job = dataclasses.replace(job, origin=None)
+        job = dataclasses.replace(job, init_from=None)
     elif has_checkpoint(job.run):
         check_same_data(job.run, data=job.data)
         # The run has what it started from; its source may be gone.
-        job, deadline = dataclasses.replace(job, origin=None), None
+        job, deadline = dataclasses.replace(job, init_from=None), None
     check_run(job)
     return train_until_stopped(
         job, max_seconds=max_seconds, deadline=deadline, progress=progress
@@ -106,7 +106,7 @@ def train_until(until: int | None, job: Job, parts: Parts) -> Reason | None:
     Raises:
         AlbertError: Something failed; what was done before is saved.
     """
-    records = job.records(parts.skipped)
+    records = job.records()
     # Reading has threads, and Python at its end may wait for them for ever.
     with contextlib.closing(examples_of(job, parts, records)) as batches:
         loop = make_loop(job, parts, records=records, batches=batches, until=until)

@@ -1,7 +1,6 @@
 """`albert pretrain`: TFRecords to a trained ALBERT."""
 
 import dataclasses
-import os
 import shlex
 import time
 from collections.abc import Iterator
@@ -39,10 +38,8 @@ from schemas.presets import BUDGET_RECIPE, RECIPES
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
-    from albert_tf.runs.checkpoints import Which
     from albert_tf.training.budget_revision import Deadline
     from albert_tf.training.job import Job
-    from albert_tf.training.origin import Origin
     from albert_tf.training.train import TrainResult
 
 
@@ -78,21 +75,6 @@ if TYPE_CHECKING:
     "unless --model says otherwise.",
 )
 @click.option(
-    "--keep-optimizer",
-    is_flag=True,
-    help="Also take the optimizer state and the step count of the --init-from run, and "
-    "continue the schedule from there: on data of another length, or with other "
-    "--steps.",
-)
-@click.option(
-    "--init-checkpoint",
-    type=click.Choice(["latest", "best"]),
-    default="latest",
-    show_default=True,
-    help="For the --init-from run: its newest weights, or those with the lowest "
-    "held-out loss.",
-)
-@click.option(
     "--max-time",
     type=Duration(),
     help="Save and stop this long after the command was entered, such as 90s, 30m or "
@@ -103,8 +85,6 @@ if TYPE_CHECKING:
 def pretrain(
     data: Path | str,
     init_from: Path | None,
-    keep_optimizer: bool,
-    init_checkpoint: "Which",
     coordinator: str | None,
     num_hosts: int | None,
     host_index: int | None,
@@ -119,19 +99,13 @@ def pretrain(
     where it stopped. It may then have another --micro-batch-size, which changes only
     rounding and what dropout drops, and other --steps if --schedule allows it.
     """
-    from albert_tf.hosts.host_setting import host_setting
+    from albert_tf.hosts.hosts import host_setting
 
     place = host_setting(
-        os.environ,
-        coordinator=coordinator,
-        num_hosts=num_hosts,
-        host_index=host_index,
+        coordinator=coordinator, num_hosts=num_hosts, host_index=host_index
     )
     if values["budget"] is not None:
-        check_beside_budget(
-            is_several_hosts=place is not None, keeps_optimizer=keep_optimizer
-        )
-    origin = origin_of(init_from, which=init_checkpoint, keeps_optimizer=keep_optimizer)
+        check_beside_budget(is_several_hosts=place is not None)
     config = take_config(TrainConfig, values)
     check_schedule(config)
     if place is None or place.host_index == 0:
@@ -142,7 +116,7 @@ def pretrain(
         data=data_here(data, Console(quiet=quiet)),
         data_as_given=str(data),
         output=output,
-        origin=origin,
+        init_from=init_from,
     )
     model, overrides = values.pop("model"), values.pop("overrides")
     asked = Asked(model, overrides, config, is_model_given=is_given("model"))
@@ -171,31 +145,6 @@ def check_schedule(config: TrainConfig) -> None:
                 "the schedule is linear; give --schedule constant-cooldown, or leave "
                 f"{flag_name(name)} out."
             )
-
-
-def origin_of(
-    init_from: Path | None, *, which: "Which", keeps_optimizer: bool
-) -> "Origin | None":
-    """The run to start from, if one is named.
-
-    Raises:
-        SettingError: Something is said of a run that is not named, or contradicts
-            itself.
-    """
-    from albert_tf.training.origin import Origin
-
-    if init_from is not None:
-        return Origin(run=init_from, which=which, keeps_optimizer=keeps_optimizer)
-    if which == "best":
-        raise SettingError(
-            "--init-checkpoint chooses among the weights of --init-from; give "
-            "--init-from too."
-        )
-    if keeps_optimizer:
-        raise SettingError(
-            "--keep-optimizer continues another run; name it with --init-from."
-        )
-    return None
 
 
 def lead(
@@ -275,13 +224,13 @@ def deadline_of(plan: PlannedRun, budget: float) -> "Deadline":
 
 def tell(plan: PlannedRun, *, is_finished: bool, hosts: "Hosts") -> None:
     """Send the other hosts what is trained; `follow` receives it."""
-    from albert_tf.hosts.shared_state import shared_value
+    from albert_tf.hosts.hosts import shared_value
 
     said = {
         "model": dataclasses.asdict(plan.architecture),
         "training": dataclasses.asdict(plan.asked.config),
         "data": plan.manifest.fingerprint,
-        "starts_trained": plan.folders.origin is not None,
+        "starts_trained": plan.folders.init_from is not None,
         "is_finished": is_finished,
     }
     shared_value(said, hosts)
@@ -297,7 +246,7 @@ def follow(
     """
     with silent_stderr():
         from albert_tf.training.job import Job
-    from albert_tf.hosts.shared_state import shared_value
+    from albert_tf.hosts.hosts import shared_value
 
     told = shared_value(None, hosts)
     manifest = read_manifest(folders.data)

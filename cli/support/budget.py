@@ -56,7 +56,7 @@ class Asked(NamedTuple):
     record: dict[str, Any] | None = None
 
 
-def check_beside_budget(*, is_several_hosts: bool, keeps_optimizer: bool) -> None:
+def check_beside_budget(*, is_several_hosts: bool) -> None:
     """Refuse flags of `pretrain` that a budget does not go with.
 
     Raises:
@@ -67,11 +67,6 @@ def check_beside_budget(*, is_several_hosts: bool, keeps_optimizer: bool) -> Non
         raise SettingError(
             "--budget measures one machine and cannot choose for several hosts; leave "
             "it out, or give --num-hosts 1."
-        )
-    if keeps_optimizer:
-        raise SettingError(
-            "--budget chooses the steps of a new run, and --keep-optimizer continues "
-            "another; leave --budget out and give --steps."
         )
     if named_recipe() not in (None, BUDGET_RECIPE):
         raise SettingError(
@@ -192,9 +187,7 @@ def choose(
         manifest=manifest,
         models=list(models),
         precision_is_given=is_given("precision"),
-        count=functools.partial(
-            loss_of_counting, data, manifest, skip_corrupt=asked.config.skip_corrupt
-        ),
+        count=functools.partial(loss_of_counting, data, manifest),
         say=console.say,
     )
     chosen = models[choice.chosen.config]._replace(

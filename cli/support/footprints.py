@@ -133,8 +133,7 @@ PRETRAIN = Footprint(
     progress=(layout.CHECKPOINT_DIRECTORIES,),
     is_finished=has_all_steps,
     evidence=(layout.METRICS,),
-    defaults=dataclasses.asdict(TrainConfig())
-    | {"keep_optimizer": False, "init_checkpoint": "latest"},
+    defaults=dataclasses.asdict(TrainConfig()),
     changeable=("steps", "cooldown_share", "micro_batch_size"),
     check_change=check_new_steps,
     remedy="give another --output (--init-from takes this run's weights along), or "

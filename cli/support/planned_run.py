@@ -18,7 +18,6 @@ from schemas.presets import PRESETS
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
     from albert_tf.training.job import Job
-    from albert_tf.training.origin import Origin
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,13 +28,13 @@ class Folders:
         data: The data set, on this machine.
         data_as_given: The same as it was typed, here or on a storage.
         output: The run.
-        origin: The run that it starts from, and what it takes from there.
+        init_from: The run whose weights it starts from.
     """
 
     data: Path
     data_as_given: str
     output: Path
-    origin: "Origin | None"
+    init_from: Path | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,8 +73,8 @@ class PlannedRun:
             manifest=self.manifest,
             data=self.folders.data,
             run=self.folders.output,
-            origin=self.folders.origin,
-            starts_trained=self.folders.origin is not None,
+            init_from=self.folders.init_from,
+            starts_trained=self.folders.init_from is not None,
             hosts=hosts,
         )
 
@@ -88,7 +87,7 @@ class PlannedRun:
             "model": model if model in PRESETS else os.path.abspath(model),
             "overrides": list(self.asked.overrides),
             **dataclasses.asdict(self.asked.config),
-            **begun_from(self.folders.origin),
+            "init_from": absolute(self.folders.init_from),
             "max_time": self.max_time,
         }
         more = {BUDGET_RECORD: self.asked.record, LENGTH_BEFORE: self.length_before}
@@ -111,17 +110,13 @@ class PlannedRun:
             **training,
             "model": {name: value for name, value in model if value != default[name]},
             "data": self.manifest.fingerprint,
-            **begun_from(self.folders.origin),
+            "init_from": absolute(self.folders.init_from),
         }
 
 
-def begun_from(origin: "Origin | None") -> dict[str, Any]:
-    """What a run was started from, as `config.json` has it."""
-    return {
-        "init_from": os.path.abspath(origin.run) if origin else None,
-        "keep_optimizer": origin.keeps_optimizer if origin else False,
-        "init_checkpoint": origin.which if origin else "latest",
-    }
+def absolute(path: Path | None) -> str | None:
+    """A folder as `config.json` has it."""
+    return None if path is None else os.path.abspath(path)
 
 
 def planned_run(
@@ -181,13 +176,13 @@ def completed(
     Raises:
         AlbertError: A run cannot be read, or was begun for another budget.
     """
-    begins_anew = folders.origin is None
+    begins_anew = folders.init_from is None
     config = fitting_recipe(
         asked.config, has_documents=manifest.has_documents, begins_anew=begins_anew
     )
     asked = asked._replace(config=config)
-    if folders.origin is not None and not asked.is_model_given:
-        model = model_of(folders.output if goes_on else folders.origin.run)
+    if folders.init_from is not None and not asked.is_model_given:
+        model = model_of(folders.output if goes_on else folders.init_from)
         asked = asked._replace(model=model, is_model_given=True)
     if budget is not None and goes_on:
         asked = as_begun_for_budget(folders.output, budget, asked)
@@ -267,10 +262,9 @@ def trained_before(folders: Folders, *, goes_on: bool) -> int | None:
     if goes_on:
         found: int | None = recorded_settings(folders.output).get(LENGTH_BEFORE)
         return found
-    if folders.origin is None:
+    if folders.init_from is None:
         return None
-    source = folders.origin.run
-    return trained_length(source, run_config(source))
+    return trained_length(folders.init_from, run_config(folders.init_from))
 
 
 def check_can_work(plan: PlannedRun, *, goes_on: bool) -> None:
@@ -285,4 +279,4 @@ def check_can_work(plan: PlannedRun, *, goes_on: bool) -> None:
         from albert_tf.training.run_check import check_run
     job = plan.job(ONE_HOST)
     # A run that goes on has its weights; where they once came from may be gone.
-    check_run(dataclasses.replace(job, origin=None) if goes_on else job)
+    check_run(dataclasses.replace(job, init_from=None) if goes_on else job)

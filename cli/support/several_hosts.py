@@ -10,11 +10,11 @@ import click
 
 from cli.support.console import silent_stderr
 from cli.support.options import Command
+from schemas.errors import SettingError
 from schemas.readable import printable
 
 if TYPE_CHECKING:
-    from albert_tf.hosts.host_setting import HostSetting
-    from albert_tf.hosts.hosts import Hosts
+    from albert_tf.hosts.hosts import Hosts, HostSetting
 
 # Filled when an error has ended this host while the others may wait for it.
 _left_alone: "list[HostSetting]" = []
@@ -34,7 +34,7 @@ def host_options(command: Command) -> Command:
             type=int,
             metavar="N",
             help="Train on this many hosts together; 1 for this one alone.  [default: "
-            "what Slurm, Open MPI, torchrun, a TPU pod or JAX_NUM_PROCESSES says]",
+            "what JAX finds out from Slurm, Open MPI, a TPU pod or Kubernetes]",
         ),
         click.option(
             "--coordinator",
@@ -54,10 +54,6 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
     Args:
         place: Which host this is; None if there is one only.
         debug: Show what native code writes about connections.
-
-    Raises:
-        SettingError: Keras' backend has no such training.
-        AlbertError: A host was lost, or they do not find each other.
     """
     if place is None:
         from albert_tf.hosts.hosts import ONE_HOST
@@ -65,11 +61,18 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
         yield ONE_HOST
         return
     with silent_stderr():
-        from albert_tf.training.backends import joined_hosts
-    joining = joined_hosts(place, say_last=_say_last)
+        from albert_tf.evaluation.compiled import backend
+    if backend() != "jax":
+        raise SettingError(
+            f"Several hosts train together on JAX only: set KERAS_BACKEND=jax on each "
+            f"of the {place.num_hosts}, or give --num-hosts 1 to train alone."
+        )
+    from albert_tf.hosts import jax_hosts
+
+    joining = jax_hosts.joined(place, say_last=_say_last)
     try:
-        with _native_silence(debug=debug), joining as hosts:
-            yield hosts
+        with _native_silence(debug=debug), joining as together:
+            yield together
     except BaseException:
         _left_alone.append(place)
         raise

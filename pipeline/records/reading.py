@@ -26,6 +26,12 @@ from schemas.example import RecordLayout
 from schemas.layout import DOCUMENTS, MANIFEST
 from schemas.manifest import DatasetManifest, ShardFile
 
+# What to do about a damaged file.
+REMEDY = (
+    "delete the file and run the same albert make-data again: it makes the file anew, "
+    "byte for byte"
+)
+
 # Records checked at a time: enough for array operations, little to wait for.
 BATCH_RECORDS = 256
 
@@ -280,16 +286,14 @@ def read_unmasked(
     *,
     split: str,
     copy: int = 0,
-    skip_corrupt: bool = False,
 ) -> Iterator[Unmasked]:
     """The text of a copy of a split in the order of its files, some rows at a time."""
     for shard in manifest.shard_files(split, copy):
         for items in read_copy(dataset, shard, manifest, copy=copy):
             records = []
             for item in items:
-                if isinstance(item, bytes):
-                    records.append(item)
-                elif not skip_corrupt:
-                    raise AlbertError(f"{item}; make the data again.")
+                if isinstance(item, CorruptRecord):
+                    raise AlbertError(f"{item}; {REMEDY}.")
+                records.append(item)
             if records:
                 yield unmasked(records, manifest.config.record_layout)

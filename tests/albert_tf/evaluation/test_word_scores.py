@@ -198,13 +198,3 @@ def test_few_examples_have_no_words(run, data):
 def test_a_stop_is_heard_between_batches(run, data):
     words = words_of(run, data, examples=80)
     assert words.bits_per_character(lambda: True) is None
-
-
-def test_corrupt_records_are_left_out_where_training_leaves_them_out(run, tmp_path):
-    write_dataset(tmp_path, eval_examples=100)
-    path = tmp_path / "eval/copy-00/part-00000-of-00002.tfrecord"
-    content = bytearray(path.read_bytes())
-    content[30] ^= 1
-    path.write_bytes(content)
-    words = words_of(run, tmp_path, examples=80, on_corrupt=lambda record: None)
-    assert words.bits_per_character(never) > 0

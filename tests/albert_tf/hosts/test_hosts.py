@@ -1,4 +1,4 @@
-"""Several hosts agree, and share what only the first one has."""
+"""Which of several hosts this is, what they share, and how they agree."""
 
 import os
 import signal
@@ -6,10 +6,16 @@ import signal
 import numpy as np
 import pytest
 
-from albert_tf.hosts.hosts import ONE_HOST
-from albert_tf.hosts.shared_state import shared_checkpoint, shared_value
+from albert_tf.hosts.hosts import (
+    ONE_HOST,
+    HostSetting,
+    host_setting,
+    shared_checkpoint,
+    shared_value,
+)
 from albert_tf.runs.checkpoints import Checkpoint
 from albert_tf.training.interruption import stop_requests
+from schemas.errors import SettingError
 
 
 class First:
@@ -93,3 +99,75 @@ def test_hosts_stop_for_the_same_reason_once_they_have_agreed(own, others, expec
         assert stop.reason is None
         assert stop.agree() == expected
         assert stop.reason == expected
+
+
+FLAGS = {"coordinator": "a:1", "num_hosts": 2, "host_index": 1}
+SLURM = {
+    "SLURM_JOB_ID": "5000",
+    "SLURM_STEP_NODELIST": "node[007-009],other",
+    "SLURM_NTASKS": "4",
+    "SLURM_PROCID": "2",
+    "SLURM_LOCALID": "0",
+}
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({}, None),
+        ({"num_hosts": 1}, None),
+        (FLAGS | {"num_hosts": 1}, None),
+        (FLAGS, ("a:1", 2, 1, None)),
+        (FLAGS | {"coordinator": "[::1]:1"}, ("[::1]:1", 2, 1, None)),
+    ],
+)
+def test_the_flags_say_which_host_this_is(flags, expected):
+    assert host_setting(**flags) == (expected and HostSetting(*expected))
+
+
+@pytest.mark.parametrize(
+    ("environment", "flags", "expected"),
+    [
+        ({}, {}, None),
+        (SLURM, {}, ("node007:62344", 4, 2, (0,))),
+        (SLURM, {"coordinator": "b:2"}, ("b:2", 4, 2, (0,))),
+        (SLURM, {"num_hosts": 1}, None),
+        (SLURM | {"SLURM_NTASKS": "1", "SLURM_PROCID": "0"}, {}, None),
+        # The script of a job is no step of it: nothing is started together.
+        ({n: v for n, v in SLURM.items() if "STEP" not in n}, {}, None),
+    ],
+)
+def test_what_they_leave_open_jax_knows_of_its_launcher(
+    monkeypatch, environment, flags, expected
+):
+    pytest.importorskip("jax")
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert host_setting(**flags) == (expected and HostSetting(*expected))
+
+
+@pytest.mark.parametrize(
+    ("flags", "refusal"),
+    [
+        ({"num_hosts": 2}, "need all of --coordinator, --num-hosts and --host-index"),
+        (FLAGS | {"coordinator": "a"}, "must be HOST:PORT of the first host, not 'a'"),
+        (FLAGS | {"num_hosts": 0}, "--num-hosts must be at least 1, not 0"),
+        (
+            FLAGS | {"host_index": 2},
+            "--host-index must be from 0 to 1",
+        ),
+    ],
+)
+def test_a_place_that_cannot_be_is_refused(flags, refusal):
+    with pytest.raises(SettingError, match=refusal):
+        host_setting(**flags)
+
+
+def test_a_launcher_that_jax_cannot_read_is_refused(monkeypatch):
+    pytest.importorskip("jax")
+    for name, value in {**SLURM, "SLURM_NTASKS": "many"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    with pytest.raises(SettingError, match=r"JAX cannot tell .* or --num-hosts 1"):
+        host_setting()

@@ -1,6 +1,5 @@
 """What is chosen for a budget, on a machine whose steps take what they are told."""
 
-import dataclasses
 import sys
 
 import pytest
@@ -17,8 +16,7 @@ from schemas.config import DataConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
 from schemas.phases import mean_length, samples_of
-from tests.albert_tf.training.test_train import spoil
-from tests.training_data import TINY, write_dataset
+from tests.training_data import write_dataset
 
 TRAIN = TrainConfig(batch_size=32, learning_rate=0.001)
 
@@ -169,24 +167,3 @@ def test_a_budget_for_data_without_training_examples_is_refused(tmp_path):
         f"{tmp_path}/data has no training examples; make data from more text or with a "
         "smaller --eval-fraction."
     )
-
-
-def test_what_is_corrupt_is_left_to_the_run_to_tell(tmp_path, monkeypatch):
-    monkeypatch.setattr(budget_choice, "TIMED_SECONDS", (0.0, 0.0))
-    manifest = write_dataset(tmp_path / "data")
-    spoil(tmp_path / "data")
-    said = []
-    choose_for_budget(
-        3600,
-        dataclasses.replace(TRAIN, batch_size=2, skip_corrupt=True),
-        data=tmp_path / "data",
-        manifest=manifest,
-        models=[TINY],
-        precision_is_given=True,
-        count=lambda: None,
-        say=said.append,
-    )
-    assert said == [
-        "Counting neighbouring tokens ...",
-        f"Timing steps of 1 layer of {TINY.hidden_size} ...",
-    ]

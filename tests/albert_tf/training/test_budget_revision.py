@@ -1,8 +1,6 @@
 """The steps of a budget counted again: how many, and that the run is as if begun so."""
 
 import dataclasses
-import re
-import shutil
 import time
 
 import pytest
@@ -19,14 +17,12 @@ from albert_tf.training.budget_revision import (
     steps_that_fit,
 )
 from albert_tf.training.continuation import first_bound
-from cli.support.console import Console
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError
 from tests.albert_tf.training.test_train import (
     CONFIG,
     OF_DOCUMENTS,
     final,
-    spoil,
     train,
 )
 from tests.commands import make_data
@@ -177,23 +173,3 @@ def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(
     deadline = Deadline(time.monotonic() - 60, pytest.fail)
     result = train(stored, tmp_path / "r", config=config, deadline=deadline)
     assert (result.step, result.steps) == (40, 40)
-
-
-def test_a_run_that_counts_and_pauses_says_of_each_corrupt_record_once(
-    stored, tmp_path, monkeypatch, capfd
-):
-    data = tmp_path / "data"
-    shutil.copytree(stored, data)
-    path = spoil(data)
-    monkeypatch.setattr(train_module, "steps_that_fit", lambda *_, **__: BEGUN.steps)
-    config = dataclasses.replace(BEGUN, skip_corrupt=True, unigram_bias=True)
-    deadline = Deadline(time.monotonic() + 60, pytest.fail)
-    with Console(quiet=False) as console:
-        result = train(
-            data, tmp_path / "run", config=config, deadline=deadline, progress=console
-        )
-    assert result.finished
-    assert re.findall(r".*; left out .*", capfd.readouterr().err) == [
-        f"{path}: record 0, at byte 0, does not match its checksum; left out (1 so "
-        "far)."
-    ]

@@ -14,11 +14,9 @@ from albert_tf.model.positional_heads import begin_with_positional_heads
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.run_record import recorded_settings, recorded_training
 from albert_tf.training.continuation import check_steps_may_change, continued
-from albert_tf.training.origin import Origin
-from albert_tf.training.run_check import check_run
 from cli.support.console import Console
 from schemas.config import TrainConfig
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import SettingError
 from schemas.json_file import write_json
 from tests.albert_tf.training.test_train import (
     CONFIG,
@@ -27,7 +25,7 @@ from tests.albert_tf.training.test_train import (
     train,
 )
 from tests.run_folder import write_run
-from tests.training_data import TINY, job_of, save_run, write_dataset
+from tests.training_data import TINY, write_dataset
 
 # Twelve steps of which the last six are the cooldown, and the six before alone.
 COOLED = dataclasses.replace(
@@ -109,50 +107,6 @@ def test_a_lengthened_run_ends_as_one_that_was_as_long_from_the_first_step(
     assert training_lines(run) == training_lines(cooled)
 
 
-def test_a_run_that_keeps_the_optimizer_of_another_goes_on_as_that_one(
-    trunk, cooled, data, tmp_path
-):
-    source, run = tmp_path / "source", tmp_path / "run"
-    shutil.copytree(trunk, source)
-    origin = Origin(run=source, keeps_optimizer=True)
-    calls = [
-        train(data, run, config=COOLED, origin=origin, max_seconds=0.0).step,
-        shutil.rmtree(source),
-        train(data, run, config=COOLED, origin=origin).finished,
-    ]
-    assert calls == [7, None, True]
-    assert final(run)[0] == final(cooled)[0]
-    assert training_lines(run) == training_lines(cooled)[6:]
-
-
-def test_on_data_of_another_length_it_begins_with_the_first_examples(
-    trunk, tmp_path, capfd
-):
-    data, run = tmp_path / "longer", tmp_path / "run"
-    write_dataset(data, max_seq_length=32, seed=1)
-    # Only what has to be saved is saved.
-    config = dataclasses.replace(COOLED, eval_every=100, checkpoint_every=None)
-    result = train(
-        data,
-        run,
-        config=config,
-        origin=Origin(run=trunk, keeps_optimizer=True),
-        progress=Console(quiet=False),
-    )
-    assert (result.step, result.finished) == (12, True)
-    # Weights and moments as they were, and saved before the first step.
-    first, last = (state_of(run, step) for step in (6, 12))
-    before = state_of(trunk, 6)
-    assert first["sha256"] == before["sha256"]
-    assert (first["examples"], before["examples"]) == (0, 48)
-    assert (last["examples"], last["step"]) == (48, 12)
-    assert first["seconds"] == before["seconds"]
-    said = capfd.readouterr().err
-    assert (
-        f"Starting from the weights and the optimizer state of {trunk}, step 6." in said
-    )
-
-
 def test_another_micro_batch_changes_a_run_by_rounding_alone(
     trunk, cooled, data, tmp_path, capfd
 ):
@@ -229,74 +183,6 @@ def label_counts(data):
         for token in feature["masked_lm_ids"].int64_list.value:
             counts[token] += 1
     return counts
-
-
-@pytest.mark.parametrize(
-    ("model", "config", "sentence"),
-    [
-        (
-            {"hidden_size": 32},
-            {},
-            "has shape (16,) in the checkpoint and (32,) in the model",
-        ),
-        (
-            {"sentence_task": "none"},
-            {},
-            "has shape (16,) in the checkpoint and no such tensor in the model",
-        ),
-        (
-            {},
-            {"optimizer": "adamw"},
-            "{trunk} has the optimizer state of lamb, which is of no use to adamw; "
-            "give --optimizer lamb, or leave --keep-optimizer out.",
-        ),
-        (
-            {},
-            {"steps": 6},
-            "{trunk} has done 6 steps, which count towards --steps 6; give more "
-            "--steps.",
-        ),
-        (
-            {},
-            {"unigram_bias": True},
-            "--unigram-bias sets first weights and --init-from takes all of them from "
-            "another run; leave one of them out.",
-        ),
-    ],
-)
-def test_an_optimizer_state_that_does_not_fit_is_refused(
-    trunk, data, tmp_path, model, config, sentence
-):
-    job = job_of(
-        data,
-        tmp_path / "run",
-        dataclasses.replace(COOLED, **config),
-        model_config=dataclasses.replace(TINY, **model),
-        origin=Origin(run=trunk, keeps_optimizer=True),
-    )
-    with pytest.raises(AlbertError) as caught:
-        check_run(job)
-    assert sentence.format(trunk=trunk) in str(caught.value)
-
-
-def test_an_optimizer_state_is_kept_of_the_newest_checkpoint(tmp_path):
-    with pytest.raises(SettingError) as caught:
-        Origin(run=tmp_path, which="best", keeps_optimizer=True)
-    assert str(caught.value) == (
-        "--keep-optimizer continues from the newest checkpoint of a run; leave out one "
-        "of --keep-optimizer and --init-checkpoint best."
-    )
-
-
-def test_an_import_has_no_optimizer_state(data, tmp_path):
-    save_run(tmp_path / "imported", TINY)
-    origin = Origin(run=tmp_path / "imported", keeps_optimizer=True)
-    with pytest.raises(AlbertError) as caught:
-        check_run(job_of(data, tmp_path / "run", COOLED, origin=origin))
-    assert str(caught.value) == (
-        f"{tmp_path}/imported has no optimizer state, as it was imported; leave "
-        "--keep-optimizer out."
-    )
 
 
 # What may change, told from the files of a run.
@@ -387,8 +273,8 @@ def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
     kept = {"steps": "--steps 100", "cooldown_share": "--cooldown-share 0.2"}
     (changed,) = changes
     assert str(caught.value) == (
-        f"{tmp_path} {reason}; keep {kept[changed]}, or continue in another --output "
-        f"with --init-from {tmp_path} --keep-optimizer."
+        f"{tmp_path} {reason}; keep {kept[changed]}, or begin another run with its "
+        f"weights: another --output with --init-from {tmp_path}."
     )
 
 

@@ -21,7 +21,6 @@ from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training import saver
 from albert_tf.training.evaluations import Evaluations
-from albert_tf.training.origin import Origin
 from albert_tf.training.run_check import check_run
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from albert_tf.training.train import pretrain
@@ -55,9 +54,9 @@ def data(tmp_path_factory):
     return root
 
 
-def train(data, run, *, model=TINY, config=CONFIG, origin=None, **kwargs):
+def train(data, run, *, model=TINY, config=CONFIG, init_from=None, **kwargs):
     """Train without a word, unless `progress` is given."""
-    job = job_of(data, run, config, model_config=model, origin=origin)
+    job = job_of(data, run, config, model_config=model, init_from=init_from)
     return pretrain(job, **kwargs)
 
 
@@ -268,8 +267,7 @@ def test_a_run_can_start_from_the_weights_of_a_shallower_one(
 ):
     deeper = dataclasses.replace(DROPOUT, num_hidden_layers=2)
     config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)  # its rate is 0
-    origin = Origin(run=undisturbed)
-    result = train(data, tmp_path, model=deeper, config=config, origin=origin)
+    result = train(data, tmp_path, model=deeper, config=config, init_from=undisturbed)
     assert result.step == 1
     weights, _ = final(tmp_path)
     source, _ = final(undisturbed)
@@ -403,23 +401,13 @@ def test_data_without_its_vocabulary_is_refused(data, tmp_path):
     )
 
 
-def test_a_run_cannot_start_from_itself(undisturbed, data, tmp_path):
-    same = tmp_path / "same"
-    same.symlink_to(undisturbed)
-    job = job_of(
-        data, same, CONFIG, model_config=DROPOUT, origin=Origin(run=undisturbed)
-    )
-    with pytest.raises(SettingError) as caught:
-        check_run(job)
-    assert str(caught.value) == "--init-from and --output must be different runs."
-
-
 def test_weights_that_do_not_fit_are_refused_before_anything_is_written(
     undisturbed, data, tmp_path
 ):
     model = dataclasses.replace(TINY, hidden_size=32)
-    origin = Origin(run=undisturbed)
-    job = job_of(data, tmp_path / "run", CONFIG, model_config=model, origin=origin)
+    job = job_of(
+        data, tmp_path / "run", CONFIG, model_config=model, init_from=undisturbed
+    )
     for act in (check_run, pretrain):
         with pytest.raises(AlbertError, match="has shape"):
             act(job)
@@ -430,37 +418,10 @@ def test_a_run_goes_on_without_the_run_it_started_from(undisturbed, data, tmp_pa
     run, source = tmp_path / "run", tmp_path / "source"
     shutil.copytree(undisturbed, source)
     config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)
-    given = {"config": config, "model": DROPOUT, "origin": Origin(run=source)}
+    given = {"config": config, "model": DROPOUT, "init_from": source}
     train(data, run, **given)
     shutil.rmtree(source)
     assert train(data, run, **given).finished
-
-
-def spoil(root):
-    """Damage the data of the first record of a training shard."""
-    path = root / "train/copy-00/part-00000-of-00003.tfrecord"
-    content = bytearray(path.read_bytes())
-    content[30] ^= 1
-    path.write_bytes(content)
-    return path
-
-
-def test_a_corrupt_record_ends_a_run_and_skip_corrupt_goes_on(data, tmp_path, capfd):
-    shutil.copytree(data, tmp_path / "data")
-    path = spoil(tmp_path / "data")
-    place = f"{path}: record 0, at byte 0, does not match its checksum"
-    with pytest.raises(AlbertError, match=place):
-        train(tmp_path / "data", tmp_path / "run")
-    # Training reads ahead, so the run ends before its first step here.
-    config = dataclasses.replace(CONFIG, skip_corrupt=True)
-    result = train(
-        tmp_path / "data",
-        tmp_path / "run",
-        config=config,
-        progress=Console(quiet=False),
-    )
-    assert result.finished
-    assert f"{place}; left out (1 so far)." in capfd.readouterr().err
 
 
 def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeypatch):
@@ -638,17 +599,6 @@ def test_a_run_on_documents_ends_with_the_bytes_of_one_on_stored_copies(
     assert final(tmp_path / "cut") == final(tmp_path / "whole")
 
 
-def test_documents_cannot_be_left_out(documents, tmp_path):
-    config = dataclasses.replace(ON_THE_FLY, skip_corrupt=True)
-    with pytest.raises(SettingError) as caught:
-        train(documents, tmp_path / "run", model=OF_DOCUMENTS, config=config)
-    assert str(caught.value) == (
-        f"--skip-corrupt leaves out stored examples, but {documents} holds documents, "
-        "none of which can be left out; leave --skip-corrupt out and, if the data is "
-        "damaged, make it again."
-    )
-
-
 def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(
     documents, tmp_path
 ):
@@ -661,7 +611,8 @@ def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(
         train(data, tmp_path / "run", model=OF_DOCUMENTS, config=ON_THE_FLY)
     assert str(caught.value) == (
         f"{path} has {shard.bytes - 9} bytes and not {shard.bytes}, as manifest.json "
-        "says; make the data again."
+        "says; run the same albert make-data again: it makes the file anew, byte for "
+        "byte."
     )
 
 

@@ -11,7 +11,6 @@ from cli.main import cli
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from tests.commands import LITTLE_MODEL, attempt, run
-from tests.trained_run import write_run
 from tests.training_data import job_of
 
 # Settings that earlier versions had as constants.
@@ -56,16 +55,7 @@ def command(small, tmp_path):
     )
 
 
-def test_flags_about_another_run_are_refused_where_there_is_none(command, tmp_path):
-    assert attempt(*command, "--init-checkpoint", "best") == (
-        2,
-        "Error: --init-checkpoint chooses among the weights of --init-from; give "
-        "--init-from too.\n",
-    )
-    assert attempt(*command, "--keep-optimizer") == (
-        2,
-        "Error: --keep-optimizer continues another run; name it with --init-from.\n",
-    )
+def test_a_run_cannot_start_from_itself(command, tmp_path):
     folder = tmp_path / "run"
     assert attempt(*command, "--init-from", folder, "--overwrite") == (
         2,
@@ -97,7 +87,7 @@ def config_of(folder):
     return json.loads((folder / "config.json").read_bytes())
 
 
-def test_a_run_becomes_longer_and_another_goes_on_from_it(command, tmp_path):
+def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path):
     folder, other = tmp_path / "run", tmp_path / "other"
     constant = ("--schedule", "constant-cooldown", "--cooldown-share", 0)
     said = run(*command, *constant, "--warmup-steps", 1)
@@ -118,30 +108,9 @@ def test_a_run_becomes_longer_and_another_goes_on_from_it(command, tmp_path):
     assert code == 2
     assert f"{folder} is at step 3 of 3 and cannot change --steps" in said
 
-    more = ("--steps", 4, "--output", other, "--init-from", folder)
-    said = run(*command, *constant, *more, "--keep-optimizer")
-    assert f"the weights and the optimizer state of {folder}, step 3." in said
+    said = run(*command, "--steps", 4, "--output", other, "--init-from", folder)
+    assert f"Starting from the weights of {folder}, step 3." in said
     assert said.splitlines()[-4] == f"{other}: finished, 4 steps"
-    assert config_of(other)["keep_optimizer"] is True
-    code, said = attempt(*command, *constant, *more)
-    assert code == 2
-    assert "--keep-optimizer was True and is False" in said
-
-
-def test_another_run_is_started_from_where_it_was_best(command, small, tmp_path):
-    other = tmp_path / "other"
-    write_run(other, data=small / "data")
-    path = other / "checkpoints/step-00000003/state.json"
-    path.write_text(path.read_text().replace("true", "false"))
-    (other / "checkpoints/best").unlink()
-    code, said = attempt(
-        *command[:-6], "--init-from", other, "--init-checkpoint", "best"
-    )
-    assert (code, said) == (
-        1,
-        f"Error: {other} has no best checkpoint, as nothing was evaluated; use its "
-        "latest.\n",
-    )
 
 
 def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(
@@ -162,7 +131,7 @@ def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
     path = tmp_path / "run/config.json"
     record = json.loads(path.read_bytes())
     for values in (record, record["identity"]):
-        for name in (*NEW_SETTINGS, "keep_optimizer", "init_checkpoint"):
+        for name in NEW_SETTINGS:
             values.pop(name)
     path.write_text(json.dumps(record), "utf-8")
     said = run(*command)
@@ -176,8 +145,8 @@ def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
     assert code == 2
     assert said.endswith(
         f"{tmp_path}/run is at step 2 of 2 and cannot change --steps: after step 0 "
-        "its learning rates depend on them; keep --steps 2, or continue in another "
-        f"--output with --init-from {tmp_path}/run --keep-optimizer.\n"
+        "its learning rates depend on them; keep --steps 2, or begin another run with "
+        f"its weights: another --output with --init-from {tmp_path}/run.\n"
     )
 
 

@@ -147,11 +147,6 @@ def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(little, tmp_pa
             "paper.",
         ),
         (
-            ("--init-from", "run", "--keep-optimizer"),
-            "--budget chooses the steps of a new run, and --keep-optimizer continues "
-            "another; leave --budget out and give --steps.",
-        ),
-        (
             ("--num-hosts", 2, "--host-index", 0, "--coordinator", "localhost:1"),
             "--budget measures one machine and cannot choose for several hosts; leave "
             "it out, or give --num-hosts 1.",
