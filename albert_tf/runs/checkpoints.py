@@ -23,7 +23,6 @@ from albert_tf.runs.tensor_files import (
     Shapes,
     TensorFileError,
     read_tensors,
-    tensor_shapes,
 )
 from schemas.errors import AlbertError
 from schemas.json_file import json_text, read_json, write_text
@@ -288,15 +287,6 @@ def _checked_state(path: Path, *names: str) -> dict[str, Any]:
     return state
 
 
-def _read_shapes(path: Path) -> Shapes:
-    """The shapes of the weights in a checkpoint whose weights are whole."""
-    _checked_state(path, MODEL_WEIGHTS)
-    try:
-        return tensor_shapes(path / MODEL_WEIGHTS)
-    except TensorFileError as error:
-        raise DamagedCheckpointError(f"{MODEL_WEIGHTS}: {error}") from error
-
-
 def run_checkpoint(
     run: Path,
     *,
@@ -320,17 +310,6 @@ def run_checkpoint(
         return read_checkpoint(path, with_optimizer=with_optimizer)
 
     return _chosen(run, which, say, read)
-
-
-def run_shapes(
-    run: Path, *, which: Which = "latest", say: Say = lambda line: None
-) -> Shapes:
-    """The shapes of the weights that `run_checkpoint` would read.
-
-    Raises:
-        AlbertError: As `run_checkpoint`.
-    """
-    return _chosen(run, which, say, _read_shapes)
 
 
 def _chosen(run: Path, which: Which, say: Say, read: Callable[[Path], T]) -> T:
