@@ -140,7 +140,7 @@ def measured(question: Answer) -> Answer:
     used = peak_bytes(name) if device else (resident_megabytes("VmHWM") - before) * 1e6
     answer |= {"device": device or "the processor", "rows": rows, "peak_bytes": used}
     if name != "hugging-face":
-        from albert_tf.training.matrix_rate import matrix_rate
+        from albert_tf.training.timing import matrix_rate
 
         answer["rate"] = matrix_rate(cell.precision)
     return answer
@@ -185,7 +185,7 @@ def derived_rows(question: Answer, name: str) -> int | None:
         return None
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
-    from albert_tf.training.backends import training_steps
+    from albert_tf.training.begin import training_steps
     from schemas.config import TrainConfig
     from schemas.presets import PRESETS
 

@@ -59,13 +59,13 @@ class Ours:
 
     def __init__(self) -> None:
         # Before the baseline of memory is taken.
-        from albert_tf.training import measured_step  # noqa: F401
+        from albert_tf.training import timing  # noqa: F401
 
     def prepare(self, cell: Cell, arrays: Arrays) -> None:
         """Build the model."""
         from albert_tf.model.initial_weights import initialize_weights
         from albert_tf.model.pretrainer import AlbertPretrainer
-        from albert_tf.training.backends import training_steps
+        from albert_tf.training.begin import training_steps
         from albert_tf.training.steps import step_counts
         from schemas.config import TrainConfig
 

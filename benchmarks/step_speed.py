@@ -196,7 +196,7 @@ def work(name: str, cell: Cell) -> None:
                 step(framework)
             say({"megabytes": resident_megabytes("VmHWM") - before})
         elif question == "rate":
-            from albert_tf.training.matrix_rate import matrix_rate
+            from albert_tf.training.timing import matrix_rate
 
             say({"rate": matrix_rate(cell.precision)})
         else:

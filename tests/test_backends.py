@@ -27,23 +27,23 @@ DROPOUT = dataclasses.replace(TINY, hidden_dropout_prob=0.1)
 TRAINING = """
 import itertools, os, signal, sys
 from pathlib import Path
-from albert_tf.training import training_loop
-from albert_tf.training.train import pretrain
+from albert_tf.training import pretraining
+from albert_tf.training.pretraining import pretrain
 from tests import test_backends
-from tests.training_data import job_of
+from tests.training_data import resolved_run
 data, run, model, stop_at, stop_signal = sys.argv[1:]
 begun = itertools.count(-1)  # a step is timed before the first
-step_counts = training_loop.step_counts
+step_counts = pretraining.step_counts
 
 def signalled(batch):
     if next(begun) == int(stop_at):
         os.kill(os.getpid(), getattr(signal, stop_signal))
     return step_counts(batch)
 
-training_loop.step_counts = signalled
+pretraining.step_counts = signalled
 config = test_backends.CONFIG
 model = getattr(test_backends, model)
-pretrain(job_of(Path(data), Path(run), config, model_config=model))
+pretrain(resolved_run(Path(data), Path(run), config, model_config=model))
 """
 
 

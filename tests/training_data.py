@@ -10,7 +10,7 @@ import tensorflow as tf
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
-from albert_tf.training.job import Job
+from albert_tf.training.run import ResolvedRun
 from schemas.config import DataConfig, ModelConfig
 from schemas.example import stored_features
 from schemas.json_file import write_json
@@ -160,16 +160,16 @@ def make_manifest(
     return manifest_of(files, config, sha256=sha256, vocab_size=VOCAB_SIZE)
 
 
-def job_of(data, run, config, **changes):
-    """A training of nothing but its settings, unless changed."""
-    job = Job(
+def resolved_run(data, folder, config, **changes):
+    """A run of nothing but its settings, unless changed."""
+    run = ResolvedRun(
+        folder=folder,
         model_config=TINY,
         config=config.resolved(),
-        manifest=read_manifest(data),
         data=data,
-        run=run,
+        manifest=read_manifest(data),
     )
-    return dataclasses.replace(job, **changes)
+    return dataclasses.replace(run, **changes)
 
 
 def save_run(run, config, *, step=9, seed=1, is_best=False):

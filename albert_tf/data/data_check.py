@@ -118,11 +118,8 @@ def check_settings_fit(
     *,
     data: Path,
 ) -> None:
-    """Refuse examples that cannot be made, or that the model cannot take.
-
-    Raises:
-        SettingError: Names the setting, or both values, and the remedy.
-    """
+    """Refuse examples that cannot be made, or that the model cannot take."""
+    check_model_fits(model_config, manifest, data=data)
     check_may_be_set(config, manifest, data=data)
     for made in manifests_of(config, manifest):
         check_length_fits(model_config, made)

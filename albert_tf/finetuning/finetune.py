@@ -23,7 +23,7 @@ from albert_tf.runs.task_record import TaskRecord, write_record
 from albert_tf.tasks.kinds import task_of
 from albert_tf.tasks.outputs import outputs_of
 from albert_tf.tasks.task import Result
-from albert_tf.training.beginning import remove_leftovers
+from albert_tf.training.begin import remove_leftovers
 from schemas.json_file import write_json, write_text
 from schemas.layout import (
     MODEL_CARD,

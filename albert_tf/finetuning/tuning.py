@@ -27,10 +27,9 @@ from albert_tf.runs.checkpoints import Checkpoint, assign_arrays, load_newest
 from albert_tf.runs.metrics import Metrics
 from albert_tf.runs.progress import Progress
 from albert_tf.tasks.kinds import task_of
-from albert_tf.training.backends import training_steps
+from albert_tf.training.begin import training_steps
 from albert_tf.training.interruption import SIGNALS, StopRequest, stop_requests
-from albert_tf.training.metrics_log import MetricsLog
-from albert_tf.training.saver import Saver
+from albert_tf.training.saving import MetricsLog, Saver
 from albert_tf.training.schedule import learning_rate_of
 from albert_tf.training.steps import shape_of
 from schemas.errors import AlbertError

@@ -9,9 +9,13 @@ from albert_tf.model.parameters import count_encoder_parameters, count_parameter
 from albert_tf.reporting.learning_curves import QUANTITIES, curves
 from albert_tf.runs import last_evaluation
 from albert_tf.runs.confidence import with_interval
-from albert_tf.runs.metrics import Metrics, best_evaluation, perplexity
+from albert_tf.runs.metrics import (
+    Metrics,
+    best_evaluation,
+    collapse_warning,
+    perplexity,
+)
 from albert_tf.runs.run_record import Run
-from albert_tf.training.health import collapse_warning
 from schemas.layout import EVAL
 from schemas.presets import PRESETS
 from schemas.readable import duration, percent

@@ -12,6 +12,12 @@ from schemas.readable import percent
 
 Metrics = dict[str, Any]
 
+# A collapsed model predicts the frequencies of tokens: published collapses stay at 6.6
+# to 7.3 nats, with the sentence task at chance (huggingface/transformers 4727, 5984).
+STUCK_EVALUATIONS = 4
+STUCK_NATS = 0.02
+STUCK_ABOVE_NATS = 5.0
+
 
 class Sums(NamedTuple):
     """Losses (in nats) and hits, added up over predictions, and how many there were.
@@ -112,6 +118,34 @@ def best_evaluation(evaluations: Sequence[Metrics]) -> Metrics | None:
 
 def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
+
+
+def collapse_warning(evaluations: list[Metrics]) -> str | None:
+    """A warning when the last evaluations show that nothing is being learned.
+
+    >>> stuck = [
+    ...     {"step": s, "mlm_loss": 7.1, "sentence_accuracy": 0.5} for s in range(4)
+    ... ]
+    >>> collapse_warning(stuck).split(":")[0]
+    'The masked-LM loss has stayed at 7.10 since step 0'
+    """
+    recent = evaluations[-STUCK_EVALUATIONS:]
+    losses = [line["mlm_loss"] for line in recent]
+    if len(recent) < STUCK_EVALUATIONS or None in losses:
+        return None
+    accuracy = recent[-1]["sentence_accuracy"]
+    is_at_chance = accuracy is None or abs(accuracy - 0.5) < 0.02
+    has_moved = max(losses) - min(losses) >= STUCK_NATS
+    is_stuck = min(losses) > STUCK_ABOVE_NATS and not has_moved
+    if not (is_stuck and is_at_chance):
+        return None
+    return (
+        f"The masked-LM loss has stayed at {losses[-1]:.2f} since step "
+        f"{recent[0]['step']}: the model predicts how frequent tokens are and nothing "
+        "else; most likely the learning rate is too high for this batch size "
+        "(--learning-rate, --scale-lr-to-batch) or the warm-up too short "
+        "(--warmup-steps)."
+    )
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""An optimizer step: what the loop asks of a backend, and what both backends share.
+"""An optimizer step: its course, what it asks of a backend, what both backends share.
 
 A step adds up the gradients of its micro-batches, each already divided by the counts of
 the whole step, then clips and applies the sum once. So the size of a micro-batch
@@ -10,12 +10,13 @@ step, not on the device.
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from albert_tf.evaluation.compiled import Weighted, with_weights
+from albert_tf.hosts.hosts import Hosts
 from albert_tf.model.dropout import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, micro_batch_loss
 
@@ -118,6 +119,53 @@ def step_counts(batch: Batch) -> Counts:
 
 
 PRETRAINING = TrainingLoss(micro_batch_loss, step_counts)
+
+
+class StepDone(NamedTuple):
+    """What a step gives.
+
+    Attributes:
+        sums: What the loss adds up over the step, see `TrainingSteps.sums`.
+        norm: Of the gradients before clipping.
+    """
+
+    sums: Array
+    learning_rate: float
+    norm: float
+
+
+def take_step(  # noqa: PLR0913 - what a step depends on
+    steps: TrainingSteps,
+    parts: Iterable[Batch],
+    *,
+    counts: Counts,
+    step: int,
+    learning_rate: float,
+    hosts: Hosts,
+    should_stop: Callable[[], bool],
+) -> StepDone | None:
+    """One optimizer step: accumulate the gradients of its parts, clip, apply.
+
+    Args:
+        parts: What this host computes at a time: N micro-batches `[N, M, ...]`.
+        counts: What the losses of the step are divided by.
+        step: From 0.
+        should_stop: Asked before each part.
+
+    Returns:
+        None, with nothing changed, when asked to stop.
+    """
+    devices = steps.num_devices
+    for number, part in enumerate(parts):
+        if should_stop():
+            steps.discard()
+            return None
+        # Those of all hosts that are computed at the same time stand together.
+        micro = (number * hosts.number + hosts.index) * devices
+        steps.accumulate(part, counts=counts, step=step, micro=micro)
+    sums = steps.sums()
+    norm = steps.apply(learning_rate, step=step)
+    return StepDone(sums, learning_rate, norm)
 
 
 def accumulation_seconds(steps: TrainingSteps, parts: Sequence[Batch]) -> float:

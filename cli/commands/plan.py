@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli import STARTED
 from cli.support.architecture import model_options, resolve_model
-from cli.support.budget import (
-    Asked,
-    budget_lines,
-    budget_table,
-    check_no_steps,
-    choose,
-    record_of,
-)
+from cli.support.budget import budget_lines, budget_table, choose
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
     UserPath,
@@ -25,7 +19,13 @@ from cli.support.options import (
     is_given,
     json_option,
 )
-from cli.support.recipes import budget_option, is_of_recipe, useful
+from cli.support.recipes import (
+    Asked,
+    budget_option,
+    check_budget_steps,
+    given_settings,
+    useful,
+)
 from schemas.config import (
     DataConfig,
     ModelConfig,
@@ -97,8 +97,17 @@ def plan(
         recipe = useful(RECIPES[BUDGET_RECIPE], has_documents=manifest.has_documents)
         of_flags = {"batch_size": batch_size, "precision": precision}
         config = TrainConfig(**recipe | of_flags)
-        asked = Asked(model, overrides, config, is_given("model"))
-        plan_budget(asked, budget, data=data, manifest=manifest, as_json=as_json)
+        asked = Asked(
+            model=model,
+            is_model_given=is_given("model"),
+            overrides=overrides,
+            config=config,
+            given=given_settings(config),
+            data=data,
+            budget=budget,
+            started=STARTED,
+        )
+        plan_budget(asked, manifest=manifest, as_json=as_json)
         return
     architecture = resolve_model(model, overrides, manifest)
     shape = _shape(architecture, data, manifest)
@@ -115,12 +124,8 @@ def plan(
 
 
 def check_beside_budget() -> None:
-    """Refuse flags that a budget does not go with.
-
-    Raises:
-        SettingError: Names the flag.
-    """
-    check_no_steps()
+    """Refuse flags that a budget does not go with."""
+    check_budget_steps()
     for name in ("measure", *DATA_FIELDS):
         if is_given(name):
             raise SettingError(
@@ -128,47 +133,41 @@ def check_beside_budget() -> None:
             )
 
 
-def plan_budget(
-    asked: Asked,
-    seconds: float,
-    *,
-    data: Path,
-    manifest: DatasetManifest,
-    as_json: bool,
-) -> None:
+def plan_budget(asked: Asked, *, manifest: DatasetManifest, as_json: bool) -> None:
     """Tell what a budget is best spent on, and the command that does it."""
+    from albert_tf.data.data_check import check_settings_fit
+
     with silent_stderr():
-        from albert_tf.training.run_check import check_data
-    _, choice = choose(
-        seconds,
+        from albert_tf.training.run import check_data
+    check_data(manifest, data=asked.data)
+    chosen, choice = choose(
         asked,
-        data=data,
         manifest=manifest,
-        check=lambda model: check_data(
-            model, asked.config, manifest=manifest, data=data
+        check=lambda model: check_settings_fit(
+            asked.config, model, manifest, data=asked.data
         ),
         console=Console(quiet=as_json),
     )
     if as_json:
-        click.echo(json.dumps(record_of(choice, seconds=seconds)))
+        click.echo(json.dumps(chosen.record))
         return
     lines = budget_lines(choice, begins_anew=True)
     for line in [*budget_table(choice), "", *lines]:
         click.echo(line)
-    click.echo(f"Next:  {command_for(seconds, asked, data=data)}")
+    click.echo(f"Next:  {command_for(asked)}")
 
 
-def command_for(seconds: float, asked: Asked, *, data: Path) -> str:
+def command_for(asked: Asked) -> str:
     """The command that does what was planned, with the flags that were given."""
-    words = ["albert", "pretrain", "--budget", f"{seconds:.0f}s"]
+    words = ["albert", "pretrain", "--budget", f"{asked.budget:.0f}s"]
     if asked.is_model_given:
         words += ["--model", asked.model]
     for override in asked.overrides:
         words += ["--set", override]
     for name in ("batch_size", "precision"):
-        if is_given(name) and not is_of_recipe(name):
+        if name in asked.given:
             words += [flag_name(name), str(getattr(asked.config, name))]
-    return shlex.join([*words, "--data", str(data), "--output", "run"])
+    return shlex.join([*words, "--data", str(asked.data), "--output", "run"])
 
 
 def _shape(
@@ -217,7 +216,7 @@ def _machines(
     if not is_measured:
         return accelerators()
     with silent_stderr():
-        from albert_tf.training.measured_step import step_seconds
+        from albert_tf.training.timing import step_seconds
 
         rate = train.batch_size / step_seconds(config, shape, train, length=length)
     flops = rate * training_flops(

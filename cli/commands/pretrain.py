@@ -12,7 +12,6 @@ import click
 from cli import STARTED
 from cli.support import output_folder, several_hosts
 from cli.support.architecture import model_options
-from cli.support.budget import Asked, check_beside_budget
 from cli.support.console import Console, silent_stderr
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.footprints import PRETRAIN
@@ -26,11 +25,25 @@ from cli.support.options import (
     settings_line,
     take_config,
 )
-from cli.support.planned_run import Folders, PlannedRun, planned_run
-from cli.support.recipes import budget_option, recipe_option
+from cli.support.recipes import (
+    Asked,
+    budget_option,
+    check_budget_recipe,
+    check_budget_steps,
+    given_settings,
+    recipe_in_use,
+    recipe_option,
+)
+from cli.support.resolve import identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
-from schemas.config import ModelConfig, TrainConfig, config_from_dict, flag_name
+from schemas.config import (
+    ModelConfig,
+    ResolvedTrainConfig,
+    TrainConfig,
+    config_from_dict,
+    flag_name,
+)
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
@@ -38,9 +51,9 @@ from schemas.presets import BUDGET_RECIPE, RECIPES
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
-    from albert_tf.training.budget_revision import Deadline
-    from albert_tf.training.job import Job
-    from albert_tf.training.train import TrainResult
+    from albert_tf.training.budget import Deadline
+    from albert_tf.training.pretraining import TrainResult
+    from albert_tf.training.run import ResolvedRun
 
 
 @click.command(
@@ -88,7 +101,12 @@ def pretrain(
     coordinator: str | None,
     num_hosts: int | None,
     host_index: int | None,
+    model: str,
+    overrides: tuple[str, ...],
+    budget: float | None,
+    max_time: float | None,
     output: Path,
+    overwrite: bool,
     quiet: bool,
     debug: bool,
     **values: Any,
@@ -104,7 +122,7 @@ def pretrain(
     place = host_setting(
         coordinator=coordinator, num_hosts=num_hosts, host_index=host_index
     )
-    if values["budget"] is not None:
+    if budget is not None:
         check_beside_budget(is_several_hosts=place is not None)
     config = take_config(TrainConfig, values)
     check_schedule(config)
@@ -112,32 +130,44 @@ def pretrain(
         # Before data are copied from a storage.
         output_folder.check_recognised(output, PRETRAIN)
         output_folder.check_is_not(output, init_from, what="the run to start from")
-    folders = Folders(
+    asked = Asked(
+        model=model,
+        is_model_given=is_given("model"),
+        overrides=overrides,
+        config=config,
+        given=given_settings(config),
+        recipe=recipe_in_use(),
         data=data_here(data, Console(quiet=quiet)),
         data_as_given=str(data),
         output=output,
         init_from=init_from,
+        budget=budget,
+        max_time=max_time,
+        started=STARTED,
     )
-    model, overrides = values.pop("model"), values.pop("overrides")
-    asked = Asked(model, overrides, config, is_model_given=is_given("model"))
     with several_hosts.joined(place, debug=debug) as hosts:
         console = Console(quiet=quiet or hosts.index > 0)
         if hosts.index:
-            result = follow(
-                folders, max_time=values["max_time"], hosts=hosts, console=console
-            )
+            result = follow(asked, hosts=hosts, console=console)
         else:
-            result = lead(asked, folders, hosts=hosts, console=console, **values)
+            result = lead(asked, overwrite=overwrite, hosts=hosts, console=console)
     if result is not None:
-        say_end(result, folders, console)
+        say_end(result, asked, console)
+
+
+def check_beside_budget(*, is_several_hosts: bool) -> None:
+    """Refuse flags that a budget does not go with."""
+    check_budget_steps()
+    if is_several_hosts:
+        raise SettingError(
+            "--budget measures one machine and cannot choose for several hosts; leave "
+            "it out, or give --num-hosts 1."
+        )
+    check_budget_recipe()
 
 
 def check_schedule(config: TrainConfig) -> None:
-    """Refuse a typed flag that is for another schedule.
-
-    Raises:
-        SettingError: Names the flag.
-    """
+    """Refuse a typed flag that is for another schedule."""
     for name in ("constant_steps", "cooldown_share"):
         if config.schedule == "linear" and is_typed(name):
             raise SettingError(
@@ -148,153 +178,116 @@ def check_schedule(config: TrainConfig) -> None:
 
 
 def lead(
-    asked: Asked,
-    folders: Folders,
-    *,
-    budget: float | None,
-    max_time: float | None,
-    overwrite: bool,
-    hosts: "Hosts",
-    console: Console,
+    asked: Asked, *, overwrite: bool, hosts: "Hosts", console: Console
 ) -> "TrainResult | None":
     """Train as the only host, or as the first, which alone has the output.
-
-    Args:
-        asked: What the flags say.
-        folders: Where to read and write.
-        budget: In seconds, if the model is to be chosen for it.
-        max_time: In seconds.
-        overwrite: Whether to begin again.
-        hosts: Those that train together.
-        console: Receives every message.
 
     Returns:
         How it ended; None if there was nothing to do.
     """
     with silent_stderr():
         from albert_tf.runs.checkpoints import has_checkpoint
-    output = folders.output
-    plan = planned_run(
-        asked,
-        folders,
-        budget=budget,
-        max_time=max_time,
-        goes_on=has_checkpoint(output) and not overwrite,
-        console=console,
-    )
-    config = plan.asked.config
-    for line in [*notes(config), *epochs_note(config, plan.manifest)]:
+    goes_on = has_checkpoint(asked.output) and not overwrite
+    asked, run = resolve(asked, goes_on=goes_on, hosts=hosts, console=console)
+    for line in [*notes(asked.config), *epochs_note(asked.config, run.manifest)]:
         console.say(line)
     with output_folder.claim(
-        output,
+        asked.output,
         PRETRAIN,
-        settings=plan.settings,
-        identity=plan.identity,
+        settings=settings_of(asked),
+        identity=identity_of(asked, run),
         overwrite=overwrite,
     ) as finished:
-        tell(plan, is_finished=finished, hosts=hosts)
+        tell(run, is_finished=finished)
         if finished:
-            console.say(f"{output} is finished already; nothing to do.")
+            console.say(f"{asked.output} is finished already; nothing to do.")
             return None
-        deadline = None if budget is None else deadline_of(plan, budget)
-        return train(
-            plan.job(hosts), max_time=max_time, deadline=deadline, console=console
-        )
+        return train(run, asked, deadline=deadline_of(asked, run), console=console)
 
 
-def deadline_of(plan: PlannedRun, budget: float) -> "Deadline":
-    """When a budget is over, counted from when the command was entered, in seconds.
+def deadline_of(asked: Asked, run: "ResolvedRun") -> "Deadline | None":
+    """When a budget is over, if there is one.
 
     Other steps that fill it better are kept in `config.json`.
     """
+    if asked.budget is None:
+        return None
     with silent_stderr():
-        from albert_tf.training.budget_revision import Deadline
+        from albert_tf.training.budget import Deadline
 
-    def rewrite(config: TrainConfig) -> None:
-        now = plan.with_config(config)
+    def rewrite(config: ResolvedTrainConfig) -> None:
+        now = dataclasses.replace(asked, config=config)
         output_folder.rewrite(
-            plan.folders.output,
+            asked.output,
             PRETRAIN,
-            settings=now.settings,
-            identity=now.identity,
+            settings=settings_of(now),
+            identity=identity_of(now, dataclasses.replace(run, config=config)),
         )
 
-    return Deadline(STARTED + budget, rewrite)
+    return Deadline(asked.started + asked.budget, rewrite)
 
 
-def tell(plan: PlannedRun, *, is_finished: bool, hosts: "Hosts") -> None:
+def tell(run: "ResolvedRun", *, is_finished: bool) -> None:
     """Send the other hosts what is trained; `follow` receives it."""
     from albert_tf.hosts.hosts import shared_value
 
     said = {
-        "model": dataclasses.asdict(plan.architecture),
-        "training": dataclasses.asdict(plan.asked.config),
-        "data": plan.manifest.fingerprint,
-        "starts_trained": plan.folders.init_from is not None,
+        "model": dataclasses.asdict(run.model_config),
+        "training": dataclasses.asdict(run.config),
+        "data": run.manifest.fingerprint,
+        "starts_trained": run.starts_trained,
         "is_finished": is_finished,
     }
-    shared_value(said, hosts)
+    shared_value(said, run.hosts)
 
 
-def follow(
-    folders: Folders, *, max_time: float | None, hosts: "Hosts", console: Console
-) -> "TrainResult | None":
-    """Train as another host than the first, with the first one's settings.
-
-    Raises:
-        AlbertError: The data set is another one than that of the first host.
-    """
+def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | None":
+    """Train as another host than the first, with the first one's settings."""
     with silent_stderr():
-        from albert_tf.training.job import Job
-    from albert_tf.hosts.hosts import shared_value
-
+        from albert_tf.hosts.hosts import shared_value
+        from albert_tf.training.run import ResolvedRun, check_data, check_run
     told = shared_value(None, hosts)
-    manifest = read_manifest(folders.data)
+    manifest = read_manifest(asked.data)
     if manifest.fingerprint != told["data"]:
         raise AlbertError(
-            f"{folders.data} of host {hosts.index} is another data set than that of "
+            f"{asked.data} of host {hosts.index} is another data set than that of "
             "host 0; give all hosts the same."
         )
     if told["is_finished"]:
         return None
-    job = Job(
+    run = ResolvedRun(
+        folder=asked.output,
         model_config=config_from_dict(ModelConfig, told["model"]),
         config=config_from_dict(TrainConfig, told["training"]).resolved(),
+        data=asked.data,
         manifest=manifest,
-        data=folders.data,
-        run=folders.output,
         starts_trained=told["starts_trained"],
         hosts=hosts,
     )
-    return train(job, max_time=max_time, console=console)
+    check_data(manifest, data=asked.data)
+    check_run(run)
+    return train(run, asked, deadline=None, console=console)
 
 
 def train(
-    job: "Job",
+    run: "ResolvedRun",
+    asked: Asked,
     *,
-    max_time: float | None,
-    deadline: "Deadline | None" = None,
+    deadline: "Deadline | None",
     console: Console,
 ) -> "TrainResult":
-    """Train in a folder that is claimed, as long as the command may take.
-
-    Args:
-        job: What to do, without the words that evaluations ask about.
-        max_time: In seconds from when the command was entered.
-        deadline: When the last step is to be done.
-        console: Shows how it goes.
-    """
+    """Train in a folder that is claimed, as long as the command may take."""
     with silent_stderr():
-        from albert_tf.training.train import pretrain
+        from albert_tf.training.pretraining import pretrain
     from pipeline.dataset.contents import load_vocabulary
 
-    vocabulary = load_vocabulary(job.data, job.manifest)
+    vocabulary = plain_vocabulary(load_vocabulary(run.data, run.manifest))
     max_seconds = None
-    if max_time is not None:
-        max_seconds = max_time - (time.monotonic() - STARTED)
+    if asked.max_time is not None:
+        max_seconds = asked.max_time - (time.monotonic() - asked.started)
     with console:
         return pretrain(
-            dataclasses.replace(job, vocabulary=plain_vocabulary(vocabulary)),
+            dataclasses.replace(run, vocabulary=vocabulary),
             max_seconds=max_seconds,
             deadline=deadline,
             progress=console,
@@ -352,12 +345,12 @@ def next_steps(run: Path, *, data: Path) -> list[str]:
     ]
 
 
-def say_end(result: "TrainResult", folders: Folders, console: Console) -> None:
+def say_end(result: "TrainResult", asked: Asked, console: Console) -> None:
     """The lines at the end, and the exit code of a signal."""
-    output = folders.output
+    output = asked.output
     if result.finished:
         console.say(f"{output}: finished, {result.step:,} steps")
-        for line in next_steps(output, data=folders.data):
+        for line in next_steps(output, data=asked.data):
             console.say(line)
     else:
         console.say(

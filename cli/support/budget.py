@@ -5,24 +5,21 @@ import functools
 import math
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from cli import STARTED
 from cli.support.architecture import parse_override, resolve_model
 from cli.support.console import Console, silent_stderr
-from cli.support.options import is_given, is_typed
-from cli.support.recipes import is_of_recipe, named_recipe
-from schemas.config import ModelConfig, TrainConfig
+from cli.support.recipes import Asked
+from schemas.config import ModelConfig
 from schemas.errors import SettingError
 from schemas.layout import BUDGET_RECORD
 from schemas.manifest import DatasetManifest
-from schemas.presets import BUDGET_RECIPE, PRESETS
+from schemas.presets import PRESETS
 from schemas.readable import aligned, rounded
 
 if TYPE_CHECKING:
     from albert_tf.planning.budget import Candidate
-    from albert_tf.training.budget_choice import BudgetChoice
+    from albert_tf.training.budget import BudgetChoice
 
 # The preset that the models of a budget are described as changes of.
 NEAREST = "tiny"
@@ -38,160 +35,84 @@ MUCH_LARGER = 1.5
 PUBLISHED_TOKENS = 125_000 * 4096 * 512
 
 
-class Asked(NamedTuple):
-    """What a run is to be.
-
-    Attributes:
-        model: Value of --model.
-        overrides: Values of --set.
-        config: All other settings.
-        is_model_given: Whether the model was asked for, by --model or by --init-from.
-        record: What config.json keeps of a choice; None where nothing was chosen.
-    """
-
-    model: str
-    overrides: tuple[str, ...]
-    config: TrainConfig
-    is_model_given: bool
-    record: dict[str, Any] | None = None
-
-
-def check_beside_budget(*, is_several_hosts: bool) -> None:
-    """Refuse flags of `pretrain` that a budget does not go with.
-
-    Raises:
-        SettingError: Names the flag and the remedy.
-    """
-    check_no_steps()
-    if is_several_hosts:
-        raise SettingError(
-            "--budget measures one machine and cannot choose for several hosts; leave "
-            "it out, or give --num-hosts 1."
-        )
-    if named_recipe() not in (None, BUDGET_RECIPE):
-        raise SettingError(
-            f"--budget uses the recipe {BUDGET_RECIPE}; leave out --budget or --recipe "
-            f"{named_recipe()}."
-        )
-
-
-def check_no_steps() -> None:
-    """Raises SettingError if --steps is typed, or beside a budget in a file."""
-    if is_typed("steps") or (is_given("steps") and not is_typed("budget")):
-        raise SettingError(
-            "--budget chooses the steps; leave out one of --budget and --steps."
-        )
-
-
 def asked_for_budget(
-    seconds: float,
     asked: Asked,
     *,
-    data: Path,
     manifest: DatasetManifest,
-    begins_anew: bool,
-    check: Callable[[ModelConfig], None],
+    check: Callable[[ModelConfig], object],
     console: Console,
 ) -> Asked:
-    """What a new run with --budget is to be.
-
-    Args:
-        seconds: The budget, as for `choose`.
-        asked: What the flags say.
-        data: The data set.
-        manifest: Its manifest.
-        begins_anew: Whether no weights are there to begin with.
-        check: As for `choose`.
-        console: Told what was chosen.
-
-    Raises:
-        AlbertError: The run cannot work, or no step fits.
-    """
-    chosen, choice = choose(
-        seconds, asked, data=data, manifest=manifest, check=check, console=console
-    )
-    for line in budget_lines(choice, begins_anew=begins_anew):
+    """What a new run with --budget is to be; see `choose`."""
+    chosen, choice = choose(asked, manifest=manifest, check=check, console=console)
+    for line in budget_lines(choice, begins_anew=asked.init_from is None):
         console.say(line)
     return chosen
 
 
-def as_begun_for_budget(run: Path, seconds: float, asked: Asked) -> Asked:
-    """What was chosen when a run was begun, except for the flags given now.
-
-    Raises:
-        SettingError: It was begun for another budget, or for none.
-    """
+def as_begun_for_budget(asked: Asked) -> Asked:
+    """What was chosen when a run was begun, except for the flags given now."""
     from albert_tf.runs.run_record import recorded_settings, recorded_training
 
+    run = asked.output
     recorded = recorded_settings(run)
     record = recorded.get(BUDGET_RECORD) or {}
-    if record.get("seconds") != seconds:
+    if record.get("seconds") != asked.budget:
         begun = record.get("seconds")
         said = "no --budget" if begun is None else f"--budget {begun:.0f}s"
         raise SettingError(
             f"{run} was begun with {said}; give the same to go on, or another --output."
         )
-    given = {
-        name: value
-        for name, value in dataclasses.asdict(asked.config).items()
-        # The budget chose the steps, whatever a file of settings says.
-        if name != "steps" and is_given(name) and not is_of_recipe(name)
-    }
+    # The budget chose the steps, whatever a file of settings says.
+    given = {name: getattr(asked.config, name) for name in asked.given - {"steps"}}
     model, overrides = recorded["model"], tuple(recorded["overrides"])
     if asked.is_model_given:
         model, overrides = asked.model, asked.overrides
-    return Asked(
-        model,
-        tuple(dict.fromkeys((*overrides, *asked.overrides))),
-        dataclasses.replace(recorded_training(run, recorded), **given),
-        asked.is_model_given,
-        record,
+    return dataclasses.replace(
+        asked,
+        model=model,
+        overrides=tuple(dict.fromkeys((*overrides, *asked.overrides))),
+        config=dataclasses.replace(recorded_training(run, recorded), **given),
+        record=record,
     )
 
 
 def choose(
-    seconds: float,
     asked: Asked,
     *,
-    data: Path,
     manifest: DatasetManifest,
-    check: Callable[[ModelConfig], None],
+    check: Callable[[ModelConfig], object],
     console: Console,
 ) -> tuple[Asked, "BudgetChoice"]:
     """Choose what flags do not say, by timing steps on this machine.
 
     Args:
-        seconds: The budget, from when the command was entered.
-        asked: What the flags say.
-        data: The data set.
-        manifest: Its manifest.
-        check: Refuses a model that cannot be trained, before any is timed; it is
-            shown one, for what it goes by they have in common.
+        check: Called with one candidate before any is timed, to refuse what cannot be
+            trained; the fields it checks are equal in all.
         console: Told what is being timed.
 
     Returns:
         What the run is to be, and what else was considered.
-
-    Raises:
-        AlbertError: The run cannot work, or no step fits.
     """
     with silent_stderr():
         from albert_tf.evaluation.counting import loss_of_counting
-        from albert_tf.training.budget_choice import choose_for_budget
+        from albert_tf.training.budget import choose_for_budget
+    assert asked.budget is not None, "else nothing is chosen"
     models = models_to_choose_from(asked, manifest)
     check(next(iter(models)))
     choice = choose_for_budget(
-        seconds - (time.monotonic() - STARTED),
+        asked.budget - (time.monotonic() - asked.started),
         asked.config,
-        data=data,
+        data=asked.data,
         manifest=manifest,
         models=list(models),
-        precision_is_given=is_given("precision"),
-        count=functools.partial(loss_of_counting, data, manifest),
+        precision_is_given="precision" in asked.given,
+        count=functools.partial(loss_of_counting, asked.data, manifest),
         say=console.say,
     )
-    chosen = models[choice.chosen.config]._replace(
-        config=choice.train, record=record_of(choice, seconds=seconds)
+    chosen = dataclasses.replace(
+        models[choice.chosen.config],
+        config=choice.train,
+        record=record_of(choice, seconds=asked.budget),
     )
     return chosen, choice
 
@@ -205,7 +126,7 @@ def models_to_choose_from(
         SettingError: A preset, a field or a value is unknown or does not fit any.
     """
     from albert_tf.data.data_check import manifests_of
-    from albert_tf.training.budget_choice import models_for
+    from albert_tf.training.budget import models_for
 
     made_first, *others = manifests_of(asked.config, manifest)
     if asked.is_model_given:
@@ -217,8 +138,10 @@ def models_to_choose_from(
             changes=dict(map(parse_override, asked.overrides)),
         )
         found = [
-            asked._replace(
-                model=NEAREST, overrides=(*overrides_of(rung), *asked.overrides)
+            dataclasses.replace(
+                asked,
+                model=NEAREST,
+                overrides=(*overrides_of(rung), *asked.overrides),
             )
             for rung in rungs
         ]

@@ -75,7 +75,7 @@ def has_all_steps(folder: Path | str, identity: Identity) -> bool:
 
 def check_new_steps(folder: Path | str, before: Identity, now: Identity) -> None:
     """Refuse other steps of a run that has done too many of the ones it has."""
-    from albert_tf.training.continuation import check_steps_may_change
+    from albert_tf.training.schedule import check_steps_may_change
 
     given = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
     old, new = (

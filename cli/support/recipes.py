@@ -1,14 +1,16 @@
-"""The flags that begin with a set of settings: --recipe and --budget."""
+"""What was asked of a run, and the flags that bring settings: --recipe, --budget."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from cli.support.options import Duration, is_given
+from cli.support.options import Duration, is_given, is_typed
 from schemas.config import OF_FIRST_WEIGHTS, TrainConfig
+from schemas.errors import SettingError
 from schemas.phases import SETTINGS
 from schemas.presets import BUDGET_RECIPE, RECIPES
 
@@ -16,6 +18,86 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Where a command keeps what its recipe says, and its name if one was typed.
 RECIPE_KEY, RECIPE_NAME_KEY = "albert.recipe", "albert.recipe_name"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What was asked of a run.
+
+    Attributes:
+        model: Value of --model.
+        is_model_given: Whether the model was asked for, by --model or by --init-from.
+        overrides: Values of --set.
+        config: The settings of training, by flags, file and recipe.
+        given: The names of those that flags or the file have, and not the recipe alone.
+        recipe: What the recipe says.
+        data: The data set, on this machine.
+        data_as_given: The same as it was typed, here or on a storage.
+        output: The folder of the run.
+        init_from: The run whose weights it starts from.
+        budget: In seconds, if the model is to be chosen for it.
+        max_time: How long the command may take, in seconds.
+        started: When the command was entered, in seconds of `time.monotonic`.
+        record: What config.json keeps of a choice; None where nothing was chosen.
+        length_before: Tokens in the longest sequences that the first weights were
+            trained on, if they were.
+    """
+
+    model: str
+    is_model_given: bool
+    overrides: tuple[str, ...]
+    config: TrainConfig
+    given: frozenset[str] = frozenset()
+    recipe: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    data: Path
+    data_as_given: str = ""
+    output: Path = Path()
+    init_from: Path | None = None
+    budget: float | None = None
+    max_time: float | None = None
+    started: float
+    record: dict[str, Any] | None = None
+    length_before: int | None = None
+
+    def with_settings(self, changes: Mapping[str, Any]) -> "Asked":
+        """The same with other settings of training."""
+        config = dataclasses.replace(self.config, **changes)
+        return dataclasses.replace(self, config=config)
+
+
+def recipe_in_use() -> dict[str, Any]:
+    """What the recipe of the command says."""
+    found: dict[str, Any] = click.get_current_context().meta.get(RECIPE_KEY, {})
+    return found
+
+
+def given_settings(config: TrainConfig) -> frozenset[str]:
+    """The settings that flags or the file of --config have, not the recipe alone."""
+    return frozenset(
+        field.name
+        for field in dataclasses.fields(config)
+        if field.name in click.get_current_context().params
+        and is_given(field.name)
+        and not is_of_recipe(field.name)
+    )
+
+
+def check_budget_steps() -> None:
+    """Refuse --steps typed with --budget, or in a file beside it."""
+    if is_typed("steps") or (is_given("steps") and not is_typed("budget")):
+        raise SettingError(
+            "--budget chooses the steps; leave out one of --budget and --steps."
+        )
+
+
+def check_budget_recipe() -> None:
+    """Refuse another recipe than that of budgets."""
+    name = click.get_current_context().meta.get(RECIPE_NAME_KEY)
+    if name not in (None, BUDGET_RECIPE):
+        raise SettingError(
+            f"--budget uses the recipe {BUDGET_RECIPE}; leave out --budget or --recipe "
+            f"{name}."
+        )
 
 
 def recipe_option(
@@ -46,12 +128,6 @@ def recipe_option(
         callback=take,
         help=f"Settings to start from: {help} Other flags and --config win over it.",
     )
-
-
-def named_recipe() -> str | None:
-    """The value of --recipe, if one was typed."""
-    name: str | None = click.get_current_context().meta.get(RECIPE_NAME_KEY)
-    return name
 
 
 def budget_option(*, help: str) -> Callable[[Command], Command]:
@@ -101,26 +177,6 @@ def useful(
     if not begins_anew:
         useless.update(OF_FIRST_WEIGHTS)
     return {name: value for name, value in recipe.items() if name not in useless}
-
-
-def fitting_recipe(
-    config: TrainConfig, *, has_documents: bool, begins_anew: bool
-) -> TrainConfig:
-    """The settings without those of the recipe that have no use here.
-
-    Args:
-        config: As the flags and the recipe say.
-        has_documents: Whether examples are made on the fly.
-        begins_anew: Whether no weights are there to begin with.
-    """
-    recipe = click.get_current_context().meta.get(RECIPE_KEY, {})
-    kept = useful(recipe, has_documents=has_documents, begins_anew=begins_anew)
-    left_out = {
-        name: getattr(TrainConfig, name)
-        for name in recipe
-        if name not in kept and is_of_recipe(name)
-    }
-    return dataclasses.replace(config, **left_out)
 
 
 def is_of_recipe(name: str) -> bool:

@@ -18,7 +18,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.confidence import interval
-from albert_tf.training.train import pretrain
+from albert_tf.training.pretraining import pretrain
 from pipeline.records.reading import REMEDY, read_unmasked
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError
@@ -27,7 +27,7 @@ from schemas.manifest import read_manifest
 from schemas.special_tokens import SPECIAL_TOKENS
 from tests.albert_tf.evaluation.words_vocabulary import WORDS, encode
 from tests.manifests import edit_manifest
-from tests.training_data import TINY, VOCAB_SIZE, job_of, write_dataset
+from tests.training_data import TINY, VOCAB_SIZE, resolved_run, write_dataset
 
 CONFIG = TrainConfig(
     batch_size=4,
@@ -53,7 +53,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(data, tmp_path_factory):
     root = tmp_path_factory.mktemp("run")
-    pretrain(job_of(data, root, CONFIG))
+    pretrain(resolved_run(data, root, CONFIG))
     return root
 
 
@@ -74,7 +74,7 @@ def test_a_run_measures_as_its_last_evaluation_said(run, data):
 
 def test_a_run_is_measured_in_the_precision_of_its_own_evaluations(data, tmp_path):
     config = dataclasses.replace(CONFIG, precision="bfloat16")
-    pretrain(job_of(data, tmp_path, config))
+    pretrain(resolved_run(data, tmp_path, config))
     (tmp_path / "config.json").write_text('{"precision": "bfloat16"}')
     last = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
     losses = {
@@ -140,7 +140,7 @@ def test_padded_and_compact_data_measure_the_same(run, tmp_path):
 def test_a_model_without_sentence_task_has_no_sentence_metrics(data, tmp_path):
     model = dataclasses.replace(TINY, sentence_task="none")
     config = dataclasses.replace(CONFIG, steps=1)
-    pretrain(job_of(data, tmp_path, config, model_config=model))
+    pretrain(resolved_run(data, tmp_path, config, model_config=model))
     result = evaluate(tmp_path, data=data)
     assert (result["sentence_loss"], result["sentence_count"]) == (None, 0)
 

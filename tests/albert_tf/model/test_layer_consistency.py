@@ -15,15 +15,15 @@ from albert_tf.model.pretrainer import (
     step_loss,
 )
 from albert_tf.runs.metrics import read_metrics
-from albert_tf.training.backends import training_steps
+from albert_tf.training.begin import training_steps
+from albert_tf.training.pretraining import pretrain
 from albert_tf.training.steps import step_counts
-from albert_tf.training.train import pretrain
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from tests.albert_tf.model.test_pretrainer import lively_model, tensors
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
-from tests.training_data import TINY, job_of, write_dataset
+from tests.training_data import TINY, resolved_run, write_dataset
 
 ON = dataclasses.replace(SMALL, layer_consistency_weight=0.5)
 
@@ -168,7 +168,7 @@ def test_a_run_shows_it_and_does_not_log_it(tmp_path, capsys):
     write_dataset(tmp_path / "data")
     config = TrainConfig(batch_size=8, micro_batch_size=4, steps=1, warmup_steps=0)
     model = dataclasses.replace(TINY, num_hidden_layers=2, layer_consistency_weight=0.5)
-    job = job_of(tmp_path / "data", tmp_path / "run", config, model_config=model)
+    job = resolved_run(tmp_path / "data", tmp_path / "run", config, model_config=model)
     with Console(quiet=False) as console:
         pretrain(job, progress=console)
     said = capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.cost import activation_bytes
-from albert_tf.training.backends import training_steps
+from albert_tf.training.begin import training_steps
 from albert_tf.training.steps import step_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch
@@ -104,7 +104,7 @@ np.testing.assert_allclose(again(x), kept(x), rtol=1e-6)
 barriers = [g.lower(x).as_text().count("optimization_barrier") for g in (again, kept)]
 sys.stdout.write(f"{min(barriers[0], 1)} {barriers[1]} {jax.default_backend()}\\n")
 
-from albert_tf.training.run_check import check_can_recompute
+from albert_tf.training.run import check_can_recompute
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
 try:

@@ -9,7 +9,7 @@ from schemas.json_file import read_json, write_json
 from schemas.layout import CONFIG
 from schemas.report import Curve
 from tests.evaluations import evaluation
-from tests.run_folder import eval_line, manifest_of, train_line, write_run
+from tests.runs import eval_line, manifest_of, train_line, write_records
 
 
 def section(*folders):
@@ -17,7 +17,7 @@ def section(*folders):
 
 
 def test_the_curves_of_a_run_are_its_lines(tmp_path):
-    plots = section(write_run(tmp_path / "run")).plots
+    plots = section(write_records(tmp_path / "run")).plots
     assert [plot.title for plot in plots] == [
         "Masked-LM loss",
         "Masked-LM accuracy",
@@ -37,7 +37,7 @@ def test_the_curves_of_a_run_are_its_lines(tmp_path):
 
 
 def test_a_run_says_how_far_it_is_and_what_it_is(tmp_path):
-    assert dict(section(write_run(tmp_path / "run")).facts) == {
+    assert dict(section(write_records(tmp_path / "run")).facts) == {
         "steps": "2 of 10",
         "time": "6 s",
         "model": "tiny",
@@ -52,9 +52,9 @@ def test_a_run_says_how_far_it_is_and_what_it_is(tmp_path):
 
 def test_a_model_without_a_name_is_called_by_its_shape(tmp_path):
     shape = "12 layers of 768, sharing all"
-    changed = write_run(tmp_path / "changed", overrides=["dropout=0.1"])
+    changed = write_records(tmp_path / "changed", overrides=["dropout=0.1"])
     assert dict(section(changed).facts)["model"] == shape
-    read = write_run(tmp_path / "read", model="/elsewhere/run/model.json")
+    read = write_records(tmp_path / "read", model="/elsewhere/run/model.json")
     assert dict(section(read).facts)["model"] == shape
 
 
@@ -66,7 +66,7 @@ def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_pat
     )
     (table,) = (
         t
-        for t in section(write_run(tmp_path / "run", lines=lines)).tables
+        for t in section(write_records(tmp_path / "run", lines=lines)).tables
         if t.title == "Held-out evaluation"
     )
     assert table.rows == (
@@ -77,11 +77,11 @@ def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_pat
 
 def test_before_the_first_step_fewer_examples_say_less_and_none_is_the_best(tmp_path):
     lines = (eval_line(0, loss=1.0), eval_line(2, loss=2.0), eval_line(4, loss=3.0))
-    folder = write_run(tmp_path / "run", lines=lines[:1], held_out=5000)
+    folder = write_records(tmp_path / "run", lines=lines[:1], held_out=5000)
     tables = {table.title: table for table in section(folder).tables}
     ((*_, share),) = tables["Held-out evaluation"].rows
     assert share == "50.0% (43.1 to 56.9%)"
-    folder = write_run(tmp_path / "longer", lines=lines)
+    folder = write_records(tmp_path / "longer", lines=lines)
     tables = {table.title: table for table in section(folder).tables}
     rows = tables["Held-out evaluation"].rows
     assert [row[1:3] for row in rows] == [("last", 4), ("best", 2)]
@@ -89,15 +89,15 @@ def test_before_the_first_step_fewer_examples_say_less_and_none_is_the_best(tmp_
 
 def test_bits_per_character_are_drawn_where_they_were_measured(tmp_path):
     lines = [eval_line(n) | {"bits_per_character": 3.0 - n} for n in (1, 2)]
-    plots = section(write_run(tmp_path / "run", lines=[eval_line(0), *lines])).plots
+    plots = section(write_records(tmp_path / "run", lines=[eval_line(0), *lines])).plots
     (plot,) = (plot for plot in plots if plot.title == "Bits per character")
     assert [curve.points for curve in plot.curves] == [((1, 2.0), (2, 1.0))]
-    without = section(write_run(tmp_path / "old")).plots
+    without = section(write_records(tmp_path / "old")).plots
     assert "Bits per character" not in [plot.title for plot in without]
 
 
 def test_what_albert_evaluate_found_is_shown(tmp_path):
-    folder = write_run(tmp_path / "run")
+    folder = write_records(tmp_path / "run")
     write_evaluation(folder, evaluation())
     found = section(folder)
     tables = {table.title: table for table in found.tables}
@@ -117,7 +117,7 @@ def test_what_albert_evaluate_found_is_shown(tmp_path):
 
 
 def test_of_several_runs_those_that_were_evaluated_are_compared(tmp_path):
-    folders = [write_run(tmp_path / name) for name in ("one", "two", "three")]
+    folders = [write_records(tmp_path / name) for name in ("one", "two", "three")]
     write_evaluation(folders[0], evaluation(pairs=False))
     write_evaluation(folders[2], evaluation())
     found = section(*folders)
@@ -131,21 +131,21 @@ def test_of_several_runs_those_that_were_evaluated_are_compared(tmp_path):
 
 
 def test_a_run_without_held_out_text_says_so(tmp_path):
-    folder = write_run(tmp_path / "run", lines=[train_line(1)])
+    folder = write_records(tmp_path / "run", lines=[train_line(1)])
     assert section(folder).tables[0].rows == (
         ("run", "no held-out evaluation", *[None] * 6),
     )
 
 
 def test_the_configuration_is_the_resolved_one(tmp_path):
-    rows = dict(section(write_run(tmp_path / "run", steps=4000)).tables[-1].rows)
+    rows = dict(section(write_records(tmp_path / "run", steps=4000)).tables[-1].rows)
     assert (rows["warmup_steps"], rows["eval_every"]) == ("100", "160")
     assert rows["hidden_size"] == "768"
     assert rows["data fingerprint"] == manifest_of(100).fingerprint[:12]
 
 
 def test_the_configuration_says_what_a_run_began_with(tmp_path):
-    folder = write_run(tmp_path / "run")
+    folder = write_records(tmp_path / "run")
     record = read_json(folder / CONFIG)
     write_json(folder / CONFIG, record | {"began": {"steps": 5}})
     rows = dict(section(folder).tables[-1].rows)
@@ -153,8 +153,8 @@ def test_the_configuration_says_what_a_run_began_with(tmp_path):
 
 
 def test_settings_that_differ_between_runs_come_first_and_are_marked(tmp_path):
-    one = write_run(tmp_path / "one")
-    two = write_run(tmp_path / "two", optimizer="adamw", learning_rate=0.001)
+    one = write_records(tmp_path / "one")
+    two = write_records(tmp_path / "two", optimizer="adamw", learning_rate=0.001)
     table = section(one, two).tables[-1]
     assert table.columns == ("setting", "one", "two")
     assert table.marked == {0, 1}
@@ -165,7 +165,7 @@ def test_settings_that_differ_between_runs_come_first_and_are_marked(tmp_path):
 
 
 def test_several_runs_share_their_plots(tmp_path):
-    found = section(write_run(tmp_path / "one"), write_run(tmp_path / "two"))
+    found = section(write_records(tmp_path / "one"), write_records(tmp_path / "two"))
     assert (found.title, found.runs) == ("2 runs", ("one", "two"))
     assert [(c.run, c.is_held_out) for c in found.plots[0].curves] == [
         (0, False),
@@ -177,19 +177,19 @@ def test_several_runs_share_their_plots(tmp_path):
 
 def test_what_is_not_a_number_leaves_a_gap(tmp_path):
     lines = [train_line(1), train_line(2, loss=math.nan), train_line(3)]
-    loss = section(write_run(tmp_path / "run", lines=lines)).plots[0]
+    loss = section(write_records(tmp_path / "run", lines=lines)).plots[0]
     assert loss.curves[0].points == ((1, 2.0), (3, 2.0))
 
 
 def test_a_collapse_is_said_in_words(tmp_path):
     lines = [eval_line(step, loss=7.1) for step in range(4)]
-    (note,) = section(write_run(tmp_path / "run", lines=lines)).notes
+    (note,) = section(write_records(tmp_path / "run", lines=lines)).notes
     assert note.startswith("The masked-LM loss has stayed at 7.10 since step 0")
 
 
 def test_long_runs_are_thinned_and_the_plot_says_so(tmp_path):
     lines = [train_line(step, norm=float(step)) for step in range(1, 1001)]
-    plots = section(write_run(tmp_path / "run", lines=lines)).plots
+    plots = section(write_records(tmp_path / "run", lines=lines)).plots
     loss, norm = plots[0], next(p for p in plots if p.title == "Gradient norm")
     assert "the mean of up to 3 lines of the log" in loss.about
     assert loss.curves[0].points[:2] == ((3, 2.0), (6, 2.0))

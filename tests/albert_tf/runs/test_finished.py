@@ -9,7 +9,7 @@ import numpy as np
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.finished import finished_step
 from schemas.json_file import write_json
-from tests.run_folder import manifest_of
+from tests.runs import manifest_of
 
 
 def save_run(run, *, step=12, evaluated=12, held_out=1):

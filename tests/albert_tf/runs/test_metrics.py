@@ -1,12 +1,18 @@
-"""Means of sums, lines of JSON, and TensorBoard cut back with them."""
+"""Means of sums, lines of JSON, TensorBoard cut back with them, and a collapse."""
 
 import json
 
 import pytest
 import tensorflow as tf
 
-from albert_tf.runs.metrics import Sums, means, metrics_text, read_metrics
-from albert_tf.training.metrics_log import MetricsLog
+from albert_tf.runs.metrics import (
+    Sums,
+    collapse_warning,
+    means,
+    metrics_text,
+    read_metrics,
+)
+from albert_tf.training.saving import MetricsLog
 from schemas.errors import AlbertError
 
 
@@ -119,3 +125,35 @@ def test_evaluations_are_the_lines_of_the_eval_split(tmp_path):
 )
 def test_metrics_as_a_person_reads_them(values, text):
     assert metrics_text(values) == text
+
+
+def evaluations(losses, accuracy=0.5):
+    return [
+        {"step": 100 * n, "mlm_loss": loss, "sentence_accuracy": accuracy}
+        for n, loss in enumerate(losses)
+    ]
+
+
+def test_a_loss_that_stays_at_the_frequencies_of_pieces_is_a_collapse():
+    warning = collapse_warning(evaluations([10.3, 7.11, 7.1, 7.1, 7.105]))
+    assert warning.startswith(
+        "The masked-LM loss has stayed at 7.11 since step 100: the model predicts how "
+        "frequent tokens are and nothing else; most likely the learning rate"
+    )
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        evaluations([10.3, 7.1, 7.1]),  # too early to tell
+        evaluations([7.1, 7.0, 6.9, 6.8]),  # still falling
+        evaluations([3.1, 3.1, 3.1, 3.1]),  # converged
+        evaluations([7.1, 7.1, 7.1, 7.1], accuracy=0.8),  # the other task learns
+    ],
+)
+def test_no_collapse(healthy):
+    assert collapse_warning(healthy) is None
+
+
+def test_a_loss_that_rises_has_not_stayed():
+    assert collapse_warning(evaluations([6.8, 7.4, 9.1, 12.0])) is None

@@ -9,7 +9,7 @@ from albert_tf.runs.run_record import read_run, trained_length
 from schemas.config import ModelConfig, TrainConfig
 from schemas.errors import AlbertError
 from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
-from tests.run_folder import LINES, manifest_of, train_line, write_run
+from tests.runs import LINES, manifest_of, train_line, write_records
 
 
 def test_reading_runs_needs_neither_tensorflow_nor_keras():
@@ -24,14 +24,14 @@ def test_reading_runs_needs_neither_tensorflow_nor_keras():
 
 
 def test_a_run_is_read_as_it_was_written(tmp_path):
-    run = read_run(write_run(tmp_path / "run", steps=4000), title="mine")
+    run = read_run(write_records(tmp_path / "run", steps=4000), title="mine")
     assert (run.title, run.lines, run.model) == ("mine", LINES, ModelConfig())
     assert run.config == TrainConfig(steps=4000).resolved()
     assert run.data.fingerprint == manifest_of(100).fingerprint
 
 
 def test_what_a_run_resolved_by_itself_is_shown_as_resolved(tmp_path):
-    folder = write_run(tmp_path / "run", batch_size=8, micro_batch_size=4)
+    folder = write_records(tmp_path / "run", batch_size=8, micro_batch_size=4)
     text = (folder / CONFIG).read_text()
     given = text.replace('"micro_batch_size": 4', '"micro_batch_size": null', 1)
     assert given != text
@@ -40,7 +40,7 @@ def test_what_a_run_resolved_by_itself_is_shown_as_resolved(tmp_path):
 
 
 def test_a_run_may_keep_neither_settings_nor_data(tmp_path):
-    folder = write_run(tmp_path / "run")
+    folder = write_records(tmp_path / "run")
     (folder / CONFIG).unlink()
     (folder / DATA_MANIFEST).unlink()
     run = read_run(folder, title="run")
@@ -49,7 +49,7 @@ def test_a_run_may_keep_neither_settings_nor_data(tmp_path):
 
 
 def test_a_setting_that_is_none_is_named_with_its_file(tmp_path):
-    folder = write_run(tmp_path / "run")
+    folder = write_records(tmp_path / "run")
     (folder / MODEL_CONFIG).write_text('{"width": 768}')
     with pytest.raises(AlbertError) as refusal:
         read_run(folder, title="run")
@@ -60,15 +60,15 @@ def test_a_setting_that_is_none_is_named_with_its_file(tmp_path):
 
 def test_a_model_that_was_begun_from_one_of_longer_sequences_knows_them(tmp_path):
     model = ModelConfig(max_position_embeddings=1024)
-    assert trained_length(write_run(tmp_path / "anew"), model) == 512
-    longer = write_run(tmp_path / "longer", length_before=768)
-    shorter = write_run(tmp_path / "shorter", length_before=128)
+    assert trained_length(write_records(tmp_path / "anew"), model) == 512
+    longer = write_records(tmp_path / "longer", length_before=768)
+    shorter = write_records(tmp_path / "shorter", length_before=128)
     assert trained_length(longer, model) == 768
     assert trained_length(shorter, model) == 512
 
 
 def test_a_line_that_is_still_being_written_is_left_out(tmp_path):
-    folder = write_run(tmp_path / "run")
+    folder = write_records(tmp_path / "run")
     with (folder / METRICS).open("a") as file:
         file.write('{"step": 3, "spl')
     assert read_run(folder, title="run").lines == LINES
@@ -76,7 +76,7 @@ def test_a_line_that_is_still_being_written_is_left_out(tmp_path):
 
 @pytest.mark.parametrize("text", [None, "", '{"step": 1, "spl'])
 def test_a_run_without_metrics_is_refused(tmp_path, text):
-    folder = write_run(tmp_path / "run")
+    folder = write_records(tmp_path / "run")
     (folder / METRICS).unlink()
     if text is not None:
         (folder / METRICS).write_text(text)
@@ -89,7 +89,7 @@ def test_a_run_without_metrics_is_refused(tmp_path, text):
 
 
 def test_an_import_that_was_not_trained_has_no_curves(tmp_path):
-    folder = write_run(tmp_path / "run", lines=(), command="import")
+    folder = write_records(tmp_path / "run", lines=(), command="import")
     with pytest.raises(AlbertError) as refusal:
         read_run(folder, title="run")
     assert str(refusal.value) == (
@@ -110,7 +110,7 @@ def test_an_import_that_was_not_trained_has_no_curves(tmp_path):
     ],
 )
 def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
-    folder = write_run(tmp_path / "run", lines=[train_line(1)])
+    folder = write_records(tmp_path / "run", lines=[train_line(1)])
     with (folder / METRICS).open("ab") as file:
         file.write(bad.encode("utf-8", "surrogateescape") + b"\n")
     with pytest.raises(AlbertError) as refusal:

@@ -25,26 +25,26 @@ class Compilations(logging.Handler):
 jax.config.update("jax_log_compiles", True)
 logging.getLogger("jax").addHandler(Compilations())
 
-from albert_tf.training import training_loop
-from albert_tf.training.train import pretrain
+from albert_tf.training import pretraining
+from albert_tf.training.pretraining import pretrain
 from schemas.config import TrainConfig
-from tests.training_data import job_of
+from tests.training_data import resolved_run
 data, run = map(Path, sys.argv[1:])
 config = TrainConfig(batch_size=8, micro_batch_size=2, steps=8, eval_every=2)
 
 begun = itertools.count()
-step_counts = training_loop.step_counts
+step_counts = pretraining.step_counts
 
 def signalled(batch):
     if next(begun) == 3:
         os.kill(os.getpid(), signal.SIGTERM)
     return step_counts(batch)
 
-training_loop.step_counts = signalled
+pretraining.step_counts = signalled
 
 def steps_and_compiled():
     compiled.clear()
-    result = pretrain(job_of(data, run, config))
+    result = pretrain(resolved_run(data, run, config))
     ours = [n for n in compiled if "of_values" in n or n.startswith("jit(_")]
     return result.step, sorted(ours)
 

@@ -1,11 +1,20 @@
 """The learning rate, at the published settings and at the edges."""
 
+import dataclasses
 import math
 
 import pytest
 
-from albert_tf.training.schedule import learning_rate_of, peak_learning_rate
+from albert_tf.runs.run_record import recorded_settings, recorded_training
+from albert_tf.training.schedule import (
+    check_steps_may_change,
+    continued,
+    learning_rate_of,
+    peak_learning_rate,
+)
 from schemas.config import TrainConfig
+from schemas.errors import SettingError
+from tests.runs import write_records
 
 
 def rate(step, **settings):
@@ -112,3 +121,130 @@ def test_rate_is_scaled_by_the_root_of_the_batch_when_asked():
     assert peak_learning_rate(TrainConfig(batch_size=256)) == 0.00176
     config = TrainConfig(batch_size=256, scale_lr_to_batch=True)
     assert peak_learning_rate(config) == pytest.approx(0.00044)
+
+
+@pytest.mark.parametrize(
+    ("begun", "longer", "examples"),
+    [
+        ({}, {}, 672),
+        ({"eval_examples": 10_000}, {}, 10_000),
+        ({}, {"eval_examples": 50}, 50),
+    ],
+)
+def test_a_longer_run_is_evaluated_on_as_many_examples_as_before_unless_asked(
+    begun, longer, examples
+):
+    settings = {"batch_size": 16, "schedule": "constant-cooldown"}
+    before = TrainConfig(steps=7000, **settings, **begun)
+    after = continued(TrainConfig(steps=14_000, **settings, **longer), before)
+    assert after.resolved().eval_examples == examples
+
+
+STEPS_100 = TrainConfig(steps=100, schedule="constant-cooldown", cooldown_share=0.2)
+
+
+WARMING_100 = TrainConfig(
+    steps=100, warmup_steps=10, masked_lm_prob="0.3:0.2,0.30..0.15"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "step", "changes"),
+    [
+        (STEPS_100, 0, {"steps": 10}),
+        (STEPS_100, 80, {"steps": 101}),
+        (STEPS_100, 80, {"cooldown_share": 0.0}),
+        (STEPS_100, 40, {"steps": 50}),
+        (STEPS_100, 99, {"micro_batch_size": 1}),
+        # Which a linear schedule has no use for.
+        (TrainConfig(steps=100, warmup_steps=10), 50, {"cooldown_share": 0.5}),
+        (WARMING_100, 10, {"steps": 50}),
+        (WARMING_100, 10, {"steps": 200}),
+    ],
+)
+def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
+    tmp_path, before, step, changes
+):
+    (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
+    now = dataclasses.replace(before, **changes)
+    check_steps_may_change(tmp_path, before, now)
+
+
+@pytest.mark.parametrize(
+    ("before", "step", "changes", "reason"),
+    [
+        (
+            TrainConfig(steps=100, warmup_steps=10),
+            11,
+            {"steps": 200},
+            "is at step 11 of 100 and cannot change --steps: after step 10 its "
+            "learning rates depend on them",
+        ),
+        (
+            dataclasses.replace(STEPS_100, max_seq_length="128:0.5,512"),
+            51,
+            {"steps": 200},
+            "is at step 51 of 100 and cannot change --steps: after step 50 the "
+            "settings of its examples depend on them",
+        ),
+        (
+            dataclasses.replace(STEPS_100, masked_lm_prob="0.30..0.15"),
+            1,
+            {"steps": 200},
+            "is at step 1 of 100 and cannot change --steps: after step 0 the "
+            "settings of its examples depend on them",
+        ),
+        (
+            STEPS_100,
+            81,
+            {"steps": 200},
+            "is at step 81 of 100 and cannot change --steps: after step 80 its "
+            "learning rates depend on them",
+        ),
+        (
+            STEPS_100,
+            81,
+            {"cooldown_share": 0.1},
+            "is at step 81 of 100 and cannot change --cooldown-share: after step 80 "
+            "its learning rates depend on it",
+        ),
+        (
+            STEPS_100,
+            41,
+            {"steps": 50},
+            "is at step 41 of 100 and cannot change --steps: after step 40 its "
+            "learning rates depend on them",
+        ),
+    ],
+)
+def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
+    tmp_path, before, step, changes, reason
+):
+    (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
+    with pytest.raises(SettingError) as caught:
+        check_steps_may_change(tmp_path, before, dataclasses.replace(before, **changes))
+    kept = {"steps": "--steps 100", "cooldown_share": "--cooldown-share 0.2"}
+    (changed,) = changes
+    assert str(caught.value) == (
+        f"{tmp_path} {reason}; keep {kept[changed]}, or begin another run with its "
+        f"weights: another --output with --init-from {tmp_path}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"micro_batch_size": 4, "warmup_steps": None}),
+        ({"micro_batch_size": 2}, {"micro_batch_size": 2}),
+        ({"batch_size": 3}, {"micro_batch_size": None}),
+        ({"steps": 800}, {"warmup_steps": 10}),
+        ({"steps": 800, "warmup_steps": 20}, {"warmup_steps": 20}),
+        ({"steps": 8}, {"warmup_steps": None}),
+    ],
+)
+def test_what_is_left_out_stays_as_a_run_has_it(tmp_path, given, expected):
+    begun = {"batch_size": 8, "micro_batch_size": 4, "steps": 400, "warmup_steps": 10}
+    run = write_records(tmp_path / "run", **begun)
+    recorded = recorded_training(run, recorded_settings(run))
+    ours = continued(TrainConfig(**{"batch_size": 8, "steps": 400} | given), recorded)
+    assert dataclasses.asdict(ours).items() >= expected.items()

@@ -8,7 +8,7 @@ import pytest
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import Sums
-from albert_tf.training.backends import training_steps
+from albert_tf.training.begin import training_steps
 from albert_tf.training.steps import dropout_key, step_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch

@@ -11,7 +11,7 @@ from albert_tf.evaluation.layer_similarity import LayerSimilarity
 from cli.commands.analyze import table
 from cli.report.layer_plot import draw_layers
 from tests.commands import attempt, contents, make_data, run
-from tests.trained_run import write_run
+from tests.runs import write_run
 
 MEASURED = {
     Path("run"): [LayerSimilarity(1, 12.5, 0.5, 60.0)],

@@ -15,7 +15,7 @@ from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
 from tests.commands import attempt, run
-from tests.trained_run import write_run
+from tests.runs import write_run
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pipeline.encoding.queries import pair_passages
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
 from tests.commands import attempt, make_data, run
-from tests.trained_run import write_run
+from tests.runs import write_run
 
 FIRST, SECOND = "A name is bound to an object.", "It refers to that object."
 

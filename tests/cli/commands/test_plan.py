@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from albert_tf.planning.plan import preset_name
-from albert_tf.training import measured_step
+from albert_tf.training import timing
 from schemas.config import ModelConfig, TrainConfig
 from tests.commands import run
 
@@ -82,7 +82,7 @@ def test_this_machine_is_measured_by_steps_of_the_model_asked_for(monkeypatch):
         asked.append((config.hidden_size, length, train))
         return 2.0
 
-    monkeypatch.setattr(measured_step, "step_seconds", step_seconds)
+    monkeypatch.setattr(timing, "step_seconds", step_seconds)
     figures = plan("--measure", "--steps", 864, "--batch-size", 8, "--precision", BF16)
     assert asked == [
         (768, 512, TrainConfig(steps=864, batch_size=8, precision=BF16)),

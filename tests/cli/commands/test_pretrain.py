@@ -9,9 +9,10 @@ import pytest
 from cli.commands import pretrain
 from cli.main import cli
 from cli.support.console import Console
+from cli.support.recipes import Asked
 from schemas.config import TrainConfig
 from tests.commands import LITTLE_MODEL, attempt, run
-from tests.training_data import job_of
+from tests.training_data import resolved_run
 
 # Settings that earlier versions had as constants.
 NEW_SETTINGS = (
@@ -158,11 +159,19 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
     def train(*_, max_seconds, **__):
         given["max_seconds"] = max_seconds
 
-    monkeypatch.setattr("albert_tf.training.train.pretrain", train)
-    monkeypatch.setattr(pretrain, "STARTED", time.monotonic() - 50)
-    job = job_of(small / "data", tmp_path / "run", TrainConfig())
+    monkeypatch.setattr("albert_tf.training.pretraining.pretrain", train)
+    run = resolved_run(small / "data", tmp_path / "run", TrainConfig())
     for max_time, left in ((60.0, pytest.approx(10.0, abs=1.0)), (None, None)):
-        pretrain.train(job, max_time=max_time, console=Console(quiet=True))
+        asked = Asked(
+            model="tiny",
+            is_model_given=True,
+            overrides=(),
+            config=TrainConfig(),
+            data=small / "data",
+            max_time=max_time,
+            started=time.monotonic() - 50,
+        )
+        pretrain.train(run, asked, deadline=None, console=Console(quiet=True))
         assert given["max_seconds"] == left
 
 

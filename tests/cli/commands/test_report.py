@@ -8,7 +8,7 @@ import pytest
 from cli.commands.report import titles_of
 from schemas.readable import prefixed
 from tests.commands import attempt, run
-from tests.run_folder import write_run
+from tests.runs import write_records
 
 BROWSERS = (
     "chromium",
@@ -23,8 +23,8 @@ BROWSERS = (
 def report(small, tmp_path_factory):
     """The page of a data set and two runs."""
     folder = tmp_path_factory.mktemp("report")
-    write_run(folder / "one")
-    write_run(folder / "two")
+    write_records(folder / "one")
+    write_records(folder / "two")
     output = folder / "report.html"
     paths = (small / "data", folder / "one", folder / "two")
     said = run("report", *paths, "--output", output)
@@ -48,7 +48,7 @@ def test_the_same_input_gives_the_same_bytes(report, small):
 
 
 def test_the_same_folder_is_shown_once(tmp_path, monkeypatch):
-    write_run(tmp_path / "one")
+    write_records(tmp_path / "one")
     monkeypatch.chdir(tmp_path)
     run("report", "one", "one/", tmp_path / "one")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -87,7 +87,7 @@ def test_a_folder_that_is_neither_data_set_nor_run_is_refused(tmp_path):
     ],
 )
 def test_a_page_is_written_to_no_other_place(tmp_path, name, sentence):
-    folder = write_run(tmp_path / "run")
+    folder = write_records(tmp_path / "run")
     (tmp_path / "folder.html").mkdir()
     assert refusal(folder, "--output", tmp_path / name) == (
         2,
@@ -96,7 +96,7 @@ def test_a_page_is_written_to_no_other_place(tmp_path, name, sentence):
 
 
 def test_a_page_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
-    folder = write_run(tmp_path / "run")
+    folder = write_records(tmp_path / "run")
     output = tmp_path / ("x" * 300 + ".html")
     assert refusal(folder, "--output", output) == (
         1,

@@ -1,5 +1,6 @@
 """`--budget`: what is chosen is said, frozen into the run, and gone on with."""
 
+import dataclasses
 import json
 import time
 
@@ -7,11 +8,11 @@ import pytest
 
 from albert_tf.evaluation import counting as of_counting
 from albert_tf.planning.budget import SHAPES, Law
-from albert_tf.training import budget_choice
-from cli.commands import pretrain
-from cli.support import budget
+from albert_tf.training import budget
+from cli.commands import plan, pretrain
 from cli.support.architecture import resolve_model
-from cli.support.budget import Asked, models_to_choose_from, overrides_of
+from cli.support.budget import models_to_choose_from, overrides_of
+from cli.support.recipes import Asked
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
@@ -22,13 +23,12 @@ from tests.commands import LITTLE_MODEL, attempt, run
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
     """A machine on which so many steps fit that a test has time for."""
-    monkeypatch.setattr(budget, "STARTED", time.monotonic())
-    monkeypatch.setattr(budget_choice, "OVERHEAD_SECONDS", 0.0)
-    monkeypatch.setattr(budget_choice, "step_seconds", lambda *_, length: 20.0)
-    monkeypatch.setattr(budget_choice, "fed_step_seconds", lambda *_, seconds: 20.0)
-    monkeypatch.setattr(
-        budget_choice, "matrix_rate", {"bfloat16": 1.0, "float32": 1.0}.get
-    )
+    for command in (plan, pretrain):
+        monkeypatch.setattr(command, "STARTED", time.monotonic())
+    monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 0.0)
+    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 20.0)
+    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 20.0)
+    monkeypatch.setattr(budget, "matrix_rate", {"bfloat16": 1.0, "float32": 1.0}.get)
 
 
 @pytest.fixture
@@ -91,8 +91,13 @@ def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
     command, tmp_path, monkeypatch
 ):
     # The budget is over at the first pause, so that nothing but the cooldown is left.
-    monkeypatch.setattr(pretrain, "STARTED", time.monotonic() - 3600)
-    monkeypatch.setattr(budget_choice, "fed_step_seconds", lambda *_, seconds: 0.4)
+    over, deadline_of = time.monotonic() - 3600, pretrain.deadline_of
+    monkeypatch.setattr(
+        pretrain,
+        "deadline_of",
+        lambda *given: dataclasses.replace(deadline_of(*given), at=over),
+    )
+    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.4)
     given = (*command, "--budget", "60s", "--model", "tiny")
     given = (*given, "--set", "num_hidden_layers=1", "--set", "intermediate_size=64")
     said = run(*given)
@@ -161,7 +166,7 @@ def test_what_a_budget_does_not_go_with_is_refused(command, flags, refusal):
 def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     command, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(budget_choice, "choose_for_budget", None)
+    monkeypatch.setattr(budget, "choose_for_budget", None)
     (tmp_path / "run").mkdir()
     (tmp_path / "run/letter.txt").write_text("Dear reader")
     assert attempt(*command, "--budget", "80s") == (
@@ -208,7 +213,7 @@ def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(little, tmp_path
 def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
     command, monkeypatch
 ):
-    monkeypatch.setattr(budget_choice, "OVERHEAD_SECONDS", 45.0)
+    monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 45.0)
     assert attempt(*command, "--budget", "40s") == (
         2,
         "Error: --budget is too short: starting and finishing alone take about 45 s; "
@@ -233,9 +238,21 @@ def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(
     assert models[0].read_bytes() == models[1].read_bytes()
 
 
+def asked_with(small, *overrides, config=None):
+    """A budget without a model."""
+    return Asked(
+        model="base",
+        is_model_given=False,
+        overrides=overrides,
+        config=config or TrainConfig(),
+        data=small / "data",
+        started=0.0,
+    )
+
+
 def test_fields_that_are_set_are_those_of_every_model_to_choose_from(small):
     manifest = read_manifest(small / "data")
-    asked = Asked("base", ("sharing=all", "sentence_task=none"), TrainConfig(), False)
+    asked = asked_with(small, "sharing=all", "sentence_task=none")
     models = models_to_choose_from(asked, manifest)
     assert [(each.num_hidden_layers, each.hidden_size) for each in models] == list(
         SHAPES
@@ -244,15 +261,13 @@ def test_fields_that_are_set_are_those_of_every_model_to_choose_from(small):
     for model, each in models.items():
         assert resolve_model(each.model, each.overrides, manifest) == model
     # Two rungs that a field makes alike are one model.
-    two = models_to_choose_from(
-        asked._replace(overrides=("num_hidden_layers=2",)), manifest
-    )
+    two = models_to_choose_from(asked_with(small, "num_hidden_layers=2"), manifest)
     assert len(two) == len({hidden for _, hidden in SHAPES})
 
 
 def test_what_follows_from_a_width_that_is_set_follows_from_it(small):
     manifest = read_manifest(small / "data")
-    asked = Asked("base", ("hidden_size=192",), TrainConfig(), False)
+    asked = asked_with(small, "hidden_size=192")
     models = models_to_choose_from(asked, manifest)
     assert [each.num_hidden_layers for each in models] == [2, 4, 6, 8, 12]
     assert {
@@ -263,19 +278,18 @@ def test_what_follows_from_a_width_that_is_set_follows_from_it(small):
 
 def test_rungs_that_cannot_have_what_is_set_are_not_to_choose_from(small):
     manifest = read_manifest(small / "data")
-    asked = Asked("base", ("num_attention_heads=12",), TrainConfig(), False)
+    asked = asked_with(small, "num_attention_heads=12")
     widths = {each.hidden_size for each in models_to_choose_from(asked, manifest)}
     assert widths == {192, 384, 768}
     with pytest.raises(SettingError, match="must divide hidden_size 128, and 7"):
-        models_to_choose_from(
-            asked._replace(overrides=("num_attention_heads=7",)), manifest
-        )
+        models_to_choose_from(asked_with(small, "num_attention_heads=7"), manifest)
 
 
 def test_models_to_choose_from_read_the_longest_examples_of_the_run(small):
     manifest = read_manifest(small / "data")
     longer = TrainConfig(max_seq_length="128:0.9,1024")
-    models = models_to_choose_from(Asked("base", (), longer, False), manifest)
+    asked = asked_with(small, config=longer)
+    models = models_to_choose_from(asked, manifest)
     assert {each.max_position_embeddings for each in models} == {1024}
 
 
@@ -297,8 +311,8 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
 
 
 def test_a_text_that_would_be_read_very_often_is_told(small, monkeypatch):
-    monkeypatch.setattr(budget_choice, "step_seconds", lambda *_, length: 0.1)
-    monkeypatch.setattr(budget_choice, "fed_step_seconds", lambda *_, seconds: 0.1)
+    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
+    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
     long, short = (
         run("plan", "--data", small / "data", "--model", "tiny", "--budget", budget)
         for budget in ("24h", "1m")

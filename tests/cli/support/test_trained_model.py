@@ -13,7 +13,7 @@ from schemas.task import TaskSpec
 from tests.commands import attempt, run
 from tests.exported_runs import SMALL_RUN, TUNED_LABELS, TUNED_LENGTH, write_tuned
 from tests.exported_runs import write_run as write_small_run
-from tests.trained_run import write_run
+from tests.runs import write_run
 
 SPEC = TaskSpec(
     name="mood", kind="classify", labels=TUNED_LABELS, metrics=("accuracy",)

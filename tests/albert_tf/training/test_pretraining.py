@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import re
 import shutil
@@ -9,42 +10,41 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pytest
-import safetensors.numpy
 
 from albert_tf.data.input_pipeline import training_batches
 from albert_tf.evaluation.held_out import HeldOut
-from albert_tf.model.pretrainer import BATCH_FEATURES
+from albert_tf.model.pretrainer import BATCH_FEATURES, AlbertPretrainer
 from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import read_metrics
-from albert_tf.training import saver
-from albert_tf.training.evaluations import Evaluations
-from albert_tf.training.run_check import check_run
+from albert_tf.runs.progress import QUIET
+from albert_tf.training import saving
+from albert_tf.training.evaluate import HeldOutEvaluations
+from albert_tf.training.interruption import StopRequest
+from albert_tf.training.loop import Pace
+from albert_tf.training.pretraining import Pretraining
+from albert_tf.training.saving import RunState
+from albert_tf.training.steps import StepDone
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
-from albert_tf.training.train import pretrain
 from cli.support.console import Console
 from schemas import config as config_module
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
 from tests.commands import make_data
-from tests.training_data import TINY, job_of, write_dataset
-
-CONFIG = TrainConfig(
-    batch_size=8,
-    micro_batch_size=4,
-    steps=12,
-    warmup_steps=3,
-    learning_rate=0.01,
-    eval_every=5,
-    checkpoint_every=4,
-    eval_examples=7,
+from tests.runs import (
+    DROPOUT,
+    OF_DOCUMENTS,
+    SETTINGS,
+    evaluations,
+    final,
+    signal_at_micro_batch,
+    train,
 )
-DROPOUT = dataclasses.replace(
-    TINY, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1
-)
+from tests.training_data import TINY, resolved_run, write_dataset
 
 
 @pytest.fixture(scope="module")
@@ -52,49 +52,6 @@ def data(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
     write_dataset(root)
     return root
-
-
-def train(data, run, *, model=TINY, config=CONFIG, init_from=None, **kwargs):
-    """Train without a word, unless `progress` is given."""
-    job = job_of(data, run, config, model_config=model, init_from=init_from)
-    return pretrain(job, **kwargs)
-
-
-def final(run):
-    """The arrays of the newest checkpoint, and the metrics but for times."""
-    directory = run / "checkpoints" / (run / "checkpoints/latest").read_text().strip()
-    arrays = {}
-    for name in ("model", "optimizer"):
-        arrays |= safetensors.numpy.load_file(directory / f"{name}.safetensors")
-    lines = read_metrics(run)
-    for line in lines:
-        line.pop("sequences_per_second")
-        line.pop("seconds")
-    return {name: array.tobytes() for name, array in arrays.items()}, lines
-
-
-def evaluations(run):
-    return [line for line in read_metrics(run) if line["split"] == "eval"]
-
-
-def signal_at_micro_batch(monkeypatch, number, *, which=signal.SIGTERM):
-    """Have this process signalled while it computes its n-th micro-batch."""
-    accumulate, compiled = TensorFlowSteps.accumulate, TensorFlowSteps.compile
-    calls = []
-
-    def signalled(self, *args, **kwargs):
-        calls.append(None)
-        if len(calls) == number:
-            os.kill(os.getpid(), which)
-        return accumulate(self, *args, **kwargs)
-
-    def compiled_without_a_signal(self, parts):
-        with monkeypatch.context() as patch:
-            patch.setattr(TensorFlowSteps, "accumulate", accumulate)
-            return compiled(self, parts)
-
-    monkeypatch.setattr(TensorFlowSteps, "accumulate", signalled)
-    monkeypatch.setattr(TensorFlowSteps, "compile", compiled_without_a_signal)
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +128,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(
 def test_a_batch_that_its_micro_batches_do_not_divide_is_stopped_and_goes_on(
     data, tmp_path, monkeypatch
 ):
-    config = dataclasses.replace(CONFIG, batch_size=7, micro_batch_size=3)
+    config = dataclasses.replace(SETTINGS, batch_size=7, micro_batch_size=3)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert train(data, whole, model=DROPOUT, config=config).finished
     with monkeypatch.context() as patch:
@@ -184,7 +141,7 @@ def test_a_batch_that_its_micro_batches_do_not_divide_is_stopped_and_goes_on(
 def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(
     data, tmp_path
 ):
-    config = dataclasses.replace(CONFIG, steps=2, warmup_steps=1, eval_every=1)
+    config = dataclasses.replace(SETTINGS, steps=2, warmup_steps=1, eval_every=1)
     run, alone = tmp_path / "run", tmp_path / "alone"
     calls = [train(data, run, config=config, max_seconds=0.0) for _ in range(3)]
     # The evaluation after the last step is for the call after it.
@@ -200,7 +157,7 @@ def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(
 def test_an_evaluation_for_which_the_time_left_is_too_short_is_not_begun(
     data, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(Evaluations, "seconds", lambda *_, **__: 1000.0)
+    monkeypatch.setattr(HeldOutEvaluations, "seconds", lambda *_, **__: 1000.0)
     result = train(data, tmp_path, max_seconds=600.0)
     assert (result.step, result.reason) == (5, "max-time")
     assert [line["step"] for line in evaluations(tmp_path)] == [0]
@@ -215,7 +172,7 @@ def test_a_run_stopped_before_its_first_checkpoint_leaves_nothing_to_the_next(
         signal_at_micro_batch(patch, 1)
         assert train(tmp_path / "other", run, model=DROPOUT).step == 0
     assert len(read_metrics(run)) == 1
-    config = dataclasses.replace(CONFIG, seed=7, steps=1, warmup_steps=1)
+    config = dataclasses.replace(SETTINGS, seed=7, steps=1, warmup_steps=1)
     for output in (run, alone):
         assert train(data, output, config=config).finished
     assert final(run) == final(alone)
@@ -245,7 +202,7 @@ def test_a_finished_run_is_left_as_it_is(undisturbed, data):
 
 
 def test_a_derived_micro_batch_is_kept_when_memory_changes(data, tmp_path, monkeypatch):
-    config = dataclasses.replace(CONFIG, micro_batch_size=None)
+    config = dataclasses.replace(SETTINGS, micro_batch_size=None)
     signal_at_micro_batch(monkeypatch, 2)
     train(data, tmp_path, config=config)
     monkeypatch.setattr("albert_tf.planning.memory.free_memory_bytes", lambda: 0)
@@ -255,7 +212,7 @@ def test_a_derived_micro_batch_is_kept_when_memory_changes(data, tmp_path, monke
 
 
 def test_model_learns_and_evaluations_show_it(data, tmp_path):
-    config = dataclasses.replace(CONFIG, steps=60, learning_rate=0.03, eval_every=60)
+    config = dataclasses.replace(SETTINGS, steps=60, learning_rate=0.03, eval_every=60)
     train(data, tmp_path, config=config)
     first, last = evaluations(tmp_path)
     assert first["mlm_loss"] == pytest.approx(np.log(64), abs=0.1)
@@ -266,7 +223,7 @@ def test_a_run_can_start_from_the_weights_of_a_shallower_one(
     undisturbed, data, tmp_path
 ):
     deeper = dataclasses.replace(DROPOUT, num_hidden_layers=2)
-    config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)  # its rate is 0
+    config = dataclasses.replace(SETTINGS, steps=1, warmup_steps=1)  # its rate is 0
     result = train(data, tmp_path, model=deeper, config=config, init_from=undisturbed)
     assert result.step == 1
     weights, _ = final(tmp_path)
@@ -278,7 +235,7 @@ def test_a_run_can_start_from_the_weights_of_a_shallower_one(
 
 def test_adamw_in_bfloat16_trains(data, tmp_path):
     config = dataclasses.replace(
-        CONFIG, learning_rate=1e-3, optimizer="adamw", precision="bfloat16"
+        SETTINGS, learning_rate=1e-3, optimizer="adamw", precision="bfloat16"
     )
     assert train(data, tmp_path, config=config).finished
 
@@ -316,15 +273,11 @@ def test_it_says_beforehand_how_long_it_will_take(data, tmp_path, capfd):
     )
 
 
-def refused(data, run, *, model=TINY, config=CONFIG):
-    """The error of a run that is refused beforehand and by the run itself."""
-    with pytest.raises(AlbertError) as before:
-        check_run(job_of(data, run, config, model_config=model))
-    assert not run.exists()
+def refused(data, folder, *, model=TINY, config=SETTINGS):
+    """The error of a run that cannot work, before anything is written."""
     with pytest.raises(AlbertError) as caught:
-        train(data, run, model=model, config=config)
-    assert str(caught.value) == str(before.value)
-    assert not run.exists() or not list(run.glob("checkpoints/*"))
+        train(data, folder, model=model, config=config)
+    assert not folder.exists()
     return caught.value
 
 
@@ -405,19 +358,15 @@ def test_weights_that_do_not_fit_are_refused_before_anything_is_written(
     undisturbed, data, tmp_path
 ):
     model = dataclasses.replace(TINY, hidden_size=32)
-    job = job_of(
-        data, tmp_path / "run", CONFIG, model_config=model, init_from=undisturbed
-    )
-    for act in (check_run, pretrain):
-        with pytest.raises(AlbertError, match="has shape"):
-            act(job)
+    with pytest.raises(AlbertError, match="has shape"):
+        train(data, tmp_path / "run", model=model, init_from=undisturbed)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_run_goes_on_without_the_run_it_started_from(undisturbed, data, tmp_path):
     run, source = tmp_path / "run", tmp_path / "source"
     shutil.copytree(undisturbed, source)
-    config = dataclasses.replace(CONFIG, steps=1, warmup_steps=1)
+    config = dataclasses.replace(SETTINGS, steps=1, warmup_steps=1)
     given = {"config": config, "model": DROPOUT, "init_from": source}
     train(data, run, **given)
     shutil.rmtree(source)
@@ -433,7 +382,7 @@ def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeyp
         return measure(self, **settings)
 
     monkeypatch.setattr(HeldOut, "sums", sums)
-    config = dataclasses.replace(CONFIG, eval_every=3, checkpoint_every=None)
+    config = dataclasses.replace(SETTINGS, eval_every=3, checkpoint_every=None)
     with pytest.raises(AlbertError, match="a held-out shard is damaged"):
         train(data, tmp_path / "run", config=config)
     assert (tmp_path / "run/checkpoints/step-00000003/state.json").is_file()
@@ -446,7 +395,7 @@ def test_reading_has_ended_when_a_run_has_however_that_was(data, tmp_path, monke
         begun.append(training_batches(*given, **settings))
         return begun[-1]
 
-    monkeypatch.setattr("albert_tf.training.parts.training_batches", noted)
+    monkeypatch.setattr("albert_tf.training.pretraining.training_batches", noted)
     monkeypatch.setattr(TensorFlowSteps, "sums", lambda self: np.full(6, np.nan))
     with pytest.raises(AlbertError, match="loss"):
         train(data, tmp_path / "run")
@@ -456,7 +405,7 @@ def test_reading_has_ended_when_a_run_has_however_that_was(data, tmp_path, monke
 
 def test_a_loss_that_is_no_number_keeps_the_checkpoints_before(data, tmp_path):
     config = dataclasses.replace(
-        CONFIG, learning_rate=9e18, warmup_steps=0, checkpoint_every=1
+        SETTINGS, learning_rate=9e18, warmup_steps=0, checkpoint_every=1
     )
     with pytest.raises(AlbertError, match=r"of step \d+ is (nan|inf): the learning"):
         train(data, tmp_path, config=config)
@@ -466,7 +415,9 @@ def test_a_loss_that_is_no_number_keeps_the_checkpoints_before(data, tmp_path):
 def test_a_loss_that_is_no_number_before_the_first_checkpoint_leaves_the_metrics(
     data, tmp_path
 ):
-    config = dataclasses.replace(CONFIG, learning_rate=9e18, steps=3000, eval_every=300)
+    config = dataclasses.replace(
+        SETTINGS, learning_rate=9e18, steps=3000, eval_every=300
+    )
     said = rf"; what was measured is in {tmp_path}/metrics\.jsonl\.$"
     with pytest.raises(AlbertError, match=said):
         train(data, tmp_path, config=config)
@@ -486,10 +437,10 @@ def test_a_kill_while_the_best_checkpoint_is_saved_does_not_lose_it(
         if is_best:
             raise KilledError
 
-    save = saver.save_checkpoint
-    config = dataclasses.replace(CONFIG, steps=5, checkpoint_every=None)
+    save = saving.save_checkpoint
+    config = dataclasses.replace(SETTINGS, steps=5, checkpoint_every=None)
     with monkeypatch.context() as patch:
-        patch.setattr(saver, "save_checkpoint", save_checkpoint)
+        patch.setattr(saving, "save_checkpoint", save_checkpoint)
         with pytest.raises(KilledError):
             train(data, tmp_path, config=config)
     assert (tmp_path / "checkpoints/latest").read_text() == "step-00000005\n"
@@ -511,7 +462,7 @@ def test_before_the_first_step_a_few_examples_are_enough(
         return sums(self, examples=examples, **kwargs)
 
     monkeypatch.setattr(HeldOut, "sums", counted)
-    train(data, tmp_path, config=dataclasses.replace(CONFIG, steps=1, warmup_steps=1))
+    train(data, tmp_path, config=dataclasses.replace(SETTINGS, steps=1, warmup_steps=1))
     assert seen == [3, 7]
 
 
@@ -534,25 +485,116 @@ def test_a_run_that_was_begun_with_padding_goes_on_with_it(data, tmp_path, monke
     assert features == set(BATCH_FEATURES)
 
 
+SUMS = np.array([60.0, 1.0, 10.0, 2.0, 3.0, 4.0])
+
+
+@pytest.fixture
+def begun(data, tmp_path):
+    """Makes a run after a step of which nothing is counted yet."""
+
+    def make(*, steps=4, step=1, **model):
+        model_config = dataclasses.replace(TINY, **model)
+        config = TrainConfig(steps=steps, batch_size=4)
+        run = resolved_run(data, tmp_path, config, model_config=model_config)
+        unstepped = types.SimpleNamespace(model=AlbertPretrainer(model_config))
+        state = RunState(4, step=step)
+        return Pretraining(run, unstepped, state, stop=StopRequest(), progress=QUIET)
+
+    return make
+
+
+def done(sums):
+    return StepDone(sums, learning_rate=1e-3, norm=2.0)
+
+
+def test_a_step_is_told_in_one_short_line(begun):
+    text = begun().record(done(SUMS), 1.0)
+    assert text == "step 1/4, masked LM 6.000, SOP 0.500"
+
+
+def test_the_longest_usual_line_fits_a_terminal_of_80_columns_with_its_bar(begun):
+    work = begun(steps=125_000, step=100_000)
+    pace = Pace(batch_size=4096, steps=1, seconds=3.3)
+    line = f"{work.record(done(SUMS), 3.3)}, {pace.text()}, 12 d 10 h left"
+    assert len(f"|#| {line}") <= 80
+
+
+def test_a_loss_that_is_not_of_the_paper_is_shown_too(begun):
+    sums = np.array([60.0, 1.0, 10.0, 0.0, 0.0, 0.0, 0.3133])
+    text = begun(sentence_task="none").record(done(sums), 1.0)
+    assert text == "step 1/4, masked LM 6.000, layer consistency 0.3133"
+
+
+def test_in_a_long_run_a_line_of_metrics_is_the_mean_of_several_steps(begun, tmp_path):
+    work = begun(steps=2000)
+    work.record(done(SUMS), 1.0)
+    assert read_metrics(tmp_path) == []
+    work.state.step = 2
+    work.record(done(3 * SUMS), 3.0)
+    assert read_metrics(tmp_path) == [
+        {
+            "step": 2,
+            "split": "train",
+            "mlm_loss": pytest.approx(6.0),
+            "mlm_accuracy": pytest.approx(0.1),
+            "sentence_loss": pytest.approx(0.5),
+            "sentence_accuracy": pytest.approx(0.75),
+            "learning_rate": 1e-3,
+            "gradient_norm": 2.0,
+            "sequences_per_second": 2.0,
+            "seconds": 4.0,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("saved", "advice"),
+    [
+        (
+            1,
+            "the checkpoints in {run} are kept; start a new run with a lower "
+            "--learning-rate or more --warmup-steps and --init-from {run}.",
+        ),
+        (
+            0,
+            "start again with a lower --learning-rate or more --warmup-steps; what was "
+            "measured is in {run}/metrics.jsonl.",
+        ),
+    ],
+)
+def test_what_overflows_ends_a_run_with_its_cause_and_what_was_measured(
+    begun, tmp_path, saved, advice
+):
+    work = begun(steps=2000, step=saved)
+    work.state.step = 1
+    work.record(done(SUMS), 1.0)
+    assert str(work.overflow(math.nan, "loss")) == (
+        "the loss of step 2 is nan: the learning rate is most likely too high for this "
+        f"batch size; {advice.format(run=tmp_path)}"
+    )
+    assert [line["step"] for line in read_metrics(tmp_path)] == [1]
+    assert work.state.window_steps == 0
+
+
 KILLED = """
 import sys
 from pathlib import Path
-from tests.albert_tf.training import test_train
-model = {"plain": test_train.TINY, "dropout": test_train.DROPOUT}[sys.argv[1]]
-test_train.train(Path(sys.argv[2]), Path(sys.argv[3]), model=model)
+from tests import runs
+model = {"plain": runs.TINY, "dropout": runs.DROPOUT}[sys.argv[1]]
+runs.train(Path(sys.argv[2]), Path(sys.argv[3]), model=model)
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["plain", "dropout"])
 def test_kill_minus_nine_at_any_moment_loses_nothing(data, tmp_path, model):
-    """Killed at random moments of one run, ten for each model."""
+    """Killed at random moments of one run, five for each model."""
     expected, run = tmp_path / "expected", tmp_path / "run"
     train(data, expected, model={"plain": TINY, "dropout": DROPOUT}[model])
     rng = np.random.default_rng(0)
     command = [sys.executable, "-c", KILLED, model, str(data), str(run)]
     kills = 0
-    while kills < 10:
+    while kills < 5:
         process = subprocess.Popen(command)
         while process.poll() is None and not (run / "metrics.jsonl").exists():
             time.sleep(0.01)
@@ -569,7 +611,6 @@ def test_kill_minus_nine_at_any_moment_loses_nothing(data, tmp_path, model):
 
 
 ON_THE_FLY = TrainConfig(batch_size=960, micro_batch_size=480, steps=3, eval_examples=7)
-OF_DOCUMENTS = dataclasses.replace(TINY, vocab_size=400)
 
 
 @pytest.fixture(scope="module")
@@ -646,7 +687,7 @@ def test_settings_that_do_not_fit_the_run_are_refused(
 
 
 def test_stored_examples_take_no_settings(data, tmp_path):
-    config = dataclasses.replace(CONFIG, masked_lm_prob="0.3", max_seq_length="24")
+    config = dataclasses.replace(SETTINGS, masked_lm_prob="0.3", max_seq_length="24")
     with pytest.raises(SettingError) as caught:
         train(data, tmp_path / "run", config=config)
     assert str(caught.value) == (

@@ -1,4 +1,4 @@
-"""Steps are timed as training does them."""
+"""Steps are timed as training does them, and products of matrices."""
 
 import dataclasses
 
@@ -6,15 +6,17 @@ import pytest
 
 from albert_tf.data.input_pipeline import Records
 from albert_tf.model.pretrainer import BATCH_FEATURES
-from albert_tf.training import measured_step
-from albert_tf.training.measured_step import (
+from albert_tf.training import timing
+from albert_tf.training.timing import (
     fed_step_seconds,
+    mfu_text,
     random_batch,
     step_seconds,
 )
 from schemas.config import DataConfig, TrainConfig
 from schemas.manifest import read_manifest
 from schemas.phases import Sample
+from schemas.readable import prefixed
 from tests.training_data import TINY
 
 DATA = DataConfig(max_seq_length=16, max_predictions_per_seq=2, num_shards=1).resolved(
@@ -48,8 +50,8 @@ class Steps:
 def test_a_step_takes_its_micro_batches_on_all_devices_and_one_update(monkeypatch):
     clock, calls = [0.0], []
     steps = Steps(clock, calls)
-    monkeypatch.setattr(measured_step, "training_steps", lambda *_: steps)
-    monkeypatch.setattr(measured_step.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(timing, "training_steps", lambda *_: steps)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
     train = TrainConfig(batch_size=40, micro_batch_size=4)
     assert step_seconds(TINY, DATA, train, length=8) == 5 * 0.5 + 3.0
     (shapes, counts), *_ = calls
@@ -61,7 +63,7 @@ def test_a_step_takes_its_micro_batches_on_all_devices_and_one_update(monkeypatc
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_real_step_takes_some_time(monkeypatch, precision):
-    monkeypatch.setattr(measured_step, "REPEAT_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "REPEAT_SECONDS", 0.0)
     train = TrainConfig(batch_size=4, precision=precision)
     assert 0 < step_seconds(TINY, DATA, train, length=16) < 60
 
@@ -81,3 +83,60 @@ def test_a_random_batch_has_the_features_of_a_batch():
     assert batch["input_mask"].sum(-1).tolist() == [[12, 12]]
     assert list(batch) == list(BATCH_FEATURES)
     assert {a.dtype.name for n, a in batch.items()} == {"int32", "float32"}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_rate_is_that_of_the_fastest_product_in_its_best_time(
+    precision, monkeypatch
+):
+    times = {
+        ((32, 8), (8, 8)): iter([9.0, 0.5, 0.4, 0.5] * 2),
+        ((32, 8), (8, 32)): iter([9.0, 1.3, 1.25, 1.3]),
+        ((32, 32), (32, 8)): iter([9.0, 2.0, 3.0, 2.0]),
+    }
+
+    def product_seconds(rows, kernel):
+        assert precision in str(rows.dtype)
+        return next(times[tuple(rows.shape), tuple(kernel.shape)])
+
+    monkeypatch.setattr(timing, "_product_seconds", product_seconds)
+    monkeypatch.setattr(timing, "WIDTH", 8)
+    assert timing.matrix_rate(precision) == 2 * 32 * 8 * 32 / 1.25
+
+
+def test_products_are_made_wider_on_a_machine_that_is_fast(monkeypatch):
+    monkeypatch.setattr(timing, "WIDTH", 8)
+    monkeypatch.setattr(timing, "MAX_WIDTH", 32)
+    monkeypatch.setattr(timing, "PRODUCT_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "_product_seconds", lambda rows, _: 1e-6)
+    assert timing.matrix_rate("float32") == pytest.approx(4 * 8 * 32**3 / 1e-6)
+
+
+def test_this_machine_multiplies_matrices(monkeypatch):
+    monkeypatch.setattr(timing, "PRODUCT_SECONDS", 0.0)
+    assert 1e8 < timing.matrix_rate("float32") < 1e16
+
+
+def test_a_run_in_bfloat16_that_does_not_pay_is_told_so(monkeypatch):
+    rates = {"float32": 4e11, "bfloat16": 1e11}
+    monkeypatch.setattr(timing, "matrix_rate", rates.__getitem__)
+    said = []
+    assert timing.rate_for_training("float32", said.append) == 4e11
+    assert said == []
+    assert timing.rate_for_training("bfloat16", said.append) == 1e11
+    assert said == [
+        "bfloat16 makes matrix products 4.0 times slower on this machine, which has no "
+        "instructions for it; --precision float32 is faster here."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flops", "text"),
+    [(0, "0 FLOP"), (999, "999 FLOP"), (999.7, "1 kFLOP"), (1.98e21, "1.98 ZFLOP")],
+)
+def test_operations_as_a_person_reads_them(flops, text):
+    assert prefixed(flops, "FLOP") == text
+
+
+def test_no_step_makes_use_of_more_than_all_of_the_machine():
+    assert mfu_text(1.27e11, rate=1.23e11) == "MFU 100% of 123 GFLOP/s"

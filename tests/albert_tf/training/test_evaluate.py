@@ -7,8 +7,8 @@ import pytest
 
 from albert_tf.runs.metrics import Sums
 from albert_tf.runs.progress import QUIET
-from albert_tf.training.evaluations import Evaluations
-from albert_tf.training.metrics_log import MetricsLog
+from albert_tf.training.evaluate import HeldOutEvaluations
+from albert_tf.training.saving import MetricsLog, RunState
 from schemas.config import TrainConfig
 
 
@@ -33,12 +33,13 @@ def evaluations(log, *, examples=5000, words=None, starts_trained=False, **setti
         steps=25, batch_size=30, eval_examples=examples or None, **settings
     ).resolved()
     held_out = types.SimpleNamespace(examples=examples) if examples else None
-    return Evaluations(
-        held_out,
-        log,
-        config,
-        progress=QUIET,
+    return HeldOutEvaluations(
+        held_out=held_out,
         words=words,
+        log=log,
+        state=RunState(1),
+        config=config,
+        progress=QUIET,
         starts_trained=starts_trained,
     )
 
@@ -139,10 +140,16 @@ class Shown:
 
 def measured(log, stub, *, step, stop_reason=None, progress=QUIET, has_bar=True):
     config = TrainConfig(steps=25, batch_size=30).resolved()
-    due = Evaluations(stub, log, config, progress=progress, words=stub)
-    state = types.SimpleNamespace(step=step, seconds=1.0)
+    due = HeldOutEvaluations(
+        held_out=stub,
+        words=stub,
+        log=log,
+        state=RunState(1, seconds=1.0),
+        config=config,
+        progress=progress,
+    )
     stop = types.SimpleNamespace(reason=stop_reason, agree=lambda: stop_reason)
-    return due.measure(state, stop, has_bar=has_bar)
+    return due.measure(step, stop, has_bar=has_bar)
 
 
 @pytest.mark.parametrize(

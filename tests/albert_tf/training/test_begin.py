@@ -1,4 +1,4 @@
-"""Runs that go on: longer, in another run, with other micro-batches."""
+"""What a run begins with, and how it goes on: longer, with other micro-batches."""
 
 import dataclasses
 import json
@@ -9,27 +9,20 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
+from albert_tf.data import input_pipeline
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.positional_heads import begin_with_positional_heads
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.run_record import recorded_settings, recorded_training
-from albert_tf.training.continuation import check_steps_may_change, continued
+from albert_tf.runs.checkpoints import arrays_of
+from albert_tf.training.begin import give_first_weights, new_model
 from cli.support.console import Console
-from schemas.config import TrainConfig
-from schemas.errors import SettingError
 from schemas.json_file import write_json
-from tests.albert_tf.training.test_train import (
-    CONFIG,
-    final,
-    signal_at_micro_batch,
-    train,
-)
-from tests.run_folder import write_run
-from tests.training_data import TINY, write_dataset
+from tests.runs import SETTINGS, final, signal_at_micro_batch, train
+from tests.training_data import TINY, resolved_run, write_dataset
 
 # Twelve steps of which the last six are the cooldown, and the six before alone.
 COOLED = dataclasses.replace(
-    CONFIG,
+    SETTINGS,
     schedule="constant-cooldown",
     cooldown_share=0.5,
     bias_correction=True,
@@ -38,21 +31,8 @@ COOLED = dataclasses.replace(
 TRUNK = dataclasses.replace(COOLED, steps=6, cooldown_share=0.0)
 
 
-@pytest.mark.parametrize(
-    ("begun", "longer", "examples"),
-    [
-        ({}, {}, 672),
-        ({"eval_examples": 10_000}, {}, 10_000),
-        ({}, {"eval_examples": 50}, 50),
-    ],
-)
-def test_a_longer_run_is_evaluated_on_as_many_examples_as_before_unless_asked(
-    begun, longer, examples
-):
-    settings = {"batch_size": 16, "schedule": "constant-cooldown"}
-    before = TrainConfig(steps=7000, **settings, **begun)
-    after = continued(TrainConfig(steps=14_000, **settings, **longer), before)
-    assert after.resolved().eval_examples == examples
+EMBEDDINGS = "albert/encoder/embeddings/word_embeddings"
+BIAS = "albert/masked_lm_head/output_bias"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +40,38 @@ def data(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
     write_dataset(root)
     return root
+
+
+def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
+    data, tmp_path, monkeypatch
+):
+    readings = []
+
+    def noted(records, shape, **settings):
+        readings.append(shape.batch_size)
+        return training_batches(records, shape, **settings)
+
+    def weights(**asked):
+        run = resolved_run(data, tmp_path, dataclasses.replace(SETTINGS, **asked))
+        model = new_model(run)
+        give_first_weights(model, run, say=print)
+        return arrays_of(model.weights_by_path)
+
+    training_batches = input_pipeline.training_batches
+    monkeypatch.setattr(input_pipeline, "training_batches", noted)
+    plain = weights()
+    assert readings == []
+    vectors, frequencies = weights(pmi_embeddings=True), weights(unigram_bias=True)
+    both = weights(pmi_embeddings=True, unigram_bias=True)
+    assert readings == [60, 60, 60]
+    changed = {path for path in plain if not np.array_equal(plain[path], both[path])}
+    assert changed == {EMBEDDINGS, BIAS}
+    expected = plain | {
+        EMBEDDINGS: vectors[EMBEDDINGS],
+        BIAS: frequencies[BIAS],
+    }
+    for path, values in expected.items():
+        np.testing.assert_array_equal(both[path], values, err_msg=path)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +147,7 @@ def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(
 ):
     # The only step has rate 0.
     config = dataclasses.replace(
-        CONFIG, steps=1, warmup_steps=1, initializer="width", unigram_bias=True
+        SETTINGS, steps=1, warmup_steps=1, initializer="width", unigram_bias=True
     )
     plain = dataclasses.replace(config, initializer="range", unigram_bias=False)
     weights = []
@@ -160,7 +172,7 @@ def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(
 def test_a_run_begins_with_the_positional_heads_asked_for(data, tmp_path):
     # The only step has rate 0.
     config = dataclasses.replace(
-        CONFIG, steps=1, warmup_steps=1, initializer="positional-heads"
+        SETTINGS, steps=1, warmup_steps=1, initializer="positional-heads"
     )
     train(data, tmp_path / "run", config=config)
     (file,) = (tmp_path / "run").glob("checkpoints/*/model.safetensors")
@@ -183,115 +195,3 @@ def label_counts(data):
         for token in feature["masked_lm_ids"].int64_list.value:
             counts[token] += 1
     return counts
-
-
-# What may change, told from the files of a run.
-
-STEPS_100 = TrainConfig(steps=100, schedule="constant-cooldown", cooldown_share=0.2)
-
-
-WARMING_100 = TrainConfig(
-    steps=100, warmup_steps=10, masked_lm_prob="0.3:0.2,0.30..0.15"
-)
-
-
-@pytest.mark.parametrize(
-    ("before", "step", "changes"),
-    [
-        (STEPS_100, 0, {"steps": 10}),
-        (STEPS_100, 80, {"steps": 101}),
-        (STEPS_100, 80, {"cooldown_share": 0.0}),
-        (STEPS_100, 40, {"steps": 50}),
-        (STEPS_100, 99, {"micro_batch_size": 1}),
-        # Which a linear schedule has no use for.
-        (TrainConfig(steps=100, warmup_steps=10), 50, {"cooldown_share": 0.5}),
-        (WARMING_100, 10, {"steps": 50}),
-        (WARMING_100, 10, {"steps": 200}),
-    ],
-)
-def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
-    tmp_path, before, step, changes
-):
-    (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
-    now = dataclasses.replace(before, **changes)
-    check_steps_may_change(tmp_path, before, now)
-
-
-@pytest.mark.parametrize(
-    ("before", "step", "changes", "reason"),
-    [
-        (
-            TrainConfig(steps=100, warmup_steps=10),
-            11,
-            {"steps": 200},
-            "is at step 11 of 100 and cannot change --steps: after step 10 its "
-            "learning rates depend on them",
-        ),
-        (
-            dataclasses.replace(STEPS_100, max_seq_length="128:0.5,512"),
-            51,
-            {"steps": 200},
-            "is at step 51 of 100 and cannot change --steps: after step 50 the "
-            "settings of its examples depend on them",
-        ),
-        (
-            dataclasses.replace(STEPS_100, masked_lm_prob="0.30..0.15"),
-            1,
-            {"steps": 200},
-            "is at step 1 of 100 and cannot change --steps: after step 0 the "
-            "settings of its examples depend on them",
-        ),
-        (
-            STEPS_100,
-            81,
-            {"steps": 200},
-            "is at step 81 of 100 and cannot change --steps: after step 80 its "
-            "learning rates depend on them",
-        ),
-        (
-            STEPS_100,
-            81,
-            {"cooldown_share": 0.1},
-            "is at step 81 of 100 and cannot change --cooldown-share: after step 80 "
-            "its learning rates depend on it",
-        ),
-        (
-            STEPS_100,
-            41,
-            {"steps": 50},
-            "is at step 41 of 100 and cannot change --steps: after step 40 its "
-            "learning rates depend on them",
-        ),
-    ],
-)
-def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
-    tmp_path, before, step, changes, reason
-):
-    (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
-    with pytest.raises(SettingError) as caught:
-        check_steps_may_change(tmp_path, before, dataclasses.replace(before, **changes))
-    kept = {"steps": "--steps 100", "cooldown_share": "--cooldown-share 0.2"}
-    (changed,) = changes
-    assert str(caught.value) == (
-        f"{tmp_path} {reason}; keep {kept[changed]}, or begin another run with its "
-        f"weights: another --output with --init-from {tmp_path}."
-    )
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, {"micro_batch_size": 4, "warmup_steps": None}),
-        ({"micro_batch_size": 2}, {"micro_batch_size": 2}),
-        ({"batch_size": 3}, {"micro_batch_size": None}),
-        ({"steps": 800}, {"warmup_steps": 10}),
-        ({"steps": 800, "warmup_steps": 20}, {"warmup_steps": 20}),
-        ({"steps": 8}, {"warmup_steps": None}),
-    ],
-)
-def test_what_is_left_out_stays_as_a_run_has_it(tmp_path, given, expected):
-    begun = {"batch_size": 8, "micro_batch_size": 4, "steps": 400, "warmup_steps": 10}
-    run = write_run(tmp_path / "run", **begun)
-    recorded = recorded_training(run, recorded_settings(run))
-    ours = continued(TrainConfig(**{"batch_size": 8, "steps": 400} | given), recorded)
-    assert dataclasses.asdict(ours).items() >= expected.items()

@@ -1,7 +1,6 @@
 """How fast a run is, told in few words."""
 
-from albert_tf.training.announcement import mfu_text
-from albert_tf.training.pace import Pace
+from albert_tf.training.loop import Pace
 
 
 def test_before_the_first_step_its_time_is_the_estimate():
@@ -20,7 +19,3 @@ def test_waiting_for_data_is_told_only_where_it_is_much():
     assert pace.text() == "1,000 seq/s"
     pace.add(2.0, waited=0.9)
     assert pace.text() == "1,000 seq/s, 25.0% of the time waiting for data"
-
-
-def test_no_step_makes_use_of_more_than_all_of_the_machine():
-    assert mfu_text(1.27e11, rate=1.23e11) == "MFU 100% of 123 GFLOP/s"

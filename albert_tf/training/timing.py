@@ -1,31 +1,49 @@
-"""How long a step takes on this machine, by timing some real ones."""
+"""How fast this machine is: steps of a model, and products of matrices, timed now."""
 
 import contextlib
 import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
+from typing import Any
 
+import keras
 import numpy as np
+from keras import ops
 
 from albert_tf.data.input_pipeline import Records, training_batches
 from albert_tf.data.step_shape import StepShape
 from albert_tf.data.unpadding import unpadded
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.planning.cost import training_flops
 from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
 from albert_tf.planning.plan import predictions_of
-from albert_tf.training.backends import training_steps
-from albert_tf.training.steps import TrainingSteps, step_counts
-from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
+from albert_tf.training.begin import training_steps
+from albert_tf.training.steps import Counts, TrainingSteps, step_counts
+from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
 from schemas.phases import Phase, Sample
+from schemas.readable import prefixed
 from schemas.special_tokens import FIRST_ORDINARY_ID
 
 # How long steps are repeated after everything is compiled, and the least number of
 # them.
 REPEAT_SECONDS, LEAST_REPEATS = 3.0, 2
+
+# The least width W of the products that are timed: about that of a layer on a CPU.
+WIDTH, MAX_WIDTH = 1024, 8192
+
+# The products, as multiples of W: those of attention and of both halves of an FFN. The
+# fastest counts, so that no training of such layers is faster.
+SHAPES = ((1, 1), (1, 4), (4, 1))
+
+# The width is doubled until a product takes so long that the call itself is negligible.
+MIN_SECONDS = 0.001
+
+# How long each product is repeated; the shortest time counts.
+PRODUCT_SECONDS, LEAST_PRODUCTS = 0.3, 3
 
 
 def step_seconds(
@@ -187,3 +205,106 @@ def random_batch(
         "masked_lm_weights": np.ones(masked, "float32"),
         "sentence_order_labels": random.integers(0, 2, rows, "int32"),
     }
+
+
+def matrix_rate(precision: Precision) -> float:
+    """The rate of matrix products on one device, in FLOP/s.
+
+    This is an upper bound for training. Random numbers, because hardware is faster on
+    numbers that are all the same.
+    """
+    width = WIDTH
+    while width < MAX_WIDTH and _width_seconds(width, (1, 1), precision) < MIN_SECONDS:
+        width *= 2
+    return max(
+        2
+        * 4
+        * width**3
+        * inputs
+        * outputs
+        / _width_seconds(width, (inputs, outputs), precision)
+        for inputs, outputs in SHAPES
+    )
+
+
+def _width_seconds(width: int, shape: tuple[int, int], precision: Precision) -> float:
+    """The least seconds of a product `[4W, iW] x [iW, oW]`."""
+    inputs, outputs = (factor * width for factor in shape)
+    rows = keras.random.normal((4 * width, inputs), dtype=precision, seed=1)
+    kernel = keras.random.normal((inputs, outputs), dtype=precision, seed=2)
+    _product_seconds(rows, kernel)  # compiles
+    seconds: list[float] = []
+    while len(seconds) < LEAST_PRODUCTS or sum(seconds) < PRODUCT_SECONDS:
+        seconds.append(_product_seconds(rows, kernel))
+    return min(seconds)
+
+
+def _product_seconds(rows: Any, kernel: Any) -> float:
+    start = time.perf_counter()
+    float(ops.cast(ops.matmul(rows, kernel)[0, 0], "float32"))  # waits for the result
+    return time.perf_counter() - start
+
+
+def rate_for_training(precision: Precision, say: Callable[[str], None]) -> float:
+    """The matrix rate in the precision of a run; says so if float32 is faster."""
+    rate = matrix_rate(precision)
+    if precision == "bfloat16":
+        warning = bfloat16_warning(rate / matrix_rate("float32"))
+        if warning:
+            say(warning)
+    return rate
+
+
+def bfloat16_warning(speed_up: float) -> str | None:
+    """What to say where bfloat16 is slower than float32; None where it is not.
+
+    >>> bfloat16_warning(0.25)  # doctest: +ELLIPSIS
+    'bfloat16 makes matrix products 4.0 times slower on this machine, ...'
+    >>> bfloat16_warning(1.9)
+    """
+    if speed_up >= 1.0:
+        return None
+    return (
+        f"bfloat16 makes matrix products {1 / speed_up:.1f} times slower on this "
+        "machine, which has no instructions for it; --precision float32 is faster here."
+    )
+
+
+def utilization_text(
+    steps: TrainingSteps,
+    counts: Counts,
+    seconds: float,
+    *,
+    devices: int,
+    config: TrainConfig,
+    say: Callable[[str], None],
+) -> str:
+    """Text such as " (MFU 50% of 123 GFLOP/s)".
+
+    The machine is measured for it, which takes a second. Padding counts as no work.
+
+    Args:
+        counts: Of the step.
+        seconds: What it takes.
+        devices: That compute it.
+        say: Told if float32 is faster here.
+    """
+    rate = rate_for_training(config.precision, say) * devices
+    flops = config.batch_size * training_flops(
+        steps.model.config,
+        length=round(counts["piece_count"] / config.batch_size),
+        predictions=round(counts["mlm_count"] / config.batch_size),
+    )
+    return f" ({mfu_text(flops / seconds, rate=rate)})"
+
+
+def mfu_text(achieved: float, *, rate: float) -> str:
+    """How much of the machine's rate of matrix products is made use of, in FLOP/s.
+
+    The rate is measured in the same minute on one shape of matrices, so a step can seem
+    to exceed it; that is reported as 100 %.
+
+    >>> mfu_text(6.15e10, rate=1.23e11), mfu_text(1.27e11, rate=1.23e11)
+    ('MFU 50% of 123 GFLOP/s', 'MFU 100% of 123 GFLOP/s')
+    """
+    return f"MFU {min(1.0, achieved / rate):.0%} of {prefixed(rate, 'FLOP')}/s"

@@ -1,5 +1,13 @@
-"""The model and the settings for the time one has, from speeds measured now."""
+"""A budget of time: the model and the steps that make the most of it.
 
+They are chosen from speeds that are measured before the run. The machine may have been
+busy for a moment then, and an hour of training makes many machines hot. So a run with a
+budget pauses now and then, while none of its steps depends on how many there will be,
+and continues with as many as fit: its weights are those of a run that was begun with
+that many, and with the same warm-up.
+"""
+
+import bisect
 import dataclasses
 import functools
 import math
@@ -23,11 +31,18 @@ from albert_tf.planning.budget import (
     evaluating_share,
     ladder_model,
 )
+from albert_tf.planning.cost import training_flops
 from albert_tf.planning.plan import OF_DATA, predictions_of
-from albert_tf.training.job import records_of
-from albert_tf.training.matrix_rate import matrix_rate
-from albert_tf.training.measured_step import fed_step_seconds, step_seconds
-from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
+from albert_tf.training.run import records_of
+from albert_tf.training.schedule import first_bound
+from albert_tf.training.timing import fed_step_seconds, matrix_rate, step_seconds
+from schemas.config import (
+    ModelConfig,
+    Precision,
+    ResolvedDataConfig,
+    ResolvedTrainConfig,
+    TrainConfig,
+)
 from schemas.errors import SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
@@ -49,6 +64,16 @@ TIMED_SHARE, TIMED_SECONDS = 0.01, (3.0, 60.0)
 
 # What speaks for bfloat16: a rate of matrix products this many times that of float32.
 SPEED_UP = 1.1
+
+# Of the steps that do not depend on how many there will be, the shares after which they
+# are counted again: the last time when a little can still be taken off.
+PAUSES = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
+
+# There is no pause after fewer steps than this: they say nothing about the pace.
+LEAST_STEPS_TIMED = 8
+
+# Saving, and ending the process.
+ENDING_SECONDS = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -267,3 +292,91 @@ def faster_precision() -> Precision:
     """The number format in which this machine multiplies matrices faster."""
     rates = matrix_rate("bfloat16"), matrix_rate("float32")
     return "bfloat16" if rates[0] > SPEED_UP * rates[1] else "float32"
+
+
+@dataclasses.dataclass(frozen=True)
+class Deadline:
+    """When the last step of a run is to be done.
+
+    Attributes:
+        at: In seconds of `time.monotonic`.
+        tell: Told the settings with the steps that fit, before the first of them.
+    """
+
+    at: float
+    tell: Callable[[ResolvedTrainConfig], None]
+
+
+def pause_after(share: float, config: TrainConfig) -> int:
+    """The step of one of the `PAUSES`; 0 for none.
+
+    >>> pause_after(0.4, TrainConfig(steps=4000, warmup_steps=400))
+    160
+    >>> pause_after(0.4, TrainConfig(steps=4000, masked_lm_prob="0.30..0.15"))
+    0
+    """
+    step = int(share * first_bound(config).step)
+    return step if step >= LEAST_STEPS_TIMED else 0
+
+
+def steps_that_fit(
+    step: int, *, step_seconds: float, evaluating: float, seconds: float
+) -> int:
+    """The steps that a run has time for, in all.
+
+    Args:
+        step: Those that are done.
+        step_seconds: What one of the others will take.
+        evaluating: What evaluations add, as a share of that.
+        seconds: From now to the end, evaluations included.
+    """
+    more = (seconds - ENDING_SECONDS) / (step_seconds * (1 + evaluating))
+    return step + max(0, int(more))
+
+
+def least_steps(config: TrainConfig, *, step: int) -> int:
+    """The fewest steps that a run can have, once this many are done.
+
+    With fewer, some of those would have been different.
+
+    >>> least_steps(TrainConfig(steps=4000, schedule="constant-cooldown"), step=2400)
+    3000
+    """
+
+    def are_enough(steps: int) -> bool:
+        try:
+            return first_bound(dataclasses.replace(config, steps=steps)).step >= step
+        except SettingError:
+            return False  # not even for the warm-up
+
+    fewer = range(step, config.steps)
+    return step + bisect.bisect_left(fewer, True, key=are_enough)
+
+
+def cost_ahead(
+    config: TrainConfig,
+    model: ModelConfig,
+    data: ResolvedDataConfig,
+    *,
+    step: int,
+    length: float,
+) -> float:
+    """What a step after a pause costs on average, in steps before it.
+
+    Args:
+        config: The settings of the run.
+        model: Its architecture.
+        data: The settings of its data.
+        step: After which it pauses.
+        length: Tokens in an average example of the data.
+    """
+
+    def flops(sample: Sample) -> int:
+        tokens = mean_length(sample.config, data=data, length=length)
+        predictions = round(sample.config.masked_lm_prob * tokens)
+        return training_flops(model, length=tokens, predictions=predictions)
+
+    samples = list(samples_of(data, config))
+    before, done = flops(samples[0]), step / config.steps
+    whole = math.fsum(sample.share * flops(sample) for sample in samples)
+    return (whole / before - done) / (1 - done)

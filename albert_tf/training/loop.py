@@ -1,0 +1,316 @@
+"""The training loop: steps, and between them evaluations and checkpoints.
+
+Pretraining and fine-tuning share it. What they do not share is their `Work`: batches
+and loss, what is measured, what is best.
+"""
+
+import contextlib
+import dataclasses
+import itertools
+import math
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from statistics import fmean, median
+from typing import Protocol
+
+from albert_tf.hosts.hosts import Hosts
+from albert_tf.model.pretrainer import Batch
+from albert_tf.runs.metrics import Metrics
+from albert_tf.runs.progress import Progress
+from albert_tf.training.interruption import Reason, StopRequest
+from albert_tf.training.saving import Saver, State
+from albert_tf.training.schedule import learning_rate_of
+from albert_tf.training.steps import Counts, StepDone, TrainingSteps, take_step
+from schemas.config import ResolvedTrainConfig
+from schemas.errors import AlbertError
+from schemas.readable import duration, percent, rounded
+
+# Waiting for data is worth mentioning from this share of the time on.
+MUCH_WAITING = 0.1
+
+# The newest steps, of which each time is kept.
+NEWEST = 2000
+
+# A step that took this many times the median compiled something.
+COMPILING = 3.0
+
+
+@dataclasses.dataclass
+class Pace:
+    """The speed of this process; evaluations and checkpoints do not count.
+
+    Attributes:
+        batch_size: Sequences in a step.
+        estimate: The seconds of a step, until one is done.
+        steps: Steps done by this process.
+        seconds: Time spent in them.
+        waiting_seconds: How much of that was waiting for data.
+        newest: The seconds of each of the newest steps.
+    """
+
+    batch_size: int
+    estimate: float = 0.0
+    steps: int = 0
+    seconds: float = 0.0
+    waiting_seconds: float = 0.0
+    newest: deque[float] = dataclasses.field(
+        default_factory=lambda: deque(maxlen=NEWEST)
+    )
+
+    def add(self, seconds: float, *, waited: float) -> None:
+        """Count a step."""
+        self.steps += 1
+        self.seconds += seconds
+        self.waiting_seconds += waited
+        self.newest.append(seconds)
+
+    @property
+    def step_seconds(self) -> float:
+        """What a step takes."""
+        return self.seconds / self.steps if self.steps else self.estimate
+
+    @property
+    def settled_seconds(self) -> float:
+        """What a step takes when nothing is left to compile.
+
+        >>> pace = Pace(batch_size=8)
+        >>> for seconds in (9.0, 1.0, 2.0, 1.0, 2.0):
+        ...     pace.add(seconds, waited=0.0)
+        >>> pace.step_seconds, pace.settled_seconds
+        (3.0, 1.5)
+        """
+        most = COMPILING * median(self.newest)
+        return fmean(seconds for seconds in self.newest if seconds <= most)
+
+    def text(self) -> str:
+        """The rate, and the share of time spent waiting for data if it is large.
+
+        >>> pace = Pace(batch_size=8, steps=2, seconds=4.0, waiting_seconds=1.0)
+        >>> pace.text()
+        '4 seq/s, 25.0% of the time waiting for data'
+        """
+        text = f"{rounded(self.batch_size / self.step_seconds)} seq/s"
+        share = self.waiting_seconds / self.seconds
+        if share < MUCH_WAITING:
+            return text
+        return f"{text}, {percent(share)} of the time waiting for data"
+
+
+class Evaluations(Protocol):
+    """What is measured between steps."""
+
+    @property
+    def are_all_saved(self) -> bool:
+        """Whether every evaluation has a checkpoint, or the best ones only."""
+
+    def is_due(self, step: int) -> bool:
+        """Whether there is an evaluation after a step that was not done yet."""
+
+    def seconds(self, step: int, *, step_seconds: float) -> float:
+        """About what the evaluation after a step takes."""
+
+    def seconds_left(self, step: int, *, step_seconds: float) -> float:
+        """What all evaluations after a step take together."""
+
+    def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
+        """Evaluate; the line of metrics, None if stopped.
+
+        Args:
+            step: Steps done.
+            stop: Asked between batches.
+            has_bar: Whether training has a bar already; else one is begun.
+        """
+
+    def is_best(self, line: Metrics) -> bool:
+        """Whether an evaluation that is not recorded yet is the best so far."""
+
+    def record(self, line: Metrics) -> None:
+        """Log an evaluation and show it."""
+
+
+class Work(Protocol):
+    """A training at the step where it stands.
+
+    Attributes:
+        steps: The step, with model and optimizer state.
+        saver: Saves them and the state.
+        stop: Asked between micro-batches.
+        pace: Of the steps that this process has done.
+    """
+
+    steps: TrainingSteps
+    saver: Saver
+    stop: StopRequest
+    progress: Progress
+    pace: Pace
+
+    @property
+    def config(self) -> ResolvedTrainConfig:
+        """Its steps, batch and learning rates."""
+
+    @property
+    def state(self) -> State:
+        """Where it stands."""
+
+    @property
+    def evaluations(self) -> Evaluations:
+        """What is measured between steps."""
+
+    @property
+    def hosts(self) -> Hosts:
+        """Those that train together."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it ends before its last step."""
+
+    def batches(self) -> Generator[Batch, None, None]:
+        """The examples from where it stands, a step at a time."""
+
+    def parts(self, batch: Batch) -> tuple[Counts, Iterable[Batch]]:
+        """What a step computes.
+
+        Returns:
+            What the losses of the step are divided by, and what this host computes of
+            it at a time: N micro-batches `[N, M, ...]`.
+        """
+
+    def prepare(self, batch: Batch) -> None:
+        """Done once in a process, with the batch of its first step."""
+
+    def record(self, done: StepDone, seconds: float) -> str:
+        """Count the step that was just done; what to show of it."""
+
+    def overflow(self, value: float, what: str) -> AlbertError:
+        """The error that ends a training whose loss or gradient is not finite."""
+
+
+def train(work: Work, *, until: int | None = None) -> Reason | None:
+    """Go on to the last step, or to a pause; why it ended earlier, if it did.
+
+    What is done by then is saved, in either case.
+
+    Args:
+        until: The step to pause after; None for the last one.
+    """
+    last = until or work.config.steps
+    # Reading has threads, and Python at its end may wait for them for ever.
+    with contextlib.closing(work.batches()) as batches:
+        stream: Iterator[Batch] = batches
+        if not (_is_finished(work, last) or work.stop.reason or work.pace.steps):
+            first = _next_batch(work, batches)
+            work.prepare(first)
+            stream = itertools.chain([first], batches)
+        _evaluate_when_due(work, has_bar=False)
+        _begin_bar(work, last)
+        while _may_go_on(work, last) and _step(work, stream, last=last):
+            _evaluate_when_due(work, has_bar=True)
+            work.saver.save_when_due()
+        work.saver.save_what_is_new()
+    is_evaluated = not work.evaluations.is_due(work.state.step)
+    return None if _is_finished(work, last) and is_evaluated else work.stop.reason
+
+
+def _step(work: Work, batches: Iterator[Batch], *, last: int) -> bool:
+    """Do one step; False, with nothing changed, when asked to stop."""
+    start = time.perf_counter()
+    batch = _next_batch(work, batches)
+    waited = time.perf_counter() - start
+    counts, parts = work.parts(batch)
+    done = take_step(
+        work.steps,
+        _shown(work, parts),
+        counts=counts,
+        step=work.state.step,
+        learning_rate=learning_rate_of(work.config, work.state.step),
+        hosts=work.hosts,
+        should_stop=lambda: work.stop.reason is not None,
+    )
+    if done is None:
+        return False
+    for value, what in ((float(done.sums.sum()), "loss"), (done.norm, "gradient")):
+        if not math.isfinite(value):
+            raise work.overflow(value, what)
+    work.state.step += 1
+    seconds = time.perf_counter() - start
+    work.pace.add(seconds, waited=waited)
+    work.progress.show(
+        f"{work.record(done, seconds)}, {work.pace.text()}, "
+        f"{duration(seconds_left(work))} left",
+        is_last=_is_finished(work, last),
+    )
+    work.stop.has_progress = True
+    return True
+
+
+def _shown(work: Work, parts: Iterable[Batch]) -> Iterator[Batch]:
+    """The parts of a step; the bar moves on after each."""
+    left = work.config.batch_size
+    devices = work.steps.num_devices * work.hosts.number
+    for part in parts:
+        yield part
+        rows = min(left, devices * work.state.micro_batch_size)
+        work.progress.advance(rows)
+        left -= rows
+
+
+def _evaluate_when_due(work: Work, *, has_bar: bool) -> None:
+    """Evaluate if there is time for it, save if that is the best, and log it.
+
+    In this order, so that a run that is killed in between evaluates again.
+    """
+    step, evaluations = work.state.step, work.evaluations
+    if not evaluations.is_due(step):
+        return
+    seconds = evaluations.seconds(step, step_seconds=work.pace.step_seconds)
+    work.stop.need(seconds + work.saver.seconds)
+    with _saving_first(work):
+        line = evaluations.measure(step, work.stop, has_bar=has_bar)
+    if line is None:
+        return
+    is_best = evaluations.is_best(line)
+    if is_best or evaluations.are_all_saved:
+        work.saver.save(is_best=is_best)
+    evaluations.record(line)
+
+
+def _is_finished(work: Work, last: int) -> bool:
+    return work.is_over or work.state.step >= last
+
+
+def _may_go_on(work: Work, last: int) -> bool:
+    """Whether there is a step left to do, and time for it."""
+    work.stop.need(work.pace.step_seconds + work.saver.seconds)
+    return not (_is_finished(work, last) or work.stop.agree())
+
+
+def _begin_bar(work: Work, last: int) -> None:
+    """Begin the bar of the training, unless there is none to do."""
+    if not _is_finished(work, last):
+        size = work.config.batch_size
+        total, done = work.config.steps * size, work.state.step * size
+        work.progress.start("", total=total, done=done)
+
+
+def seconds_left(work: Work) -> float:
+    """What all steps and evaluations that are left take."""
+    step, step_seconds = work.state.step, work.pace.step_seconds
+    evaluating = work.evaluations.seconds_left(step, step_seconds=step_seconds)
+    return (work.config.steps - step) * step_seconds + evaluating
+
+
+def _next_batch(work: Work, batches: Iterator[Batch]) -> Batch:
+    """The examples of the next step."""
+    with _saving_first(work):
+        return next(batches)
+
+
+@contextlib.contextmanager
+def _saving_first(work: Work) -> Iterator[None]:
+    """Save the steps that are done before an error ends the run."""
+    try:
+        yield
+    except AlbertError:
+        work.saver.save_what_is_new()
+        raise

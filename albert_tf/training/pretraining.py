@@ -1,0 +1,362 @@
+"""Pretraining from end to end: what runs, and how it is trained to its last step."""
+
+import dataclasses
+import time
+from collections.abc import Generator, Iterator
+from typing import Literal
+
+import numpy as np
+
+from albert_tf.data.data_check import check_same_data
+from albert_tf.data.input_pipeline import training_batches
+from albert_tf.data.on_the_fly import Landmark, Landmarks
+from albert_tf.data.step_shape import StepShape
+from albert_tf.data.unpadding import Fill, fill_of, unpadded
+from albert_tf.evaluation.held_out import HeldOut, num_evaluation_examples
+from albert_tf.evaluation.word_scores import HeldOutWords
+from albert_tf.hosts.hosts import Hosts, shared_value
+from albert_tf.model.pretrainer import Batch
+from albert_tf.planning.budget import evaluating_share
+from albert_tf.runs.checkpoints import has_checkpoint
+from albert_tf.runs.metrics import Sums, means
+from albert_tf.runs.progress import QUIET, Progress
+from albert_tf.training.begin import begin
+from albert_tf.training.budget import (
+    PAUSES,
+    Deadline,
+    cost_ahead,
+    least_steps,
+    pause_after,
+    steps_that_fit,
+)
+from albert_tf.training.evaluate import HeldOutEvaluations
+from albert_tf.training.interruption import Reason, StopRequest, stop_requests
+from albert_tf.training.loop import Pace, seconds_left, train
+from albert_tf.training.run import ResolvedRun
+from albert_tf.training.saving import MetricsLog, RememberedMetrics, RunState, Saver
+from albert_tf.training.steps import Counts, StepDone, TrainingSteps, step_counts
+from albert_tf.training.timing import utilization_text
+from schemas.config import ResolvedTrainConfig
+from schemas.errors import AlbertError
+from schemas.layout import EVAL, METRICS, TRAIN
+from schemas.readable import duration
+
+# About this many lines of training metrics in a run.
+NUM_LINES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainResult:
+    """How a call of `pretrain` ended.
+
+    Attributes:
+        step: Steps done in all.
+        steps: Those that the run is to have.
+        reason: Why it ended.
+    """
+
+    step: int
+    steps: int
+    reason: Literal["finished"] | Reason
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.reason == "finished"
+
+
+def pretrain(
+    run: ResolvedRun,
+    *,
+    max_seconds: float | None = None,
+    deadline: Deadline | None = None,
+    progress: Progress = QUIET,
+) -> TrainResult:
+    """Train a checked run, from the start or from its newest checkpoint.
+
+    Args:
+        max_seconds: Stop when this much time has passed, saving as after Ctrl-C; the
+            first step is done in any case.
+        deadline: When the last step is to be done, for which the steps of a new run
+            are counted again once its pace is known; None to leave them.
+        progress: Shows how the run goes.
+    """
+    if run.is_writer and has_checkpoint(run.folder):
+        check_same_data(run.folder, data=run.data)
+        # The run has what it started from; its source may be gone.
+        run, deadline = dataclasses.replace(run, init_from=None), None
+    with stop_requests(max_seconds, run.hosts) as stop:
+        steps, state = begin(run, say=progress.say)
+        work = Pretraining(run, steps, state, stop=stop, progress=progress)
+        reason = None
+        if deadline is not None:
+            reason = train_with_pauses(work, deadline)
+        reason = reason or train(work)
+        work.log.close()
+    return TrainResult(state.step, work.config.steps, reason or "finished")
+
+
+def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
+    """Train while no step depends on how many follow, and count them again meanwhile.
+
+    Returns:
+        Why it ended earlier, if it did.
+    """
+    for share in PAUSES:
+        pause = pause_after(share, work.config)
+        if work.state.step >= pause:
+            continue
+        if reason := train(work, until=pause):
+            return reason
+        if config := revised(work, deadline):
+            deadline.tell(config)
+            work.set_config(config)
+    return None
+
+
+def revised(work: "Pretraining", deadline: Deadline) -> ResolvedTrainConfig | None:
+    """The settings with as many steps as fit the deadline, if these are others."""
+    run, config, step = work.run, work.config, work.state.step
+    ahead = cost_ahead(
+        config,
+        run.model_config,
+        run.manifest.config,
+        step=step,
+        length=run.manifest.statistics["mean_length"],
+    )
+    fitting = steps_that_fit(
+        step,
+        step_seconds=ahead * work.pace.settled_seconds,
+        evaluating=evaluating_share(
+            config.steps, config, held_out=run.manifest.num_examples(EVAL)
+        ),
+        seconds=deadline.at - time.monotonic(),
+    )
+    steps = max(fitting, least_steps(config, step=step))
+    if steps == config.steps:
+        return None
+    note = "" if steps == fitting else f", and it can have no fewer than {steps:,} now"
+    work.progress.say(
+        f"At the pace so far {fitting:,} steps fill the budget, not "
+        f"{config.steps:,}{note}."
+    )
+    return dataclasses.replace(config, steps=steps)
+
+
+class Pretraining:
+    """What runs: a model with its optimizer, its data and its log; see `loop.Work`."""
+
+    is_over = False
+
+    def __init__(
+        self,
+        run: ResolvedRun,
+        steps: TrainingSteps,
+        state: RunState,
+        *,
+        stop: StopRequest,
+        progress: Progress,
+    ) -> None:
+        self.run, self.steps, self.state = run, steps, state
+        self.stop, self.progress = stop, progress
+        self.pace = Pace(run.config.batch_size)
+        self.log = metrics_log(run, step=state.step)
+        self.evaluations = evaluations_of(
+            run, steps, state, log=self.log, progress=progress
+        )
+        self.saver = Saver(
+            run.folder,
+            steps,
+            state,
+            every=run.config.checkpoint_every,
+            is_writer=run.is_writer,
+            before_save=self._keep_landmark,
+        )
+        self._landmarks = Landmarks()
+        self._newest: StepDone | None = None
+
+    @property
+    def config(self) -> ResolvedTrainConfig:
+        """The settings."""
+        return self.run.config
+
+    @property
+    def hosts(self) -> Hosts:
+        """Those that train together."""
+        return self.run.hosts
+
+    def set_config(self, config: ResolvedTrainConfig) -> None:
+        """Go on with other steps."""
+        self.run = dataclasses.replace(self.run, config=config)
+        self.evaluations.config = config
+
+    def batches(self) -> Generator[Batch, None, None]:
+        """The examples from where the run stands, a step at a time `[K, M, ...]`."""
+        records = self.run.records()
+        self._landmarks = records.landmarks
+        shape = StepShape(
+            self.config.batch_size,
+            self.state.micro_batch_size,
+            devices=self.steps.num_devices,
+            host=self.hosts.index,
+            num_hosts=self.hosts.number,
+        )
+        return training_batches(
+            records,
+            shape,
+            seed=self.config.seed,
+            start=self.state.examples,
+            landmark=Landmark(*self.state.landmark),
+        )
+
+    def parts(self, batch: Batch) -> tuple[Counts, Iterator[Batch]]:
+        """What this host computes of a step; without padding, unless begun with it.
+
+        Hosts compute a part with the same shapes, as devices do.
+        """
+        rows = list(self._rows(batch))
+        own = step_counts(batch)
+        fills = [fill_of(part) for part in rows]
+        told = self.hosts.gather(np.array([*own.values(), *np.ravel(fills)]))
+        counts, largest = np.split(told, [len(own)], axis=1)
+        agreed = [Fill(*map(int, fill)) for fill in largest.max(axis=0).reshape(-1, 2)]
+        return (
+            dict(zip(own, counts.sum(axis=0).tolist(), strict=True)),
+            (
+                unpadded(part, fill) if self.state.unpadded else part
+                for part, fill in zip(rows, agreed, strict=True)
+            ),
+        )
+
+    def _rows(self, batch: Batch) -> Iterator[Batch]:
+        """What this host computes of a step at a time: micro-batches `[N, M, ...]`."""
+        devices = self.steps.num_devices
+        for micro in range(0, len(batch["input_ids"]), devices):
+            yield {name: v[micro : micro + devices] for name, v in batch.items()}
+
+    def prepare(self, batch: Batch) -> None:
+        """Compile and time the step, and say how long the run will take."""
+        self.progress.say("Compiling the step ...")
+        counts, parts = self.parts(batch)
+        self.pace.estimate = seconds = self.steps.compile(list(parts))
+        utilization = ""
+        if not self.progress.is_quiet:
+            devices = self.steps.num_devices * self.hosts.number
+            utilization = utilization_text(
+                self.steps,
+                counts,
+                seconds,
+                devices=devices,
+                config=self.config,
+                say=self.progress.say,
+            )
+        rows, size = self.config.batch_size, self.state.micro_batch_size
+        number = len(batch["input_ids"]) * self.hosts.number
+        self.progress.say(
+            f"A step of {rows} sequences ({number} x {size}) takes about "
+            f"{duration(seconds)}{utilization}; the "
+            f"{self.config.steps - self.state.step} steps left will take about "
+            f"{duration(seconds_left(self))}."
+        )
+
+    def record(self, done: StepDone, seconds: float) -> str:
+        """Count the step that was just done, and log the means now and then."""
+        sums, consistency = np.split(done.sums, [len(Sums._fields)])
+        state, steps = self.state, self.config.steps
+        state.examples += self.config.batch_size
+        state.add_to_window(sums, seconds)
+        self._newest = done
+        if state.step % max(1, steps // NUM_LINES) == 0 or state.step == steps:
+            self._log_window()
+        values = means(Sums(*sums.tolist()))
+        text = [f"step {state.step}/{steps}"]
+        task = self.run.model_config.sentence_task.upper()
+        for name, loss in (("mlm", "masked LM"), ("sentence", task)):
+            value = values[f"{name}_loss"]
+            if value is not None:
+                text.append(f"{loss} {value:.3f}")
+        text += [f"layer consistency {mean:.4f}" for mean in consistency.tolist()]
+        return ", ".join(text)
+
+    def _log_window(self) -> None:
+        """Log the means of all steps since the last line."""
+        state, newest = self.state, self._newest
+        if not (state.window_steps and newest):
+            return
+        examples = state.window_steps * self.config.batch_size
+        self.log.write(
+            {
+                "step": state.step,
+                "split": TRAIN,
+                **means(Sums(*state.window)),
+                "learning_rate": newest.learning_rate,
+                "gradient_norm": newest.norm,
+                "sequences_per_second": examples / state.window_seconds,
+                "seconds": state.seconds,
+            }
+        )
+        state.clear_window()
+
+    def overflow(self, value: float, what: str) -> AlbertError:
+        """Log what was measured; the error names the likely cause and what to do."""
+        self._log_window()
+        folder = self.run.folder
+        remedy = "a lower --learning-rate or more --warmup-steps"
+        advice = (
+            f"the checkpoints in {folder} are kept; start a new run with {remedy} and "
+            f"--init-from {folder}."
+            if self.saver.saved_step > 0
+            else f"start again with {remedy}; what was measured is in "
+            f"{folder / METRICS}."
+        )
+        return AlbertError(
+            f"the {what} of step {self.state.step + 1} is {value}: the learning rate "
+            f"is most likely too high for this batch size; {advice}"
+        )
+
+    def _keep_landmark(self) -> None:
+        # Reading is ahead of the training.
+        self.state.landmark = self._landmarks.before(self.state.examples)
+
+
+def metrics_log(run: ResolvedRun, *, step: int) -> RememberedMetrics:
+    """The metrics up to a step, written on by the first host alone."""
+    if run.is_writer:
+        log: RememberedMetrics = MetricsLog(run.folder, step=step)
+        shared_value(log.lines, run.hosts)
+        return log
+    return RememberedMetrics(shared_value(None, run.hosts))
+
+
+def evaluations_of(
+    run: ResolvedRun,
+    steps: TrainingSteps,
+    state: RunState,
+    *,
+    log: RememberedMetrics,
+    progress: Progress,
+) -> HeldOutEvaluations:
+    """What a run is evaluated on; a word if its data set holds nothing out."""
+    model, records = steps.model, run.records()
+    examples = num_evaluation_examples(run.manifest, maximum=run.config.eval_examples)
+    held_out = words = None
+    if examples:
+        held_out = HeldOut(model, records, examples=examples)
+    else:
+        progress.say(
+            f"{run.data} has no held-out examples: training goes on without held-out "
+            "losses."
+        )
+    if examples and run.vocabulary is not None:
+        words = HeldOutWords(
+            model, records, examples=examples, vocabulary=run.vocabulary
+        )
+    return HeldOutEvaluations(
+        held_out=held_out,
+        words=words,
+        log=log,
+        state=state,
+        config=run.config,
+        progress=progress,
+        starts_trained=run.starts_trained,
+    )

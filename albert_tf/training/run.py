@@ -1,0 +1,120 @@
+"""What a run of pretraining resolves to, and what makes it impossible."""
+
+import dataclasses
+from pathlib import Path
+
+from albert_tf.data.data_check import (
+    check_has_training_examples,
+    check_has_vocabulary,
+    check_settings_fit,
+    check_shards_are_whole,
+)
+from albert_tf.data.input_pipeline import Records
+from albert_tf.evaluation.compiled import backend
+from albert_tf.evaluation.words import Vocabulary
+from albert_tf.hosts.hosts import ONE_HOST, Hosts
+from albert_tf.training.warm_start import read_source, starting_weights
+from schemas.config import (
+    OF_FIRST_WEIGHTS,
+    ModelConfig,
+    ResolvedTrainConfig,
+    TrainConfig,
+    flag_name,
+)
+from schemas.errors import SettingError
+from schemas.manifest import DatasetManifest
+from schemas.phases import Phase, phases_of
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResolvedRun:
+    """A run of which everything is decided.
+
+    Attributes:
+        folder: To write; only the first of several hosts reads and writes it.
+        data: The folder of the data set.
+        init_from: The run whose weights a new one starts from; None for first weights
+            of its own, and for a run that goes on.
+        starts_trained: Whether the run began with the weights of another.
+        vocabulary: That of the data, to ask about words in evaluations; None not to.
+    """
+
+    folder: Path
+    model_config: ModelConfig
+    config: ResolvedTrainConfig
+    data: Path
+    manifest: DatasetManifest
+    init_from: Path | None = None
+    starts_trained: bool = False
+    vocabulary: Vocabulary | None = None
+    hosts: Hosts = ONE_HOST
+
+    @property
+    def is_writer(self) -> bool:
+        """Whether this host is the first, which reads and writes the folder."""
+        return self.hosts.index == 0
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Of the training examples; one unless they are made on the fly."""
+        return phases_of(self.manifest.config, self.config)
+
+    def records(self) -> Records:
+        """The records of its data."""
+        return records_of(self.data, self.manifest, self.config)
+
+
+def records_of(data: Path, manifest: DatasetManifest, config: TrainConfig) -> Records:
+    """The records of a data set for a training with these settings."""
+    phases = phases_of(manifest.config, config) if manifest.has_documents else ()
+    return Records(data, manifest, phases=phases)
+
+
+def check_data(manifest: DatasetManifest, *, data: Path) -> None:
+    """Refuse a data set that nothing can be trained on."""
+    check_has_training_examples(manifest, data=data)
+    check_has_vocabulary(data)
+    check_shards_are_whole(manifest, data=data)
+
+
+def check_run(run: ResolvedRun) -> None:
+    """Refuse settings that do not fit together, before anything is written or removed.
+
+    Nothing in the folder of the run is read: it may be about to be overwritten.
+    """
+    check_can_recompute(run.config)
+    check_settings_fit(run.config, run.model_config, run.manifest, data=run.data)
+    if run.init_from is not None:
+        check_sets_no_weights(run.config)
+        source = read_source(run.init_from, manifest=run.manifest, data=run.data)
+        starting_weights(run.model_config, source)
+
+
+def check_sets_no_weights(config: TrainConfig) -> None:
+    """Refuse first weights for a run that takes all of them from another."""
+    for name in OF_FIRST_WEIGHTS:
+        if getattr(config, name):
+            raise SettingError(
+                f"{flag_name(name)} sets first weights and --init-from takes all of "
+                "them from another run; leave one of them out."
+            )
+
+
+def check_can_recompute(config: TrainConfig) -> None:
+    """Refuse recomputation that XLA would undo: it computes equal things once."""
+    is_tensorflow = backend() == "tensorflow"
+    if not config.recompute:
+        return
+    if is_tensorflow:
+        if config.xla:
+            raise SettingError(
+                "--xla undoes --recompute on TensorFlow; leave one of them out."
+            )
+        return
+    import jax
+
+    if jax.default_backend() == "cpu":
+        raise SettingError(
+            "--recompute saves nothing with JAX on a CPU; leave it out, or unset "
+            "KERAS_BACKEND."
+        )

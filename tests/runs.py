@@ -1,0 +1,187 @@
+"""Runs for tests: trained in a second, or written as `pretrain` leaves them."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import safetensors.numpy
+
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
+from albert_tf.runs.metrics import read_metrics
+from albert_tf.training.pretraining import pretrain
+from albert_tf.training.run import check_data, check_run
+from albert_tf.training.tensorflow_steps import TensorFlowSteps
+from schemas.config import DataConfig, ModelConfig, TrainConfig
+from schemas.json_file import write_json
+from schemas.layout import (
+    CONFIG,
+    DATA_MANIFEST,
+    MANIFEST,
+    METRICS,
+    MODEL_CONFIG,
+    SPM_MODEL,
+)
+from schemas.manifest import ShardFile, read_manifest
+from tests import manifests
+from tests.huggingface_albert import lively_weights
+from tests.training_data import TINY, resolved_run
+
+SETTINGS = TrainConfig(
+    batch_size=8,
+    micro_batch_size=4,
+    steps=12,
+    warmup_steps=3,
+    learning_rate=0.01,
+    eval_every=5,
+    checkpoint_every=4,
+    eval_examples=7,
+)
+DROPOUT = dataclasses.replace(
+    TINY, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1
+)
+OF_DOCUMENTS = dataclasses.replace(TINY, vocab_size=400)
+
+
+def train(data, folder, *, model=TINY, config=SETTINGS, init_from=None, **kwargs):
+    """Check and train a run, without a word unless `progress` is given."""
+    run = resolved_run(data, folder, config, model_config=model, init_from=init_from)
+    if not (folder / "checkpoints").exists():
+        check_data(run.manifest, data=data)
+        check_run(run)
+    return pretrain(run, **kwargs)
+
+
+def final(run):
+    """The arrays of the newest checkpoint, and the metrics but for times."""
+    directory = run / "checkpoints" / (run / "checkpoints/latest").read_text().strip()
+    arrays = {}
+    for name in ("model", "optimizer"):
+        arrays |= safetensors.numpy.load_file(directory / f"{name}.safetensors")
+    lines = read_metrics(run)
+    for line in lines:
+        line.pop("sequences_per_second")
+        line.pop("seconds")
+    return {name: array.tobytes() for name, array in arrays.items()}, lines
+
+
+def evaluations(run):
+    return [line for line in read_metrics(run) if line["split"] == "eval"]
+
+
+def signal_at_micro_batch(monkeypatch, number, *, which=signal.SIGTERM):
+    """Have this process signalled while it computes its n-th micro-batch."""
+    accumulate, compiled = TensorFlowSteps.accumulate, TensorFlowSteps.compile
+    calls = []
+
+    def signalled(self, *args, **kwargs):
+        calls.append(None)
+        if len(calls) == number:
+            os.kill(os.getpid(), which)
+        return accumulate(self, *args, **kwargs)
+
+    def compiled_without_a_signal(self, parts):
+        with monkeypatch.context() as patch:
+            patch.setattr(TensorFlowSteps, "accumulate", accumulate)
+            return compiled(self, parts)
+
+    monkeypatch.setattr(TensorFlowSteps, "accumulate", signalled)
+    monkeypatch.setattr(TensorFlowSteps, "compile", compiled_without_a_signal)
+
+
+def train_line(step, *, loss=2.0, norm=1.0):
+    """What is logged of training."""
+    return {
+        **_of_both(step, "train", loss),
+        "learning_rate": 0.001,
+        "gradient_norm": norm,
+        "sequences_per_second": 8.0,
+        "seconds": 3.0 * step,
+    }
+
+
+def eval_line(step, *, loss=2.0, accuracy=0.25):
+    """What is logged of an evaluation."""
+    return {
+        **_of_both(step, "eval", loss),
+        "mlm_accuracy": accuracy,
+        "learning_rate": None,
+        "gradient_norm": None,
+        "sequences_per_second": 16.0,
+        "seconds": 3.0 * step,
+    }
+
+
+def _of_both(step, split, loss):
+    return {
+        "step": step,
+        "split": split,
+        "mlm_loss": loss,
+        "mlm_accuracy": 0.25,
+        "sentence_loss": 0.5,
+        "sentence_accuracy": 0.5,
+    }
+
+
+LINES = (eval_line(0, loss=3.0), train_line(1), train_line(2), eval_line(2))
+
+
+def manifest_of(held_out):
+    """The manifest of a data set with so many held-out examples in one file."""
+    config = DataConfig(dupe_factor=1, num_shards=1).resolved(input_bytes=0)
+    files = [
+        ShardFile(
+            name=f"{split}/copy-00/part-00000-of-00001.tfrecord",
+            examples=examples,
+            bytes=1000 * examples,
+            sha256="0" * 64,
+        )
+        for split, examples in (("train", 900), ("eval", held_out))
+    ]
+    return manifests.manifest_of(files, config, sha256="0" * 64, vocab_size=30000)
+
+
+def write_records(folder, *, lines=LINES, held_out=100, **changes):
+    """The text files of a run of ten steps, with the defaults but for changes."""
+    folder.mkdir()
+    config = dataclasses.asdict(TrainConfig(steps=10)) | changes
+    settings = {"command": "pretrain", "albert_version": "0.1.0", "data": "data"}
+    environment = {"started": "2026-01-02T03:04:05+0000", "python": "3.11.7"}
+    record = {"model": "tiny", "overrides": [], "environment": environment}
+    identity = config | {"data": "abc", "model": {}}
+    record = record | {name: changes[name] for name in record.keys() & changes.keys()}
+    write_json(folder / CONFIG, settings | config | record | {"identity": identity})
+    write_json(folder / MODEL_CONFIG, dataclasses.asdict(ModelConfig()))
+    write_json(folder / DATA_MANIFEST, manifest_of(held_out).to_dict())
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / METRICS).write_text(text, encoding="utf-8")
+    return folder
+
+
+def write_run(run: Path, *, data: Path, seed=7, **changes) -> AlbertPretrainer:
+    """A run on a data set, of a small model with lively weights; returns the model."""
+    config = ModelConfig(
+        **{
+            "vocab_size": read_manifest(data).vocabulary["size"],
+            "embedding_size": 8,
+            "hidden_size": 16,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 2,
+            "intermediate_size": 24,
+            "max_position_embeddings": 64,
+        }
+        | changes
+    )
+    model = AlbertPretrainer(config)
+    weights = lively_weights(model, seed=seed)
+    for path, weight in model.weights_by_path.items():
+        weight.assign(weights[path])
+    run.mkdir(parents=True)
+    write_json(run / MODEL_CONFIG, {name: v for name, v in vars(config).items()})
+    shutil.copy(data / SPM_MODEL, run / SPM_MODEL)
+    shutil.copy(data / MANIFEST, run / DATA_MANIFEST)
+    save_checkpoint(run, Checkpoint(weights, {}, {"step": 3}), is_best=True)
+    return model
