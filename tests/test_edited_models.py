@@ -27,9 +27,8 @@ from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.trained_model import read_trained
 from albert_tf.reporting.run_report import runs_section
 from albert_tf.runs.checkpoints import has_checkpoint
-from albert_tf.runs.finished import finished_step
 from albert_tf.runs.metrics import Sums
-from albert_tf.runs.run_record import read_run
+from albert_tf.runs.run_record import finished_step, read_run
 from cli.commands.export import load
 from cli.commands.import_model import read_weights
 from cli.support.console import Console

@@ -41,8 +41,7 @@ from albert_tf.evaluation.word_scores import (
 from albert_tf.evaluation.words import Row, Vocabulary, first_rows, sample_words
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, pretrainer_of
-from albert_tf.runs.confidence import interval
-from albert_tf.runs.metrics import Metrics, Sums, means, perplexity
+from albert_tf.runs.metrics import Metrics, Sums, interval, means, perplexity
 from albert_tf.runs.progress import QUIET, Progress
 from albert_tf.runs.run_record import recorded_settings, recorded_training
 from schemas.config import EVALUATED_WORDS, Precision

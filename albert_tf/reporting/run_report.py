@@ -8,12 +8,12 @@ from typing import Any
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
 from albert_tf.reporting.learning_curves import QUANTITIES, curves
 from albert_tf.runs import last_evaluation
-from albert_tf.runs.confidence import with_interval
 from albert_tf.runs.metrics import (
     Metrics,
     best_evaluation,
     collapse_warning,
     perplexity,
+    with_interval,
 )
 from albert_tf.runs.run_record import Run
 from schemas.layout import EVAL

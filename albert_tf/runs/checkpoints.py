@@ -1,8 +1,8 @@
 """Checkpoints: whole or absent, checked when read, the newest few and the best kept.
 
 A checkpoint is a folder of `model.safetensors`, `optimizer.safetensors` and
-`state.json`, which holds the hashes of the other two and says whether it is the best so
-far. So the best one is known as soon as it has its name.
+`state.json`, which holds the hashes of the other two and of the state, and says whether
+it is the best so far. So the best one is known as soon as it has its name.
 """
 
 import dataclasses
@@ -11,13 +11,12 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
-from albert_tf.runs.saved_state import check_state
 from albert_tf.runs.tensor_files import (
     Arrays,
     Shapes,
@@ -37,7 +36,6 @@ from schemas.layout import (
 )
 from schemas.whole_file import TEMPORARY, remove, whole_folder
 
-T = TypeVar("T")
 Say = Callable[[str], None]
 
 # Which checkpoint of a run: the newest, or the one with the least held-out loss.
@@ -77,12 +75,7 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
     The files `latest` and `best` name checkpoints for people and their scripts.
 
     Args:
-        run: The run directory.
-        checkpoint: What to write.
         is_best: Whether none before had a lower held-out loss.
-
-    Raises:
-        AlbertError: It cannot be written; the checkpoints before it are whole.
     """
     target = run / checkpoint_directory(checkpoint.state["step"])
     try:
@@ -101,11 +94,7 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
 
 
 def _write(folder: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
-    """Write the three files.
-
-    Raises:
-        OSError: One cannot be written.
-    """
+    """Write the three files; raises `OSError` where one cannot be."""
     arrays = {
         MODEL_WEIGHTS: checkpoint.weights,
         OPTIMIZER_STATE: checkpoint.optimizer_state,
@@ -116,6 +105,7 @@ def _write(folder: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
         except safetensors.SafetensorError as error:
             raise OSError(str(error)) from error
     hashes = {name: _sha256(folder / name) for name in arrays}
+    hashes[STATE] = _text_sha256(checkpoint.state)
     state = {**checkpoint.state, _HASHES: hashes, _IS_BEST: is_best}
     (folder / STATE).write_text(json_text(state), encoding="utf-8")
     for name in arrays:
@@ -128,11 +118,14 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _text_sha256(state: dict[str, Any]) -> str:
+    return hashlib.sha256(json_text(state).encode()).hexdigest()
+
+
 def _delete_old(run: Path, *, step: int) -> None:
     """Keep the newest few and the best; delete what killed processes left too.
 
     Args:
-        run: The run directory.
         step: Of the newest. Checkpoints of later steps are damaged: the run passed over
             them when it went on.
     """
@@ -198,27 +191,14 @@ def load_newest(
     """The newest whole checkpoint of a run, None if it has none at all.
 
     Args:
-        run: The run directory.
         say: Told about every damaged checkpoint passed over.
         with_optimizer: Read what only training needs too.
-
-    Raises:
-        AlbertError: There are checkpoints and all are damaged.
     """
-
-    def read(path: Path) -> Checkpoint:
-        return read_checkpoint(path, with_optimizer=with_optimizer)
-
-    return _newest(run, say, read)
-
-
-def _newest(run: Path, say: Say, read: Callable[[Path], T]) -> T | None:
-    """What `read` makes of the newest checkpoint that is whole."""
     candidates = _newest_first(run)
     reasons = []
     for path in candidates:
         try:
-            return read(path)
+            return read_checkpoint(path, with_optimizer=with_optimizer)
         except DamagedCheckpointError as error:
             reasons.append(f"{path.name}: {error}")
             say(f"{path} is damaged ({error}); going back to the checkpoint before it.")
@@ -231,15 +211,7 @@ def _newest(run: Path, say: Say, read: Callable[[Path], T]) -> T | None:
 
 
 def read_checkpoint(path: Path, *, with_optimizer: bool = True) -> Checkpoint:
-    """Read and check one checkpoint.
-
-    Args:
-        path: Its folder.
-        with_optimizer: Read what only training needs too.
-
-    Raises:
-        DamagedCheckpointError: A file is absent, cut off or changed.
-    """
+    """Read and check one checkpoint; raises `DamagedCheckpointError`."""
     names = [MODEL_WEIGHTS, *([OPTIMIZER_STATE] if with_optimizer else [])]
     state = _checked_state(path, *names)
     if with_optimizer and "micro_batch_size" not in state:
@@ -265,58 +237,41 @@ def newest_state(run: Path) -> dict[str, Any] | None:
 
 
 def _checked_state(path: Path, *names: str) -> dict[str, Any]:
-    """The state of a checkpoint, once these files are found unchanged.
-
-    Raises:
-        DamagedCheckpointError: A file is absent, cut off or changed.
-    """
+    """The state of a checkpoint, once it and these files are found unchanged."""
     try:
         state = read_json(path / STATE)
         hashes = state.pop(_HASHES, None)
         state.pop(_IS_BEST, None)
-        for name in names:
-            if not isinstance(hashes, dict) or _sha256(path / name) != hashes.get(name):
-                raise DamagedCheckpointError(f"{name} is not what was written")
-        check_state(state, step=_step(path))
+        found = {name: _sha256(path / name) for name in names}
     except OSError as error:
         raise DamagedCheckpointError(f"{error.filename}: {error.strerror}") from error
     except AlbertError as error:
         raise DamagedCheckpointError(str(error).removesuffix(".")) from error
-    except ValueError as error:
-        raise DamagedCheckpointError(f"{STATE} cannot be true: {error}") from error
+    written = hashes if isinstance(hashes, dict) else {}
+    if STATE in written:  # not in those of earlier versions
+        found[STATE] = _text_sha256(state)
+    for name, digest in found.items():
+        if written.get(name) != digest:
+            raise DamagedCheckpointError(f"{name} is not what was written")
+    if state.get("step") != _step(path):
+        raise DamagedCheckpointError(
+            f"{STATE} is of step {state.get('step')!r:.40} and not {_step(path)}"
+        )
     return state
 
 
 def run_checkpoint(
-    run: Path,
-    *,
-    which: Which = "latest",
-    say: Say = lambda line: None,
-    with_optimizer: bool = False,
+    run: Path, *, which: Which = "latest", say: Say = lambda line: None
 ) -> Checkpoint:
-    """A checkpoint of a run.
+    """A checkpoint of a run, without the state of the optimizer.
 
     Args:
-        run: The run directory.
         which: The newest one, or the one with the least held-out loss.
         say: Told about every damaged checkpoint passed over.
-        with_optimizer: Read what only training needs too.
-
-    Raises:
-        AlbertError: There is no checkpoint, or no checkpoint that can be read.
     """
-
-    def read(path: Path) -> Checkpoint:
-        return read_checkpoint(path, with_optimizer=with_optimizer)
-
-    return _chosen(run, which, say, read)
-
-
-def _chosen(run: Path, which: Which, say: Say, read: Callable[[Path], T]) -> T:
-    """What `read` makes of the newest checkpoint that is whole, or of the best."""
     if which == "best":
-        return _of_best(run, read)
-    found = _newest(run, say, read)
+        return _best_checkpoint(run)
+    found = load_newest(run, say, with_optimizer=False)
     if found is None:
         raise AlbertError(
             f"{run} holds no checkpoint yet; let albert pretrain save one first."
@@ -324,19 +279,14 @@ def _chosen(run: Path, which: Which, say: Say, read: Callable[[Path], T]) -> T:
     return found
 
 
-def _of_best(run: Path, read: Callable[[Path], T]) -> T:
-    """What `read` makes of the checkpoint with the least held-out loss.
-
-    Raises:
-        AlbertError: The run evaluated nothing, or the checkpoint is damaged.
-    """
+def _best_checkpoint(run: Path) -> Checkpoint:
     path = _best(run)
     if path is None:
         raise AlbertError(
             f"{run} has no best checkpoint, as nothing was evaluated; use its latest."
         )
     try:
-        return read(path)
+        return read_checkpoint(path, with_optimizer=False)
     except DamagedCheckpointError as error:
         raise AlbertError(
             f"{path} is damaged ({error}); use the run's latest."
@@ -358,11 +308,7 @@ def arrays_of(variables: Mapping[str, Any]) -> Arrays:
 
 
 def assign_arrays(variables: Mapping[str, Any], arrays: Arrays) -> None:
-    """Give variables the values of a checkpoint.
-
-    Raises:
-        AlbertError: Names or shapes differ; names the first tensor that does.
-    """
+    """Give variables the values of a checkpoint that has the same tensors."""
     check_shapes(shapes_of(variables), shapes_of(arrays))
     for name, variable in variables.items():
         variable.assign(arrays[name])
@@ -374,11 +320,7 @@ def shapes_of(tensors: Mapping[str, Any]) -> Shapes:
 
 
 def check_shapes(model: Shapes, checkpoint: Shapes) -> None:
-    """Refuse a checkpoint with other tensors than a model.
-
-    Raises:
-        AlbertError: Names or shapes differ; names the first tensor that does.
-    """
+    """Refuse a checkpoint with other tensors than a model; names the first one."""
     for name in sorted(model.keys() | checkpoint.keys()):
         ours = model.get(name, "no such tensor")
         theirs = checkpoint.get(name, "no such tensor")

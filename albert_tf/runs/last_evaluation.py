@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from albert_tf.runs.confidence import with_interval
-from albert_tf.runs.metrics import Metrics
+from albert_tf.runs.metrics import Metrics, with_interval
 from schemas.json_file import read_json, undamaged, write_json
 from schemas.layout import EVALUATION
 from schemas.readable import counted

@@ -12,6 +12,9 @@ from schemas.readable import percent
 
 Metrics = dict[str, Any]
 
+# Standard deviations on both sides of a normal distribution that hold 95 %.
+DEVIATIONS = 1.96
+
 # A collapsed model predicts the frequencies of tokens: published collapses stay at 6.6
 # to 7.3 nats, with the sentence task at chance (huggingface/transformers 4727, 5984).
 STUCK_EVALUATIONS = 4
@@ -98,6 +101,31 @@ def metrics_text(metrics: Metrics) -> str:
     return ", ".join(parts)
 
 
+def interval(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of `count` trials.
+
+    >>> low, high = interval(0.5, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.404, 0.596)
+    """
+    squared = DEVIATIONS**2
+    middle = (share + squared / (2 * count)) / (1 + squared / count)
+    spread = share * (1 - share) / count + squared / (4 * count * count)
+    half = DEVIATIONS * math.sqrt(spread) / (1 + squared / count)
+    # Rounding may lead out of the range of a share.
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def with_interval(share: float, count: int) -> str:
+    """A share as a person reads it.
+
+    >>> with_interval(0.5, 100)
+    '50.0% (40.4 to 59.6%)'
+    """
+    low, high = map(percent, interval(share, count))
+    return f"{percent(share)} ({low.removesuffix('%')} to {high})"
+
+
 def best_evaluation(evaluations: Sequence[Metrics]) -> Metrics | None:
     """The one of a trained model with the lowest loss, the newest of several.
 
@@ -149,11 +177,7 @@ def collapse_warning(evaluations: list[Metrics]) -> str | None:
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:
-    """The whole lines of a run's metrics; a last one cut off by a kill is left out.
-
-    Raises:
-        AlbertError: The file cannot be read, or a line is not what `pretrain` writes.
-    """
+    """The whole lines of a run's metrics; a last one cut off by a kill is left out."""
     path = run / METRICS
     if not path.exists():
         return []

@@ -8,6 +8,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, TypeVar
 
+from albert_tf.runs.checkpoints import newest_state
 from albert_tf.runs.last_evaluation import read_evaluation
 from albert_tf.runs.metrics import Metrics, read_metrics
 from schemas.config import (
@@ -23,6 +24,7 @@ from schemas.layout import (
     BUDGET_RECORD,
     CONFIG,
     DATA_MANIFEST,
+    EVAL,
     EXPORT_RECORD,
     HF_TOKENIZER_CONFIG,
     LENGTH_BEFORE,
@@ -82,11 +84,7 @@ class Run:
 
 
 def read_run(run: Path, *, title: str) -> Run:
-    """Read what a run, finished or not, has written about itself.
-
-    Raises:
-        AlbertError: It has no metrics or no architecture, or a file cannot be read.
-    """
+    """Read what a run, finished or not, has written about itself."""
     lines = read_metrics(run)
     settings = recorded_settings(run)
     if not lines and settings.get("command") == "import":
@@ -111,11 +109,7 @@ def read_run(run: Path, *, title: str) -> Run:
 
 
 def recorded_settings(run: Path) -> dict[str, Any]:
-    """The settings that a run was given; empty if it keeps none.
-
-    Raises:
-        AlbertError: They cannot be read, or one is of another type.
-    """
+    """The settings that a run was given; empty if it keeps none."""
     path = run / CONFIG
     settings = read_json(path) if path.exists() else {}
     places = [(settings, _TYPES)]
@@ -133,11 +127,7 @@ def recorded_settings(run: Path) -> dict[str, Any]:
 
 
 def recorded_training(run: Path, settings: dict[str, Any]) -> TrainConfig:
-    """How a run is trained, as far as its settings say; the defaults for the rest.
-
-    Raises:
-        AlbertError: A value is wrong.
-    """
+    """How a run is trained, as far as its settings say; the defaults for the rest."""
     names = {field.name for field in dataclasses.fields(TrainConfig)}
     identity = settings.get("identity") or {}
     given = {**settings, **{k: v for k, v in identity.items() if v is not None}}
@@ -149,9 +139,6 @@ def recorded_initializer(run: Path) -> Initializer:
     """The first weights that a run, or a fine-tuning from scratch, began with.
 
     "range" if nothing says so, as for models from elsewhere.
-
-    Raises:
-        AlbertError: The settings cannot be read.
     """
     settings = recorded_settings(run)
     given = {**settings, **(settings.get("identity") or {})}
@@ -160,21 +147,13 @@ def recorded_initializer(run: Path) -> Initializer:
 
 
 def recorded_manifest(run: Path) -> DatasetManifest | None:
-    """The manifest of the data that a run was trained on; None if it keeps none.
-
-    Raises:
-        AlbertError: It cannot be read.
-    """
+    """The manifest of the data that a run was trained on; None if it keeps none."""
     path = run / DATA_MANIFEST
     return parse_manifest(read_json(path), path) if path.exists() else None
 
 
 def run_config(run: Path) -> ModelConfig:
-    """The architecture of a run.
-
-    Raises:
-        AlbertError: The folder is not a run, or a value is wrong.
-    """
+    """The architecture of a run."""
     path = run / MODEL_CONFIG
     if not path.exists():
         raise AlbertError(
@@ -200,9 +179,6 @@ def trained_length(folder: Path, config: ModelConfig) -> int:
     Args:
         folder: Of the model.
         config: Its architecture.
-
-    Raises:
-        AlbertError: What says it cannot be read.
     """
     longest = config.max_position_embeddings
     manifest = recorded_manifest(folder)
@@ -216,6 +192,27 @@ def trained_length(folder: Path, config: ModelConfig) -> int:
         if type(said) is int and said > 0:
             return min(longest, said)
     return longest
+
+
+def finished_step(run: Path) -> int | None:
+    """The step of a run's newest checkpoint, if it is whole and was evaluated.
+
+    A run whose last step this is has nothing left to do. None for everything else:
+    training then finds out what is missing or damaged, and says so.
+    """
+    state = newest_state(run)
+    if state is None:
+        return None
+    step: int = state["step"]
+    try:
+        manifest = recorded_manifest(run)
+        lines = read_metrics(run)
+    except AlbertError:
+        return None
+    if manifest is None:
+        return None
+    is_evaluated = any((e["step"], e["split"]) == (step, EVAL) for e in lines)
+    return step if is_evaluated or not manifest.num_examples(EVAL) else None
 
 
 def _parsed(kind: type[Config], values: dict[str, Any], *, path: Path) -> Config:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from albert_tf.runs.confidence import interval
+from albert_tf.runs.metrics import interval
 from albert_tf.tasks.task import Targets, Task
 from schemas.task import Metric
 

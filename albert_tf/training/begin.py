@@ -81,7 +81,13 @@ def resume(
     run: ResolvedRun, checkpoint: Checkpoint, *, say: Say
 ) -> tuple[TrainingSteps, RunState]:
     """A run as a checkpoint has it, but for the micro-batch asked for."""
-    state = RunState(**checkpoint.state)
+    try:
+        state = RunState(**checkpoint.state)
+    except TypeError as error:
+        raise AlbertError(
+            f"{run.folder}: the newest checkpoint is of no pretraining ({error}); "
+            "start the run again with --overwrite."
+        ) from error
     size = run.config.micro_batch_size or state.micro_batch_size
     if size > run.config.batch_size:
         raise AlbertError(

@@ -67,7 +67,7 @@ def has_all_shards(folder: Path | str, identity: Identity) -> bool:
 
 def has_all_steps(folder: Path | str, identity: Identity) -> bool:
     """Whether the newest checkpoint of a run is its last."""
-    from albert_tf.runs.finished import finished_step
+    from albert_tf.runs.run_record import finished_step
 
     step = finished_step(Path(folder))
     return step is not None and step >= int(identity["steps"])

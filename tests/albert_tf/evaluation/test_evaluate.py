@@ -17,7 +17,7 @@ from albert_tf.evaluation.words import SHARE
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
-from albert_tf.runs.confidence import interval
+from albert_tf.runs.metrics import interval
 from albert_tf.training.pretraining import pretrain
 from pipeline.records.reading import REMEDY, read_unmasked
 from schemas.config import TrainConfig

@@ -1,13 +1,17 @@
 """What a run has written about itself is read, or refused by file and line."""
 
+import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from albert_tf.runs.run_record import read_run, trained_length
+from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
+from albert_tf.runs.run_record import finished_step, read_run, trained_length
 from schemas.config import ModelConfig, TrainConfig
 from schemas.errors import AlbertError
+from schemas.json_file import write_json
 from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
 from tests.runs import LINES, manifest_of, train_line, write_records
 
@@ -118,3 +122,47 @@ def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
     assert str(refusal.value).startswith(
         f"{folder / METRICS}: line 2 is not a line of metrics; "
     )
+
+
+def save_checkpointed(run, *, step=12, evaluated=12, held_out=1):
+    """A run of one checkpoint with one evaluation."""
+    arrays = {"kernel": np.zeros(2, "float32")}
+    state = {"step": step, "micro_batch_size": 1}
+    save_checkpoint(run, Checkpoint(arrays, arrays, state), is_best=False)
+    write_json(run / "data_manifest.json", manifest_of(held_out).to_dict())
+    line = {"step": evaluated, "split": "eval"}
+    (run / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+
+
+def test_the_step_of_the_newest_checkpoint(tmp_path):
+    save_checkpointed(tmp_path)
+    assert finished_step(tmp_path) == 12
+
+
+def test_no_run_and_a_run_without_checkpoint_have_none(tmp_path):
+    assert finished_step(tmp_path / "run") is None
+    save_checkpointed(tmp_path)
+    (tmp_path / "checkpoints").rename(tmp_path / "elsewhere")
+    assert finished_step(tmp_path) is None
+
+
+def test_a_last_evaluation_that_is_missing_is_left_to_do(tmp_path):
+    save_checkpointed(tmp_path, evaluated=10)
+    assert finished_step(tmp_path) is None
+
+
+def test_without_held_out_examples_no_evaluation_is_missing(tmp_path):
+    save_checkpointed(tmp_path, evaluated=0, held_out=0)
+    assert finished_step(tmp_path) == 12
+
+
+def test_damaged_files_are_left_to_training(tmp_path):
+    for name in (
+        "metrics.jsonl",
+        "data_manifest.json",
+        "checkpoints/step-00000012/state.json",
+        "checkpoints/step-00000012/model.safetensors",
+    ):
+        save_checkpointed(tmp_path)
+        (tmp_path / name).write_text("{\n")
+        assert finished_step(tmp_path) is None
