@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.job import albert
+from schemas.files import read_json
 from schemas.finetune_config import FineTuneConfig
-from schemas.json_file import read_json
 from schemas.layout import TASK_EVALUATION
 
 RANDOM = "random start"

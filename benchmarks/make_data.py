@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.job import Run, run_albert
 from benchmarks.texts import add_texts, find_texts, flags_of
-from pipeline.core.cores import usable_cores
+from pipeline.core.machine import usable_cores
 from pipeline.reading.inputs import InputFile, describe_inputs
 from schemas.manifest import read_manifest
 

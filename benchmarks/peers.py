@@ -31,15 +31,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.step_frameworks import huggingface_config, keras_hub_albert
-from pipeline.core.cores import usable_cores
+from pipeline.core.machine import usable_cores
 from pipeline.records.reading import read_tokens
 from pipeline.vocabulary.tokenizer import read_model
 from schemas.config import ModelConfig
-from schemas.json_file import read_json, write_json
+from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, PAD_ID, SEP_ID
+from schemas.files import read_json, write_json
 from schemas.layout import SPM_MODEL, TRAIN
 from schemas.manifest import read_manifest
 from schemas.presets import PRESETS
-from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, PAD_ID, SEP_ID
 
 # Tokens in a row.
 LENGTH = 128

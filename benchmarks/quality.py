@@ -52,9 +52,9 @@ from pipeline.vocabulary.tokenizer import (
     read_model,
     starts_word,
 )
+from schemas.example import CLS_ID, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK
 from schemas.layout import EVAL, MODEL_CONFIG
 from schemas.manifest import read_manifest
-from schemas.special_tokens import CLS_ID, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK
 
 # Characters of a passage of a text file: they fit into 128 tokens.
 PASSAGE = 300

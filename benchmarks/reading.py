@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from benchmarks.texts import add_texts, find_texts
 from benchmarks.timing import seconds
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.reading.chunks import Chunk, plan_chunks
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import InputFile, describe_inputs

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core.cores import usable_cores
+from pipeline.core.machine import usable_cores
 from schemas.config import ModelConfig, Precision
 from schemas.presets import PRESETS
 

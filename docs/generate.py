@@ -15,11 +15,10 @@ import click
 
 from cli.main import cli
 from schemas.config import ModelConfig
-from schemas.example import DOCUMENT_FEATURES, FEATURES
+from schemas.example import DOCUMENT_FEATURES, FEATURES, SPECIAL_TOKENS, USER_SYMBOLS
 from schemas.finetune_config import RATES
 from schemas.manifest import DatasetManifest
 from schemas.presets import PRESETS, TASK_RECIPES
-from schemas.special_tokens import SPECIAL_TOKENS, USER_SYMBOLS
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent

@@ -1,12 +1,29 @@
-"""The features of one pretraining example, written once; writer and reader loop here.
+"""The special tokens and the features of a pretraining example, written once.
 
-Names and dtypes are those of google-research/albert. In the `compact` layout nothing
-that can be derived is stored and nothing is padded, so that a record has the length of
-its text; in `padded` all features have the fixed length that some parsers ask for.
+Writer and reader loop over the features. Names and dtypes are those of
+google-research/albert. In the `compact` layout nothing that can be derived is stored
+and nothing is padded, so that a record has the length of its text; in `padded` all
+features have the fixed length that some parsers ask for.
 """
 
 import dataclasses
 from typing import Literal, NamedTuple
+
+# The pieces that every vocabulary starts with, at ids that never change; ALBERT's
+# published vocabulary has the same (google-research/albert README).
+PAD, UNK, CLS, SEP, MASK = "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"
+SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
+PAD_ID, UNK_ID, CLS_ID, SEP_ID, MASK_ID = range(5)
+
+# All ids from here on are ordinary pieces, which a random replacement may draw.
+FIRST_ORDINARY_ID = len(SPECIAL_TOKENS)
+
+# SentencePiece's mark of a space before a piece.
+SPACE = "▁"
+
+# Characters that are always pieces of their own (google-research/albert README).
+USER_SYMBOLS = ("(", ")", '"', "-", ".", "–", "£", "€")
+
 
 RecordLayout = Literal["compact", "padded"]
 DType = Literal["int64", "float32"]

@@ -20,7 +20,7 @@ from schemas.config import (
 )
 from schemas.errors import AlbertError, SettingError
 from schemas.example import feature_length, stored_features
-from schemas.json_file import read_json, undamaged
+from schemas.files import read_json, undamaged
 from schemas.layout import (
     CONFIG,
     DATA_MANIFEST,

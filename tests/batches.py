@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from schemas.special_tokens import FIRST_ORDINARY_ID
+from schemas.example import FIRST_ORDINARY_ID
 
 
 def random_batch(config, *, rows=3, length=12, predictions=4, seed=0):

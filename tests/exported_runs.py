@@ -9,7 +9,7 @@ from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.task_record import TaskRecord, write_record
 from schemas.config import ModelConfig, TrainConfig
-from schemas.json_file import write_json
+from schemas.files import write_json
 from schemas.task import TaskSpec
 from tests.huggingface_albert import lively_weights
 

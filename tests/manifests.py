@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.config import DataConfig
-from schemas.json_file import json_text
+from schemas.files import json_text
 from schemas.layout import EVAL, TRAIN, copy_directory
 from schemas.manifest import DatasetManifest, ShardFile, feature_table, fingerprint_of
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from pipeline.core.arrays import columns_of
+from pipeline.core.draws import columns_of
 from pipeline.examples.packing import at_its_end, cuttable, cutting_places, pack
 
 # A word is its number of tokens, a sentence its words, a document its sentences.

@@ -16,7 +16,7 @@ from albert_tf.training.pretraining import pretrain
 from albert_tf.training.run import check_data, check_run
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from schemas.config import DataConfig, ModelConfig, TrainConfig
-from schemas.json_file import write_json
+from schemas.files import write_json
 from schemas.layout import (
     CONFIG,
     DATA_MANIFEST,

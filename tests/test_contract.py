@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
-from pipeline.dataset.shards import write_records
+from pipeline.dataset.shard import write_records
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Rows
 from pipeline.records.tf_example import encode_rows
 from schemas.config import DataConfig
+from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
 from schemas.layout import EVAL, shard_file
 from schemas.manifest import DatasetManifest, ShardFile
-from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
 
 CONFIG = DataConfig(
     max_seq_length=24, max_predictions_per_seq=4, num_shards=1

@@ -33,7 +33,7 @@ from cli.commands.export import load
 from cli.commands.import_model import read_weights
 from cli.support.console import Console
 from schemas.errors import AlbertError
-from schemas.json_file import write_json
+from schemas.files import write_json
 from tests.exported_runs import SMALL_RUN, write_run
 from tests.google_albert import save_google
 

@@ -12,11 +12,10 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.training.run import ResolvedRun
 from schemas.config import DataConfig, ModelConfig
-from schemas.example import stored_features
-from schemas.json_file import write_json
+from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID, stored_features
+from schemas.files import write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL, shard_file
 from schemas.manifest import ShardFile, read_manifest
-from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 from tests.manifests import manifest_of
 
 VOCAB_SIZE = 64

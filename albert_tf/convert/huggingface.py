@@ -27,9 +27,9 @@ from albert_tf.runs.tensor_files import (
 )
 from schemas.config import Activation, ModelConfig
 from schemas.errors import AlbertError
-from schemas.json_file import read_json
+from schemas.example import CLS_ID, PAD_ID, SEP_ID
+from schemas.files import read_json
 from schemas.layout import CONFIG, MODEL_WEIGHTS
-from schemas.special_tokens import CLS_ID, PAD_ID, SEP_ID
 
 # Fields that AlbertConfig has under the same names.
 _FIELDS = (

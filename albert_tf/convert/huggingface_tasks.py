@@ -42,8 +42,8 @@ from albert_tf.runs.task_record import TaskRecord, exported_record
 from albert_tf.runs.tensor_files import Arrays
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError
+from schemas.files import read_json
 from schemas.finetune_config import FineTuneConfig
-from schemas.json_file import read_json
 from schemas.layout import CONFIG
 from schemas.task import Kind, TaskSpec
 

@@ -16,7 +16,7 @@ from albert_tf.runs.run_record import (
 )
 from schemas import __version__
 from schemas.config import ModelConfig, TrainConfig, recorded
-from schemas.json_file import read_json
+from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest
 from schemas.report import markdown_lines

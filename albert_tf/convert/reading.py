@@ -26,7 +26,7 @@ from albert_tf.model.trained_model import (
 from albert_tf.runs.checkpoints import Which
 from albert_tf.runs.run_record import is_tuned
 from schemas.errors import AlbertError, SettingError
-from schemas.json_file import read_json
+from schemas.files import read_json
 from schemas.layout import MODEL_CONFIG
 
 _GOOGLE_CONFIG = "albert_config.json"

@@ -36,11 +36,10 @@ from pipeline.records.reading import (
 )
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
-from schemas.example import NO_LABEL, feature_length, stored_features
+from schemas.example import NO_LABEL, PAD_ID, SEP_ID, feature_length, stored_features
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase
-from schemas.special_tokens import PAD_ID, SEP_ID
 
 Batch = dict[str, Any]
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from schemas.special_tokens import FIRST_ORDINARY_ID
+from schemas.example import FIRST_ORDINARY_ID
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]

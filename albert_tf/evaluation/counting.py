@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.records.reading import Unmasked, read_unmasked
+from schemas.example import FIRST_ORDINARY_ID, MASK_ID
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
-from schemas.special_tokens import FIRST_ORDINARY_ID, MASK_ID
 
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ import numpy as np
 from albert_tf.evaluation.word_scores import Float
 from albert_tf.evaluation.words import Row, Span, Vocabulary, word_bounds
 from schemas.errors import AlbertError
-from schemas.special_tokens import CLS_ID, SEP_ID
+from schemas.example import CLS_ID, SEP_ID
 
 # Endings of the files that pairs are distributed in, beside read-me files and licences.
 SUFFIXES = (".jsonl", ".txt")

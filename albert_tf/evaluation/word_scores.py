@@ -31,7 +31,7 @@ from albert_tf.evaluation.words import (
 from albert_tf.model.operations import cross_entropy
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.runs.metrics import DEVIATIONS
-from schemas.special_tokens import MASK_ID, PAD_ID, SEP_ID
+from schemas.example import MASK_ID, PAD_ID, SEP_ID
 
 # Tokens computed at a time, padding included. All widths that are a power of two, or
 # three times one, divide it, so that the layers see one shape whatever the width.

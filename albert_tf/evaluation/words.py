@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schemas.special_tokens import SPACE, SPECIAL_TOKENS
+from schemas.example import SPACE, SPECIAL_TOKENS
 
 Bools = npt.NDArray[np.bool_]
 Row = npt.NDArray[Any]

@@ -24,7 +24,7 @@ from albert_tf.tasks.kinds import task_of
 from albert_tf.tasks.outputs import outputs_of
 from albert_tf.tasks.task import Result
 from albert_tf.training.begin import remove_leftovers
-from schemas.json_file import write_json, write_text
+from schemas.files import copy_whole, write_json, write_text
 from schemas.layout import (
     MODEL_CARD,
     MODEL_CONFIG,
@@ -32,7 +32,6 @@ from schemas.layout import (
     TASK_PREDICTIONS,
 )
 from schemas.task import TaskExample, TaskSpec
-from schemas.whole_file import copy_whole
 
 # Up to this many rows nothing is compiled, which would take longer than they do.
 _FEW_ROWS = 64

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schemas.special_tokens import PAD_ID
+from schemas.example import PAD_ID
 from schemas.task import EncodedExample, Kind, TaskSpec
 
 Batch = dict[str, Any]

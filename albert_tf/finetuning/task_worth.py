@@ -6,7 +6,7 @@ from typing import Any
 
 from albert_tf.runs.run_record import recorded_settings
 from schemas.errors import AlbertError
-from schemas.json_file import read_json
+from schemas.files import read_json
 from schemas.json_shape import ANY_NUMBER, COUNT, TEXT, Each, problem
 from schemas.layout import TASK_EVALUATION
 from schemas.report import Table

@@ -12,7 +12,7 @@ from keras import ops
 
 from albert_tf.model.operations import elementary
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from schemas.special_tokens import MASK_ID, SEP_ID
+from schemas.example import MASK_ID, SEP_ID
 
 Probabilities = npt.NDArray[np.float64]
 

@@ -24,7 +24,14 @@ from albert_tf.runs.tensor_files import (
     read_tensors,
 )
 from schemas.errors import AlbertError
-from schemas.json_file import json_text, read_json, write_text
+from schemas.files import (
+    TEMPORARY,
+    json_text,
+    read_json,
+    remove,
+    whole_folder,
+    write_text,
+)
 from schemas.layout import (
     BEST,
     CHECKPOINTS,
@@ -34,7 +41,6 @@ from schemas.layout import (
     STATE,
     checkpoint_directory,
 )
-from schemas.whole_file import TEMPORARY, remove, whole_folder
 
 Say = Callable[[str], None]
 

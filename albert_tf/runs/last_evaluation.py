@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tf.runs.metrics import Metrics, with_interval
-from schemas.json_file import read_json, undamaged, write_json
+from schemas.files import read_json, undamaged, write_json
 from schemas.layout import EVALUATION
 from schemas.readable import counted
 from schemas.report import Cell, Table

@@ -19,7 +19,7 @@ from schemas.config import (
     config_from_dict,
 )
 from schemas.errors import AlbertError, SettingError
-from schemas.json_file import read_json
+from schemas.files import read_json
 from schemas.layout import (
     BUDGET_RECORD,
     CONFIG,

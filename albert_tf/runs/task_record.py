@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from schemas.errors import AlbertError
+from schemas.files import read_json, write_json
 from schemas.finetune_config import FineTuneConfig
-from schemas.json_file import read_json, write_json
 from schemas.json_shape import COUNT, TEXT, Rule, or_null, problem
 from schemas.layout import EXPORT_RECORD, TASK
 from schemas.task import KINDS, Columns, TaskSpec

@@ -30,7 +30,7 @@ from albert_tf.training.steps import PRETRAINING, TrainingLoss, TrainingSteps
 from albert_tf.training.warm_start import read_source, start_from
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError
-from schemas.json_file import write_json
+from schemas.files import copy_whole, write_json
 from schemas.layout import (
     DATA_MANIFEST,
     EVALUATION,
@@ -41,7 +41,6 @@ from schemas.layout import (
     TENSORBOARD,
     TRAIN,
 )
-from schemas.whole_file import copy_whole
 
 Say = Callable[[str], None]
 Integers = npt.NDArray[np.int64]

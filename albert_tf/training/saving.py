@@ -15,7 +15,7 @@ from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import Metrics, Sums, read_metrics
 from albert_tf.training.steps import Array, TrainingSteps
 from schemas.errors import AlbertError
-from schemas.json_file import write_text
+from schemas.files import write_text
 from schemas.layout import EVAL, METRICS, TENSORBOARD
 
 # Between checkpoints when --checkpoint-every is not given.

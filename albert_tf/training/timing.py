@@ -24,9 +24,9 @@ from albert_tf.planning.plan import predictions_of
 from albert_tf.training.begin import training_steps
 from albert_tf.training.steps import Counts, TrainingSteps, step_counts
 from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
+from schemas.example import FIRST_ORDINARY_ID
 from schemas.phases import Phase, Sample
 from schemas.readable import prefixed
-from schemas.special_tokens import FIRST_ORDINARY_ID
 
 # How long steps are repeated after everything is compiled, and the least number of
 # them.

@@ -11,7 +11,14 @@ from cli.support.options import UserPath, debug_option, quiet_option
 from cli.support.trained_model import check_sizes, checkpoint_option, read_vocabulary
 from schemas import __version__
 from schemas.errors import SettingError
-from schemas.json_file import json_text, read_json, write_json, write_text
+from schemas.files import (
+    copy_whole,
+    json_text,
+    read_json,
+    whole_folder,
+    write_json,
+    write_text,
+)
 from schemas.layout import (
     CONFIG,
     EXPORT_RECORD,
@@ -22,7 +29,6 @@ from schemas.layout import (
     WORDPIECE,
     vocabulary_file,
 )
-from schemas.whole_file import copy_whole, whole_folder
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel

@@ -16,8 +16,8 @@ from cli.support.trained_model import (
     vocabulary_for_text,
 )
 from schemas.errors import AlbertError, SettingError
+from schemas.example import MASK, MASK_ID
 from schemas.readable import percent
-from schemas.special_tokens import MASK, MASK_ID
 
 if TYPE_CHECKING:
     from albert_tf.model.pretrainer import AlbertPretrainer

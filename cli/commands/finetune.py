@@ -32,8 +32,8 @@ from cli.support.trained_model import (
 )
 from schemas.config import flag_name
 from schemas.errors import SettingError
+from schemas.files import write_text
 from schemas.finetune_config import OF_ANSWERS, FineTuneConfig
-from schemas.json_file import write_text
 from schemas.layout import TEST_PREDICTIONS, vocabulary_file
 from schemas.presets import TASK_RECIPES
 from schemas.report import text_lines

@@ -13,7 +13,7 @@ from cli.support.console import Console, silent_stderr
 from cli.support.footprints import IMPORT
 from cli.support.options import UserPath, common_options
 from schemas.errors import AlbertError, SettingError
-from schemas.json_file import write_json
+from schemas.files import write_json
 from schemas.layout import MODEL_CONFIG, SPM_MODEL, WORDPIECE
 
 if TYPE_CHECKING:

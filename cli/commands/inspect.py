@@ -52,10 +52,9 @@ def inspect(
     Masked tokens are in brackets, as [MASK] or whatever replaced them; below, the text
     is restored, with the masked tokens in guillemets.
     """
-    from pipeline.dataset.contents import load_vocabulary, read_examples
-    from pipeline.dataset.data_card import data_card
-    from pipeline.dataset.example_view import show_example
+    from pipeline.dataset.contents import load_vocabulary, read_examples, show_example
     from pipeline.dataset.local_copy import all_files, first_files
+    from pipeline.dataset.manifest import data_card
 
     def choose(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
         copy = copy_of_epoch(epoch, split, manifest)
@@ -110,8 +109,8 @@ def check_files(data: Path, manifest: DatasetManifest, *, is_copy: bool) -> None
     Raises:
         AlbertError: Something is.
     """
+    from pipeline.dataset.contents import verify
     from pipeline.dataset.local_copy import remove_damaged
-    from pipeline.dataset.verification import verify
 
     total = sum(shard.bytes for shard in manifest.shards)
     with Console(quiet=False).bar("verifying", total=total, unit="B") as bar:

@@ -38,12 +38,12 @@ from cli.support.raw_text import (
     input_settings,
     refuse_stray,
 )
-from pipeline.core.cores import usable_cores
+from pipeline.core.machine import usable_cores
 from pipeline.reading.formats import KINDS
 from pipeline.storage import files
 from schemas.config import DataConfig, ResolvedDataConfig
 from schemas.errors import SettingError
-from schemas.json_file import parse_json
+from schemas.files import parse_json
 from schemas.layout import EVAL, MANIFEST, TRAIN
 from schemas.manifest import DatasetManifest, parse_manifest
 from schemas.readable import counted, duration, prefixed
@@ -435,7 +435,7 @@ def closing_lines(
     manifest: DatasetManifest, output: Path | str, seconds: float
 ) -> Iterator[str]:
     """What is said at the end of the job."""
-    from pipeline.core.counts import describe_counts
+    from pipeline.core.documents import describe_counts
 
     yield summary(manifest, output, seconds)
     yield from describe_counts(manifest.dropped, manifest.changed)

@@ -25,7 +25,7 @@ from cli.support.trained_model import (
 )
 from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
-from schemas.json_file import write_text
+from schemas.files import write_text
 from schemas.readable import percent
 from schemas.task import Columns, TaskExample, TaskSpec
 

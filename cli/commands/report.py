@@ -56,7 +56,7 @@ def report(
     sections = find_sections(tuple(folders), examples=examples)
 
     from cli.report.page import page
-    from schemas.json_file import write_text
+    from schemas.files import write_text
 
     text = page(sections)
     write_text(output, text)

@@ -52,7 +52,7 @@ def vocab(
     Hugging Face's AutoTokenizer loads it by; manifest.json says how large the sample
     was and how well the vocabulary does on held-out sentences.
     """
-    from pipeline.core.counts import describe_counts
+    from pipeline.core.documents import describe_counts
 
     start = time.monotonic()
     console = Console(quiet=quiet)
@@ -102,7 +102,7 @@ def _make(
     console: Console,
 ) -> dict[str, Any]:
     """Sample, train and write; returns the manifest."""
-    from pipeline.core.counts import PASSED_OVER
+    from pipeline.core.documents import PASSED_OVER
     from pipeline.reading.chunks import plan_chunks
     from pipeline.vocabulary.normalization import (
         ENOUGH_SENTENCES,
@@ -136,7 +136,7 @@ def _make(
 
 def _train(text: "SampledText", config: VocabConfig, console: Console) -> bytes:
     """Train on a sample; where that fails, say too what reading has left out."""
-    from pipeline.core.counts import left_out
+    from pipeline.core.documents import left_out
     from pipeline.vocabulary.training import train_vocabulary
 
     with console.bar("training", total=100, unit="%") as bar:

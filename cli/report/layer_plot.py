@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schemas.errors import AlbertError, SettingError
-from schemas.whole_file import whole_file
+from schemas.files import whole_file
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.layer_similarity import LayerSimilarity

@@ -6,6 +6,7 @@ from importlib import resources
 
 from cli.report.plots import draw, number, style_of
 from schemas import __version__
+from schemas.example import MASK, SPACE
 from schemas.report import (
     Bars,
     Cell,
@@ -17,7 +18,6 @@ from schemas.report import (
     Table,
     Token,
 )
-from schemas.special_tokens import MASK, SPACE
 
 # The maximum number of rows in the table of a curve.
 _MAX_ROWS = 25

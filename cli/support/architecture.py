@@ -15,7 +15,7 @@ from schemas.config import (
     plain_type,
 )
 from schemas.errors import SettingError
-from schemas.json_file import read_json
+from schemas.files import read_json
 from schemas.manifest import DatasetManifest
 from schemas.presets import PRESETS
 

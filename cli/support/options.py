@@ -16,12 +16,12 @@ import click
 from click.core import ParameterSource
 
 from cli.support.console import tell
-from pipeline.core.cores import usable_cores
+from pipeline.core.machine import usable_cores
 from pipeline.storage.files import is_remote
 from schemas.config import check_type, flag_name, plain_type
 from schemas.errors import SettingError
+from schemas.files import read_json
 from schemas.gone_settings import without_gone
-from schemas.json_file import read_json
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
 from schemas.phases import SETTINGS
 

@@ -15,9 +15,8 @@ from pipeline.storage import files
 from schemas import __version__, layout
 from schemas.config import flag_name
 from schemas.errors import SettingError
+from schemas.files import TEMPORARY, read_json, write_json
 from schemas.gone_settings import without_gone
-from schemas.json_file import read_json, write_json
-from schemas.whole_file import TEMPORARY
 
 # Digits of a sha256: it is enough to know that such a value changed.
 _HASH_DIGITS = 64

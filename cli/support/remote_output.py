@@ -17,7 +17,7 @@ from pipeline.storage.files import (
     write_whole,
 )
 from schemas.errors import SettingError
-from schemas.json_file import json_text, parse_json
+from schemas.files import json_text, parse_json
 from schemas.layout import CONFIG
 
 

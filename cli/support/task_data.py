@@ -21,8 +21,8 @@ from pipeline.tasks.training_data import (
     with_labels,
 )
 from schemas.errors import AlbertError, SettingError
+from schemas.example import UNK_ID
 from schemas.readable import percent
-from schemas.special_tokens import UNK_ID
 from schemas.task import Columns, TaskExample, TaskSpec
 
 if TYPE_CHECKING:

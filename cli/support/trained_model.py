@@ -10,7 +10,7 @@ import click
 from cli.support.console import silent_stderr
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.json_file import read_json
+from schemas.files import read_json
 from schemas.layout import (
     DATA_MANIFEST,
     EXPORT_RECORD,

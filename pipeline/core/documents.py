@@ -1,6 +1,9 @@
-"""What every reader yields: a document, or the reason why it was left out."""
+"""What every reader yields: documents, reasons why others were left out, and counts."""
 
-from typing import NamedTuple
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Self
 
 
 class Document(NamedTuple):
@@ -42,3 +45,105 @@ CUT_OFF = Dropped("page cut off")
 
 # Counted for each paragraph that a reader leaves out of a document.
 NOT_PROSE = "paragraph that is not prose"
+
+
+# The reason that is counted once for each damaged stream.
+DAMAGED = "damaged or cut off compressed data"
+# The reason for files in folders that are not read.
+PASSED_OVER = "file passed over"
+
+
+@dataclasses.dataclass
+class ReadingCounts:
+    """Counts of any part of the input.
+
+    Attributes:
+        documents: Documents read, long ones counted once.
+        sentences: Their sentences, where someone counts them.
+        dropped: What was left out, by reason.
+        changed: What was changed while reading, by reason.
+    """
+
+    documents: int = 0
+    sentences: int = 0
+    dropped: Counter[str] = dataclasses.field(default_factory=Counter)
+    changed: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    def add(self, other: "ReadingCounts") -> None:
+        """Add the counts of another part."""
+        self.documents += other.documents
+        self.sentences += other.sentences
+        self.dropped.update(other.dropped)
+        self.changed.update(other.changed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object with its reasons in order.
+
+        >>> ReadingCounts(documents=5, dropped=Counter(redirect=2)).to_dict()
+        {'documents': 5, 'sentences': 0, 'dropped': {'redirect': 2}, 'changed': {}}
+        """
+        return {
+            "documents": self.documents,
+            "sentences": self.sentences,
+            "dropped": in_order(self.dropped),
+            "changed": in_order(self.changed),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        return cls(
+            documents=values["documents"],
+            sentences=values["sentences"],
+            dropped=Counter(values["dropped"]),
+            changed=Counter(values["changed"]),
+        )
+
+
+def in_order(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts above zero in the order of their reasons.
+
+    >>> in_order({"redirect": 2, "no text": 1, "disambiguation": 0})
+    {'no text': 1, 'redirect': 2}
+    """
+    return {reason: count for reason, count in sorted(counts.items()) if count}
+
+
+def list_reasons(counts: Mapping[str, int]) -> str:
+    """Counts by reason in a line for a person, the largest first.
+
+    >>> list_reasons({"no text": 1, "redirect": 2000})
+    '2,000 x redirect; 1 x no text'
+    """
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return "; ".join(f"{count:,} x {reason}" for reason, count in ordered)
+
+
+def left_out(dropped: Mapping[str, int]) -> str:
+    """What to add to a sentence that says there is too little text; empty if nothing.
+
+    >>> left_out({"redirect": 2}), left_out({"no text": 0})
+    (' (left out: 2 x redirect)', '')
+    """
+    reasons = list_reasons(in_order(dropped))
+    return f" (left out: {reasons})" if reasons else ""
+
+
+def describe_counts(
+    dropped: Mapping[str, int], changed: Mapping[str, int]
+) -> Iterator[str]:
+    """What reading counted, as it is printed at the end of a command.
+
+    >>> list(describe_counts({"redirect": 2}, {}))
+    ['left out: 2 x redirect']
+    """
+    if damaged := dropped.get(DAMAGED):
+        yield (
+            f"Warning: {damaged:,} x {DAMAGED}, of which the rest could not be read; "
+            "copy the file again."
+        )
+    others = {reason: n for reason, n in dropped.items() if reason != DAMAGED}
+    if others:
+        yield f"left out: {list_reasons(others)}"
+    if changed:
+        yield f"changed while reading: {list_reasons(changed)}"

@@ -2,16 +2,33 @@
 
 A key stands for one decision of one sequence of one copy of one document. The mixer is
 the finalizer of SplitMix64 (Steele, Lea and Flood 2014), which passes BigCrush on
-consecutive counters; integer arithmetic alone decides, so all machines agree.
+consecutive counters; integer arithmetic alone decides, so all machines agree. The types
+of arrays that every room speaks of are here too.
 """
 
+import dataclasses
 import hashlib
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Int, Keys
+Int = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+# Ids of tokens: four bytes are enough for any vocabulary.
+Ids = npt.NDArray[np.int32]
+# What random draws derive from, and the bits that are drawn.
+Keys = npt.NDArray[np.uint64]
+
+
+def columns_of(table: Any) -> list[npt.NDArray[Any]]:
+    """The arrays of a dataclass that has no other attributes, in their order.
+
+    Args:
+        table: With columns of R rows each.
+    """
+    return [getattr(table, field.name) for field in dataclasses.fields(table)]
+
 
 Purpose = Literal[
     "target",

@@ -1,17 +1,26 @@
-"""The vocabulary and the records of a data set, for those who read them."""
+"""What a finished data set holds: its vocabulary and records, checked and shown."""
 
 import hashlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from pipeline.records.checks import decode_example
-from pipeline.records.reading import CorruptRecord, read_copy
+from pipeline.records.reading import (
+    CorruptRecord,
+    read_copy,
+    read_shard,
+    read_tokens,
+    sequences_of_epoch,
+)
 from pipeline.vocabulary.tokenizer import Tokenizer, check_model, load_tokenizer
+from schemas.config import SentenceTask
 from schemas.errors import AlbertError
-from schemas.layout import MANIFEST, SPM_MODEL
-from schemas.manifest import DatasetManifest
+from schemas.example import MASK, SEP_ID, SPACE
+from schemas.layout import DOCUMENTS, MANIFEST, SPM_MODEL
+from schemas.manifest import DatasetManifest, ShardFile
+from schemas.report import Example, Token
 
 Features = dict[str, Any]
 
@@ -78,3 +87,140 @@ def unpadded(features: Features) -> tuple[list[int], list[int]]:
         ids = ids[: sum(features["input_mask"])]
         positions = positions[: round(sum(features["masked_lm_weights"]))]
     return list(ids), list(positions)
+
+
+def verify(
+    dataset: Path,
+    manifest: DatasetManifest,
+    *,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Iterator[str]:
+    """Every way in which the files differ from the manifest, one sentence each.
+
+    The vocabulary and every shard are hashed again, and every record is decoded and
+    checked against the feature table; documents are divided into the sequences of the
+    first epoch. Nothing is yielded for a data set that is whole.
+
+    Args:
+        dataset: The data set.
+        manifest: Its manifest.
+        progress: Called with the bytes of the shards that are done.
+    """
+    if problem := vocabulary_problem(dataset, manifest):
+        yield problem
+    done = 0
+    for shard in manifest.shards:
+        yield from _verify_shard(dataset, shard, manifest)
+        done += shard.bytes
+        progress(done)
+
+
+def _verify_shard(
+    dataset: Path, shard: ShardFile, manifest: DatasetManifest
+) -> Iterator[str]:
+    path = dataset / shard.name
+    if not path.exists():
+        yield f"{shard.name} is missing."
+        return
+    if path.is_file() and sha256_of(path) != shard.sha256:
+        yield f"{shard.name} is not the file that the manifest describes."
+    if shard.name.startswith(f"{DOCUMENTS}/"):
+        yield from _verify_documents(dataset, shard, manifest)
+        return
+    for item in itertools.chain.from_iterable(read_shard(dataset, shard, manifest)):
+        if isinstance(item, CorruptRecord):
+            yield f"{shard.name}: {item.sentence}."
+
+
+def _verify_documents(
+    dataset: Path, shard: ShardFile, manifest: DatasetManifest
+) -> Iterator[str]:
+    tokens = read_tokens(dataset, shard, manifest, config=manifest.config)
+    if isinstance(tokens, CorruptRecord):
+        yield f"{shard.name}: {tokens.sentence}."
+        return
+    examples = len(sequences_of_epoch(tokens, 0, config=manifest.config))
+    if examples != shard.examples:
+        yield (
+            f"{shard.name}: its first epoch has {examples:,} examples, and {MANIFEST} "
+            f"says {shard.examples:,}."
+        )
+
+
+LABELS: dict[SentenceTask, tuple[str, str]] = {
+    "sop": ("in order", "swapped"),
+    "nsp": ("B follows A", "B is from elsewhere"),
+    "none": ("one segment", "one segment"),
+}
+
+
+def view_example(
+    features: dict[str, Any], piece: Callable[[int], str], *, task: SentenceTask
+) -> Example:
+    """The segments of an example, each masked token with the original.
+
+    Args:
+        features: As decoded.
+        piece: The text of a token id.
+        task: What the label means.
+    """
+    ids, positions = unpadded(features)
+    originals = dict(zip(positions, features["masked_lm_ids"], strict=False))
+    tokens = [
+        Token(
+            shown=piece(token_id),
+            original=piece(originals[place]) if place in originals else None,
+        )
+        for place, token_id in enumerate(ids)
+    ]
+    separators = [place for place, token_id in enumerate(ids) if token_id == SEP_ID]
+    return Example(
+        label=LABELS[task][features["next_sentence_labels"][0]],
+        segments=tuple(
+            tuple(tokens[start + 1 : end])
+            for start, end in zip([0, *separators], separators, strict=False)
+        ),
+    )
+
+
+def show_example(
+    features: dict[str, Any], piece: Callable[[int], str], *, task: SentenceTask
+) -> str:
+    """A few lines for one example; arguments as in `view_example`.
+
+    >>> pieces = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "▁he", "▁came", "."]
+    >>> print(show_example({"input_ids": [2, 5, 4, 3, 5, 7, 3],
+    ...     "masked_lm_positions": [2], "masked_lm_ids": [6],
+    ...     "next_sentence_labels": [1]}, pieces.__getitem__, task="sop"))
+    swapped, 7 tokens, 1 masked
+      A  he [MASK]
+      B  he.
+      A was  he «came»
+      B was  he.
+    """
+    ids, positions = unpadded(features)
+    example = view_example(features, piece, task=task)
+    lines = [f"{example.label}, {len(ids)} tokens, {len(positions)} masked"]
+    for kind, spelled in (("", _as_masked), (" was", _as_original)):
+        lines += [
+            f"  {name}{kind}  {_text([spelled(token) for token in segment])}"
+            for name, segment in zip("AB", example.segments, strict=False)
+        ]
+    return "\n".join(lines)
+
+
+def _as_masked(token: Token) -> str:
+    if token.shown == MASK:
+        return f"{SPACE}{MASK}"
+    is_masked = token.original is not None
+    return f"{SPACE}[{token.shown.strip(SPACE)}]" if is_masked else token.shown
+
+
+def _as_original(token: Token) -> str:
+    return token.shown if token.original is None else f"«{token.original}»"
+
+
+def _text(tokens: list[str]) -> str:
+    """Tokens as text; masked ones next to each other share their marks."""
+    text = "".join(tokens).replace(f"«{SPACE}", f"{SPACE}«").replace("»«", "")
+    return text.replace(SPACE, " ").replace("» «", " ").strip()

@@ -15,11 +15,10 @@ from typing import NamedTuple
 from pipeline.dataset.contents import sha256_of
 from pipeline.storage import files
 from schemas.errors import AlbertError
-from schemas.json_file import parse_json
+from schemas.files import parse_json, whole_file
 from schemas.layout import MANIFEST, SPM_MODEL
 from schemas.manifest import DatasetManifest, ShardFile, parse_manifest
 from schemas.readable import prefixed
-from schemas.whole_file import whole_file
 
 _BLOCK_BYTES = 1 << 20
 

@@ -6,8 +6,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pipeline.dataset.contents import load_vocabulary, read_examples, unpadded
-from pipeline.dataset.example_view import LABELS, view_example
+from pipeline.dataset.contents import (
+    LABELS,
+    load_vocabulary,
+    read_examples,
+    unpadded,
+    view_example,
+)
 from pipeline.examples.masking import KEEP_SHARE, MASK_SHARE
 from schemas.config import recorded
 from schemas.layout import TRAIN

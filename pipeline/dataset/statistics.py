@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.examples.examples import ExampleBatch
 from schemas.config import ResolvedDataConfig
-from schemas.special_tokens import UNK_ID
+from schemas.example import UNK_ID
 
 # Width of the bars of the length histogram, in tokens.
 LENGTH_BAR = 32

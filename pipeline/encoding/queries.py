@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.examples.packing import cuttable
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.errors import AlbertError
-from schemas.special_tokens import CLS_ID, MASK, MASK_ID, SEP_ID
+from schemas.example import CLS_ID, MASK, MASK_ID, SEP_ID
 
 # How much of a text is quoted in a message.
 _QUOTED = 60

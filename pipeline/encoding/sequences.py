@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pipeline.core.scripts import is_unspaced
 from pipeline.vocabulary.tokenizer import Tokenizer
-from schemas.special_tokens import CLS_ID, SEP_ID, UNK_ID
+from schemas.example import CLS_ID, SEP_ID, UNK_ID
 from schemas.task import TokenSequence
 
 # [CLS] and [SEP]; a pair has one more [SEP].

@@ -8,8 +8,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Int, Keys, columns_of
-from pipeline.core.draws import draws, happens, purpose_keys
+from pipeline.core.draws import (
+    Bool,
+    Int,
+    Keys,
+    columns_of,
+    draws,
+    happens,
+    purpose_keys,
+)
 from pipeline.examples.masking import Masked, budgets, mask
 from pipeline.examples.packing import (
     NextStart,

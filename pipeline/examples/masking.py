@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Ids, Int, Keys
-from pipeline.core.draws import below, draws, purpose_keys
+from pipeline.core.draws import Bool, Ids, Int, Keys, below, draws, purpose_keys
 from pipeline.examples.pairs import Rows, ranges
-from schemas.special_tokens import FIRST_ORDINARY_ID, MASK_ID
+from schemas.example import FIRST_ORDINARY_ID, MASK_ID
 
 # Shares of the masked tokens that become [MASK] and that stay as they are (BERT); the
 # rest become random tokens.

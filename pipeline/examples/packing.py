@@ -13,8 +13,17 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Ids, Int, Keys, columns_of
-from pipeline.core.draws import draws, hash_key, purpose_keys, threshold
+from pipeline.core.draws import (
+    Bool,
+    Ids,
+    Int,
+    Keys,
+    columns_of,
+    draws,
+    hash_key,
+    purpose_keys,
+    threshold,
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Ids, Int, Keys, columns_of
-from pipeline.core.draws import below, happens, purpose_keys
-from schemas.special_tokens import CLS_ID, SEP_ID
+from pipeline.core.draws import (
+    Bool,
+    Ids,
+    Int,
+    Keys,
+    below,
+    columns_of,
+    happens,
+    purpose_keys,
+)
+from schemas.example import CLS_ID, SEP_ID
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,10 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import ShardDocument
+from pipeline.core.documents import ReadingCounts, ShardDocument
+from pipeline.dataset.shard import write_shard
 from pipeline.dataset.shard_plan import Shard
-from pipeline.dataset.shards import write_shard
 from pipeline.reading.chunks import Chunk, FilePart, plan_chunks
 from pipeline.reading.read import read_chunk
 from pipeline.reading.recognise import InputFile

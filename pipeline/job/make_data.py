@@ -18,8 +18,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 from apache_beam.transforms.window import GlobalWindows
 
-from pipeline.dataset.dataset import NothingToTrainOn
-from pipeline.dataset.fingerprint import tool_versions
+from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
 from pipeline.job import spill, steps
 from pipeline.job.marks import forget_incomplete
 from pipeline.job.runners import Runner
@@ -30,8 +29,8 @@ from pipeline.reading.recognise import InputFile
 from pipeline.storage import files as storage
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError, SettingError
+from schemas.files import TEMPORARY
 from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
-from schemas.whole_file import TEMPORARY
 
 Shuffle = Literal["files", "engine"]
 

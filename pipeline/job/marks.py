@@ -23,7 +23,7 @@ from pipeline.storage.files import (
     sizes_below,
 )
 from schemas.errors import AlbertError
-from schemas.json_file import parse_json
+from schemas.files import TEMPORARY, parse_json
 from schemas.layout import (
     CHUNK_MARKS,
     DATA_CARD,
@@ -34,7 +34,6 @@ from schemas.layout import (
     WORK,
 )
 from schemas.manifest import parse_manifest
-from schemas.whole_file import TEMPORARY
 
 # What reading a mark or a sidecar raises that is damaged; what it tells is made again.
 _DAMAGED = (AlbertError, KeyError, TypeError, AttributeError)

@@ -16,15 +16,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import ShardDocument
+from pipeline.core.documents import ReadingCounts, ShardDocument
 from pipeline.dataset.local_copy import cache_folder
 from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.storage.files import is_remote, join, remove
 from schemas.errors import AlbertError
-from schemas.json_file import read_json, write_json
+from schemas.files import read_json, whole_file, write_json
 from schemas.layout import WORK, chunk_documents, chunk_mark
-from schemas.whole_file import whole_file
 
 # Text that is held in memory before it is written as a block.
 BLOCK_BYTES = 16 << 20

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pipeline.core.counts import PASSED_OVER, ReadingCounts
-from pipeline.core.documents import ShardDocument
-from pipeline.dataset.dataset import write_dataset
-from pipeline.dataset.fingerprint import DatasetPlan, plan_dataset, tool_versions
+from pipeline.core.documents import PASSED_OVER, ReadingCounts, ShardDocument
+from pipeline.dataset.manifest import (
+    DatasetPlan,
+    plan_dataset,
+    tool_versions,
+    write_dataset,
+)
+from pipeline.dataset.shard import write_shard
 from pipeline.dataset.shard_plan import ShardPlan, plan_shards
-from pipeline.dataset.shards import write_shard
 from pipeline.job import spill
 from pipeline.job.marks import finished_sidecar
 from pipeline.reading.chunks import Chunk
@@ -26,7 +29,7 @@ from pipeline.storage.files import join, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
-from schemas.json_file import json_text
+from schemas.files import json_text
 from schemas.layout import chunk_mark, sidecar_file
 
 # What reading counted has this key, where documents have the number of their shard.

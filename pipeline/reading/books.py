@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import NO_TEXT, Document, Dropped
+from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.reading.plain_text import divide_bytes, split_paragraphs
 from pipeline.storage.lines import decode
 

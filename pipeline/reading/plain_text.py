@@ -13,8 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Literal
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import NO_TEXT, Document, Dropped
+from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, unwrapped
 from pipeline.storage.lines import (
     cut_position,

@@ -8,8 +8,7 @@ are decoded, and what is no text of the document is left out.
 import hashlib
 from collections.abc import Callable, Iterator
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import Document, Dropped, ShardDocument
+from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocument
 from pipeline.reading.books import read_book
 from pipeline.reading.chunks import Chunk, FilePart
 from pipeline.reading.formats import Format

@@ -6,7 +6,7 @@ from contextlib import closing
 from itertools import islice
 from typing import BinaryIO, Literal, NamedTuple, cast
 
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.reading import books, plain_text
 from pipeline.reading.formats import (
     FORMATS_OF,

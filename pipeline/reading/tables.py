@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import Dropped
+from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
 from schemas.errors import AlbertError
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import NO_TEXT, Document, Dropped
+from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.reading.books import book_document
 from pipeline.reading.formats import Kind
 from pipeline.reading.languages import LANGUAGE_FIELDS, language_of_record

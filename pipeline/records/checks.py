@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Int
+from pipeline.core.draws import Bool, Int
 from pipeline.records.tf_example import (
     Column,
     floats,
@@ -21,13 +21,16 @@ from pipeline.records.tf_example import (
 )
 from schemas.config import ResolvedDataConfig
 from schemas.example import (
+    CLS_ID,
+    FIRST_ORDINARY_ID,
+    PAD_ID,
+    SEP_ID,
     Feature,
     RecordLayout,
     feature_length,
     least_length,
     stored_features,
 )
-from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, PAD_ID, SEP_ID
 
 
 def problems(

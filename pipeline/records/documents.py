@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Int
+from pipeline.core.draws import Bool, Int
 from pipeline.core.protobuf import LONGEST_VARINT, bytes_field
 from pipeline.examples.packing import Tokens, cuttable, document_key
 from pipeline.records.tf_example import Column, integers, read_varints, varints
 from schemas.config import ResolvedDataConfig
-from schemas.example import DOCUMENT_FEATURES
-from schemas.special_tokens import PAD_ID
+from schemas.example import DOCUMENT_FEATURES, PAD_ID
 
 _ID_BYTES = 16
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from pipeline.core.arrays import Bool, Int
+from pipeline.core.draws import Bool, Int
 from pipeline.examples.examples import Float, Sequences, make_examples, pack_copies
 from pipeline.examples.packing import Tokens
 from pipeline.records.checks import decode_columns, problems

@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.arrays import Bool, Int
+from pipeline.core.draws import Bool, Int
 from pipeline.core.protobuf import LONGEST_VARINT, read_varint, varint
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Rows
 from schemas.config import ResolvedDataConfig
-from schemas.example import FEATURES, DType, Feature, feature_length
-from schemas.special_tokens import SEP_ID
+from schemas.example import FEATURES, SEP_ID, DType, Feature, feature_length
 
 
 class Column(NamedTuple):

@@ -13,7 +13,7 @@ from contextlib import closing
 from itertools import chain
 from typing import BinaryIO
 
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.storage.compression import (
     BLOCK_BYTES,
     decompress,

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 import zstandard
 
-from pipeline.core.counts import DAMAGED, ReadingCounts
+from pipeline.core.documents import DAMAGED, ReadingCounts
 
 Compression = Literal["none", "gz", "bz2", "xz", "zst"]
 

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 from pipeline.storage import remote
 from pipeline.storage.remote import Entry
 from schemas.errors import AlbertError
-from schemas.whole_file import whole_file
+from schemas.files import whole_file
 
 Result = TypeVar("Result")
 

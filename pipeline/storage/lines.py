@@ -3,8 +3,7 @@
 import codecs
 from collections.abc import Iterable, Iterator
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import Dropped
+from pipeline.core.documents import Dropped, ReadingCounts
 from schemas.errors import AlbertError
 
 # A longer line is divided at a space, so that no line takes memory without bound.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from schemas.errors import AlbertError
-from schemas.whole_file import TEMPORARY
+from schemas.files import TEMPORARY
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")

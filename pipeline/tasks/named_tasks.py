@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from schemas.errors import SettingError
-from schemas.json_file import json_text
+from schemas.files import json_text
 from schemas.task import KINDS, Kind, Metric, TaskExample, TaskSpec
 
 _GLUE_FILES = r"(train|dev|test)(_(mis)?matched)?\.(tsv|csv|jsonl?|parquet)"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.reading.formats import HEAD_BYTES, refuse_binary
 from pipeline.reading.tables import (
     Cells,

@@ -30,9 +30,9 @@ from pipeline.vocabulary.tokenizer import (
 )
 from pipeline.vocabulary.wordpiece import LEAST_SHARE_OF_PIECES
 from schemas.errors import AlbertError, SettingError
-from schemas.json_file import read_json
+from schemas.example import FIRST_ORDINARY_ID
+from schemas.files import read_json
 from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
-from schemas.special_tokens import FIRST_ORDINARY_ID
 
 _COMPILED = "Precompiled"
 

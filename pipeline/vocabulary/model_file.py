@@ -13,7 +13,7 @@ from pipeline.core.protobuf import (
     nested,
     number_field,
 )
-from schemas.special_tokens import PAD, PAD_ID, SPECIAL_TOKENS, UNK, UNK_ID
+from schemas.example import PAD, PAD_ID, SPECIAL_TOKENS, UNK, UNK_ID
 
 # ModelProto
 _PIECE, _TRAINER_SPEC, _NORMALIZER_SPEC = 1, 2, 3

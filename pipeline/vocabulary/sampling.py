@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.core.arrays import Keys
-from pipeline.core.counts import ReadingCounts, left_out
-from pipeline.core.draws import draws, happens, hash_key
+from pipeline.core.documents import ReadingCounts, left_out
+from pipeline.core.draws import Keys, draws, happens, hash_key
 from pipeline.reading.chunks import Chunk
 from pipeline.reading.read import read_chunk
 from schemas.config import VocabConfig

@@ -10,13 +10,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import sentencepiece
 
-from pipeline.core.arrays import Bool
+from pipeline.core.draws import Bool
 from pipeline.core.scripts import is_unspaced
 from pipeline.storage.files import is_remote, join, read_whole
 from pipeline.vocabulary.model_file import NO_SPACE_BEFORE, compiled_normalization
 from schemas.errors import AlbertError, SettingError
+from schemas.example import SPACE, SPECIAL_TOKENS
 from schemas.layout import SPM_MODEL, vocabulary_file
-from schemas.special_tokens import SPACE, SPECIAL_TOKENS
 
 # A vocabulary of a million pieces has 20 MB.
 MAX_MODEL_BYTES = 256 << 20

@@ -22,8 +22,8 @@ from pipeline.vocabulary.sampling import (
 )
 from schemas.config import LEAST_PIECES, VocabConfig
 from schemas.errors import AlbertError
-from schemas.special_tokens import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
-from schemas.whole_file import whole_file
+from schemas.example import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
+from schemas.files import whole_file
 
 # The pieces depend on the number of threads, so it is the same everywhere; on few cores
 # sixteen cost almost nothing.

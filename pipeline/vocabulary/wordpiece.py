@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core.arrays import Bool
+from pipeline.core.draws import Bool
 from pipeline.core.scripts import is_unspaced
 from pipeline.vocabulary.tokenizer import (
     TokenizedText,
@@ -22,10 +22,10 @@ from pipeline.vocabulary.tokenizer import (
     read_model,
 )
 from schemas.errors import AlbertError, SettingError
+from schemas.example import FIRST_ORDINARY_ID, UNK_ID
 from schemas.layout import WORDPIECE, vocabulary_file
-from schemas.special_tokens import FIRST_ORDINARY_ID, UNK_ID
 
-# As BERT spells them, in the order of `schemas.special_tokens`.
+# As BERT spells them, in the order of `schemas.example`.
 _SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 # A vocabulary with fewer pieces with capitals, or accents, was made from text

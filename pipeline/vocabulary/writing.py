@@ -12,23 +12,14 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from pipeline.core.counts import in_order
+from pipeline.core.documents import in_order
 from pipeline.reading.recognise import InputFile
 from pipeline.vocabulary.model_file import compiled_normalization
 from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import KeyedSentence, SampledText
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from schemas.config import VocabConfig
-from schemas.json_file import write_json, write_text
-from schemas.layout import (
-    HF_TOKENIZER,
-    HF_TOKENIZER_CONFIG,
-    MANIFEST,
-    SPM_MODEL,
-    SPM_VOCAB,
-    WORDPIECE,
-)
-from schemas.special_tokens import (
+from schemas.example import (
     CLS,
     CLS_ID,
     MASK,
@@ -40,7 +31,15 @@ from schemas.special_tokens import (
     UNK,
     UNK_ID,
 )
-from schemas.whole_file import whole_file
+from schemas.files import whole_file, write_json, write_text
+from schemas.layout import (
+    HF_TOKENIZER,
+    HF_TOKENIZER_CONFIG,
+    MANIFEST,
+    SPM_MODEL,
+    SPM_VOCAB,
+    WORDPIECE,
+)
 
 # As the published ALBERTs have it.
 MAX_LENGTH = 512

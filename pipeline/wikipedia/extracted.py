@@ -13,8 +13,14 @@ import html
 import re
 from collections.abc import Iterable, Iterator
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import CUT_OFF, NO_TEXT, NOT_PROSE, Document, Dropped
+from pipeline.core.documents import (
+    CUT_OFF,
+    NO_TEXT,
+    NOT_PROSE,
+    Document,
+    Dropped,
+    ReadingCounts,
+)
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS
 from pipeline.storage.lines import decode
 from pipeline.wikipedia.paragraphs import (

@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import CUT_OFF, NO_TEXT, Document, Dropped
+from pipeline.core.documents import CUT_OFF, NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.storage.lines import decode, is_binary
 from pipeline.wikipedia.wikitext import strip_wikitext
 from pipeline.wikipedia.word_lists import (

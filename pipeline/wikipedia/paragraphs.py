@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from unicodedata import normalize
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import NOT_PROSE
+from pipeline.core.documents import NOT_PROSE, ReadingCounts
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, UNSPACED
 from pipeline.wikipedia.html import decode_entities
 from pipeline.wikipedia.templates import HOLE

@@ -16,7 +16,7 @@ where it could start.
 import re
 from collections.abc import Collection
 
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.wikipedia.brackets import resolve_brackets
 from pipeline.wikipedia.html import UNWANTED, remove_elements, remove_tags
 from pipeline.wikipedia.paragraphs import split_paragraphs

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
-from schemas.json_file import json_text, read_json, write_json
+from schemas.files import json_text, read_json, write_json
 from schemas.manifest import (
     DatasetManifest,
     ShardFile,

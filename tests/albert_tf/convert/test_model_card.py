@@ -7,7 +7,7 @@ import pytest
 from albert_tf.convert.model_card import model_card, task_card
 from albert_tf.runs.last_evaluation import write_evaluation
 from schemas.config import ModelConfig
-from schemas.json_file import read_json, write_json
+from schemas.files import read_json, write_json
 from schemas.task import TaskSpec
 from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, write_run

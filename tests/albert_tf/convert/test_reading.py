@@ -22,7 +22,7 @@ from albert_tf.runs.checkpoints import (
     save_checkpoint,
 )
 from schemas.errors import AlbertError
-from schemas.json_file import write_json
+from schemas.files import write_json
 from tests.albert_tf.convert.test_huggingface import VARIANTS, logits
 from tests.google_albert import save_google
 from tests.huggingface_albert import SMALL, lively_weights

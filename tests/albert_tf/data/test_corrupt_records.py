@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches, training_batches
 from albert_tf.data.step_shape import StepShape
-from pipeline.dataset.verification import verify
+from pipeline.dataset.contents import verify
 from pipeline.records.reading import REMEDY
 from pipeline.records.tfrecord import frame, masked_crc, read_records
 from schemas.errors import AlbertError

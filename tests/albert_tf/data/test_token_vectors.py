@@ -10,7 +10,7 @@ from albert_tf.data.token_vectors import (
     pmi_vectors,
     positive_information,
 )
-from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, PAD_ID, SEP_ID
+from schemas.example import CLS_ID, FIRST_ORDINARY_ID, PAD_ID, SEP_ID
 
 A, B, C = range(FIRST_ORDINARY_ID, FIRST_ORDINARY_ID + 3)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from albert_tf.data.unmasking import whole_texts
-from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
+from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 
 A, B, C = range(FIRST_ORDINARY_ID, FIRST_ORDINARY_ID + 3)
 

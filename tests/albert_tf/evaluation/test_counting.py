@@ -11,7 +11,7 @@ from albert_tf.evaluation.counting import (
     masked_tokens,
 )
 from pipeline.records.reading import Unmasked
-from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
+from schemas.example import CLS_ID, MASK_ID, SEP_ID
 
 
 def text_of(*rows):

@@ -22,9 +22,9 @@ from albert_tf.training.pretraining import pretrain
 from pipeline.records.reading import REMEDY, read_unmasked
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError
+from schemas.example import SPECIAL_TOKENS
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL
 from schemas.manifest import read_manifest
-from schemas.special_tokens import SPECIAL_TOKENS
 from tests.albert_tf.evaluation.words_vocabulary import WORDS, encode
 from tests.manifests import edit_manifest
 from tests.training_data import TINY, VOCAB_SIZE, resolved_run, write_dataset

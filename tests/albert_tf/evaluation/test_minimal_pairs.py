@@ -13,7 +13,7 @@ from albert_tf.evaluation.minimal_pairs import (
 )
 from cli.support.trained_model import plain_vocabulary
 from schemas.errors import AlbertError
-from schemas.special_tokens import CLS_ID, SEP_ID
+from schemas.example import CLS_ID, SEP_ID
 
 
 def test_json_lines_name_the_paradigm(tmp_path):

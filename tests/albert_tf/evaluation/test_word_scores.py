@@ -23,8 +23,8 @@ from albert_tf.evaluation.words import Span
 from albert_tf.model.predictions import mask_probabilities
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import read_trained
+from schemas.example import CLS_ID, MASK_ID, PAD_ID, SEP_ID
 from schemas.manifest import read_manifest
-from schemas.special_tokens import CLS_ID, MASK_ID, PAD_ID, SEP_ID
 from tests.albert_tf.evaluation.words_vocabulary import WORDS
 from tests.huggingface_albert import SMALL, lively_weights
 from tests.training_data import TINY, save_run, write_dataset

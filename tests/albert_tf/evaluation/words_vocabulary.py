@@ -3,7 +3,7 @@
 import numpy as np
 
 from albert_tf.evaluation.words import Vocabulary
-from schemas.special_tokens import SPECIAL_TOKENS
+from schemas.example import SPECIAL_TOKENS
 from tests.training_data import VOCAB_SIZE
 
 # Every ordinary token is a word of two letters.

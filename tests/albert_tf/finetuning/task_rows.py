@@ -6,7 +6,7 @@ import numpy as np
 
 from albert_tf.finetuning.tuning_job import TaskRows
 from schemas.config import ModelConfig
-from schemas.special_tokens import CLS_ID, SEP_ID
+from schemas.example import CLS_ID, SEP_ID
 from schemas.task import (
     Answer,
     EncodedExample,

@@ -14,7 +14,7 @@ from albert_tf.model.predictions import (
     mask_probabilities,
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
-from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
+from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from tests.huggingface_albert import SMALL, huggingface_model, lively_weights
 
 TEXT = [CLS_ID, 7, MASK_ID, 9, 10, MASK_ID, SEP_ID]

@@ -5,7 +5,7 @@ import math
 from albert_tf.reporting.run_report import runs_section
 from albert_tf.runs.last_evaluation import write_evaluation
 from albert_tf.runs.run_record import read_run
-from schemas.json_file import read_json, write_json
+from schemas.files import read_json, write_json
 from schemas.layout import CONFIG
 from schemas.report import Curve
 from tests.evaluations import evaluation

@@ -7,7 +7,7 @@ import pytest
 from albert_tf.reporting.tuned_report import tuned_section
 from albert_tf.runs.task_record import TaskRecord, write_record
 from schemas.errors import AlbertError
-from schemas.json_file import write_json
+from schemas.files import write_json
 from schemas.report import Curve
 from schemas.task import TaskSpec
 

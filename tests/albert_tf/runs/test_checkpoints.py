@@ -17,7 +17,6 @@ from albert_tf.runs.checkpoints import (
     run_checkpoint,
     save_checkpoint,
 )
-from schemas import whole_file
 from schemas.errors import AlbertError
 
 
@@ -192,7 +191,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_says_so(tmp_path, monkeypa
     def full(*args):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(whole_file, "_flush", full)
+    monkeypatch.setattr("schemas.files._flush", full)
     with pytest.raises(AlbertError) as caught:
         save(tmp_path, 2)
     assert str(caught.value) == (

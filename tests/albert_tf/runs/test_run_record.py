@@ -11,7 +11,7 @@ from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.run_record import finished_step, read_run, trained_length
 from schemas.config import ModelConfig, TrainConfig
 from schemas.errors import AlbertError
-from schemas.json_file import write_json
+from schemas.files import write_json
 from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
 from tests.runs import LINES, manifest_of, train_line, write_records
 

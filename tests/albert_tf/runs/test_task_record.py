@@ -2,7 +2,7 @@ import pytest
 
 from albert_tf.runs.task_record import TaskRecord, read_record, write_record
 from schemas.errors import AlbertError
-from schemas.json_file import read_json, write_json
+from schemas.files import read_json, write_json
 from schemas.layout import TASK
 from schemas.task import Columns, TaskSpec
 

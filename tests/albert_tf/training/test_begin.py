@@ -16,7 +16,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.training.begin import give_first_weights, new_model
 from cli.support.console import Console
-from schemas.json_file import write_json
+from schemas.files import write_json
 from tests.runs import SETTINGS, final, signal_at_micro_batch, train
 from tests.training_data import TINY, resolved_run, write_dataset
 

@@ -12,7 +12,7 @@ import pytest
 
 from albert_tf.runs.checkpoints import load_newest, save_checkpoint
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
-from schemas.json_file import read_json
+from schemas.files import read_json
 from tests.commands import attempt, contents, run
 from tests.exported_runs import SMALL_RUN, write_run
 

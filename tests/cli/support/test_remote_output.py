@@ -10,7 +10,7 @@ from pipeline.job.marks import is_whole_dataset
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.json_file import json_text
+from schemas.files import json_text
 from schemas.manifest import ShardFile
 from tests.manifests import manifest_of
 from tests.memory_files import STORAGE

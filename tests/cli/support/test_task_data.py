@@ -6,7 +6,7 @@ from albert_tf.finetuning.tuning_job import TaskRows
 from albert_tf.runs.task_record import TaskRecord
 from cli.support.task_data import TaskPaths, read_task, say_divided, say_lost
 from pipeline.tasks.named_tasks import task_called
-from schemas.special_tokens import UNK_ID
+from schemas.example import UNK_ID
 from schemas.task import Answer, EncodedExample, TaskExample, TokenSequence
 
 

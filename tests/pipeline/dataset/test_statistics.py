@@ -10,7 +10,7 @@ from pipeline.examples.examples import ExampleBatch, Sequences
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Pairs, Rows
 from schemas.config import DataConfig
-from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID, UNK_ID
+from schemas.example import CLS_ID, MASK_ID, SEP_ID, UNK_ID
 
 CONFIG = DataConfig(max_seq_length=128)
 

@@ -6,7 +6,7 @@ import pytest
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
-from schemas.special_tokens import CLS_ID, SEP_ID, UNK_ID
+from schemas.example import CLS_ID, SEP_ID, UNK_ID
 from schemas.task import Answer, TaskExample
 
 PASSAGE = (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.encoding.queries import encode_masked
 from schemas.errors import AlbertError
-from schemas.special_tokens import CLS_ID, MASK, MASK_ID, SEP_ID, SPACE
+from schemas.example import CLS_ID, MASK, MASK_ID, SEP_ID, SPACE
 
 
 @pytest.mark.parametrize(

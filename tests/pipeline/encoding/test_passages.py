@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.encoding.queries import pair_passages
 from schemas.errors import AlbertError
-from schemas.special_tokens import CLS_ID, SEP_ID
+from schemas.example import CLS_ID, SEP_ID
 
 WORDS = ("the", "statement", "defines", "functionality", "of", "undecipherables")
 

@@ -13,7 +13,7 @@ from pipeline.examples.masking import (
     replacements,
 )
 from pipeline.examples.pairs import Rows
-from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID, UNK_ID
+from schemas.example import CLS_ID, MASK_ID, SEP_ID, UNK_ID
 
 VOCAB_SIZE = 2000
 

@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.arrays import columns_of
-from pipeline.core.draws import draws
+from pipeline.core.draws import columns_of, draws
 from pipeline.examples.packing import (
     cuttable,
     cutting_places,

@@ -14,7 +14,7 @@ from pipeline.examples.pairs import (
     single_segments,
     split_points,
 )
-from schemas.special_tokens import CLS_ID, SEP_ID
+from schemas.example import CLS_ID, SEP_ID
 from tests.random_documents import (
     documents,
     keys,

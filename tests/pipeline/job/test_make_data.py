@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.dataset.dataset import NothingToTrainOn
-from pipeline.dataset.fingerprint import tool_versions
+from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
 from pipeline.job import make_data, steps, worker_processes
 from pipeline.job.make_data import make_dataset
 from pipeline.job.worker_processes import WorkerProcesses

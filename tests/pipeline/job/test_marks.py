@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.job.marks import Progress, ProgressReader
 from pipeline.storage.files import write_whole
-from schemas.json_file import json_text
+from schemas.files import json_text
 
 FILES = [{"examples": 7, "bytes": 700}, {"examples": 8, "bytes": 800}]
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import ShardDocument
+from pipeline.core.documents import ReadingCounts, ShardDocument
 from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.job import spill
 from schemas.errors import AlbertError

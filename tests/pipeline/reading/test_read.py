@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import Dropped
+from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.reading.chunks import divide_file, plan_chunks
 from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS
 from pipeline.reading.inputs import InputFile, find_inputs

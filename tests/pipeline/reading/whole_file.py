@@ -1,6 +1,6 @@
 """A whole file read for a test."""
 
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.reading.chunks import divide_file
 from pipeline.reading.read import read_part
 

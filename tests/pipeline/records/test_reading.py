@@ -6,8 +6,8 @@ import os
 
 import pytest
 
+from pipeline.dataset.shard import write_shard
 from pipeline.dataset.shard_plan import Shard
-from pipeline.dataset.shards import write_shard
 from pipeline.records.reading import (
     BATCH_RECORDS,
     REMEDY,
@@ -20,9 +20,9 @@ from pipeline.records.reading import (
 from pipeline.records.tfrecord import frame, masked_crc, read_records
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
+from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from schemas.layout import DOCUMENTS, EVAL, TRAIN, part_file
 from schemas.manifest import ShardFile, read_manifest
-from schemas.special_tokens import CLS_ID, MASK_ID, SEP_ID
 from tests.manifests import manifest_of
 from tests.pipeline.records.one_record import encode
 from tests.training_data import encode as record_of

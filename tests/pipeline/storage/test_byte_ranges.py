@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.counts import DAMAGED, ReadingCounts
+from pipeline.core.documents import DAMAGED, ReadingCounts
 from pipeline.storage.byte_ranges import (
     LINE_PREFIX_BYTES,
     find_start,

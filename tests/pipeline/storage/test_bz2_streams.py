@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.counts import DAMAGED, ReadingCounts
+from pipeline.core.documents import DAMAGED, ReadingCounts
 from pipeline.storage.compression import (
     BLOCK_BYTES,
     is_multistream,

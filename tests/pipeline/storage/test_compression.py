@@ -6,7 +6,7 @@ import random
 import pytest
 import zstandard
 
-from pipeline.core.counts import DAMAGED, ReadingCounts
+from pipeline.core.documents import DAMAGED, ReadingCounts
 from pipeline.storage.compression import (
     BLOCK_BYTES,
     decompress,

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import read_chunk

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.storage.lines import (
     BAD_BYTES,
     NOT_UTF8,

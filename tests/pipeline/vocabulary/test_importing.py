@@ -23,7 +23,7 @@ from pipeline.vocabulary.training import train_vocabulary
 from pipeline.vocabulary.writing import tokenizer_json
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.special_tokens import SPECIAL_TOKENS
+from schemas.example import SPECIAL_TOKENS
 
 LOWER = Normalization(cased=False, keep_accents=False)
 AS_IT_IS = Normalization(cased=True, keep_accents=True)

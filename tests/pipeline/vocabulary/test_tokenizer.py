@@ -12,7 +12,7 @@ from pipeline.vocabulary.tokenizer import (
     starts_word,
 )
 from schemas.errors import AlbertError, SettingError
-from schemas.special_tokens import SPECIAL_TOKENS
+from schemas.example import SPECIAL_TOKENS
 
 # What the published code calls punctuation: all of ASCII's but ' < = >.
 PUBLISHED_PUNCTUATION = set('!"#$%&()*+,-./:;?@[\\]^_`{|}~')

@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 from sentencepiece import SentencePieceProcessor
 
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
 from pipeline.vocabulary import sampling, training

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from pipeline.core.counts import ReadingCounts
+from pipeline.core.documents import ReadingCounts
 from pipeline.core.protobuf import nested
 from pipeline.vocabulary.sampling import KeyedSentence, SampledText
 from pipeline.vocabulary.writing import (
@@ -15,8 +15,8 @@ from pipeline.vocabulary.writing import (
     vocabulary_manifest,
 )
 from schemas.config import VocabConfig
-from schemas.json_file import write_json
-from schemas.special_tokens import UNK_ID
+from schemas.example import UNK_ID
+from schemas.files import write_json
 from tests.huggingface_albert import assert_equal_but_for_ties
 
 

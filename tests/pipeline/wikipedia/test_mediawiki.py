@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.core.documents import Document, Dropped
+from pipeline.core.documents import Document, Dropped, ReadingCounts
 from pipeline.storage.lines import NOT_UTF8, NUL_BYTES
 from pipeline.wikipedia import mediawiki
 from pipeline.wikipedia.mediawiki import SiteInfo, read_pages, read_siteinfo

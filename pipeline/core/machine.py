@@ -1,13 +1,22 @@
-"""Memory that a process frees stays with it, for the next batch.
-
-The NumPy arrays of a batch are megabytes each. The C library gives such blocks back to
-the system at once, and the system has to clear them again for the next batch, which
-takes a tenth of all time. Peak memory stays the same.
-"""
+"""The machine that a process runs on: its cores and its memory."""
 
 import ctypes
 import functools
+import os
 import sys
+
+
+def usable_cores() -> int:
+    """How many there are: of 64, a job of a batch system may have been given 4."""
+    # Only some systems tell what a process may use.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# The arrays of a batch are megabytes each. The C library gives such blocks back to the
+# system at once, and the system has to clear them again for the next batch, which takes
+# a tenth of all time. Peak memory stays the same if it keeps them.
 
 # Parameters of glibc's mallopt: how much free memory is kept at the end of the heap,
 # and from which size on a block is a mapping of its own (at most 32 MB).

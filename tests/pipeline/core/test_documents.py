@@ -1,6 +1,6 @@
 from collections import Counter
 
-from pipeline.core.counts import ReadingCounts, describe_counts
+from pipeline.core.documents import ReadingCounts, describe_counts
 
 ONE = ReadingCounts(
     documents=3,

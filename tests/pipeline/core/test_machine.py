@@ -1,13 +1,31 @@
+"""Cores and memory of this machine."""
+
+import os
 import subprocess
 import sys
 
 import pytest
 
+from pipeline.core.machine import usable_cores
+
+
+def test_cores_that_others_were_given_do_not_count(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
+    assert usable_cores() == 3
+
+
+def test_where_a_system_does_not_tell_all_cores_count(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert usable_cores() == 64
+
+
 # Pages that had to be provided anew for 40 arrays of 8 MB, one after the other.
 PROGRAM = """
 import resource, sys
 import numpy as np
-from pipeline.core.memory import keep_freed_memory
+from pipeline.core.machine import keep_freed_memory
 if sys.argv[1] == "keep":
     keep_freed_memory()
 for number in range(41):

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import console
-from pipeline.dataset.contents import read_examples
-from pipeline.dataset.verification import verify
+from pipeline.dataset.contents import read_examples, verify
 from pipeline.records.tfrecord import RecordWriter, read_frames
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest

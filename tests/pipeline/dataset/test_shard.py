@@ -9,15 +9,19 @@ from hypothesis import strategies as st
 
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
-from pipeline.dataset import tokenization
+from pipeline.dataset.shard import (
+    counted_batches,
+    distinct,
+    encoded,
+    tokenize,
+    write_shard,
+)
 from pipeline.dataset.shard_plan import Shard
-from pipeline.dataset.shards import counted_batches, distinct, encoded, write_shard
 from pipeline.dataset.statistics import Counts, realised
-from pipeline.dataset.tokenization import tokenize
 from pipeline.examples import examples
 from pipeline.examples.examples import pack_copies
 from schemas.config import DataConfig
-from schemas.special_tokens import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
+from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 from tests.random_documents import max_seq_lengths, shares
 
 SMALL = DataConfig(max_seq_length=64).resolved(input_bytes=0)
@@ -326,7 +330,7 @@ def test_how_many_sentences_are_encoded_together_does_not_show_in_the_files(
     encode_sentences, tokenizer, topics, tmp_path, monkeypatch
 ):
     expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
-    monkeypatch.setattr(tokenization, "ENCODE_SENTENCES", encode_sentences)
+    monkeypatch.setattr("pipeline.dataset.shard.ENCODE_SENTENCES", encode_sentences)
     assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
 
 

@@ -1,12 +1,19 @@
+"""The manifest, the data card and the fingerprint of a data set."""
+
 import dataclasses
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from pipeline.core.counts import ReadingCounts
-from pipeline.dataset.dataset import make_manifest, write_dataset
-from pipeline.dataset.fingerprint import plan_dataset
+from pipeline.core.documents import ReadingCounts
+from pipeline.dataset.manifest import (
+    data_card,
+    make_manifest,
+    plan_dataset,
+    write_dataset,
+)
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.layout import shard_file
@@ -208,3 +215,51 @@ def test_inputs_without_a_document_are_one_sentence_with_the_reasons(tmp_path):
         "(left out: 5 x redirect; 2 x document of one word)."
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_fingerprint_is_that_of_what_decides_the_bytes(monkeypatch):
+    wanted = plan(WIKI, BOOK).fingerprint()
+    assert plan(BOOK, WIKI).fingerprint() == wanted
+    others = [
+        plan(WIKI),
+        plan(WIKI, BOOK, config=dataclasses.replace(CONFIG, seed=1)),
+        plan(WIKI, BOOK, vocab_sha256="5f" * 32),
+        plan(WIKI, input_file("book.txt", kind="books", sha256="bc" * 32)),
+    ]
+    assert wanted not in [other.fingerprint() for other in others]
+    monkeypatch.setattr("pipeline.dataset.manifest.__version__", "99.0")
+    assert plan(WIKI, BOOK).fingerprint() != wanted
+
+
+GOLDEN = Path(__file__).parent / "golden" / "data_card.md"
+COMPLETE = "\nNothing was left out.\n"
+
+
+def test_the_data_card_describes_the_data_for_a_person(manifest):
+    assert data_card(manifest) == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_a_card_says_when_nothing_was_left_out(manifest):
+    whole = dataclasses.replace(manifest, dropped={}, changed={})
+    assert COMPLETE in data_card(whole)
+
+
+@pytest.mark.parametrize("kind", ["dropped", "changed"])
+def test_a_card_does_not_say_so_where_something_was_left_out_or_changed(manifest, kind):
+    card = data_card(
+        dataclasses.replace(manifest, **{"dropped": {}, "changed": {}, kind: {"x": 1}})
+    )
+    assert COMPLETE not in card
+    assert "\n| x | 1 |\n" in card
+
+
+def test_a_small_share_is_not_shown_as_none(manifest):
+    statistics = manifest.statistics | {"unknown_share": 0.00038}
+    card = data_card(dataclasses.replace(manifest, statistics=statistics))
+    assert "\n| unknown tokens | 0.038% |\n" in card
+
+
+def test_a_name_cannot_break_the_table_or_command_the_terminal(manifest):
+    named = manifest.inputs[0] | {"name": "a|b\n\x1b[2J"}
+    card = data_card(dataclasses.replace(manifest, inputs=(named,)))
+    assert "\n| a\\|b\ufffd\ufffd[2J | prose | en |" in card

@@ -1,0 +1,286 @@
+"""The manifest and the data card of a data set, and the fingerprint that they carry."""
+
+import dataclasses
+import unicodedata
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.documents import ReadingCounts, in_order, left_out
+from pipeline.dataset.statistics import Counts, realised
+from pipeline.reading.recognise import InputFile
+from pipeline.storage.files import join, write_whole
+from schemas import __version__
+from schemas.config import ResolvedDataConfig, recorded
+from schemas.errors import AlbertError
+from schemas.files import json_text
+from schemas.layout import DATA_CARD, EVAL, MANIFEST, SPM_MODEL, TRAIN
+from schemas.manifest import DatasetManifest, ShardFile, feature_table, fingerprint_of
+from schemas.readable import counted, percent
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DatasetPlan:
+    """What decides every byte of a data set, the tools apart.
+
+    Attributes:
+        config: The settings as resolved.
+        inputs: What was read, by content.
+        vocabulary: Name, hash and size of the SentencePiece model.
+    """
+
+    config: ResolvedDataConfig
+    inputs: tuple[dict[str, Any], ...]
+    vocabulary: dict[str, Any]
+
+    def fingerprint(self) -> str:
+        """Hash of the plan and of the tools that carry it out."""
+        return fingerprint_of(
+            dataclasses.asdict(self)
+            | {"config": recorded(self.config), "versions": tool_versions()}
+        )
+
+
+def plan_dataset(
+    config: ResolvedDataConfig,
+    files: list[InputFile],
+    *,
+    vocab_sha256: str,
+    vocab_size: int,
+) -> DatasetPlan:
+    """The plan for some inputs, in whatever order they were given."""
+    inputs = sorted(
+        (file.describe() for file in files),
+        key=lambda d: (d["kind"], d["sha256"], d["name"]),
+    )
+    return DatasetPlan(
+        config=config,
+        inputs=tuple(inputs),
+        vocabulary={"file": SPM_MODEL, "sha256": vocab_sha256, "size": vocab_size},
+    )
+
+
+def tool_versions() -> dict[str, str]:
+    """Versions of the tools on which the bytes depend."""
+    return {
+        "albert": __version__,
+        "sentencepiece": version("sentencepiece"),
+        "sentencex": version("sentencex"),
+        "unicode": unicodedata.unidata_version,
+    }
+
+
+class NothingToTrainOn(AlbertError):
+    """No document is left for the training split."""
+
+
+def write_dataset(
+    plan: DatasetPlan,
+    sidecars: list[dict[str, Any]],
+    read_counts: ReadingCounts,
+    *,
+    output: str | Path,
+) -> None:
+    """Write the data card and then, as the last file of all, the manifest.
+
+    Raises:
+        NothingToTrainOn: There is no document, or all of them are held out.
+    """
+    manifest = make_manifest(plan, sidecars, read_counts)
+    if not manifest.splits[TRAIN]["copies"][0]["examples"]:
+        raise NothingToTrainOn(_why_nothing(manifest))
+    write_whole(join(output, DATA_CARD), data_card(manifest))
+    write_whole(join(output, MANIFEST), json_text(manifest.to_dict()))
+
+
+def _why_nothing(manifest: DatasetManifest) -> str:
+    if held_out := manifest.splits[EVAL]["documents"]:
+        return (
+            f"--eval-fraction {manifest.config.eval_fraction:g} holds out every "
+            f"document ({held_out:,}), so that none is left to train on; give a "
+            "smaller one, or more documents."
+        )
+    return f"The inputs give no document to train on{left_out(manifest.dropped)}."
+
+
+def make_manifest(
+    plan: DatasetPlan, sidecars: list[dict[str, Any]], read_counts: ReadingCounts
+) -> DatasetManifest:
+    """The manifest of a data set.
+
+    Args:
+        plan: What was to be made.
+        sidecars: Of all shards, see `pipeline.dataset.shard.write_shard`.
+        read_counts: What reading counted.
+    """
+    sidecars = sorted(sidecars, key=lambda s: (s["split"], s["shard"]))
+    dropped = Counter(read_counts.dropped)
+    for sidecar in sidecars:
+        dropped.update(sidecar["dropped"])
+    train = copy_counts(sidecars, TRAIN)
+    total = Counts()
+    for counts in train:
+        total.add(counts)
+    shards = [ShardFile(**file) for sidecar in sidecars for file in sidecar["files"]]
+    return DatasetManifest(
+        config=plan.config,
+        features=feature_table(plan.config),
+        vocabulary=plan.vocabulary,
+        fingerprint=plan.fingerprint(),
+        versions=tool_versions(),
+        inputs=plan.inputs,
+        splits={split: split_summary(sidecars, split) for split in (TRAIN, EVAL)},
+        statistics=realised(total, plan.config),
+        dropped=in_order(dropped),
+        changed=in_order(read_counts.changed),
+        shards=tuple(sorted(shards, key=lambda shard: shard.name)),
+    )
+
+
+def split_summary(sidecars: list[dict[str, Any]], split: str) -> dict[str, Any]:
+    """What the manifest says of a split.
+
+    No two shards count the same document, so that their numbers add up.
+    """
+    return {
+        "documents": sum(s["documents"] for s in sidecars if s["split"] == split),
+        "copies": [summary(counts) for counts in copy_counts(sidecars, split)],
+    }
+
+
+def copy_counts(sidecars: list[dict[str, Any]], split: str) -> list[Counts]:
+    """The counts of each copy of a split, over all its shards."""
+    copies: list[Counts] = []
+    for sidecar in sidecars:
+        if sidecar["split"] != split:
+            continue
+        for number, values in enumerate(sidecar["copies"]):
+            if number == len(copies):
+                copies.append(Counts())
+            copies[number].add(Counts.from_dict(values))
+    return copies
+
+
+def summary(counts: Counts) -> dict[str, int]:
+    """What the manifest says of one copy."""
+    totals = counts.totals
+    return {
+        "examples": totals["examples"],
+        "tokens": totals["tokens"],
+        "masked_tokens": totals["masked"],
+    }
+
+
+# What the card calls the shares of the manifest.
+_WORDS = {
+    "short_share": "sequences with a short target",
+    "document_end_share": "sequences that end a document",
+    "fill": "fill of the other sequences",
+    "masked_share": "tokens masked",
+    "mask_token_share": "masked tokens shown as [MASK]",
+    "kept_share": "masked tokens left as they are",
+    "random_share": "masked tokens replaced by another",
+    "label_1_share": "pairs with label 1 (swapped, or from elsewhere)",
+    "unknown_share": "unknown tokens",
+}
+
+_OF_EXAMPLES = (
+    "Masked sentence pairs made by `albert make-data`. `manifest.json` beside this",
+    "file says the same for programs.",
+)
+_OF_DOCUMENTS = (
+    "Documents as tokens, made by `albert make-data`, from which training makes masked",
+    "sentence pairs, a new copy in each epoch; the counts of the training split are of",
+    "the first copy. `manifest.json` beside this file says the same for programs.",
+)
+
+
+def data_card(manifest: DatasetManifest) -> str:
+    """The data set described for a person, in Markdown."""
+    lines = [
+        "# Pretraining data for ALBERT",
+        "",
+        *(_OF_DOCUMENTS if manifest.has_documents else _OF_EXAMPLES),
+        "",
+        "| split | documents | copies | examples | tokens | masked |",
+        "|---|--:|--:|--:|--:|--:|",
+        *(_split_row(name, manifest) for name in manifest.splits),
+        "",
+        "| realised in the training split | share |",
+        "|---|--:|",
+        *_share_rows(manifest.statistics),
+        "",
+        "| input | read as | language | bytes | sha256 |",
+        "|---|---|---|--:|---|",
+        *map(_input_row, manifest.inputs),
+        "",
+        *_count_table("left out", manifest.dropped),
+        *_count_table("changed while reading", manifest.changed),
+        *_if_complete(manifest),
+        _settings(manifest),
+        "",
+        "The licence of the data is that of its inputs (Wikipedia: CC BY-SA).",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _split_row(name: str, manifest: DatasetManifest) -> str:
+    split = manifest.splits[name]
+    copies = split["copies"]
+    of_documents = name == TRAIN and manifest.has_documents
+    cells = (
+        f"{split['documents']:,}",
+        "one an epoch" if of_documents else f"{len(copies):,}",
+        *(
+            f"{sum(copy[key] for copy in copies):,}"
+            for key in ("examples", "tokens", "masked_tokens")
+        ),
+    )
+    return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def _share_rows(statistics: dict[str, Any]) -> list[str]:
+    shares = {words: statistics[name] for name, words in _WORDS.items()}
+    for words, share in statistics["ngram_shares"].items():
+        shares[f"spans of {counted(int(words), 'word')}"] = share
+    return [f"| {words} | {percent(share)} |" for words, share in shares.items()]
+
+
+def _input_row(described: dict[str, Any]) -> str:
+    name, read_as, language, sha256 = (
+        _cell(described[key]) for key in ("name", "format", "language", "sha256")
+    )
+    return (
+        f"| {name} | {read_as} | {language} | {described['bytes']:,} "
+        f"| `{sha256[:12]}` |"
+    )
+
+
+def _cell(text: str) -> str:
+    r"""A text as a cell of a table: in one line, without what a terminal obeys.
+
+    >>> print(_cell("a|b\n\x1b[31mc"))
+    a\|b��[31mc
+    """
+    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+    return shown.replace("|", "\\|")
+
+
+def _if_complete(manifest: DatasetManifest) -> list[str]:
+    """Said only where reading has neither left out nor changed anything."""
+    if manifest.dropped or manifest.changed:
+        return []
+    return ["Nothing was left out.", ""]
+
+
+def _count_table(title: str, counts: dict[str, int]) -> list[str]:
+    if not counts:
+        return []
+    rows = [f"| {_cell(reason)} | {n:,} |" for reason, n in counts.items()]
+    return [f"| {title} | count |", "|---|--:|", *rows, ""]
+
+
+def _settings(manifest: DatasetManifest) -> str:
+    settings = recorded(manifest.config).items()
+    return f"Settings: {', '.join(f'{name} {value}' for name, value in settings)}."
