@@ -1,39 +1,94 @@
-"""What scripts have in common: which are written without spaces, what ends a sentence.
+"""Rules of scripts: ends of sentences, words without spaces, lines that are joined.
 
-In a script without spaces every token starts a word, and lines are joined without one.
+They follow Unicode's tables where these say it: the property Sentence_Terminal for the
+ends of sentences, and the class SA (complex context) of line breaking for scripts
+written without spaces, with those of East Asia.
 """
 
+import functools
 import re
+import unicodedata
+from collections import Counter
 
-# Han, Kana, Thai, Lao, Tibetan, Myanmar, Khmer.
+# Han, Kana, Bopomofo, Yi, Thai, Lao, Tibetan, Myanmar, Khmer, Tai Le, New Tai Lue,
+# Tai Tham, Tai Viet, Ahom.
 _UNSPACED = (
     (0x0E00, 0x109F),
     (0x1780, 0x17FF),
-    (0x19E0, 0x19FF),
+    (0x1950, 0x19FF),
+    (0x1A20, 0x1AAF),
     (0x3005, 0x3007),
-    (0x3040, 0x30FF),
+    (0x3040, 0x312F),
+    (0x31A0, 0x31BF),
     (0x31F0, 0x31FF),
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
+    (0xA000, 0xA4CF),
     (0xA9E0, 0xA9FF),
-    (0xAA60, 0xAA7F),
+    (0xAA60, 0xAADF),
     (0xF900, 0xFAFF),
     (0xFF66, 0xFF9F),
+    (0x11700, 0x1174F),
     (0x20000, 0x3FFFF),
 )
 
 # A character of such a script, as a set in an expression.
 UNSPACED = "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSPACED)
 
-# What may stand at the end of a sentence, and after it.
-SENTENCE_ENDS = ".!?…。！？｡।॥؟۔։።།။។"
-CLOSING_MARKS = "\"'»”’)]」』）"
-
+# Those that write no space where a sentence ends either, of East Asia.
 _PUNCTUATION_OF_HAN = "\u3000-\u303f\uff00-\uffef"
+
+# Sentence_Terminal of Unicode 17 (PropList.txt), first and last code points.
+_SENTENCE_TERMINAL = """
+0021 002E 003F 0589 061D-061F 06D4 0700-0702 07F9 0837 0839 083D-083E 0964-0965
+104A-104B 1362 1367-1368 166E 1735-1736 17D4-17D5 1803 1809 1944-1945 1AA8-1AAB
+1B4E-1B4F 1B5A-1B5B 1B5E-1B5F 1B7D-1B7F 1C3B-1C3C 1C7E-1C7F 2024 203C-203D 2047-2049
+2CF9-2CFB 2E2E 2E3C 2E53-2E54 2E60-2E61 3002 A4FF A60E-A60F A6F3 A6F7 A876-A877
+A8CE-A8CF A92F A9C8-A9C9 AA5D-AA5F AAF0-AAF1 ABEB FE12 FE15-FE16 FE52 FE56-FE57 FF01
+FF0E FF1F FF61 10A56-10A57 10F55-10F59 10F86-10F89 11047-11048 110BE-110C1 11141-11143
+111C5-111C6 111CD 111DE-111DF 11238-11239 1123B-1123C 112A9 113D4-113D5 1144B-1144C
+115C2-115C3 115C9-115D7 11641-11642 1173C-1173E 11944 11946 11A42-11A43 11A9B-11A9C
+11C41-11C42 11EF7-11EF8 11F43-11F44 16A6E-16A6F 16AF5 16B37-16B38 16B44 16D6E-16D6F
+16E98 1BC9F 1DA88
+"""
+
+
+def _characters(ranges: str) -> str:
+    """All characters of ranges of code points.
+
+    >>> _characters("0021 061D-061F")
+    '!\u061d\u061e؟'
+    """
+    bounds = ([int(code, 16) for code in each.split("-")] for each in ranges.split())
+    return "".join(chr(code) for b in bounds for code in range(b[0], b[-1] + 1))
+
+
+# Marks after which a sentence ends with or without a space. Tibetan's shads end what is
+# said, though Unicode has them as marks of phrases.
+SURE_ENDS = _characters(_SENTENCE_TERMINAL).translate(dict.fromkeys(map(ord, "!.?․")))
+SURE_ENDS += "།༎"
+# What may stand at the end of a sentence, and after it.
+SENTENCE_ENDS = ".!?…" + SURE_ENDS
+CLOSING_MARKS = "\"'»”’)]」』”）"
+_END_OF_SENTENCE = frozenset(SENTENCE_ENDS + CLOSING_MARKS)
+
 _WRAP = re.compile(
     rf"\n(?<=[{UNSPACED}{_PUNCTUATION_OF_HAN}]\n)\s*"
     rf"(?=[{UNSPACED}{_PUNCTUATION_OF_HAN}])"
 )
+
+# A word that goes on in the next line. Before some characters a word is always divided.
+_HYPHENS, _SURE_HYPHENS = "-\u2010\u058a\u2e17", "\xad¬"
+_DIVIDED = re.compile(
+    rf"(?P<head>[^\W_]+)(?P<hyphen>[{_HYPHENS}])[^\S\n]*\n[^\S\n]*(?=(?P<tail>[^\W_]+))"
+)
+_SURELY_DIVIDED = re.compile(rf"(?<=[^\W_])[{_SURE_HYPHENS}][^\S\n]*\n\s*(?=[^\W_])")
+_WORD = re.compile(r"[^\W_]+")
+# After these a hyphen stands for what follows later: "two- and three-year-old".
+_SUSPENDED = re.compile("and|or|to|und|oder|bis|ou|och|og|eller|и|или|та|або|lub|oraz")
+# Of fewer lines than one in this many ends with a hyphen where words were not divided
+# when the text was set.
+_LINES_OF_A_HYPHEN = 1000
 
 
 def is_unspaced(character: str) -> bool:
@@ -45,6 +100,15 @@ def is_unspaced(character: str) -> bool:
     return any(first <= ord(character) <= last for first, last in _UNSPACED)
 
 
+def ends_sentence(text: str) -> bool:
+    """Whether the last character may be the last of a sentence.
+
+    >>> [ends_sentence(text) for text in ("He came.", "(So!)", "ខ្ញុំទៅ។", "He", "")]
+    [True, True, True, False, False]
+    """
+    return text[-1:] in _END_OF_SENTENCE
+
+
 def unwrapped(text: str) -> str:
     r"""A paragraph in one line, with single spaces.
 
@@ -54,3 +118,66 @@ def unwrapped(text: str) -> str:
     ('He came late.', '東京は日本の首都である。')
     """
     return " ".join(_WRAP.sub("", text).split())
+
+
+def with_whole_words(text: str) -> str:
+    r"""A text whose words are not divided at the ends of lines.
+
+    A word is joined without its hyphen if it stands whole elsewhere in the text, and
+    with it otherwise, since it may be a compound. Only a text that has such line ends
+    in more than a thousandth of its lines was set with divided words.
+
+    >>> with_whole_words("The commit-\ntee met.\nA well-\nknown committee.")
+    'The committee met.\nA well-known committee.'
+    >>> with_whole_words("The two- \nand three-year-old colts.")
+    'The two- \nand three-year-old colts.'
+    """
+    if any(hyphen in text for hyphen in _SURE_HYPHENS):
+        text = _SURELY_DIVIDED.sub("", text)
+    # Quicker than the expression, which has to look at every word.
+    if not any(h + end in text for h in _HYPHENS for end in ("\n", " \n", "  \n")):
+        return text
+    divided = sum(
+        not _SUSPENDED.fullmatch(found["tail"]) for found in _DIVIDED.finditer(text)
+    )
+    if divided * _LINES_OF_A_HYPHEN < text.count("\n"):
+        return text
+    words = set(_WORD.findall(text.casefold()))
+
+    def whole(found: re.Match[str]) -> str:
+        head, hyphen, tail = found["head"], found["hyphen"], found["tail"]
+        if f"{head}{tail}".casefold() in words:
+            return head
+        return found[0] if _SUSPENDED.fullmatch(tail) else head + hyphen
+
+    return _DIVIDED.sub(whole, text)
+
+
+# Names of scripts in those of their characters that a person knows by another.
+_SCRIPT_NAMES = {"Cjk": "Chinese", "Hiragana": "Japanese", "Katakana": "Japanese"}
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def script_of(character: str) -> str:
+    """The script of a letter, by its name in Unicode; empty for what is no letter.
+
+    >>> [script_of(character) for character in "aЖ中ガ1"]
+    ['Latin', 'Cyrillic', 'Chinese', 'Japanese', '']
+    """
+    if not character.isalpha():
+        return ""
+    name = unicodedata.name(character, "").partition(" ")[0].title()
+    return _SCRIPT_NAMES.get(name, name)
+
+
+def main_script(text: str) -> str:
+    """The script of most letters of a text; empty if it has none.
+
+    >>> main_script("Он читал PDF-файлы."), main_script("1914")
+    ('Cyrillic', '')
+    """
+    scripts: Counter[str] = Counter()
+    for character, count in Counter(text).items():
+        scripts[script_of(character)] += count
+    del scripts[""]
+    return max(sorted(scripts), key=scripts.__getitem__, default="")

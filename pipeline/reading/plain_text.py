@@ -14,7 +14,13 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Literal
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
-from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, unwrapped
+from pipeline.core.scripts import (
+    CLOSING_MARKS,
+    SURE_ENDS,
+    ends_sentence,
+    unwrapped,
+    with_whole_words,
+)
 from pipeline.storage.lines import (
     cut_position,
     decode,
@@ -117,11 +123,10 @@ _MARKERS = (b"<|endoftext|>", b"</s>")
 _END_BYTES = 1 << 18
 _BLANK = b"\n\n"
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n")
-_SENTENCE_ENDS = tuple(SENTENCE_ENDS + CLOSING_MARKS)
 # A full stop with more text after it. "He came." she said is one sentence, and so is a
 # quotation with a full stop in it.
 _INNER_STOP = re.compile(
-    rf"\. (?=.)|[。｡।॥۔։።။។]\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])"
+    rf"\. (?=.)|[{SURE_ENDS}]\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])"
 )
 
 
@@ -149,7 +154,7 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     full = [line for line in lines if line]
     if not full:
         return "prose"
-    complete = sum(line.endswith(_SENTENCE_ENDS) for line in full)
+    complete = sum(map(ends_sentence, full))
     several = sum(bool(_INNER_STOP.search(line)) for line in full)
     blocks = sum(1 for a, b in zip(["", *lines], lines, strict=False) if b and not a)
     is_blocks = blocks == 1 or len(full) >= 1.5 * blocks
@@ -308,6 +313,7 @@ def split_paragraphs(text: str) -> list[str]:
     ['He came late.', 'Why?']
     """
     text_is_wide = _has_wide_lines(text[:_HEAD_CHARACTERS])
+    text = with_whole_words(text)
     raw = text.split("\n") if text_is_wide else _BLANK_LINES.split(text)
     paragraphs = []
     for part in raw:

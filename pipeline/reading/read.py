@@ -12,6 +12,7 @@ from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocum
 from pipeline.reading.books import read_book
 from pipeline.reading.chunks import Chunk, FilePart
 from pipeline.reading.formats import Format
+from pipeline.reading.languages import unlike_language
 from pipeline.reading.plain_text import (
     is_marker,
     read_bookcorpus,
@@ -45,6 +46,9 @@ from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo, starts_page
 
 Documents = Iterator[Document | Dropped]
 
+# Characters that tell in which script a document is.
+_LOOKED_AT = 2000
+
 
 def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
     """The documents of a chunk with their sentences, long ones divided."""
@@ -57,6 +61,11 @@ def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument
                 counts.documents += 1
                 is_own = document.language and part.file.language_from != "flag"
                 language = document.language if is_own else part.file.language
+                if not document.is_segmented:
+                    is_default = not is_own and part.file.language_from == "default"
+                    text = " ".join(document.paragraphs)[:_LOOKED_AT]
+                    if said := unlike_language(text, language, is_default=is_default):
+                        counts.changed[said] += 1
                 yield from shard_documents(document, language=language)
 
 

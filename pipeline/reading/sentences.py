@@ -10,12 +10,15 @@ long for its length is therefore halved until each part is cheap. Ordinary text 
 whole: novels of a million characters in one paragraph cost half of what is allowed.
 """
 
+import functools
 import re
 from collections.abc import Iterator
 
 import sentencex
 
 from pipeline.core.documents import Document
+from pipeline.core.scripts import CLOSING_MARKS, SURE_ENDS
+from pipeline.reading.languages import rules_of
 
 # Longer sentences are split again; about a hundred words.
 LONG_SENTENCE_CHARACTERS = 500
@@ -29,9 +32,12 @@ CHEAP_CHARACTERS = 1000
 MAX_SEGMENTED_CHARACTERS = 1 << 20
 MAX_COST_PER_CHARACTER = 1000
 
-# After a mark and a closing quote: white space, or nothing in scripts without spaces.
+_CLOSED = f"[{re.escape(CLOSING_MARKS)}]"
+# After a mark and a closing quote: white space, or nothing where none is needed. Thai,
+# Lao and their neighbours have no mark; what is said ends with a space.
 _INNER_END = re.compile(
-    r"(?<=[.!?;…])([\"'”’»)\]]?)\s+|(?<=[。！？；།။។])([」』”’）]?)\s*(?=.)"
+    rf"(?<=[.!?;…])({_CLOSED}?)\s+|(?<=[{SURE_ENDS}])({_CLOSED}?)\s*(?=.)"
+    r"|(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])()\s+"
 )
 
 # What the segmenter searches for after each opening quotation mark.
@@ -71,17 +77,43 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
     """
     if document.is_segmented:
         return [[sentence] for sentence in document.paragraphs]
+    rules = rules_of(language)
     paragraphs = []
     for paragraph in document.paragraphs:
         sentences: list[str] = []
         for part in cheap_parts(paragraph):
-            for sentence in sentencex.segment(language, part):
+            found: list[str] = sentencex.segment(rules.segmenter, part)
+            if rules.is_mended:
+                found = rules.mended(found)
+            for sentence in _divided_at_missed_ends(found):
                 if len(sentence) > LONG_SENTENCE_CHARACTERS:
                     sentences += split_long(sentence)
                 elif stripped := sentence.strip():
                     sentences.append(stripped)
         paragraphs.append(sentences)
     return paragraphs
+
+
+def _divided_at_missed_ends(sentences: list[str]) -> Iterator[str]:
+    """Sentences, divided at the marks of Unicode that the segmenter does not know."""
+    for sentence in sentences:
+        if sentence.isascii() or not _missed_end().search(sentence):
+            yield sentence
+        else:
+            yield from _missed_end().sub(r"\g<0>\n", sentence).split("\n")
+
+
+@functools.cache
+def _missed_end() -> re.Pattern[str]:
+    """What ends a sentence for Unicode and not for the segmenter, closing marks too.
+
+    >>> [part.strip() for part in _missed_end().split("ទៅ។ មក")]
+    ['ទៅ', 'មក']
+    """
+    missed = [
+        mark for mark in SURE_ENDS if len(sentencex.segment("en", f"A{mark} B")) == 1
+    ]
+    return re.compile(f"[{''.join(missed)}]+{_CLOSED}*(?=.)")
 
 
 def cheap_parts(paragraph: str) -> Iterator[str]:
@@ -141,7 +173,7 @@ def split_long(sentence: str) -> list[str]:
     >>> split_long('"Come in. Sit down!" he said; so I did.')
     ['"Come in.', 'Sit down!"', 'he said;', 'so I did.']
     """
-    return _INNER_END.sub(r"\1\2\n", sentence.strip()).split("\n")
+    return _INNER_END.sub(r"\1\2\3\n", sentence.strip()).split("\n")
 
 
 def divide(

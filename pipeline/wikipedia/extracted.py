@@ -21,7 +21,7 @@ from pipeline.core.documents import (
     Dropped,
     ReadingCounts,
 )
-from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS
+from pipeline.core.scripts import ends_sentence
 from pipeline.storage.lines import decode
 from pipeline.wikipedia.paragraphs import (
     CHARACTERS_PER_WORD,
@@ -122,8 +122,6 @@ _MIN_WORDS_IN_APPARATUS = 40
 # Longer average "words" mean a script without spaces: then characters are counted.
 _LONGEST_WORDS = 12
 
-# A bracket is what is left of a reference or a link.
-_SENTENCE_ENDS = tuple(SENTENCE_ENDS + CLOSING_MARKS.replace("]", ""))
 _CODE = re.compile(r"\{[{|]|[}|]\}")
 _CODE_STARTS = ("|", "!", "=", "#", "*")
 # "as of 2013[ [update]]", "Fresnel ( ; ]; 1788", "the ring [[of the king".
@@ -172,7 +170,8 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
             continue
         paragraph = close_holes(remove_residue(line))
         words = count_words(paragraph)
-        is_sentence = paragraph.endswith(_SENTENCE_ENDS)
+        # A bracket is what is left of a reference or a link.
+        is_sentence = ends_sentence(paragraph) and paragraph[-1] != "]"
         enough = max(min_words, _MIN_SENTENCE_WORDS if is_sentence else _MIN_WORDS)
         yield paragraph if words >= enough else ""
 

@@ -227,3 +227,50 @@ def test_a_document_within_the_limit_stays_whole(lengths):
 def test_a_long_paragraph_is_divided_into_equal_parts():
     parts = divide([["s"] * 4500], maximum=2000)
     assert [len(part) for part in parts] == [1500, 1500, 1500]
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        (
+            "deu",
+            ["Der Zug hielt um ca. 7 Uhr, d. h. viel zu spät.", "Am 3. Oktober nicht."],
+        ),
+        ("ell", ["Πού είναι το πλοίο;", "Έφυγε νωρίς το πρωί."]),
+        ("es-MX", ["El Sr. García y la Sra. Ruiz llegaron tarde.", "Nadie los vio."]),
+        # Ordinal numbers.
+        (
+            "de",
+            ["Im 19. Jahrhundert kam er.", "Ab dem 16. Große Strafkammer.", "Er ging."],
+        ),
+        ("pl", ["Powyżej 8. klasy.", "Otwarto ją w 2004 r. stacji."]),
+        ("hu", ["Az 5. századtól élt ott.", "Elment."]),
+        ("cs", ["V 19. století žil.", "Odešel."]),
+        # Small letters of any script do not begin a sentence.
+        ("ru", ["Он жил в 19 в. до н. э. очень долго.", "Он ушёл."]),
+        ("tr", ['"Gel." dedi.', "Gitti."]),
+        # What opens a quotation belongs to it.
+        ("sv", ["Han gick.", "”Jag kom.”"]),
+        # Marks within a word.
+        ("hy", ["Լևոն աղա՜ն եկավ։", "Գնաց։"]),
+        # Ends that the segmenter does not know.
+        ("km", ["ខ្ញុំទៅ ។", "គាត់មក ។"]),
+        ("bo", ["ང་འགྲོ།", "ཁོ་ཡོང་།"]),
+        ("en", ["ⲁⲃⲅ⳹", "ⲇⲉⲍ⳹"]),
+    ],
+)
+def test_sentences_of_a_language_are_divided_as_it_writes_them(language, sentences):
+    assert split(" ".join(sentences), language) == sentences
+
+
+def test_marks_that_need_no_space_divide_without_one():
+    assert split("ខ្ញុំទៅ។គាត់មក។", "km") == ["ខ្ញុំទៅ។", "គាត់មក។"]
+
+
+def test_text_without_capital_letters_is_divided_all_the_same():
+    assert split("он пришёл. она ушла.", "ru") == ["он пришёл.", "она ушла."]
+
+
+def test_long_thai_is_divided_at_spaces():
+    assert len(split("วันนี้อากาศดีมาก " * 40, "th")) == 40
+    assert len(split("วันนี้อากาศดีมาก ไปตลาด", "th")) == 1

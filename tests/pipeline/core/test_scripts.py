@@ -1,0 +1,71 @@
+import unicodedata
+
+import pytest
+
+from pipeline.core.scripts import (
+    SENTENCE_ENDS,
+    ends_sentence,
+    is_unspaced,
+    unwrapped,
+    with_whole_words,
+)
+
+
+def test_sentence_ends_are_those_of_unicode():
+    regex = pytest.importorskip("regex")
+    assigned = [c for c in map(chr, range(0x110000)) if unicodedata.name(c, "")]
+    terminal = {c for c in assigned if regex.match(r"\p{Sentence_Terminal}", c)}
+    # A leader in tables of contents, and not the end of anything.
+    assert terminal - set(SENTENCE_ENDS) <= {"․"}
+    assert {c for c in SENTENCE_ENDS if c in assigned} - terminal == set("…།༎")
+
+
+@pytest.mark.parametrize(
+    "text", ["ខ្ញុំទៅ។", "ကောင်းတယ်။", "वह आया।", "እሱ መጣ።", "(So.)", "¿Qué?»"]
+)
+def test_a_sentence_may_end_so(text):
+    assert ends_sentence(text)
+
+
+@pytest.mark.parametrize(
+    "script", ["ไทย", "ລາວ", "ខ្មែរ", "မြန်", "བོད", "ᥖᥭᥰ", "ᨲ", "語", "ㄅ", "ꀀ"]
+)
+def test_scripts_without_spaces(script):
+    assert all(map(is_unspaced, script))
+
+
+@pytest.mark.parametrize("script", ["latin", "кир", "한국어", "हिन्दी", "עברית"])
+def test_scripts_with_spaces(script):
+    assert not any(map(is_unspaced, script))
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        (
+            "The commit-\ntee met. The committee agreed.",
+            "The committee met. The committee agreed.",
+        ),
+        ("in the well-\nknown hall", "in the well-known hall"),
+        ("Die Verwal-\ntung. Eine Verwaltung.", "Die Verwaltung. Eine Verwaltung."),
+        ("Прави-\nтельство. Правительство.", "Правительство. Правительство."),
+        ("COMMIT-\nTEE. Committee.", "COMMITTEE. Committee."),
+        ("Anglo-  \n  Saxon", "Anglo-Saxon"),
+        ("the war of 1914-\n1918", "the war of 1914-1918"),
+        # Hyphens that are sure signs, of typesetters and of scanners.
+        ("Donau\xad\ndampf", "Donaudampf"),
+        ("commit¬\ntee", "committee"),
+        ("Ver⸗\nwaltung, Verwaltung", "Verwaltung, Verwaltung"),
+        # A suspended hyphen, and dashes.
+        ("two-\nand three-year-olds", "two- and three-year-olds"),
+        ("Haus-\nund Hoftiere", "Haus- und Hoftiere"),
+        ("he said -\nand left--\nat once", "he said - and left-- at once"),
+    ],
+)
+def test_words_divided_at_line_ends_are_whole(text, joined):
+    assert unwrapped(with_whole_words(text)) == joined
+
+
+def test_a_hyphen_in_a_thousand_lines_is_left():
+    text = "He came.\n" * 2000 + "so well-\nknown"
+    assert with_whole_words(text) == text

@@ -1,0 +1,93 @@
+import pytest
+
+from pipeline.reading.languages import (
+    is_code,
+    known_language,
+    language_of_record,
+    rules_of,
+    unlike_language,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        # ISO 639-1, 639-2 in both forms, 639-3, in any case.
+        *[(name, "de") for name in ("de", "DE", "deu", "ger", "German")],
+        *[(name, "el") for name in ("ell", "gre", "el-GR", "Greek")],
+        *[(name, "hy") for name in ("hye", "arm", "hyw")],
+        # Region, script and variant, as BCP 47, POSIX and data sets write them.
+        *[
+            (name, "es")
+            for name in ("es-MX", "spa", "es_ES.UTF-8", "spa_Latn", "es-419")
+        ],
+        ("sr-Cyrl-RS", "en"),
+        ("ca_ES@valencia", "ca"),
+        ("de-CH-1901", "de"),
+        # Known with their subtag only.
+        ("nds-nl", "nl"),
+        ("nds", "de"),
+        # The usual form of a language of several, and its neighbours.
+        *[(name, "ar") for name in ("arb", "arz", "ary_Arab")],
+        ("nob", "da"),
+        ("ces", "sk"),
+        ("khk", "en"),
+    ],
+)
+def test_any_name_of_a_language_leads_to_its_rules(name, rules):
+    assert rules_of(name).segmenter == rules
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("iw", "he"), ("in", "id"), ("tib", "bo"), ("cmn-Hans", "zh"), ("pes", "fa")],
+)
+def test_old_and_narrow_codes_are_those_of_iso_639_1(name, code):
+    assert known_language(name) == code
+
+
+@pytest.mark.parametrize("name", ["", "und", "mul", "zxx", "n/a", "C", "englsh"])
+def test_what_names_no_language_is_no_code(name):
+    assert not is_code(name)
+
+
+@pytest.mark.parametrize(
+    ("record", "language"),
+    [
+        ({"language": "deu", "language_script": "Latn"}, "de"),
+        ({"lang": "", "language_code": "FRA"}, "fr"),
+        ({"locale": "pt_BR"}, "pt"),
+        ({"lang": "unknown", "url": "https://ja.wikipedia.org/wiki/A"}, "ja"),
+    ],
+)
+def test_a_record_names_its_language_as_it_likes(record, language):
+    assert language_of_record(record) == language
+
+
+@pytest.mark.parametrize("language", ["vi", "vie", "khm", "xx", "yor"])
+def test_a_language_without_rules_is_said(language):
+    said = unlike_language("Anh.", language, is_default=False)
+    assert said.startswith(f"document in {known_language(language)}, for which there")
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("Он читал PDF-файлы.", "Cyrillic"),
+        ("Ποιος είναι ο George;", "Greek"),
+        ("שלום לכולם.", "Hebrew"),
+        ("วันนี้อากาศดี", "Thai"),
+        ("今日は。", "Chinese"),
+        ("ありがとうございます。", "Japanese"),
+    ],
+)
+def test_letters_unlike_english_ones_are_told_where_no_language_was_named(text, script):
+    said = unlike_language(text, "en", is_default=True)
+    assert said.startswith(f"document mostly in {script} letters")
+    assert said.endswith("give --language")
+    assert unlike_language(text, "ru", is_default=False) == ""
+
+
+@pytest.mark.parametrize("text", ["Déjà vu: «Война» is a word.", "1914–1918", ""])
+def test_latin_letters_are_not_told(text):
+    assert unlike_language(text, "en", is_default=True) == ""
