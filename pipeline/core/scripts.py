@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 
-# Han, Kana, Bopomofo, Yi, Thai, Lao, Tibetan, Myanmar, Khmer, Tai Le, New Tai Lue,
+# Han, Kana, Yi, Thai, Lao, Tibetan, Myanmar, Khmer, Tai Le, New Tai Lue,
 # Tai Tham, Tai Viet, Ahom.
 _UNSPACED = (
     (0x0E00, 0x109F),
@@ -18,8 +18,7 @@ _UNSPACED = (
     (0x1950, 0x19FF),
     (0x1A20, 0x1AAF),
     (0x3005, 0x3007),
-    (0x3040, 0x312F),
-    (0x31A0, 0x31BF),
+    (0x3040, 0x30FF),
     (0x31F0, 0x31FF),
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pipeline.core.scripts import main_script
+from pipeline.core.scripts import CLOSING_MARKS, SURE_ENDS, main_script
 
 DEFAULT_LANGUAGE = "en"
 
@@ -163,7 +163,8 @@ class SentenceRules(NamedTuple):
         first, following = (_FIRST_LETTER.match(text) for text in (before, after))
         # Where nobody writes capital letters, small ones say nothing.
         if first and first[1].isupper() and following and following[1].islower():
-            return self.segmenter not in _WITHOUT_SMALL_LETTERS.split()
+            is_sure = before.rstrip(f"{CLOSING_MARKS} ")[-1:] in SURE_ENDS
+            return not is_sure and self.segmenter not in _WITHOUT_SMALL_LETTERS.split()
         return (
             self.language in _WITH_CAPITAL_NOUNS.split()
             and _ORDINAL.search(f"{before[-40:].rstrip()}\n{after[:20]}") is not None

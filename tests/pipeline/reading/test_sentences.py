@@ -253,6 +253,7 @@ def test_a_long_paragraph_is_divided_into_equal_parts():
         ("sv", ["Han gick.", "”Jag kom.”"]),
         # Marks within a word.
         ("hy", ["Լևոն աղա՜ն եկավ։", "Գնաց։"]),
+        ("ja", ["BASICで使用される。", '"foo" & "bar"を返す。']),
         # Ends that the segmenter does not know.
         ("km", ["ខ្ញុំទៅ ។", "គាត់មក ។"]),
         ("bo", ["ང་འགྲོ།", "ཁོ་ཡོང་།"]),
