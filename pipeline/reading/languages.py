@@ -248,7 +248,7 @@ def known_language(name: str) -> str:
 @functools.cache
 def _codes_of_names() -> dict[str, str]:
     """The shortest code for each other code, and for each English name."""
-    codes = {}
+    codes: dict[str, str] = {}
     for entry in _ISO_639.split(";"):
         first, *others = re.split(r"[ \n]+(?=[a-z]{3}\b)", entry.strip())
         *middle, last = others
