@@ -5,10 +5,13 @@ stays on one file system.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import re
 import shutil
+import tempfile
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from schemas.errors import AlbertError
+from schemas.layout import LOCK
 
 # Follows the name of what is not whole yet, before a part unique to each attempt.
 TEMPORARY = ".tmp-"
@@ -77,6 +81,44 @@ def _temporary(path: Path) -> Iterator[Path]:
         raise AlbertError(f"{path} cannot be written: {reason}.") from error
     finally:
         remove(temporary)
+
+
+# A folder without a lock file this long after it was made is nobody's: the lock is the
+# first thing that is put into one.
+_ABANDONED_SECONDS = 3600
+
+
+@contextlib.contextmanager
+def scratch_folder(purpose: str) -> Iterator[Path]:
+    """A folder of this machine for temporary files, removed at the end.
+
+    What killed processes left for the same purpose is removed at the beginning: the
+    system released their locks.
+    """
+    prefix = f"albert-{purpose}-"
+    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            _remove_abandoned(left)
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    try:
+        with (folder / LOCK).open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+    finally:
+        remove(folder)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove a folder whose lock nobody holds."""
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        return
+    if not (folder / LOCK).exists():
+        if time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
+            remove(folder)
+        return
+    with (folder / LOCK).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        remove(folder)
 
 
 def _flush(path: Path) -> None:

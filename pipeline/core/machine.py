@@ -1,8 +1,9 @@
-"""The machine that a process runs on: its cores and its memory."""
+"""The machine that a process runs on: its cores, its memory, its parent."""
 
 import ctypes
 import functools
 import os
+import signal
 import sys
 
 
@@ -34,3 +35,19 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(_M_TRIM_THRESHOLD, _TRIM_BYTES)
         mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)
+
+
+# Of prctl: the signal that a process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the system end this process when its parent ends, however that happens.
+
+    Args:
+        parent: Its process number, for it may have ended already.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -1,6 +1,5 @@
 """What a finished data set holds: its vocabulary and records, checked and shown."""
 
-import hashlib
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from pipeline.records.checks import decode_example
 from pipeline.records.reading import (
     CorruptRecord,
+    file_sha256,
     read_copy,
     read_shard,
     read_tokens,
@@ -60,7 +60,7 @@ def vocabulary_problem(dataset: Path, manifest: DatasetManifest) -> str:
 def sha256_of(path: Path) -> str:
     """The hash of a file."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(file)
 
 
 def read_examples(
@@ -128,7 +128,7 @@ def _verify_shard(
         yield from _verify_documents(dataset, shard, manifest)
         return
     for item in itertools.chain.from_iterable(read_shard(dataset, shard, manifest)):
-        if isinstance(item, CorruptRecord):
+        if isinstance(item, CorruptRecord) and item.number is not None:
             yield f"{shard.name}: {item.sentence}."
 
 
@@ -137,7 +137,8 @@ def _verify_documents(
 ) -> Iterator[str]:
     tokens = read_tokens(dataset, shard, manifest, config=manifest.config)
     if isinstance(tokens, CorruptRecord):
-        yield f"{shard.name}: {tokens.sentence}."
+        if tokens.number is not None:
+            yield f"{shard.name}: {tokens.sentence}."
         return
     examples = len(sequences_of_epoch(tokens, 0, config=manifest.config))
     if examples != shard.examples:

@@ -3,7 +3,6 @@
 import dataclasses
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,6 +20,7 @@ from pipeline.storage.compression import decompress, read_streams, recognise_com
 from pipeline.storage.files import open_binary
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import ResolvedDataConfig
+from schemas.files import scratch_folder
 from schemas.layout import TRAIN
 
 # The sample: this many places in the inputs, with about this much text at each.
@@ -196,9 +196,9 @@ def read_sample(files: list[InputFile]) -> tuple[list[ShardDocument], int]:
     step = max(1, len(chunks) // PLACES)
     documents: list[ShardDocument] = []
     sample_bytes = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder("plan") as folder:
         for chunk in chunks[::step][:PLACES]:
-            parts = tuple(_beginning(part, Path(folder)) for part in chunk.parts)
+            parts = tuple(_beginning(part, folder) for part in chunk.parts)
             documents += read_chunk(Chunk(0, parts), counts=ReadingCounts())
             sample_bytes += sum(part.text_bytes for part in parts)
     return documents, sample_bytes
@@ -234,7 +234,7 @@ def _write(
     shard = Shard(
         split=TRAIN, index=0, num_shards=1, copies=copies, is_documents=is_documents
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder("plan") as folder:
         sidecar = write_shard(
             documents, shard, tokenizer=tokenizer, config=config, output=folder
         )

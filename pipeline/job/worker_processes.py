@@ -7,7 +7,6 @@ its parent, however that ends. One that ends by itself ends the job: there is no
 wait for, because workers leave nothing half-written under a final name.
 """
 
-import ctypes
 import itertools
 import logging
 import os
@@ -21,9 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
+from pipeline.core.machine import end_with_parent
 from schemas.errors import AlbertError
-
-_PR_SET_PDEATHSIG = 1
 
 _names = itertools.count()
 _started: "WeakValueDictionary[int, WorkerProcesses]" = WeakValueDictionary()
@@ -142,20 +140,12 @@ def _ended_early(process: Process) -> AlbertError:
     )
 
 
-def _end_with_parent(parent: int) -> None:
-    """Have the system end this process when its parent ends, however that happens."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit(0)
-
-
 def _work() -> None:
     """Answer requests until there are no more."""
     # The parent speaks to the person, and is told of errors in answers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)
-    _end_with_parent(int(sys.argv.pop()))
+    end_with_parent(int(sys.argv.pop()))
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # What a library prints must not get among the answers, nor fill a pipe.
     nowhere = os.open(os.devnull, os.O_RDWR)

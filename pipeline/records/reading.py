@@ -1,13 +1,18 @@
 """The records of any copy of a split: read where they are stored, else made.
 
 Training, reports and `albert inspect` read here, and get each record as it was written
-or what is wrong with it. Epoch e of documents is what copy e would be if copies were
-stored, byte for byte.
+or what is wrong with it. A file that is not the one that the manifest describes, by its
+sha256, gives no record at all: records that were swapped, doubled or changed under a
+right checksum look like any others. Epoch e of documents is what copy e would be if
+copies were stored, byte for byte.
 """
 
 import dataclasses
+import hashlib
 import itertools
+import os
 from collections.abc import Iterator, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -38,10 +43,10 @@ BATCH_RECORDS = 256
 
 @dataclasses.dataclass(frozen=True)
 class CorruptRecord:
-    """A record that cannot be used.
+    """A record, or a whole file, that cannot be used.
 
     Attributes:
-        number: Its place in the file, from 0.
+        number: Its place in the file, from 0; None for a whole file.
         offset: Where its frame begins, in bytes.
         problem: What is wrong with it.
         lost: How many of the promised records cannot be used because of it: itself, and
@@ -49,12 +54,14 @@ class CorruptRecord:
     """
 
     path: Path
-    number: int
+    number: int | None
     offset: int
     problem: str
     lost: int = 1
 
     def __str__(self) -> str:
+        if self.number is None:
+            return f"{self.path} {self.problem}"
         return f"{self.path}: {self.sentence}"
 
     @property
@@ -67,7 +74,7 @@ class CorruptRecord:
 Item = bytes | CorruptRecord
 
 
-def open_shard(path: Path) -> BinaryIO:
+def open_shard(path: Path) -> BufferedReader:
     """Open a file of records; refuses devices and pipes, which may never end.
 
     Raises:
@@ -78,32 +85,78 @@ def open_shard(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+# The hashes of files that this process has read; a file that is written again has
+# another time or number, and so another key.
+_hashes: dict[tuple[int, ...], str] = {}
+
+
+def file_sha256(file: BufferedReader) -> str:
+    """The hash of an open file, which this process computes once."""
+    found = os.fstat(file.fileno())
+    times = found.st_mtime_ns, found.st_ctime_ns
+    key = (found.st_dev, found.st_ino, found.st_size, *times)
+    if key not in _hashes:
+        _hashes[key] = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+    return _hashes[key]
+
+
+def _altered(path: Path, *, lost: int = 1) -> CorruptRecord:
+    problem = "is not the file that the manifest describes"
+    return CorruptRecord(path, None, 0, problem, lost)
+
+
 def read_shard(
     dataset: Path, shard: ShardFile, manifest: DatasetManifest
 ) -> Iterator[list[Item]]:
     """What a shard holds, some records at a time, in the order of the file.
 
     The records and the `lost` of the corrupt ones add up to `shard.examples`. A file
-    that holds more than these ends with a corrupt record whose `lost` is 0.
+    that holds more than these ends with a corrupt record whose `lost` is 0. Of a file
+    that is not the one of the manifest all records are lost.
     """
     path = dataset / shard.name
     number = 0
     try:
         with open_shard(path) as file:
-            frames = read_frames(file)
-            promised = itertools.islice(frames, shard.examples)
-            while some := list(itertools.islice(promised, BATCH_RECORDS)):
-                yield _checked(some, manifest, path=path, first=number)
-                number += len(some)
-            if number < shard.examples:
-                end, lost = file.seek(0, 2), shard.examples - number
-                yield [CorruptRecord(path, number, end, "cannot be found", lost)]
-            elif surplus := next(frames, None):
-                problem = f"is more than the {number:,} that {MANIFEST} promises"
-                yield [CorruptRecord(path, number, surplus.offset, problem, lost=0)]
+            is_altered = file_sha256(file) != shard.sha256
+            records = _read_records(file, shard, manifest, path=path)
+            if is_altered:
+                yield from _corrupt(records, shard, path=path)
+                return
+            for items in records:
+                yield items
+                number += len(items)
     except OSError as error:
         problem, lost = f"cannot be read: {error.strerror}", shard.examples - number
         yield [CorruptRecord(path, number, 0, problem, lost)]
+
+
+def _corrupt(
+    records: Iterator[list[Item]], shard: ShardFile, *, path: Path
+) -> list[list[Item]]:
+    """What is wrong with a file that was altered: its corrupt records, and itself."""
+    items = itertools.chain.from_iterable(records)
+    corrupt = [item for item in items if isinstance(item, CorruptRecord)]
+    lost = shard.examples - sum(item.lost for item in corrupt)
+    return [[*corrupt, _altered(path, lost=lost)]]
+
+
+def _read_records(
+    file: BinaryIO, shard: ShardFile, manifest: DatasetManifest, *, path: Path
+) -> Iterator[list[Item]]:
+    number = 0
+    frames = read_frames(file)
+    promised = itertools.islice(frames, shard.examples)
+    while some := list(itertools.islice(promised, BATCH_RECORDS)):
+        yield _checked(some, manifest, path=path, first=number)
+        number += len(some)
+    if number < shard.examples:
+        end, lost = file.seek(0, 2), shard.examples - number
+        yield [CorruptRecord(path, number, end, "cannot be found", lost)]
+    elif surplus := next(frames, None):
+        problem = f"is more than the {number:,} that {MANIFEST} promises"
+        yield [CorruptRecord(path, number, surplus.offset, problem, lost=0)]
 
 
 def _checked(
@@ -198,6 +251,7 @@ def read_tokens(
     frames: list[Frame] = []
     try:
         with open_shard(path) as file:
+            is_altered = file_sha256(file) != shard.sha256
             frames += _promised(file, shard)
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
@@ -211,6 +265,8 @@ def read_tokens(
     for number, frame in enumerate(frames):
         if frame.problem:
             return CorruptRecord(path, number, frame.offset, frame.problem)
+    if is_altered:
+        return _altered(path)
     return tokens_of(documents, config)
 
 

@@ -9,7 +9,6 @@ import functools
 import io
 import logging
 import os
-import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from schemas.errors import AlbertError
-from schemas.files import TEMPORARY
+from schemas.files import TEMPORARY, scratch_folder
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -237,8 +236,8 @@ def new_file(path: str) -> Iterator[BinaryIO]:
     if not scheme.can_write:
         name = path.partition("://")[0]
         raise AlbertError(f"{path} cannot be written: {name}:// can only be read.")
-    with tempfile.TemporaryDirectory(prefix="albert-") as folder:
-        whole = Path(folder) / "whole"
+    with scratch_folder("upload") as folder:
+        whole = folder / "whole"
         try:
             with whole.open("wb") as file:
                 yield file

@@ -7,7 +7,6 @@ accents in Python before it and keep commas after digits apart (`tokenization.py
 """
 
 import base64
-import tempfile
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +30,7 @@ from pipeline.vocabulary.tokenizer import (
 from pipeline.vocabulary.wordpiece import LEAST_SHARE_OF_PIECES
 from schemas.errors import AlbertError, SettingError
 from schemas.example import FIRST_ORDINARY_ID
-from schemas.files import read_json
+from schemas.files import read_json, scratch_folder
 from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
 
 _COMPILED = "Precompiled"
@@ -284,8 +283,8 @@ def _has_marks(piece: str) -> bool:
 
 def _compiled(rules: str) -> bytes:
     """The rules in SentencePiece's compiled form."""
-    with tempfile.TemporaryDirectory(prefix="albert-import-") as folder:
-        path = Path(folder, "normalization.tsv")
+    with scratch_folder("import") as folder:
+        path = folder / "normalization.tsv"
         path.write_text(rules, encoding="utf-8")
         normalizer = sentencepiece.SentencePieceNormalizer(rule_tsv=str(path))
     return compiled_normalization(normalizer.serialized_model_proto())

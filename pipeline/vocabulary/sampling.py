@@ -11,6 +11,7 @@ import heapq
 import itertools
 import multiprocessing
 import operator
+import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -21,6 +22,7 @@ import numpy as np
 
 from pipeline.core.documents import ReadingCounts, left_out
 from pipeline.core.draws import Keys, draws, happens, hash_key
+from pipeline.core.machine import end_with_parent
 from pipeline.reading.chunks import Chunk
 from pipeline.reading.read import read_chunk
 from schemas.config import VocabConfig
@@ -226,8 +228,13 @@ def processes(
     Args:
         read_bytes: Where those that read text say how much, by the number of the chunk.
     """
+    # Python would import modules from the current folder, before the first of ours.
+    os.environ["PYTHONSAFEPATH"] = "1"
     pool = ProcessPoolExecutor(
-        max_workers=count, mp_context=_SPAWN, initializer=_begin, initargs=(read_bytes,)
+        max_workers=count,
+        mp_context=_SPAWN,
+        initializer=_begin,
+        initargs=(os.getpid(), read_bytes),
     )
     try:
         yield pool
@@ -241,8 +248,9 @@ def processes(
         pool.shutdown(cancel_futures=True)
 
 
-def _begin(read_bytes: MutableSequence[int] | None) -> None:
+def _begin(parent: int, read_bytes: MutableSequence[int] | None) -> None:
     global _read_bytes
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _read_bytes = read_bytes
 

@@ -4,7 +4,6 @@ import io
 import math
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from pathlib import Path
@@ -23,7 +22,7 @@ from pipeline.vocabulary.sampling import (
 from schemas.config import LEAST_PIECES, VocabConfig
 from schemas.errors import AlbertError
 from schemas.example import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
-from schemas.files import whole_file
+from schemas.files import scratch_folder, whole_file
 
 # The pieces depend on the number of threads, so it is the same everywhere; on few cores
 # sixteen cost almost nothing.
@@ -56,19 +55,19 @@ def train_vocabulary(
     Args:
         on_progress: Called every half second with the share that is done, about.
     """
-    with tempfile.TemporaryDirectory(prefix="albert-vocab-") as folder:
+    with scratch_folder("vocab") as folder:
         normalize = albert_normalization(
             cased=config.cased, keep_accents=config.keep_accents
         )
-        Path(folder, _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
-        with whole_file(Path(folder, _SENTENCES)) as file:
+        (folder / _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
+        with whole_file(folder / _SENTENCES) as file:
             file.writelines(
                 part + b"\n" for each in sentences for part in trainable(each.text)
             )
         with processes(1) as pool:
             training = pool.submit(_train, folder, config)
             while not wait([training], timeout=LOOK_SECONDS).done:
-                log = Path(folder, _LOG)
+                log = folder / _LOG
                 said = log.read_text(errors="replace") if log.exists() else ""
                 on_progress(trained_share(said, vocab_size=config.vocab_size))
             model: bytes = result_of(training)
@@ -129,7 +128,7 @@ def trainer_settings(config: VocabConfig, *, rules: str) -> dict[str, Any]:
     }
 
 
-def _train(folder: str, config: VocabConfig) -> bytes:
+def _train(folder: Path, config: VocabConfig) -> bytes:
     os.chdir(folder)
     # SentencePiece reports its progress there; what matters comes as an exception.
     os.dup2(os.open(_LOG, os.O_WRONLY | os.O_CREAT), 2)

@@ -1,13 +1,16 @@
 """Records are read whatever is wrong beside them; epochs are copies of the text."""
 
 import dataclasses
+import hashlib
 import itertools
 import os
 
+import numpy as np
 import pytest
 
 from pipeline.dataset.shard import write_shard
 from pipeline.dataset.shard_plan import Shard
+from pipeline.records import reading
 from pipeline.records.reading import (
     BATCH_RECORDS,
     REMEDY,
@@ -46,9 +49,11 @@ FRAME = len(WHOLE) // 4
 
 def read(folder, content=None, *, examples=4):
     """Each item as the record's number or the sentence about it."""
+    sha256 = ""
     if content is not None:
         (folder / "shard").write_bytes(content)
-    shard = ShardFile(name="shard", examples=examples, bytes=0, sha256="")
+        sha256 = hashlib.sha256(content).hexdigest()
+    shard = ShardFile(name="shard", examples=examples, bytes=0, sha256=sha256)
     return [
         item.sentence if isinstance(item, CorruptRecord) else RECORDS.index(item)
         for items in read_shard(folder, shard, MANIFEST)
@@ -292,6 +297,74 @@ def test_documents_of_a_larger_vocabulary_are_refused(shard_of_three, tmp_path):
     other = dataclasses.replace(manifest, vocabulary=manifest.vocabulary | {"size": 99})
     problem = "has a token that the vocabulary does not have"
     assert only_problem(tmp_path, other) == problem
+
+
+def test_documents_in_another_order_are_refused(shard_of_three, tmp_path):
+    """Under right checksums: only the hash of the file tells."""
+    manifest, path = shard_of_three
+    with path.open("rb") as file:
+        first, *others = read_records(file)
+    path.write_bytes(b"".join(map(frame, [*others, first])))
+    problem = "is not the file that the manifest describes"
+    assert only_problem(tmp_path, manifest) == problem
+
+
+def altered(records, kind, rng):
+    """Some records under right checksums, none of which is damaged in itself."""
+    records = list(map(bytearray, records))
+    first, second = rng.choice(len(records), 2, replace=False)
+    if kind == "swapped":
+        records[first], records[second] = records[second], records[first]
+    elif kind == "doubled":
+        records[first] = records[second]
+    elif kind == "left out":
+        del records[first]
+    else:
+        # Another ordinary token in the text, after [CLS].
+        place = records[first].index(b"input_ids") + len(b"input_ids") + 7
+        assert records[first][place - 1] == CLS_ID
+        records[first][place] = 5 + (records[first][place] - 4) % 50
+    return b"".join(map(frame, map(bytes, records)))
+
+
+@pytest.mark.parametrize("kind", ["swapped", "doubled", "changed", "left out"])
+def test_of_125_altered_files_no_record_is_read(tmp_path, kind):
+    manifest = write_dataset(tmp_path, copies=1, shards=1)
+    (shard,) = manifest.shard_files(TRAIN, 0)
+    path = tmp_path / shard.name
+    original = path.read_bytes()
+    with path.open("rb") as file:
+        records = list(read_records(file))
+    for seed in range(125):
+        path.write_bytes(altered(records, kind, np.random.default_rng(seed)))
+        (items,) = read_shard(tmp_path, shard, manifest)
+        assert all(isinstance(item, CorruptRecord) for item in items)
+        assert sum(item.lost for item in items) == shard.examples
+    path.write_bytes(original)
+    assert [
+        record for some in read_shard(tmp_path, shard, manifest) for record in some
+    ] == records
+
+
+def test_a_file_is_hashed_once_and_again_when_it_was_written_again(
+    tmp_path, monkeypatch
+):
+    hashed = []
+
+    def digest(file, name):
+        hashed.append(name)
+        return hashlib.new(name, file.read())
+
+    monkeypatch.setattr(reading.hashlib, "file_digest", digest)
+    manifest = write_dataset(tmp_path, copies=1, shards=1)
+    (shard,) = manifest.shard_files(TRAIN, 0)
+    for _ in range(3):
+        list(read_shard(tmp_path, shard, manifest))
+    assert len(hashed) == 1
+    path = tmp_path / shard.name
+    os.utime(path, ns=(1, 1))
+    list(read_shard(tmp_path, shard, manifest))
+    assert len(hashed) == 2
 
 
 def test_held_out_examples_are_read_as_they_are_stored(topics, tokenizer, tmp_path):
