@@ -1,0 +1,173 @@
+"""The processes and folders that commands make: what they run, and when they end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from schemas.files import scratch_folder
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="needs the lists of /proc"
+)
+
+# Names of modules that Python, SentencePiece and this program import.
+TRAPS = (
+    *("multiprocessing", "pickle", "pipeline", "schemas", "sentencepiece", "numpy"),
+    *("signal", "json", "concurrent", "selectors", "apache_beam", "runpy"),
+)
+
+
+@pytest.fixture
+def albert(tmp_path):
+    """Starts a command as the installed program does, in a folder of its own."""
+    program = tmp_path / "bin" / "albert"
+    program.parent.mkdir()
+    program.write_text(
+        "from cli.main import cli\nif __name__ == '__main__':\n    cli()\n"
+    )
+    current = tmp_path / "current"
+    current.mkdir()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    def start(*arguments):
+        return subprocess.Popen(
+            [sys.executable, "-W", "ignore", program, *map(str, arguments)],
+            cwd=current,
+            env=os.environ | {"TMPDIR": str(scratch)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+def vocab(small, output):
+    text = small / "text"
+    return "vocab", "--text", text, "--vocab-size", 400, "--output", output
+
+
+def make_data(small, output, *options):
+    vocabulary, length = ("--vocab", small / "vocab"), ("--max-seq-length", 32)
+    data = ("--text", small / "text", *vocabulary, *length)
+    return "make-data", *data, *options, "--output", output
+
+
+def ended(command):
+    """What a command said, once it has ended; it does not outlive the test."""
+    try:
+        return command.communicate(timeout=60)[1]
+    finally:
+        command.kill()
+        command.wait()
+
+
+def children_of(command):
+    """The processes that any thread of a command has started."""
+    lists = Path(f"/proc/{command.pid}/task").glob("*/children")
+    try:
+        return [int(child) for each in lists for child in each.read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def is_running(process):
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda small, output: (*vocab(small, output), "--workers", 2),
+        lambda small, output: make_data(small, output, "--workers", 2),
+        lambda small, output: make_data(small, output, "--plan"),
+    ],
+    ids=["vocab", "make-data", "make-data --plan"],
+)
+def test_nothing_in_the_current_folder_is_run(albert, small, tmp_path, arguments):
+    for name in TRAPS:
+        (tmp_path / "current" / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\n"
+        )
+    command = albert(*arguments(small, tmp_path / "d"))
+    said = ended(command)
+    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+    assert command.returncode == 0, said
+
+
+def killed_while_it_trains(albert, arguments, scratch):
+    """A vocab command that was killed in its training, and its processes."""
+    command = albert(*arguments)
+    end = time.monotonic() + 60
+    while not (children := children_of(command)) or not list(scratch.glob("*/log.txt")):
+        assert command.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    command.kill()
+    ended(command)
+    return children
+
+
+@needs_proc
+def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(
+    albert, small, tmp_path
+):
+    scratch, output = tmp_path / "scratch", tmp_path / "d"
+    children = killed_while_it_trains(albert, vocab(small, output), scratch)
+    end = time.monotonic() + 10
+    while any(map(is_running, children)):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert len(list(scratch.iterdir())) == 1
+    command = albert(*vocab(small, output))
+    said = ended(command)
+    assert command.returncode == 0, said
+    assert list(scratch.iterdir()) == []
+    assert (output / "spiece.model").read_bytes() == (
+        small / "vocab" / "spiece.model"
+    ).read_bytes()
+
+
+@needs_proc
+def test_a_killed_plan_leaves_nothing_to_the_next(albert, small, tmp_path):
+    scratch = tmp_path / "scratch"
+    command = albert(*make_data(small, tmp_path / "d", "--plan"))
+    while command.poll() is None and not list(scratch.iterdir()):
+        time.sleep(0.001)
+    command.send_signal(signal.SIGKILL)
+    ended(command)
+    command = albert(*make_data(small, tmp_path / "d", "--plan"))
+    said = ended(command)
+    assert command.returncode == 0, said
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_scratch_folder_in_use_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with scratch_folder("vocab") as first:
+        (first / "sentences.txt").write_text("")
+        with scratch_folder("vocab") as second:
+            assert {first, second} == set(tmp_path.iterdir())
+        assert list(tmp_path.iterdir()) == [first]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_was_just_made_is_left_alone(tmp_path, monkeypatch):
+    """Another process may be about to lock it."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    new, old = tmp_path / "albert-vocab-new", tmp_path / "albert-vocab-old"
+    new.mkdir()
+    old.mkdir()
+    os.utime(old, (1, 1))
+    with scratch_folder("vocab"):
+        assert new.exists()
+        assert not old.exists()
