@@ -84,15 +84,18 @@ def find_documents(blocks: Iterable[bytes]) -> Iterator[int]:
         start += len(data)
 
 
-def book_document(text: str) -> Document | Dropped:
+def book_document(text: str, *, is_record: bool = False) -> Document | Dropped:
     """The text of a whole book as a document."""
-    return _document(text[: find_footer(text)], has_header=True)
+    text = text[: find_footer(text)]
+    return _document(text, has_header=True, is_record=is_record)
 
 
-def _document(text: str, *, has_header: bool) -> Document | Dropped:
+def _document(
+    text: str, *, has_header: bool, is_record: bool = False
+) -> Document | Dropped:
     if has_header:
         text = text[find_body(text) :]
-    paragraphs = split_paragraphs(text)
+    paragraphs = split_paragraphs(text, is_record=is_record)
     if has_header:
         paragraphs[:_CREDITS_PARAGRAPHS] = [
             paragraph

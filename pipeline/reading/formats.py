@@ -29,6 +29,7 @@ Format = Literal[
     "prose",
     "sentences",
     "bookcorpus",
+    "paragraphs",
     "lines",
     "marked",
     "csv",
@@ -88,6 +89,10 @@ _ABOUT: dict[Format, _About] = {
         "500 sentences",
         ("books", "text"),
         has_sentences=True,
+    ),
+    "paragraphs": _About(
+        "one paragraph a line, a blank line between documents, segmented",
+        ("books", "text"),
     ),
     "lines": _About("one document a line, segmented", ("books", "text")),
     "marked": _About(

@@ -18,6 +18,7 @@ from pipeline.core.scripts import (
     CLOSING_MARKS,
     SURE_ENDS,
     ends_sentence,
+    is_unspaced,
     unwrapped,
     with_whole_words,
 )
@@ -104,7 +105,7 @@ def is_tokenized(lines: list[str]) -> bool:
     return letters > 0 and capitals <= 0.01 * letters and tokenized >= 0.6 * len(lines)
 
 
-TextFormat = Literal["prose", "sentences", "bookcorpus"]
+TextFormat = Literal["prose", "sentences", "bookcorpus", "paragraphs"]
 
 
 # Running prose that is longer becomes several documents.
@@ -115,6 +116,18 @@ MAX_PARAGRAPH_CHARACTERS = 1 << 20
 # Nobody wraps lines by hand at this width.
 _WIDE_LINE_CHARACTERS = 200
 _HEAD_CHARACTERS = 1 << 16
+# Nobody wraps lines by hand at less than this, with and without spaces.
+_LEAST_WIDTH, _LEAST_UNSPACED_WIDTH = 30, 12
+# Where the next word brings a line to this share of the width, it did not fit: printed
+# lines are wrapped by the widths of letters.
+_FULL = 0.85
+# Shares of the line ends in a wrapped text: those of full lines, and those inside a
+# sentence.
+_FULL_LINES, _INNER_ENDS = 0.7, 0.25
+# Lines of verse and of lists are shorter.
+_LONG_LINE_CHARACTERS = 60
+# Thai and Lao have no mark at the end of a sentence.
+_UNMARKED = re.compile("[\u0e00-\u0eff]")
 
 # What stands alone on a line between documents; so does a line of dashes.
 _MARKERS = (b"<|endoftext|>", b"</s>")
@@ -134,7 +147,8 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     """Whether lines are whole sentences, in blocks that a blank line ends, or prose.
 
     Hard-wrapped prose has lines that end anywhere; prose with one paragraph a line has
-    a blank line after each or several sentences in most.
+    a blank line after each or several sentences in most. Lines that nobody wrapped, in
+    blocks of several, are paragraphs with a blank line between documents.
 
     Args:
         is_whole: Whether these are all. Sentences that go on without a blank line have
@@ -160,7 +174,57 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     is_blocks = blocks == 1 or len(full) >= 1.5 * blocks
     if complete >= 0.75 * len(full) and several <= 0.3 * len(full) and is_blocks:
         return "sentences" if is_whole or "" in lines else "bookcorpus"
-    return "prose"
+    return "paragraphs" if _are_paragraphs(lines) else "prose"
+
+
+def _are_paragraphs(lines: list[str]) -> bool:
+    """Whether blank lines stand between documents of one paragraph a line."""
+    blocks = _blocks_of(lines)
+    of_several = sum(len(block) > 1 for block in blocks)
+    if len(blocks) < 2 or of_several < 0.6 * len(blocks) or is_wrapped(lines):
+        return False
+    characters = sum(map(len, lines))
+    in_long = sum(len(line) for line in lines if len(line) > _LONG_LINE_CHARACTERS)
+    unmarked = len(_UNMARKED.findall("".join(lines)))
+    return 3 * in_long > characters or 2 * unmarked > characters
+
+
+def _blocks_of(lines: list[str]) -> list[list[str]]:
+    """The lines between blank ones."""
+    groups = itertools.groupby(lines, key=bool)
+    return [list(block) for is_full, block in groups if is_full]
+
+
+def is_wrapped(lines: list[str]) -> bool:
+    """Whether lines were wrapped, so that their ends mean nothing.
+
+    The lines of a wrapped text are nearly full: the next word did not fit. Many end
+    inside a sentence. Without two lines in a row there is nothing to be wrong about.
+
+    >>> is_wrapped(["It was late when the miller came", "home. No one knew why he was"])
+    True
+    >>> is_wrapped(["Beginner knitting evening", "Bring two needles", "and wool"])
+    False
+    """
+    ends = [(a, b) for a, b in itertools.pairwise(lines) if a and b]
+    if not ends:
+        return True
+    # A line may be longer than the width, as one with an address is.
+    width = sorted(len(a) for a, _ in ends)[9 * len(ends) // 10]
+    unspaced = sum(is_unspaced(a[-1]) for a, _ in ends) > len(ends) // 2
+    inner = sum(not ends_sentence(a) and not b[0].isupper() for a, b in ends)
+    if width < (_LEAST_UNSPACED_WIDTH if unspaced else _LEAST_WIDTH):
+        blocks = [block for block in _blocks_of(lines) if len(block) > 1]
+        return inner == len(ends) and all(ends_sentence(b[-1]) for b in blocks)
+    least = width if unspaced else _FULL * width
+    full = sum(len(a) + _first_width(b) > least for a, b in ends)
+    return full >= _FULL_LINES * len(ends) and inner >= _INNER_ENDS * len(ends)
+
+
+def _first_width(line: str) -> int:
+    """What the first word of a line and a space before it take, or a character."""
+    # A mark that may not begin a line takes one or two more along.
+    return 3 if is_unspaced(line[0]) else 1 + len(line.split(" ", 1)[0])
 
 
 def starts_after_blank(line: bytes) -> bool:
@@ -168,7 +232,7 @@ def starts_after_blank(line: bytes) -> bool:
     return not line.strip()
 
 
-def read_sentences(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+def read_sentences(lines: Iterable[str]) -> Iterator[Document]:
     """One sentence a line, a blank line between documents (BERT's format).
 
     >>> list(read_sentences(["He came.", "She left.", "", "Why?"]))[1].paragraphs
@@ -185,6 +249,16 @@ def read_sentences(lines: Iterable[str]) -> Iterator[Document | Dropped]:
             sentences, characters = [], 0
     if sentences:
         yield Document(tuple(sentences), is_segmented=True)
+
+
+def read_paragraphs(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+    """One paragraph a line, a blank line between documents.
+
+    >>> next(read_paragraphs(["He came. She left.", "Why?", "", "It rained."]))
+    Document(paragraphs=('He came. She left.', 'Why?'), is_segmented=False, language='')
+    """
+    for document in read_sentences(lines):
+        yield document._replace(is_segmented=False)
 
 
 def read_prose(
@@ -269,9 +343,9 @@ def read_line_documents(
         yield line if isinstance(line, Dropped) else prose_document(line)
 
 
-def prose_document(text: str) -> Document | Dropped:
+def prose_document(text: str, *, is_record: bool = False) -> Document | Dropped:
     """Running prose as a document."""
-    paragraphs = split_paragraphs(text)
+    paragraphs = split_paragraphs(text, is_record=is_record)
     return Document(tuple(paragraphs)) if paragraphs else NO_TEXT
 
 
@@ -302,19 +376,23 @@ def _end_of_paragraph(data: bytearray, limit: int) -> int:
     return cut_position(bytes(data[: limit + 1]), limit)
 
 
-def split_paragraphs(text: str) -> list[str]:
+def split_paragraphs(text: str, *, is_record: bool = False) -> list[str]:
     r"""The paragraphs of running prose, with single spaces.
 
     A blank line ends a paragraph. Where most of the text is in lines wider than anybody
-    wraps by hand, each line is a paragraph. What has neither letter nor digit, such as
-    ``* * *`` between chapters, is not a paragraph.
+    wraps by hand, each line is a paragraph; so it is in a record whose lines nobody
+    wrapped, as in what was taken from pages of the web. What has neither letter nor
+    digit, such as ``* * *`` between chapters, is not a paragraph.
 
     >>> split_paragraphs("He came\nlate.\n \n* * *\n\nWhy?\n")
     ['He came late.', 'Why?']
     """
-    text_is_wide = _has_wide_lines(text[:_HEAD_CHARACTERS])
+    head = text[:_HEAD_CHARACTERS].split("\n")
+    are_lines = _are_wide(head) or (
+        is_record and not is_wrapped([" ".join(line.split()) for line in head])
+    )
     text = with_whole_words(text)
-    raw = text.split("\n") if text_is_wide else _BLANK_LINES.split(text)
+    raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
     paragraphs = []
     for part in raw:
         paragraph = unwrapped(part)
@@ -327,11 +405,9 @@ def split_paragraphs(text: str) -> list[str]:
     return paragraphs
 
 
-def _has_wide_lines(head: str) -> bool:
-    wide = sum(
-        len(line) for line in head.split("\n") if len(line) > _WIDE_LINE_CHARACTERS
-    )
-    return wide > len(head) // 2
+def _are_wide(lines: list[str]) -> bool:
+    wide = sum(len(line) for line in lines if len(line) > _WIDE_LINE_CHARACTERS)
+    return wide > (sum(map(len, lines)) + len(lines) - 1) // 2
 
 
 def _divide_paragraph(

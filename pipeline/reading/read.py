@@ -18,6 +18,7 @@ from pipeline.reading.plain_text import (
     read_bookcorpus,
     read_line_documents,
     read_marked,
+    read_paragraphs,
     read_prose,
     read_sentences,
     starts_after_blank,
@@ -121,6 +122,7 @@ _STARTS: dict[Format, StartsDocument] = {
     "lines": _starts_any,
     "marked": _if_whole(is_marker),
     "sentences": starts_after_blank,
+    "paragraphs": starts_after_blank,
     "bookcorpus": _if_whole(_starts_sentence),
 }
 
@@ -191,6 +193,10 @@ def _read_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
     return read_sentences(read_lines(_blocks(part, counts), counts=counts))
 
 
+def _read_paragraphs(part: FilePart, counts: ReadingCounts) -> Documents:
+    return read_paragraphs(read_lines(_blocks(part, counts), counts=counts))
+
+
 def _read_bookcorpus(part: FilePart, counts: ReadingCounts) -> Documents:
     return read_bookcorpus(read_lines(_blocks(part, counts), counts=counts))
 
@@ -205,6 +211,7 @@ _READERS: dict[Format, Callable[[FilePart, ReadingCounts], Documents]] = {
     "book": _read_book,
     "prose": _read_prose,
     "sentences": _read_sentences,
+    "paragraphs": _read_paragraphs,
     "bookcorpus": _read_bookcorpus,
     "lines": _read_lines,
     "marked": _read_marked,

@@ -58,6 +58,7 @@ _DIVISIBLE: frozenset[Format] = frozenset(
         "jsonl",
         "jsonl-sentences",
         "sentences",
+        "paragraphs",
         "bookcorpus",
         "lines",
         "marked",

@@ -97,9 +97,9 @@ def row_document(
             row.text.split("\n"), title=row.title, counts=counts
         )
     elif kind == "books":
-        document = book_document(row.text)
+        document = book_document(row.text, is_record=True)
     else:
-        document = prose_document(row.text)
+        document = prose_document(row.text, is_record=True)
     if isinstance(document, Document) and row.language:
         return document._replace(language=row.language)
     return document

@@ -4,6 +4,7 @@ from pipeline.core.documents import Document
 from pipeline.reading import plain_text
 from pipeline.reading.plain_text import (
     divide_bytes,
+    read_paragraphs,
     read_prose,
     read_sentences,
     recognise_text,
@@ -29,6 +30,92 @@ from pipeline.reading.plain_text import (
 )
 def test_sentences_are_told_from_prose(text, expected):
     assert recognise_text(text.splitlines()) == expected
+
+
+# Lines as nobody wraps them: of a page, of a post, of a note, of an announcement.
+PAGE = """Beginner knitting evening
+Bring two needles and a ball of wool
+We meet in the library. Tea is served at eight
+Where: Mill Lane 4"""
+POST = """Міський ринок знову відкрито
+У суботу після двох років ремонту ринок відчинив двері. Здали сорок ятол
+Години роботи: з вівторка до суботи
+стоянка в неділю безкоштовна"""
+NOTE = """Chief complaint: cough
+no fever, no chills
+Plan: rest and fluids. Return in a week if it is no better
+seen by A. Miller"""
+NOTICE = """今晚的讀書會
+請帶一本你最喜歡的書和一杯茶。
+地點：磨坊巷四號
+時間：每隔一個星期一晚上七點半開始，請準時。"""
+
+# Lines that were wrapped: a letter, verse of an old print, a page in Chinese.
+LETTER = """Dear Ada, it was late when the miller came home, and no one knew
+where he had been. He sat by the fire until the clock struck two
+and then went up without a word. I shall ask him in the morning,
+if the morning is fine and he is in the mood for it."""
+PRINT = """introduced him to the Canon himself, the Canon - a wearied-looking
+cleric with side whiskers and a not too new coat, a clergyman reported
+to be in difficulties even with his butcher - the cook said so, and
+she had it from the boy who brings the meat."""
+CHINESE_PRINT = """磨坊主人回家的时候已经很晚了，没有人知道他去
+了哪里。他坐在火边直到时钟敲了两下，然后一句话
+也没说就上楼去了。我早上会问他，如果天气好而且
+他愿意说的话。"""
+
+
+@pytest.mark.parametrize("text", [PAGE, POST, NOTE, NOTICE])
+def test_the_lines_of_a_record_are_paragraphs(text):
+    assert split_paragraphs(text, is_record=True) == text.split("\n")
+
+
+@pytest.mark.parametrize("text", [LETTER, PRINT, CHINESE_PRINT])
+def test_the_lines_of_a_record_are_joined_where_they_were_wrapped(text):
+    (paragraph,) = split_paragraphs(text, is_record=True)
+    space = "" if text == CHINESE_PRINT else " "
+    assert paragraph == text.replace("\n", space)
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        [PAGE, LETTER.replace("\n", " "), NOTE.replace("\n", " ") + "\nSigned\nA. M."],
+        [POST, POST],
+        [
+            "Der Markt am alten Hafen hat nach zwei Jahren wieder geöffnet. Vierzig "
+            "Stände sind vermietet\nGeöffnet: Dienstag bis Samstag",
+            "Der Chor sucht Tenöre\nGeprobt wird donnerstags um sieben im Rathaus. "
+            "Niemand muss vorsingen, jeder ist willkommen",
+        ],
+        [
+            "วันนี้อากาศดีมาก\nผมไปตลาดกับแม่ตอนเช้า\nฝนตก",
+            "รถไฟขบวนแรกออกตอนหกโมง\nไม่มีใครลืมร่ม",
+        ],
+        ["ມື້ນີ້ອາກາດດີ\nຂ້ອຍໄປຕະຫຼາດກັບແມ່ໃນຕອນເຊົ້າ\nຝົນຕົກ", "ລົດໄຟອອກ\nບໍ່ມີໃຜລືມຄັນຮົ່ມ"],
+    ],
+)
+def test_blank_lines_stand_between_documents_of_a_paragraph_a_line(documents):
+    lines = "\n\n".join(documents).split("\n")
+    assert recognise_text(lines) == "paragraphs"
+    assert ["\n".join(d.paragraphs) for d in read_paragraphs(lines)] == documents
+
+
+VERSE = "The miller came home late\nAnd sat beside the fire\nThe clock struck two"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{VERSE}\n\n{VERSE}\n\n{VERSE}",
+        f"{LETTER}\n\n{LETTER}",
+        f"{CHINESE_PRINT}\n\n{CHINESE_PRINT}",
+        "\n\n".join([LETTER.replace("\n", " ")] * 3),
+        "\n\n".join([LETTER.replace("\n", " "), "- one\n- two", "A last paragraph."]),
+    ],
+)
+def test_verse_wrapped_prose_and_single_paragraphs_are_one_document(text):
+    assert recognise_text(text.split("\n")) == "prose"
 
 
 def test_sentences_without_a_blank_line_have_no_documents():
