@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
 from pipeline.reading.plain_text import has_marker, is_tokenized, recognise_text
+from pipeline.reading.tables import is_columnar
 from pipeline.storage.lines import (
     is_binary,
     read_lines,
@@ -32,6 +33,7 @@ Format = Literal[
     "paragraphs",
     "lines",
     "marked",
+    "wet",
     "csv",
 ]
 
@@ -68,9 +70,9 @@ _ABOUT: dict[Format, _About] = {
         ("books", "text"),
         has_sentences=True,
     ),
-    "parquet": _About("parquet, one document a row, segmented", KINDS),
+    "parquet": _About("parquet or Arrow, one document a row, segmented", KINDS),
     "parquet-sentences": _About(
-        "parquet, one sentence a row, documents made up of about 500 sentences",
+        "parquet or Arrow, one sentence a row, documents made up of about 500 of them",
         ("books", "text"),
         has_sentences=True,
     ),
@@ -100,6 +102,9 @@ _ABOUT: dict[Format, _About] = {
         "segmented",
         ("books", "text"),
     ),
+    "wet": _About(
+        "WET (WARC), one document a page, a paragraph a line, segmented", ("text",)
+    ),
     "csv": _About("CSV or TSV, one document a row, segmented", KINDS),
 }
 
@@ -119,12 +124,28 @@ _PAGE = re.compile(rb"<page[\s>]")
 _HTML = re.compile(
     rb"(?:<\?xml[^<>]*+>\s*+)?<(?:!doctype\s++html|html)\b", re.IGNORECASE
 )
+_FILES_INSIDE = "give the text files inside it"
+_PANDOC = "give its text, for example as pandoc -t plain --wrap=none writes it"
+_XML = re.compile(
+    rb"<\?xml\b|<(?:!DOCTYPE|TEI|tmx|xliff|rss|feed|osis)\b", re.IGNORECASE
+)
+_WARC = re.compile(rb"WARC/1\.\d\r?\n")
+_TIMES = rb"\d\d:\d\d(?::\d\d)?[,.]\d{3}[ \t]*-->[ \t]*\d\d:\d\d"
+# How a file begins that is text for a program, what it is, and what to do about it.
+_STRUCTURED = (
+    (rb"(?:WEBVTT\b|(?:\d+\r?\n)?" + _TIMES + rb")", "subtitles", "give what is said"),
+    (rb"\[Script Info\]", "subtitles", "give what is said"),
+    (rb"\\documentclass|\\begin\{document\}", "LaTeX", _PANDOC),
+    (rb"(?:--|/\*)[^\n]*\bdump\b", "an SQL dump", "write its texts as JSON lines"),
+    (rb"From \S+@\S+ [^\n]*\n(?:[\w-]+:|>)", "a mailbox", "give the text of its mails"),
+    (rb"%YAML\b|---\r?\n\w+:", "YAML", "write its texts as JSON lines"),
+)
 _JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
+# Lines that are looked at for columns.
+_SHOWN_LINES = 200
 # Other markup shows within this many bytes.
 _MARKUP_BYTES = 1000
 
-_FILES_INSIDE = "give the text files inside it"
-_PANDOC = "give its text, for example as pandoc -t plain --wrap=none writes it"
 # How a file begins, what it is then, and what to do about it. What is packed as a zip
 # archive tells by the name of its first file.
 _BINARIES = (
@@ -139,6 +160,12 @@ _BINARIES = (
     (rb"%PDF-", "a PDF", "give its text, for example as pdftotext writes it"),
     (rb"\xd0\xcf\x11\xe0", "an old Office file", "save it as plain text"),
     (rb"\{\\rtf", "an RTF file", _PANDOC),
+    (rb"Obj\x01", "an Avro file", "write it as parquet or JSON lines"),
+    (rb"ORC", "an ORC file", "write it as parquet or JSON lines"),
+    (rb"\x89HDF", "an HDF5 file", "write its texts as JSON lines"),
+    (rb"\x93NUMPY", "an array of NumPy", "write its texts as JSON lines"),
+    (rb"\x80[\x02-\x05]", "a pickle", "write its texts as JSON lines"),
+    (rb"BOOKMOBI|.{60}BOOKMOBI", "a Mobipocket book", _PANDOC),
     (rb"SQLite format 3", "an SQLite database", "write its texts as JSON lines"),
 )
 # Markup that only the file's name tells from plain text.
@@ -214,13 +241,39 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
             f"output, JSON lines, parquet or CSV; give plain text with --text."
         )
     _refuse_markup_by_name(kind, path)
-    return _recognise_plain(kind, head)
+    return _recognise_plain(kind, head, path=path)
 
 
-def _recognise_plain(kind: Kind, head: bytes) -> Format:
+def _refuse_columns(head: bytes, *, path: str) -> None:
+    """Refuse lines of columns: numbered sentences, tokens with tags.
+
+    Raises:
+        UnusableFile: Names what it is and what to do.
+    """
+    lines = [line for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
+    of_columns = sum(b"\t" in line.strip() for line in lines)
+    if len(lines) < 3 or of_columns < 0.9 * len(lines):
+        return
+    numbered = sum(re.match(rb"\d+\t", line) is not None for line in lines)
+    # A token has no space in it.
+    tokens = sum(b" " not in line.strip().split(b"\t")[0] for line in lines)
+    if numbered > 0.9 * len(lines) and b"\n\n" not in head:
+        raise UnusableFile(
+            f"{path} has a number before each line; write its text with cut -f 2- and "
+            "say --input-format bookcorpus if it is a sentence a line."
+        )
+    name = "a token" if tokens > 0.9 * len(lines) else "several columns"
+    raise UnusableFile(
+        f"{path} has {name} in each line, between tabs; give its text, or name a table "
+        "with a header .tsv."
+    )
+
+
+def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
     if has_marker(head):
         return "marked"
     lines, is_whole = _whole_lines(head)
+    _refuse_columns(head, path=path)
     if kind == "books":
         is_endless = not is_whole and "" not in lines
         return "bookcorpus" if is_endless and is_tokenized(lines) else "book"
@@ -251,6 +304,17 @@ def _refuse_other_markup(head: bytes, *, path: str) -> None:
     start = without_lead(head[:_MARKUP_BYTES])
     if _HTML.match(start):
         raise UnusableFile(f"{path} is HTML; {_PANDOC}.")
+    is_dump = b"<mediawiki" in start or _PAGE.search(start)
+    if _XML.match(start) and not is_dump:
+        raise UnusableFile(f"{path} is XML; give its text.")
+    if _WARC.match(start) and b"\nWARC-Type: response" in head:
+        raise UnusableFile(
+            f"{path} holds web pages as they were sent; give its WET, or the text of "
+            "its pages as JSON lines."
+        )
+    for structured, name, advice in _STRUCTURED:
+        if re.match(structured, start):
+            raise UnusableFile(f"{path} is {name}; {advice}.")
     if _JSON_ARRAY.match(start):
         raise UnusableFile(
             f"{path} is a JSON array; write one object a line, "
@@ -261,8 +325,10 @@ def _refuse_other_markup(head: bytes, *, path: str) -> None:
 def _recognise_markup(head: bytes) -> Format | None:
     """A format that cannot be mistaken for text."""
     start = without_lead(head)
-    if head.startswith(b"PAR1"):
+    if is_columnar(head):
         return "parquet"
+    if _WARC.match(start):
+        return "wet"
     if start.startswith(b"<doc "):
         return "wikiextractor"
     if start.startswith(b"<") and (b"<mediawiki" in start or _PAGE.search(start)):

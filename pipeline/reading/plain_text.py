@@ -22,6 +22,7 @@ from pipeline.core.scripts import (
     unwrapped,
     with_whole_words,
 )
+from pipeline.reading.languages import known_language
 from pipeline.storage.lines import (
     cut_position,
     decode,
@@ -327,6 +328,40 @@ def read_marked(
 def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in line_blocks(blocks):
         yield from block.splitlines(keepends=True)
+
+
+def starts_wet_record(line: bytes) -> bool:
+    """Whether a record of WARC begins with a line."""
+    return line.startswith(b"WARC/1.")
+
+
+def read_wet(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+    """The pages in WET, the text of a crawl: a record of WARC each, a paragraph a line.
+
+    >>> page = ["WARC/1.0", "WARC-Type: conversion", "", "He came.", "Why?", "", ""]
+    >>> [document.paragraphs for document in read_wet([*page, *page])]
+    [('He came.', 'Why?'), ('He came.', 'Why?')]
+    """
+    header: dict[str, str] = {}
+    body: list[str] = []
+    is_header = False
+    for line in itertools.chain(lines, ["WARC/1.0"]):
+        if line.startswith("WARC/1."):
+            if header.get("warc-type") == "conversion":
+                languages = header.get("warc-identified-content-language", "")
+                document = prose_document("\n".join(body), is_record=True)
+                if isinstance(document, Document):
+                    language = known_language(languages.partition(",")[0])
+                    document = document._replace(language=language)
+                yield document
+            header, body, is_header = {}, [], True
+        elif is_header and line:
+            name, _, value = line.partition(":")
+            header[name.lower()] = value.strip()
+        elif is_header:
+            is_header = False
+        else:
+            body.append(line)
 
 
 def read_line_documents(

@@ -21,8 +21,10 @@ from pipeline.reading.plain_text import (
     read_paragraphs,
     read_prose,
     read_sentences,
+    read_wet,
     starts_after_blank,
     starts_document,
+    starts_wet_record,
 )
 from pipeline.reading.sentences import divide, split_sentences
 from pipeline.reading.text_rows import (
@@ -121,6 +123,7 @@ _STARTS: dict[Format, StartsDocument] = {
     "jsonl": _starts_any,
     "lines": _starts_any,
     "marked": _if_whole(is_marker),
+    "wet": starts_wet_record,
     "sentences": starts_after_blank,
     "paragraphs": starts_after_blank,
     "bookcorpus": _if_whole(_starts_sentence),
@@ -167,7 +170,7 @@ def _read_csv(part: FilePart, counts: ReadingCounts) -> Documents:
         _blocks(part, counts),
         key=file.text_key,
         counts=counts,
-        is_quoted=file.is_quoted,
+        quoting=file.quoting,
     )
     return read_rows(rows, kind=file.kind, counts=counts)
 
@@ -183,6 +186,10 @@ def _read_prose(part: FilePart, counts: ReadingCounts) -> Documents:
 
 def _read_marked(part: FilePart, counts: ReadingCounts) -> Documents:
     return read_marked(_blocks(part, counts), counts=counts)
+
+
+def _read_wet(part: FilePart, counts: ReadingCounts) -> Documents:
+    return read_wet(read_raw_lines(_blocks(part, counts), counts=counts))
 
 
 def _read_lines(part: FilePart, counts: ReadingCounts) -> Documents:
@@ -215,5 +222,6 @@ _READERS: dict[Format, Callable[[FilePart, ReadingCounts], Documents]] = {
     "bookcorpus": _read_bookcorpus,
     "lines": _read_lines,
     "marked": _read_marked,
+    "wet": _read_wet,
     "csv": _read_csv,
 }

@@ -24,8 +24,10 @@ from pipeline.reading.languages import (
     language_of_record,
 )
 from pipeline.reading.tables import (
-    ParquetTable,
-    has_quoted_cells,
+    ColumnTable,
+    Quoting,
+    find_quoting,
+    is_columnar,
     parse_record,
     read_csv,
     read_header,
@@ -62,6 +64,7 @@ _DIVISIBLE: frozenset[Format] = frozenset(
         "bookcorpus",
         "lines",
         "marked",
+        "wet",
     }
 )
 # Formats with records that have fields, among them perhaps the language.
@@ -85,7 +88,7 @@ class InputFile(NamedTuple):
         document_starts: First bytes of the documents that a long text is cut into;
             empty if it is read as a whole.
         language_from: What named the language.
-        is_quoted: Of a table of lines, see `tables.has_quoted_cells`.
+        quoting: Of a table of lines.
     """
 
     kind: Kind
@@ -100,7 +103,7 @@ class InputFile(NamedTuple):
     group_bytes: tuple[int, ...] = ()
     document_starts: tuple[int, ...] = ()
     language_from: LanguageSource = "default"
-    is_quoted: bool = True
+    quoting: Quoting = "doubled"
 
     def describe(self) -> dict[str, str | int]:
         """What the manifest says of it: nothing that depends on the machine."""
@@ -117,8 +120,8 @@ class InputFile(NamedTuple):
         # Records that name their language are then read otherwise.
         if self.language_from == "flag" and self.format in _WITH_FIELDS:
             described["language_from"] = "flag"
-        if not self.is_quoted:
-            described["quoting"] = "none"
+        if self.quoting != "doubled":
+            described["quoting"] = self.quoting
         return described
 
 
@@ -136,7 +139,7 @@ def inspect(
         UnusableFile: It is empty, or of no format that its kind allows.
     """
     head = read_head(path)
-    if not head.startswith(b"PAR1"):
+    if not is_columnar(head):
         refuse_binary(head, path=path)
     is_forced = input_format in FORMATS_OF[kind]
     found = (
@@ -267,13 +270,13 @@ def _inspect_jsonl(
 
 def _inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
     """Find the column of the text, and whether cells are quoted."""
-    is_quoted = has_quoted_cells(head, is_whole=len(head) < HEAD_BYTES)
-    rows = read_csv([head], is_quoted=is_quoted)
+    quoting = find_quoting(head, is_whole=len(head) < HEAD_BYTES)
+    rows = read_csv([head], quoting=quoting)
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
     columns = read_header(head, path=file.path)
     key = _choose_key(file, list(columns), text_key, name="column")
     languages = set(map(language_of_record, records))
-    file = file._replace(text_key=key, is_quoted=is_quoted)
+    file = file._replace(text_key=key, quoting=quoting)
     return _with_language(file, languages, source="records")
 
 
@@ -282,8 +285,10 @@ def _inspect_parquet(
 ) -> InputFile:
     """Find the column of the text, and the sizes of the row groups."""
     with closing(files.open_binary(file.path)) as opened:
-        table = ParquetTable(opened, path=file.path)
-        key = _choose_key(file, table.text_columns, text_key, name="column")
+        table = ColumnTable(opened, path=file.path)
+        key = _choose_key(
+            file, table.text_columns, text_key, name="column", type_of=table.type_of
+        )
         sizes = tuple(table.group_bytes)
         rows = islice(group_rows(table, 0, key=key) if sizes else (), _SAMPLE_ROWS)
         found = [
@@ -299,7 +304,12 @@ def _inspect_parquet(
 
 
 def _choose_key(
-    file: InputFile, keys: list[str], text_key: str | None, *, name: str
+    file: InputFile,
+    keys: list[str],
+    text_key: str | None,
+    *,
+    name: str,
+    type_of: Callable[[str], str] = lambda _: "",
 ) -> str:
     for key in [text_key] if text_key else TEXT_KEYS:
         if key in keys:
@@ -309,6 +319,11 @@ def _choose_key(
     more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
     found = f"but it has text under {', '.join(some)}{more}"
     found = found if keys else "nor any text"
+    if kind := type_of(wanted):
+        raise AlbertError(
+            f"--{file.kind}: column {json.dumps(wanted)} of {file.path} is of type "
+            f"{kind} and not text, {found}; say with --text-key where the text is."
+        )
     raise AlbertError(
         f"--{file.kind}: {file.path} has no {name} {json.dumps(wanted)}, {found}; "
         f"say with --text-key where the text is."

@@ -4,9 +4,11 @@ import csv
 import io
 import itertools
 import json
+import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
@@ -18,7 +20,18 @@ MORE_CELLS = Dropped("row with more cells than the header")
 # are alike.
 _BATCH_ROWS = 8
 
+# Columns whose bytes are text.
+_TEXT_NAMES = ("text", "content", "body", "title", "sentence", "document")
+
+# A quotation mark with no backslash before it, or with an even number of them.
+_UNESCAPED = re.compile(r'(?<!\\)(?:\\\\)*"')
+# A backslash that is text, and pairs before it.
+_BACKSLASH = re.compile(r'(?<!\\)((?:\\\\)*)\\(?!["\\])')
+
 Cells = list[str]
+# What stands for a quotation mark inside a quoted cell: two of them, or one after a
+# backslash, as Spark and MySQL write it. With "none" the mark is text.
+Quoting = Literal["doubled", "escaped", "none"]
 
 
 class DamagedTable(AlbertError):
@@ -26,7 +39,7 @@ class DamagedTable(AlbertError):
 
 
 def divide_lines(
-    lines: Iterable[str], *, is_quoted: bool | None = None, is_strict: bool = False
+    lines: Iterable[str], *, quoting: Quoting | None = None, is_strict: bool = False
 ) -> Iterator[tuple[int, Cells | csv.Error]]:
     r"""The header of a table of lines, and each of its rows that is not blank.
 
@@ -35,7 +48,7 @@ def divide_lines(
 
     Args:
         lines: With their line feeds, which may stand inside quoted cells.
-        is_quoted: Whether cells may be quoted; by default, unless tabs divide them.
+        quoting: How cells are quoted; by default not at all where tabs divide them.
         is_strict: Whether a quoted cell ends where its quotation mark does.
 
     Yields:
@@ -51,17 +64,45 @@ def divide_lines(
     # The name of a single column is divided by nothing; tabs are rarest in its texts.
     has_tabs = "\t" in header
     delimiter = "\t" if has_tabs else max("\t,;", key=header.count)
-    if is_quoted is None:
-        is_quoted = not has_tabs
-    if not is_quoted:
+    if (quoting or ("none" if has_tabs else "doubled")) == "none":
         for number, line in itertools.chain([(start, header)], numbered):
             yield number, line.removesuffix("\n").split(delimiter)
         return
     csv.field_size_limit(MAX_RECORD_BYTES)
+    if quoting == "escaped":
+        number = len(header.split(delimiter))
+        lines = _with_closed_cells(lines, number, delimiter=delimiter)
     reader = csv.reader(
-        itertools.chain([header], lines), delimiter=delimiter, strict=is_strict
+        itertools.chain([header], lines),
+        delimiter=delimiter,
+        escapechar="\\" if quoting == "escaped" else None,
+        strict=is_strict,
     )
     yield from _quoted_rows(reader, start)
+
+
+def _with_closed_cells(
+    lines: Iterable[str], number: int, *, delimiter: str
+) -> Iterator[str]:
+    r"""Lines whose cells end where they were meant to, marks being escaped.
+
+    A backslash that is the last character of a text stands before the closing mark, as
+    if it escaped that: the row has ended if the next line is a whole one. One that
+    escapes neither a mark nor another backslash is text.
+
+    >>> lines = ['1,"A \\""\n', '2,"So \\"\n', '3,"C"\n']
+    >>> for line in _with_closed_cells(lines, 2, delimiter=","): print(line, end="")
+    1,"A \""
+    2,"So \\"
+    3,"C"
+    """
+    for line, following in itertools.pairwise(itertools.chain(lines, [""])):
+        is_open = len(_UNESCAPED.findall(line)) % 2 and line.endswith('\\"\n')
+        if is_open and (
+            not following or _has_cells(following, number, delimiter, escape="\\")
+        ):
+            line = line[:-2] + '\\"\n'
+        yield _BACKSLASH.sub(r"\\\\\1", line)
 
 
 def _quoted_rows(reader: Any, start: int) -> Iterator[tuple[int, Cells | csv.Error]]:
@@ -102,7 +143,7 @@ def read_csv(
     blocks: Iterable[bytes],
     *,
     counts: ReadingCounts | None = None,
-    is_quoted: bool = True,
+    quoting: Quoting = "doubled",
 ) -> Iterator[dict[str, str] | Dropped]:
     r"""The cells of each row of CSV or TSV by the names of their columns.
 
@@ -112,7 +153,7 @@ def read_csv(
     {'id': '2'}
     Dropped(reason='row with more cells than the header')
     """
-    rows = divide_lines(_csv_lines(blocks, counts=counts), is_quoted=is_quoted)
+    rows = divide_lines(_csv_lines(blocks, counts=counts), quoting=quoting)
     names = column_names(next(rows, (0, []))[1])
     for _, cells in rows:
         if isinstance(cells, csv.Error):
@@ -137,42 +178,61 @@ def read_header(head: bytes, *, path: str) -> tuple[str, ...]:
     >>> read_header(b"id;text\n1;Ada\n", path="a.csv")
     ('id', 'text')
     """
-    rows = divide_lines(_csv_lines([head]), is_quoted=True)
+    rows = divide_lines(_csv_lines([head]), quoting="doubled")
     return column_names(next(rows, (1, []))[1], path=path)
 
 
-def has_quoted_cells(head: bytes, *, is_whole: bool) -> bool:
-    r"""Whether a cell that begins with a quotation mark ends with the next one.
+def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
+    r"""How the cells of a table are quoted.
 
     Cells between tabs may be quoted like others, as texts with line ends have to be, or
     not, as those of a task. The mark is text where a table of tabs has a row in each
-    line, and the marks of some line do not fit together.
+    line, and the marks of some line do not fit together. Marks are escaped where that
+    alone gives each row the cells of the header.
 
     Args:
         head: The first bytes of the file, which decide for all of it.
         is_whole: Whether there are no others.
 
-    >>> has_quoted_cells(b'id\ttext\n1\t"Ada\nwrote."\n', is_whole=True)
-    True
-    >>> has_quoted_cells(b'id\ttext\n1\t"Yes," she wrote.\n', is_whole=True)
-    False
+    >>> find_quoting(b'id\ttext\n1\t"Ada\nwrote."\n', is_whole=True)
+    'doubled'
+    >>> find_quoting(b'id\ttext\n1\t"Yes," she wrote.\n', is_whole=True)
+    'none'
+    >>> find_quoting(b'id,text\n1,"He wrote \\"no\\", he said."\n', is_whole=True)
+    'escaped'
     """
     whole = head if is_whole else head[: head.rfind(b"\n") + 1]
     rows = [line for line in _csv_lines([whole]) if line != "\n"]
     tabs = rows[0].count("\t") if rows else 0
     if not tabs or any(row.count("\t") != tabs for row in rows):
-        return True
+        if b'\\"' in whole and not _fits(rows, "doubled", is_whole=is_whole):
+            return "escaped" if _fits(rows, "escaped", is_whole=is_whole) else "doubled"
+        return "doubled"
     # A cell that begins in the last of these lines may go on after them.
     known = rows if is_whole else rows[:-1]
-    return all(_has_cells(row, tabs + 1) for row in known)
+    is_quoted = all(_has_cells(row, tabs + 1) for row in known)
+    return "doubled" if is_quoted else "none"
 
 
-def _has_cells(line: str, number: int) -> bool:
-    """Whether a line is this many cells between tabs, each quoted whole or not."""
+def _fits(lines: list[str], quoting: Quoting, *, is_whole: bool) -> bool:
+    """Whether each row has the cells of the header, if its marks are of this kind."""
+    rows = [cells for _, cells in divide_lines(lines, quoting=quoting, is_strict=True)]
+    # The last row may go on after these lines.
+    known = rows if is_whole else rows[:-1]
+    widths = {0 if isinstance(cells, csv.Error) else len(cells) for cells in known}
+    return len(widths) == 1 and widths != {0}
+
+
+def _has_cells(
+    line: str, number: int, delimiter: str = "\t", *, escape: str | None = None
+) -> bool:
+    """Whether a line is this many cells, each quoted whole or not."""
     try:
         return all(
             len(cells) == number
-            for cells in csv.reader([line], delimiter="\t", strict=True)
+            for cells in csv.reader(
+                [line], delimiter=delimiter, escapechar=escape, strict=True
+            )
         )
     except csv.Error:
         return False
@@ -191,12 +251,22 @@ def parse_record(line: str) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-class ParquetTable:
-    """A parquet file that is open.
+def is_columnar(head: bytes) -> bool:
+    r"""Whether a file is parquet, or Arrow as a file (Feather) or a stream.
+
+    >>> is_columnar(b"PAR1"), is_columnar(b"\xff\xff\xff\xff\x10\x01\0\0\x10\0\0\0")
+    (True, True)
+    """
+    is_stream = head.startswith(b"\xff\xff\xff\xff") and head[6:8] == b"\0\0"
+    return is_stream or head.startswith((b"PAR1", b"ARROW1\0\0"))
+
+
+class ColumnTable:
+    """A file of parquet or Arrow that is open.
 
     Attributes:
         text_columns: Of those with text, ``a.b`` for b in a.
-        group_bytes: The size of each group of rows, uncompressed.
+        group_bytes: The size of each group of rows, uncompressed. Arrow is one group.
     """
 
     def __init__(self, file: BinaryIO, *, path: str) -> None:
@@ -206,17 +276,37 @@ class ParquetTable:
 
         self._path = path
         self._damage = (OSError, pa.ArrowException, UnicodeDecodeError)
+        magic = file.read(8)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        self._parquet = None
         try:
-            self._file = pq.ParquetFile(file)
+            if magic.startswith(b"PAR1"):
+                self._parquet = pq.ParquetFile(file)
+                self._schema = self._parquet.schema_arrow
+            elif magic.startswith(b"ARROW1"):
+                feather = pa.ipc.open_file(file)
+                self._schema = feather.schema
+                numbers = range(feather.num_record_batches)
+                self._batches = map(feather.get_batch, numbers)
+            else:
+                self._batches = stream = pa.ipc.open_stream(file)
+                self._schema = stream.schema
         except self._damage as error:
             raise DamagedTable(
                 f"{path} is damaged: the end of the file is missing; copy it again."
             ) from error
-        self.columns = tuple(self._file.schema_arrow.names)
-        self.text_columns = list(_text_columns(self._file.schema_arrow))
-        groups = range(self._file.num_row_groups)
-        metadata = self._file.metadata
-        self.group_bytes = [metadata.row_group(n).total_byte_size for n in groups]
+        self.columns = tuple(self._schema.names)
+        self.text_columns = list(_text_columns(self._schema))
+        self.group_bytes = [size]
+        if self._parquet is not None:
+            metadata = self._parquet.metadata
+            groups = range(self._parquet.num_row_groups)
+            self.group_bytes = [metadata.row_group(n).total_byte_size for n in groups]
+
+    def type_of(self, column: str) -> str:
+        """What a column holds, in PyArrow's words; empty without such a column."""
+        return str(self._schema.field(column).type) if column in self.columns else ""
 
     def records(
         self, group: int, *, columns: Sequence[str] | None = None
@@ -226,14 +316,33 @@ class ParquetTable:
         Raises:
             DamagedTable: The rest of the group cannot be read.
         """
-        batches = self._file.iter_batches(
-            batch_size=_BATCH_ROWS, row_groups=[group], columns=columns
-        )
         try:
-            for batch in batches:
-                yield from batch.to_pylist()
+            for batch in self._group(group, columns):
+                yield from map(_with_text, batch.to_pylist())
         except self._damage as error:
             raise DamagedTable(f"{self._path} is damaged; copy it again.") from error
+
+    def _group(self, group: int, columns: Sequence[str] | None) -> Iterator[Any]:
+        """The rows of a group, a few at a time."""
+        if self._parquet is not None:
+            yield from self._parquet.iter_batches(
+                batch_size=_BATCH_ROWS, row_groups=[group], columns=columns
+            )
+            return
+        # Of a column inside of another the outer one is read.
+        names = columns and list(dict.fromkeys(name.split(".")[0] for name in columns))
+        for batch in self._batches:
+            some = batch.select(names) if names else batch
+            for start in range(0, some.num_rows, _BATCH_ROWS):
+                yield some.slice(start, _BATCH_ROWS)
+
+
+def _with_text(record: dict[str, Any]) -> dict[str, Any]:
+    """A row whose bytes are text."""
+    return {
+        name: decode(value) if isinstance(value, bytes) else value
+        for name, value in record.items()
+    }
 
 
 def _text_columns(fields: Any, prefix: str = "") -> Iterator[str]:
@@ -242,7 +351,10 @@ def _text_columns(fields: Any, prefix: str = "") -> Iterator[str]:
     for field in fields:
         if pa.types.is_struct(field.type):
             yield from _text_columns(field.type, f"{prefix}{field.name}.")
-        elif _is_text(field.type):
+        # Where bytes are said to be text they are.
+        elif _is_text(field.type) or (
+            _is_bytes(field.type) and field.name in _TEXT_NAMES
+        ):
             yield prefix + field.name
 
 
@@ -251,7 +363,17 @@ def _is_text(kind: Any) -> bool:
 
     if types.is_list(kind) or types.is_large_list(kind) or types.is_dictionary(kind):
         return _is_text(kind.value_type)
-    return bool(types.is_string(kind) or types.is_large_string(kind))
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+    )
+
+
+def _is_bytes(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_binary(kind) or types.is_large_binary(kind))
 
 
 def clean_text(text: str) -> str:

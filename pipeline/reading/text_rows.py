@@ -11,8 +11,9 @@ from pipeline.reading.formats import Kind
 from pipeline.reading.languages import LANGUAGE_FIELDS, language_of_record
 from pipeline.reading.plain_text import prose_document, read_bookcorpus, starts_document
 from pipeline.reading.tables import (
+    ColumnTable,
     DamagedTable,
-    ParquetTable,
+    Quoting,
     clean_text,
     parse_record,
     read_csv,
@@ -149,10 +150,10 @@ def csv_rows(
     *,
     key: str,
     counts: ReadingCounts | None = None,
-    is_quoted: bool = True,
+    quoting: Quoting = "doubled",
 ) -> Iterator[TextRow | Dropped]:
     """The rows of a file of CSV."""
-    for record in read_csv(blocks, counts=counts, is_quoted=is_quoted):
+    for record in read_csv(blocks, counts=counts, quoting=quoting):
         yield record if isinstance(record, Dropped) else row_of(record, key)
 
 
@@ -200,13 +201,13 @@ def parquet_rows(
         end: The first group after them, None for the end of the file.
     """
     with closing(open_binary(path)) as file:
-        table = ParquetTable(file, path=path)
+        table = ColumnTable(file, path=path)
         for group in range(len(table.group_bytes))[start:end]:
             yield from group_rows(table, group, key=key)
 
 
 def group_rows(
-    table: ParquetTable, group: int, *, key: str
+    table: ColumnTable, group: int, *, key: str
 ) -> Iterator[TextRow | Dropped]:
     """The rows of a group; after damage, `DAMAGED_GROUP` in place of all the rest."""
     beside = [

@@ -12,7 +12,7 @@ from pipeline.core.documents import ReadingCounts
 from pipeline.reading.formats import HEAD_BYTES, refuse_binary
 from pipeline.reading.tables import (
     Cells,
-    ParquetTable,
+    ColumnTable,
     clean_text,
     column_names,
     divide_lines,
@@ -87,11 +87,6 @@ def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
         return text
 
 
-def is_parquet(data: bytes) -> bool:
-    """Whether a file is parquet."""
-    return data.startswith(b"PAR1")
-
-
 def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
     r"""The rows of a table of lines.
 
@@ -140,7 +135,7 @@ def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
 
 def parse_parquet(data: bytes, path: str) -> Table:
     """The rows of a parquet file."""
-    table = ParquetTable(io.BytesIO(data), path=path)
+    table = ColumnTable(io.BytesIO(data), path=path)
     groups = range(len(table.group_bytes))
     records = itertools.chain.from_iterable(map(table.records, groups))
     rows = [

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.reading.tables import is_columnar
 from pipeline.storage.files import is_folder
 from pipeline.tasks.choices import (
     first_option_of,
@@ -22,7 +23,6 @@ from pipeline.tasks.table_examples import examples_of_table
 from pipeline.tasks.table_files import (
     Table,
     decode_text,
-    is_parquet,
     json_records,
     parse_parquet,
     parse_table,
@@ -154,7 +154,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
             raise SettingError(f"{path} is a folder; name a file.")
         return TaskFile(read_race(path, counts=counts), task.columns, counts)
     data = read_data(path)
-    if is_parquet(data):
+    if is_columnar(data):
         return _of_table(parse_parquet(data, path), task, is_labelled=is_labelled)
     text = decode_text(data, path, counts=counts)
     if text.lstrip()[:1] in ("{", "["):

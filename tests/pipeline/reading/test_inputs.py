@@ -6,13 +6,16 @@ import random
 import re
 
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.formats import FORMATS, FORMATS_OF, HEAD_BYTES, KINDS, MEANINGS
 from pipeline.reading.inputs import describe_inputs, find_inputs
+from pipeline.reading.text_rows import DAMAGED_GROUP
 from schemas.errors import AlbertError, SettingError
+from tests.pipeline.reading.whole_file import read_file
 
 PAGE = "<page><title>A</title><revision><text>Ada wrote.</text></revision></page>"
 DUMP = f"<mediawiki xml:lang='ltg'>{PAGE}</mediawiki>"
@@ -101,6 +104,82 @@ def test_parquet_is_recognised(tmp_path, kind, texts, expected):
 def languages(*inputs):
     """The language of each file, and what named it."""
     return [(file.language, file.language_from) for file in inputs]
+
+
+# Text that is for a program: its name, its first bytes and what it is called.
+STRUCTURED = {
+    "film.srt": (b"1\n00:00:04,004 --> 00:00:07,007\nWho?\n", "is subtitles"),
+    "film.vtt": (b"WEBVTT\n\n00:04.000 --> 00:07.000\nWho?\n", "is subtitles"),
+    "film.ass": (b"[Script Info]\nTitle: X\n", "is subtitles"),
+    "eng_news.txt": (b"".join(b"%d\tWhy?\n" % n for n in range(9)), "has a number"),
+    "de.conllu": (b"1\tAda\tX\n2\tschrieb\tY\n\n1\tWer\tX\n2\tlas\tY\n", "has a token"),
+    "ner.txt": (b"Ada\tB-PER\nschrieb\tO\n\nWer\tO\nlas\tO\n", "has a token"),
+    "pairs.txt": (b"He came.\tEr kam.\n" * 9, "has several columns"),
+    "tei": (b'<?xml version="1.0"?>\n<TEI><text>A</text></TEI>', "is XML"),
+    "a.tmx": (b"<tmx version='1.4'><body/></tmx>", "is XML"),
+    "a.warc": (b"WARC/1.0\r\nWARC-Type: response\r\n\r\n<p>", "holds web pages"),
+    "a.sql": (b"-- MySQL dump 10.13\nCREATE TABLE a;\n", "is an SQL dump"),
+    "paper.txt": (b"\\documentclass{article}\nA.\n", "is LaTeX"),
+    "mail": (b"From a@b.example Mon Jan 1\nSubject: A\n\nB\n", "is a mailbox"),
+    "a.avro": (b"Obj\x01\x04\x14", "is an Avro file"),
+    "a.npy": (b"\x93NUMPY\x01\0v\0", "is an array of NumPy"),
+    "a.pkl": (b"\x80\x04\x95\x0b\0", "is a pickle"),
+    "a.h5": (b"\x89HDF\r\n\x1a\n", "is an HDF5 file"),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_what_is_written_for_a_program_is_refused_by_its_name(tmp_path, name):
+    content, says = STRUCTURED[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(AlbertError) as refused:
+        find("text", tmp_path / name)
+    assert f"{name} {says}" in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+@pytest.mark.parametrize("compression", [None, "lz4"])
+def test_arrow_is_read_as_parquet_is(tmp_path, kind, compression):
+    rows = [{"id": n, "text": f"Ada wrote {n}.\nShe did."} for n in range(20)]
+    table = pa.Table.from_pylist(rows)
+    path = tmp_path / "data-00000-of-00001.arrow"
+    new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with path.open("wb") as file, new(file, table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=7)
+    (found,) = find("text", path)
+    assert found.format == "parquet"
+    assert [document.paragraphs for document in read_file(found)] == [
+        (f"Ada wrote {n}.", "She did.") for n in range(20)
+    ]
+    path.write_bytes(path.read_bytes()[:-200])
+    if kind == "file":
+        with pytest.raises(AlbertError, match="is damaged"):
+            find("text", path)
+    else:
+        *_, last = read_file(find("text", path)[0])
+        assert last == DAMAGED_GROUP
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string_view()])
+def test_text_is_read_whatever_type_a_column_stores_it_as(tmp_path, kind):
+    texts = ["Ada wrote.", "Žofie četla."]
+    values = [t if kind == pa.string_view() else t.encode() for t in texts]
+    path = tmp_path / "rows.feather"
+    pa.feather.write_feather(pa.table({"text": pa.array(values, kind)}), path)
+    (found,) = find("text", path)
+    assert [d.paragraphs for d in read_file(found)] == [(text,) for text in texts]
+
+
+def test_a_column_that_is_no_text_is_named_with_its_type(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"text": [1, 2], "body": ["A", "B"]}), path)
+    with pytest.raises(AlbertError) as refused:
+        find("text", path)
+    assert str(refused.value) == (
+        f'--text: column "text" of {path} is of type int64 and not text, but it has '
+        "text under body; say with --text-key where the text is."
+    )
 
 
 def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):

@@ -1,7 +1,7 @@
 import pytest
 
 from pipeline.core.documents import NO_TEXT, Dropped
-from pipeline.reading.tables import MORE_CELLS, has_quoted_cells, read_header
+from pipeline.reading.tables import MORE_CELLS, find_quoting, read_header
 from pipeline.reading.text_rows import (
     TextRow,
     csv_rows,
@@ -86,25 +86,76 @@ def test_a_header_may_be_long():
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
-        (b"id\ttext\n1\tAda wrote.\n", True),
-        (b'id\ttext\n1\t"Ada wrote ""no""."\n', True),
-        (b'id\ttext\n1\t"Ada\nwrote."\n', True),
-        (b'id\ttext\n1\t"No," she wrote.\n', False),
-        (b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n', False),
-        (b'id\ttext\n\n1\t"Ada wrote.\n', False),
+        (b"id\ttext\n1\tAda wrote.\n", "doubled"),
+        (b'id\ttext\n1\t"Ada wrote ""no""."\n', "doubled"),
+        (b'id\ttext\n1\t"Ada\nwrote."\n', "doubled"),
+        (b'id\ttext\n1\t"No," she wrote.\n', "none"),
+        (b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n', "none"),
+        (b'id\ttext\n\n1\t"Ada wrote.\n', "none"),
         # Tabs divide nothing here.
-        (b'text\n"No," she wrote.\n', True),
-        (b'id,text\n1,"No," she wrote.\n', True),
+        (b'text\n"No," she wrote.\n', "doubled"),
+        (b'id,text\n1,"No," she wrote.\n', "doubled"),
     ],
 )
 def test_marks_that_do_not_fit_together_are_text_between_tabs(table, expected):
-    assert has_quoted_cells(table, is_whole=True) is expected
+    assert find_quoting(table, is_whole=True) == expected
 
 
 def test_what_goes_on_after_the_first_rows_may_be_quoted():
     table = b'id\ttext\n1\tAda wrote.\n2\t"One paragraph.\nAnother'
-    assert has_quoted_cells(table, is_whole=False)
-    assert not has_quoted_cells(table + b"\t3\n4\tAda wrote.\n", is_whole=False)
+    assert find_quoting(table, is_whole=False) == "doubled"
+    longer = table + b"\t3\n4\tAda wrote.\n"
+    assert find_quoting(longer, is_whole=False) == "none"
+
+
+SPARK = r"""id,text
+1,"He wrote \"closed\", then \"open\"."
+2,"It ended with a \""
+3,"A folder C:\docs\"
+4,"Rain, all night."
+"""
+MYSQL = (
+    "id\ttext\n"
+    '1\t"The note said \\"back at noon\\"\nand nothing else."\n'
+    '2\t"A folder C:\\\\docs\\\\"\n'
+)
+SEMICOLONS = r"""id;text
+1;"„No\", she said; \"not now\"."
+"""
+PANDAS = r"""id,text
+1,"He wrote ""closed"", then ""open""."
+2,"The folder C:\texts\"
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        (
+            SPARK,
+            [
+                'He wrote "closed", then "open".',
+                'It ended with a "',
+                "A folder C:\\docs\\",
+                "Rain, all night.",
+            ],
+        ),
+        (
+            MYSQL,
+            [
+                'The note said "back at noon"\nand nothing else.',
+                "A folder C:\\docs\\",
+            ],
+        ),
+        (SEMICOLONS, ['„No", she said; "not now".']),
+        (PANDAS, ['He wrote "closed", then "open".', "The folder C:\\texts\\"]),
+    ],
+)
+def test_what_stands_for_a_mark_in_a_cell_is_seen_in_the_first_rows(table, texts):
+    data = table.encode()
+    quoting = find_quoting(data, is_whole=True)
+    rows = csv_rows([data], key="text", quoting=quoting)
+    assert [row.text for row in rows] == texts
 
 
 def test_a_record_that_is_too_long_costs_no_other(monkeypatch):
