@@ -9,6 +9,7 @@ import functools
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 
 # Han, Kana, Yi, Thai, Lao, Tibetan, Myanmar, Khmer, Tai Le, New Tai Lue,
 # Tai Tham, Tai Viet, Ahom.
@@ -34,8 +35,23 @@ _UNSPACED = (
 # A character of such a script, as a set in an expression.
 UNSPACED = "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSPACED)
 
-# Those that write no space where a sentence ends either, of East Asia.
+# Punctuation of Han and Kana, with wide Latin letters and without.
 _PUNCTUATION_OF_HAN = "\u3000-\u303f\uff00-\uffef"
+_MARKS_OF_HAN = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+
+# A space means nothing beside these. In the other scripts without spaces it stands
+# between clauses. Nor does it before a number or a mark.
+HAN_AND_MARKS = _MARKS_OF_HAN + "".join(
+    f"{chr(first)}-{chr(last)}"
+    for first, last in _UNSPACED
+    if first >= 0x3000 and first != 0xA9E0 and first != 0xAA60 and first != 0x11700
+)
+LOOSE_SPACE = rf"(?<=[{HAN_AND_MARKS}])\s+|\s+(?=[{HAN_AND_MARKS}\d]|[^\w\s])"
+_LOOSE_SPACE = re.compile(LOOSE_SPACE)
+_UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
+
+# Less of a text is in scripts without spaces if these are only quoted in it.
+LEAST_SHARE_OF_UNSPACED = 0.1
 
 # Sentence_Terminal of Unicode 17 (PropList.txt), first and last code points.
 _SENTENCE_TERMINAL = """
@@ -97,6 +113,45 @@ def is_unspaced(character: str) -> bool:
     (True, False)
     """
     return any(first <= ord(character) <= last for first, last in _UNSPACED)
+
+
+def is_unspaced_text(texts: Iterable[str]) -> bool:
+    """Whether more than a little of some texts is in scripts without spaces.
+
+    >>> is_unspaced_text(["我用Python写代码。", "ok"])
+    True
+    >>> is_unspaced_text(["Beijing (北京) is the capital of China."])
+    False
+    """
+    found = total = 0
+    for text in texts:
+        total += len(text)
+        if not text.isascii():
+            found += len(_UNSPACED_CHARACTER.findall(text))
+    return found > LEAST_SHARE_OF_UNSPACED * total
+
+
+def stands_without_space(text: str) -> bool:
+    """Whether no space is thought before a text, in a language without spaces.
+
+    >>> texts = ("「東京」", "Python入門", "1914.", "Python for beginners")
+    >>> [stands_without_space(text) for text in texts]
+    [True, True, True, False]
+    """
+    has_unspaced = not text.isascii() and _UNSPACED_CHARACTER.search(text)
+    return bool(has_unspaced) or not any(map(str.isalpha, text))
+
+
+def without_loose_spaces(text: str) -> str:
+    """A text without the spaces that say nothing in a language without spaces.
+
+    These are the ones beside Han and Kana, and before numbers and marks: all of these
+    begin a word in any case.
+
+    >>> without_loose_spaces("Visual Basic 6 (入門)　東京 Tokyo")
+    'Visual Basic6(入門)東京Tokyo'
+    """
+    return _LOOSE_SPACE.sub("", text)
 
 
 def ends_sentence(text: str) -> bool:

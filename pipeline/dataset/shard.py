@@ -228,7 +228,7 @@ def tokenize(
         ids.append(np.fromiter(itertools.chain.from_iterable(encoded), np.int32, total))
         starts = (np.cumsum(lengths) - lengths)[lengths > 0]
         # A document at a time, so that no look-up takes memory for the whole shard.
-        word_starts.append(tokenizer.word_starts[ids[-1]])
+        word_starts.append(tokenizer.starts(ids[-1]))
         word_starts[-1][starts] = True
         may_cut.append(cuttable(word_starts[-1], max_tokens=config.max_tokens))
         sentence_starts.append(document_starts[-1] + starts)

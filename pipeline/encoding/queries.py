@@ -112,6 +112,6 @@ def _word_starts(
     ids: list[int], tokenizer: Tokenizer, *, room: int
 ) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     """Where a passage may be cut; also inside a word that is longer than fits."""
-    starts = tokenizer.word_starts[np.array(ids)]
+    starts = tokenizer.starts(np.array(ids, np.int32))
     starts[0] = True
     return cuttable(starts, max_tokens=room)

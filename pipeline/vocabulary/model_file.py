@@ -31,9 +31,14 @@ _NAME, _CHARSMAP, _ADD_DUMMY_PREFIX, _RULE_FILE = 1, 2, 3, 6
 # The name of rules that somebody wrote, as `albert vocab` and `albert import` do.
 _OWN_RULES = b"user_defined"
 
+# The name of such rules in a vocabulary of scripts without spaces: whether a space is
+# thought before a text depends on the text (`SentencePieceTokenizer`).
+_UNSPACED_RULES = b"unspaced"
+
 # To be appended to a model file as a second NormalizerSpec: a field that comes twice
 # is merged, and the last value holds.
 NO_SPACE_BEFORE = bytes_field(_NORMALIZER_SPEC, number_field(_ADD_DUMMY_PREFIX, 0))
+SPACE_BEFORE = bytes_field(_NORMALIZER_SPEC, number_field(_ADD_DUMMY_PREFIX, 1))
 
 
 def compiled_normalization(model: bytes) -> bytes:
@@ -47,7 +52,23 @@ def compiled_normalization(model: bytes) -> bytes:
 
 def has_own_rules(model: bytes) -> bool:
     """Whether a model has rules that somebody wrote, so that nothing is missing."""
-    return _OWN_RULES in [
+    return not {_OWN_RULES, _UNSPACED_RULES}.isdisjoint(_names(model))
+
+
+def is_of_unspaced_text(model: bytes) -> bool:
+    """Whether a model is that of a vocabulary of scripts without spaces."""
+    return _UNSPACED_RULES in _names(model)
+
+
+def of_unspaced_text(model: bytes) -> bytes:
+    """The model of a vocabulary of scripts without spaces, from one as trained."""
+    name = bytes_field(_NORMALIZER_SPEC, bytes_field(_NAME, _UNSPACED_RULES))
+    return model + name + NO_SPACE_BEFORE
+
+
+def _names(model: bytes) -> list[int | bytes]:
+    """The names of the rules of a model, the one that holds last."""
+    return [
         value
         for spec in nested(model, _NORMALIZER_SPEC)
         for number, value in fields(spec)

@@ -2,20 +2,33 @@
 
 import functools
 import hashlib
+import itertools
+import operator
 import os
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import sentencepiece
 
-from pipeline.core.draws import Bool
-from pipeline.core.scripts import is_unspaced
+from pipeline.core.draws import Bool, Ids
+from pipeline.core.scripts import (
+    LEAST_SHARE_OF_UNSPACED,
+    is_unspaced,
+    stands_without_space,
+    without_loose_spaces,
+)
 from pipeline.storage.files import is_remote, join, read_whole
-from pipeline.vocabulary.model_file import NO_SPACE_BEFORE, compiled_normalization
+from pipeline.vocabulary.model_file import (
+    NO_SPACE_BEFORE,
+    SPACE_BEFORE,
+    compiled_normalization,
+    is_of_unspaced_text,
+)
 from schemas.errors import AlbertError, SettingError
-from schemas.example import SPACE, SPECIAL_TOKENS
+from schemas.example import SPACE, SPECIAL_TOKENS, UNK_ID
 from schemas.layout import SPM_MODEL, vocabulary_file
 
 # A vocabulary of a million pieces has 20 MB.
@@ -34,9 +47,13 @@ def starts_word(piece: str) -> bool:
     """
     if piece.startswith(SPACE) or piece in SPECIAL_TOKENS:
         return True
-    if len(piece) == 1 and unicodedata.category(piece)[0] in "PS":
+    if _is_mark(piece):
         return True
     return any(c.isdigit() or is_unspaced(c) for c in piece)
+
+
+def _is_mark(piece: str) -> bool:
+    return len(piece) == 1 and unicodedata.category(piece)[0] in "PS"
 
 
 class TokenizedText(NamedTuple):
@@ -59,7 +76,7 @@ class Tokenizer(Protocol):
     """A loaded vocabulary of any kind.
 
     Attributes:
-        word_starts: Whether each piece starts a word, `[V]`.
+        word_starts: Whether each piece starts a word wherever it stands, `[V]`.
         order: The place of each piece in its file; None where that is its id.
     """
 
@@ -67,6 +84,9 @@ class Tokenizer(Protocol):
     vocab_size: int
     word_starts: Bool
     order: list[int] | None
+
+    def starts(self, ids: Ids) -> Bool:
+        """Whether each token of a text starts a word, `[T]`."""
 
     def piece(self, piece_id: int) -> str:
         """The text of a piece."""
@@ -94,17 +114,55 @@ class Tokenizer(Protocol):
 
 
 class SentencePieceTokenizer:
-    """A SentencePiece model as loaded; see `Tokenizer`."""
+    """A SentencePiece model as loaded; see `Tokenizer`.
+
+    SentencePiece puts a space before every text. In a vocabulary of scripts without
+    spaces it is put only before a text in other scripts alone, and other spaces that
+    say nothing are left out. Otherwise a piece that is nothing but a space stands
+    before every sentence, and is one of those most often asked for.
+    """
 
     def __init__(self, model: bytes) -> None:
-        self._processor = sentencepiece.SentencePieceProcessor()
-        self._processor.LoadFromSerializedProto(model)
+        self._model = model
+        self._is_of_unspaced_text = is_of_unspaced_text(model)
+        self._processor = self._loaded(
+            SPACE_BEFORE if self._is_of_unspaced_text else b""
+        )
         self.sha256 = hashlib.sha256(model).hexdigest()
         self.vocab_size: int = self._processor.GetPieceSize()
         self.order: list[int] | None = None
-        self.word_starts: Bool = np.array(
-            [starts_word(self.piece(i)) for i in range(self.vocab_size)]
-        )
+        pieces = [self.piece(i) for i in range(self.vocab_size)]
+        self.word_starts: Bool = np.array(list(map(starts_word, pieces)))
+        self._unspaced: Bool = np.array([any(map(is_unspaced, p)) for p in pieces])
+        # They go with the token before them, whatever its script.
+        self._marks: Bool = np.array(list(map(_is_mark, pieces))) & ~self._unspaced
+        self._marks[UNK_ID] = True
+        self._space: int = self._processor.PieceToId(SPACE)
+
+    def _loaded(self, prefix: bytes) -> sentencepiece.SentencePieceProcessor:
+        """The model, told whether to put a space before a text."""
+        processor = sentencepiece.SentencePieceProcessor()
+        processor.LoadFromSerializedProto(self._model + prefix)
+        return processor
+
+    def starts(self, ids: Ids) -> Bool:
+        """Whether each token of a text starts a word, `[T]`.
+
+        In a text of a script without spaces another script starts one: in "我用Python"
+        the pieces "P" and "ython" are a word.
+        """
+        starts = self.word_starts[ids]
+        unspaced = self._unspaced[ids]
+        if unspaced.sum() <= LEAST_SHARE_OF_UNSPACED * len(ids):
+            return starts
+        # The last token up to each that is no mark.
+        places = np.where(self._marks[ids], 0, np.arange(len(ids)))
+        script = unspaced[np.maximum.accumulate(places)]
+        starts[1:] |= script[:-1]
+        if self._is_of_unspaced_text:
+            # A space alone is no word, but belongs to what it stands before.
+            starts[1:] &= ids[:-1] != self._space
+        return starts
 
     def piece(self, piece_id: int) -> str:
         """The text of a piece."""
@@ -118,28 +176,52 @@ class SentencePieceTokenizer:
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """The token ids of each text; empty where nothing is left of it."""
-        ids: list[list[int]] = self._processor.Encode(
-            texts, out_type=int, num_threads=1
+        if not self._is_of_unspaced_text:
+            return self._encoded(texts, self._processor)
+        texts = list(map(without_loose_spaces, texts))
+        is_inside = list(map(stands_without_space, texts))
+        inside = iter(self._encoded(itertools.compress(texts, is_inside), self._inside))
+        others = itertools.compress(texts, map(operator.not_, is_inside))
+        beginning = iter(self._encoded(others, self._processor))
+        return [next(inside if without else beginning) for without in is_inside]
+
+    def _encoded(
+        self, texts: Iterable[str], processor: sentencepiece.SentencePieceProcessor
+    ) -> list[list[int]]:
+        ids: list[list[int]] = processor.Encode(
+            list(texts), out_type=int, num_threads=1
         )
         return ids
 
     def encode_after(self, text: str) -> list[int]:
         """The token ids of a text that follows another token."""
+        if self._is_of_unspaced_text:
+            text = without_loose_spaces(text)
         # A letter before it shows whether the model reads a space there.
         begins_word = self.normalize(f"a{text}").startswith(f"{SPACE}a{SPACE}")
-        processor = self._processor if begins_word else self._inside_word
-        ids: list[int] = processor.Encode(text, out_type=int)
-        return ids
+        return self._encoded([text], self._processor if begins_word else self._inside)[
+            0
+        ]
 
     def encode_with_offsets(self, text: str) -> TokenizedText:
         """The token ids of a text, and where each token stands in it."""
-        found = self._processor.Encode(text, return_type="offset_mapping")
+        read, processor = text, self._processor
+        if self._is_of_unspaced_text:
+            read = without_loose_spaces(text)
+            processor = self._inside if stands_without_space(read) else processor
+        found = processor.Encode(read, return_type="offset_mapping")
         starts, ends = [], []
         for start, end in found["offsets"]:
-            while start < end and text[start].isspace():
+            while start < end and read[start].isspace():
                 start += 1
             starts.append(start)
             ends.append(end)
+        if read != text:
+            places = _places_of(read, text)
+            ends = [places[end - 1] + 1 if end else 0 for end in ends]
+            starts = [
+                min(places[start], end) for start, end in zip(starts, ends, strict=True)
+            ]
         return TokenizedText(list(found["ids"]), starts, ends)
 
     def decode(self, ids: list[int]) -> str:
@@ -148,17 +230,28 @@ class SentencePieceTokenizer:
         return text
 
     @functools.cached_property
-    def _inside_word(self) -> sentencepiece.SentencePieceProcessor:
+    def _inside(self) -> sentencepiece.SentencePieceProcessor:
         """The same model, except that it puts no space before a text."""
-        processor = sentencepiece.SentencePieceProcessor()
-        model = self._processor.serialized_model_proto()
-        processor.LoadFromSerializedProto(model + NO_SPACE_BEFORE)
-        return processor
+        return self._loaded(NO_SPACE_BEFORE)
 
     def normalize(self, text: str) -> str:
-        """A text as the model sees it."""
+        """A text as the model sees it, a space before it."""
         normalized: str = self._processor.Normalize(text)
         return normalized
+
+
+def _places_of(read: str, text: str) -> list[int]:
+    """Where each character stood before spaces were left out, and the end of all.
+
+    >>> _places_of("a東京", "a 東京")
+    [0, 2, 3, 4]
+    """
+    places, place = [], 0
+    for character in read:
+        place = text.index(character, place)
+        places.append(place)
+        place += 1
+    return [*places, len(text)]
 
 
 @functools.lru_cache(maxsize=2)

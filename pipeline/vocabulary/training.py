@@ -11,7 +11,9 @@ from typing import Any
 
 import sentencepiece
 
+from pipeline.core.scripts import is_unspaced_text, without_loose_spaces
 from pipeline.storage.lines import cut_position
+from pipeline.vocabulary.model_file import of_unspaced_text
 from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
 from pipeline.vocabulary.sampling import (
     LOOK_SECONDS,
@@ -40,6 +42,9 @@ _SHARE_OF_FINDING = 0.3
 
 _MAX_SENTENCE_BYTES = 1 << 16
 
+# Sentences that tell in which scripts a text is.
+_LOOKED_AT = 10_000
+
 # Share of the characters of the text that get a piece of their own.
 _CHARACTER_COVERAGE = 0.99995
 
@@ -60,10 +65,13 @@ def train_vocabulary(
             cased=config.cased, keep_accents=config.keep_accents
         )
         (folder / _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
+        texts = [each.text for each in sentences]
+        # The sample is in random order.
+        is_unspaced = is_unspaced_text(texts[:_LOOKED_AT])
+        if is_unspaced:
+            texts = list(map(without_loose_spaces, texts))
         with whole_file(folder / _SENTENCES) as file:
-            file.writelines(
-                part + b"\n" for each in sentences for part in trainable(each.text)
-            )
+            file.writelines(part + b"\n" for text in texts for part in trainable(text))
         with processes(1) as pool:
             training = pool.submit(_train, folder, config)
             while not wait([training], timeout=LOOK_SECONDS).done:
@@ -71,7 +79,7 @@ def train_vocabulary(
                 said = log.read_text(errors="replace") if log.exists() else ""
                 on_progress(trained_share(said, vocab_size=config.vocab_size))
             model: bytes = result_of(training)
-    return model
+    return of_unspaced_text(model) if is_unspaced else model
 
 
 def trainable(sentence: str, *, limit: int = _MAX_SENTENCE_BYTES) -> Iterator[bytes]:

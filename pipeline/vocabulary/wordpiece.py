@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core.draws import Bool
+from pipeline.core.draws import Bool, Ids
 from pipeline.core.scripts import is_unspaced
 from pipeline.vocabulary.tokenizer import (
     TokenizedText,
@@ -101,6 +101,10 @@ class WordPiece:
         self.word_starts: Bool = np.array(
             [not piece.startswith(_INSIDE) for piece in self._pieces]
         )
+
+    def starts(self, ids: Ids) -> Bool:
+        """Whether each token of a text starts a word, `[T]`."""
+        return self.word_starts[ids]
 
     def piece(self, piece_id: int) -> str:
         """The text of a piece, with ## before it if it continues a word."""

@@ -9,12 +9,14 @@ and the pieces with their scores.
 import base64
 import dataclasses
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pipeline.core.documents import in_order
+from pipeline.core.scripts import LOOSE_SPACE, UNSPACED
 from pipeline.reading.recognise import InputFile
-from pipeline.vocabulary.model_file import compiled_normalization
+from pipeline.vocabulary.model_file import compiled_normalization, is_of_unspaced_text
 from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import KeyedSentence, SampledText
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
@@ -51,15 +53,19 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
     pieces = [
         [tokenizer.piece(i), tokenizer.score(i)] for i in range(tokenizer.vocab_size)
     ]
+    is_unspaced = is_of_unspaced_text(model)
+    metaspace = _metaspace("never" if is_unspaced else "always")
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [_added_token(i) for i in range(len(SPECIAL_TOKENS))],
-        "normalizer": _normalizer(compiled_normalization(model)),
-        "pre_tokenizer": _metaspace(),
+        "normalizer": _normalizer(
+            compiled_normalization(model), is_unspaced=is_unspaced
+        ),
+        "pre_tokenizer": metaspace,
         "post_processor": _post_processor(),
-        "decoder": _metaspace(),
+        "decoder": _metaspace("always"),
         "model": {
             "type": "Unigram",
             "unk_id": UNK_ID,
@@ -106,7 +112,7 @@ def _added_token(token_id: int) -> dict[str, Any]:
     }
 
 
-def _normalizer(charsmap: bytes) -> dict[str, Any]:
+def _normalizer(charsmap: bytes, *, is_unspaced: bool) -> dict[str, Any]:
     # The compiled rules are applied there a character at a time, so that the two rules
     # for two characters have to be said again.
     replace = [
@@ -121,15 +127,24 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
             {"type": "Precompiled", "precompiled_charsmap": precompiled},
             {"type": "Strip", "strip_left": True, "strip_right": True},
             {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+            *(_spaces_of_unspaced_text() if is_unspaced else ()),
         ],
     }
 
 
-def _metaspace() -> dict[str, Any]:
+def _spaces_of_unspaced_text() -> Iterator[dict[str, Any]]:
+    """What `SentencePieceTokenizer` does to spaces in a vocabulary of such text."""
+    no_space_before = rf"\A{SPACE}(?=.*[{UNSPACED}]|[^\p{{L}}]*\z)"
+    yield {"type": "Replace", "pattern": {"Regex": LOOSE_SPACE}, "content": ""}
+    yield {"type": "Prepend", "prepend": SPACE}
+    yield {"type": "Replace", "pattern": {"Regex": no_space_before}, "content": ""}
+
+
+def _metaspace(prepend: str) -> dict[str, Any]:
     return {
         "type": "Metaspace",
         "replacement": SPACE,
-        "prepend_scheme": "always",
+        "prepend_scheme": prepend,
         "split": True,
     }
 
