@@ -125,8 +125,8 @@ _FULL = 0.85
 # Shares of the line ends in a wrapped text: those of full lines, and those inside a
 # sentence.
 _FULL_LINES, _INNER_ENDS = 0.7, 0.25
-# Lines of verse and of lists are shorter.
-_LONG_LINE_CHARACTERS = 60
+# Lines of verse and of lists are shorter, and so are those on a terminal.
+_LONG_LINE_CHARACTERS = 80
 # Thai and Lao have no mark at the end of a sentence.
 _UNMARKED = re.compile("[\u0e00-\u0eff]")
 
@@ -196,11 +196,14 @@ def _blocks_of(lines: list[str]) -> list[list[str]]:
     return [list(block) for is_full, block in groups if is_full]
 
 
-def is_wrapped(lines: list[str]) -> bool:
+def is_wrapped(lines: list[str], *, width: int = 0) -> bool:
     """Whether lines were wrapped, so that their ends mean nothing.
 
     The lines of a wrapped text are nearly full: the next word did not fit. Many end
     inside a sentence. Without two lines in a row there is nothing to be wrong about.
+
+    Args:
+        width: Of the text that they are part of, if they are not all of it.
 
     >>> is_wrapped(["It was late when the miller came", "home. No one knew why he was"])
     True
@@ -210,8 +213,7 @@ def is_wrapped(lines: list[str]) -> bool:
     ends = [(a, b) for a, b in itertools.pairwise(lines) if a and b]
     if not ends:
         return True
-    # A line may be longer than the width, as one with an address is.
-    width = sorted(len(a) for a, _ in ends)[9 * len(ends) // 10]
+    width = width or _width(lines)
     unspaced = sum(is_unspaced(a[-1]) for a, _ in ends) > len(ends) // 2
     inner = sum(not ends_sentence(a) and not b[0].isupper() for a, b in ends)
     if width < (_LEAST_UNSPACED_WIDTH if unspaced else _LEAST_WIDTH):
@@ -220,6 +222,13 @@ def is_wrapped(lines: list[str]) -> bool:
     least = width if unspaced else _FULL * width
     full = sum(len(a) + _first_width(b) > least for a, b in ends)
     return full >= _FULL_LINES * len(ends) and inner >= _INNER_ENDS * len(ends)
+
+
+def _width(lines: list[str]) -> int:
+    """The width of a text, in characters, if it was wrapped."""
+    lengths = sorted(len(a) for a, b in itertools.pairwise(lines) if a and b)
+    # A line may be longer, as one with an address is.
+    return lengths[9 * len(lengths) // 10] if lengths else 0
 
 
 def _first_width(line: str) -> int:
@@ -415,19 +424,18 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> list[str]:
     r"""The paragraphs of running prose, with single spaces.
 
     A blank line ends a paragraph. Where most of the text is in lines wider than anybody
-    wraps by hand, each line is a paragraph; so it is in a record whose lines nobody
-    wrapped, as in what was taken from pages of the web. What has neither letter nor
+    wraps by hand, each line is a paragraph; so it is in a record where nobody wrapped
+    the lines, as in what was taken from pages of the web. What has neither letter nor
     digit, such as ``* * *`` between chapters, is not a paragraph.
 
     >>> split_paragraphs("He came\nlate.\n \n* * *\n\nWhy?\n")
     ['He came late.', 'Why?']
     """
-    head = text[:_HEAD_CHARACTERS].split("\n")
-    are_lines = _are_wide(head) or (
-        is_record and not is_wrapped([" ".join(line.split()) for line in head])
-    )
+    are_lines = _are_wide(text[:_HEAD_CHARACTERS].split("\n"))
     text = with_whole_words(text)
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
+    if is_record and not are_lines:
+        raw = _paragraphs_of_record(text)
     paragraphs = []
     for part in raw:
         paragraph = unwrapped(part)
@@ -437,6 +445,17 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> list[str]:
             paragraphs += _divide_paragraph(paragraph)
         else:
             paragraphs.append(paragraph)
+    return paragraphs
+
+
+def _paragraphs_of_record(text: str) -> list[str]:
+    """The lines of a text; those between blank lines as one where they were wrapped."""
+    lines = [" ".join(line.split()) for line in text.split("\n")]
+    width = _width(lines)
+    paragraphs = []
+    for block in _blocks_of(lines):
+        joins = is_wrapped(block, width=width)
+        paragraphs += ["\n".join(block)] if joins else block
     return paragraphs
 
 

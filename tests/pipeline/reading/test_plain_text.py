@@ -38,7 +38,7 @@ Bring two needles and a ball of wool
 We meet in the library. Tea is served at eight
 Where: Mill Lane 4"""
 POST = """Міський ринок знову відкрито
-У суботу після двох років ремонту ринок відчинив двері. Здали сорок ятол
+У суботу після двох років ремонту ринок знову відчинив двері. Здали вже сорок яток
 Години роботи: з вівторка до суботи
 стоянка в неділю безкоштовна"""
 NOTE = """Chief complaint: cough
@@ -77,6 +77,16 @@ def test_the_lines_of_a_record_are_joined_where_they_were_wrapped(text):
     assert paragraph == text.replace("\n", space)
 
 
+def test_only_those_lines_of_a_record_are_joined_that_were_wrapped():
+    listing = "if it rains:\ngo home\nelse:\nstay here"
+    text = f"{LETTER}\n\n{listing}\n\n{PRINT}"
+    assert split_paragraphs(text, is_record=True) == [
+        LETTER.replace("\n", " "),
+        *listing.split("\n"),
+        PRINT.replace("\n", " "),
+    ]
+
+
 @pytest.mark.parametrize(
     "documents",
     [
@@ -111,6 +121,7 @@ VERSE = "The miller came home late\nAnd sat beside the fire\nThe clock struck tw
         f"{LETTER}\n\n{LETTER}",
         f"{CHINESE_PRINT}\n\n{CHINESE_PRINT}",
         "\n\n".join([LETTER.replace("\n", " ")] * 3),
+        "\n\n".join([LETTER, "- one\n- two", "if it rains:\ngo home", PRINT, LETTER]),
         "\n\n".join([LETTER.replace("\n", " "), "- one\n- two", "A last paragraph."]),
     ],
 )
