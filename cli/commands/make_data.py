@@ -189,13 +189,13 @@ def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task
     """Read the vocabulary, find the inputs, derive what was left to be derived."""
     from pipeline.job.estimate import busy_workers
     from pipeline.vocabulary.importing import normalization_warning
-    from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+    from pipeline.vocabulary.tokenizer import read_model
 
     try:
         model = read_model(values["vocab"])
     except SettingError as error:
         raise SettingError(f"--vocab: {error}") from None
-    if warning := normalization_warning(load_tokenizer(model), vocab=values["vocab"]):
+    if warning := normalization_warning(model, vocab=values["vocab"]):
         console.say(f"Warning: {warning}")
     inputs, passed_over = find_given_inputs(values, console)
     text_bytes = sum(file.text_bytes for file in inputs)

@@ -104,6 +104,7 @@ def _make(
     """Sample, train and write; returns the manifest."""
     from pipeline.core.documents import PASSED_OVER
     from pipeline.reading.chunks import plan_chunks
+    from pipeline.reading.languages import known_language
     from pipeline.vocabulary.normalization import (
         ENOUGH_SENTENCES,
         lost_marks_warning,
@@ -128,13 +129,17 @@ def _make(
         share = share_of_lost_marks(sentence.text for sentence in some)
         if warning := lost_marks_warning(share):
             console.say(f"Warning: {warning}")
-    model = _train(text, config, console)
+    languages = {known_language(file.language) for file in given.files}
+    language = languages.pop() if len(languages) == 1 else ""
+    model = _train(text, config, language=language, console=console)
     manifest = vocabulary_manifest(model, text, config, given.files)
     write_vocabulary(model, manifest, output=output)
     return manifest
 
 
-def _train(text: "SampledText", config: VocabConfig, console: Console) -> bytes:
+def _train(
+    text: "SampledText", config: VocabConfig, *, language: str, console: Console
+) -> bytes:
     """Train on a sample; where that fails, say too what reading has left out."""
     from pipeline.core.documents import left_out
     from pipeline.vocabulary.training import train_vocabulary
@@ -144,6 +149,7 @@ def _train(text: "SampledText", config: VocabConfig, console: Console) -> bytes:
             return train_vocabulary(
                 text.train,
                 config,
+                language=language,
                 on_progress=lambda share: bar.to(round(100 * share)),
             )
         except AlbertError as error:

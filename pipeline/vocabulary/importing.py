@@ -215,10 +215,10 @@ def missing_normalization(tokenizer: Tokenizer) -> list[str]:
     return missing
 
 
-def normalization_warning(tokenizer: Tokenizer, *, vocab: str) -> str:
+def normalization_warning(model: bytes, *, vocab: str) -> str:
     """What to say of a model without its normalization; empty if nothing is missing."""
-    missing = " and ".join(missing_normalization(tokenizer))
-    if not missing:
+    missing = " and ".join(missing_normalization(load_tokenizer(model)))
+    if not missing or has_own_rules(model):
         return ""
     return (
         f"{vocab} leaves {missing} to the program around it, without which words "

@@ -6,6 +6,7 @@ forgotten or mismatched, and encoding needs no pass in Python.
 """
 
 import functools
+import re
 import sys
 import unicodedata
 from collections import Counter
@@ -92,6 +93,89 @@ def albert_normalization(*, cased: bool, keep_accents: bool) -> Callable[[str], 
     return functools.partial(
         normalize_character, cased=cased, keep_accents=keep_accents
     )
+
+
+# Characters without a form of their own (Default_Ignorable_Code_Point of Unicode), but
+# for the zero-width space, which stands between words: directions of writing, soft
+# hyphens, joiners of words, selectors of glyphs, fillers.
+_FORMAT = re.compile(
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+# They show where letters join, and do so in the middle of words (UAX 29, WB4): between
+# two words of a Persian or Telugu compound, or parts of an emoji.
+_JOINERS = "\u200c\u200d"
+
+# Languages that tell an i without a dot from one with.
+_WITH_DOTLESS_I = "az crh gag tr"
+# Lithuanian keeps the dot below an accent (SpecialCasing.txt of Unicode).
+_DOT = "\u0307"
+_LITHUANIAN = {
+    letter: unicodedata.normalize("NFD", letter.lower()).replace(accent, _DOT + accent)
+    for letter, accent in (("Ì", "\u0300"), ("Í", "\u0301"), ("Ĩ", "\u0303"))
+}
+
+# A text with fewer of these characters has a vocabulary with ALBERT's own rules alone.
+_LEAST_SHARE = 1e-4
+
+
+def normalization_of_text(
+    texts: Iterable[str], *, cased: bool, keep_accents: bool, language: str
+) -> Callable[[str], str]:
+    """The normalization for some text: ALBERT's, with what the text needs beyond it.
+
+    Args:
+        texts: Sentences, as many as tell what is in the text.
+        language: Of all the text; empty if it is in several.
+    """
+    albert = albert_normalization(cased=cased, keep_accents=keep_accents)
+    dotted = "İ" if keep_accents and not cased else ""
+    found = total = 0
+    for text in texts:
+        total += len(text)
+        if not text.isascii():
+            found += len(_FORMAT.findall(text)) + sum(
+                map(text.count, f"{_JOINERS}{dotted}")
+            )
+    has_case_of_its_own = not cased and language in f"{_WITH_DOTLESS_I} lt".split()
+    if found <= _LEAST_SHARE * total and not has_case_of_its_own:
+        return albert
+    return functools.partial(
+        normalize_in_language, albert, cased=cased, language=language
+    )
+
+
+def normalize_in_language(
+    albert: Callable[[str], str], text: str, *, cased: bool, language: str
+) -> str:
+    """What a character becomes in text with format characters or a case of its own.
+
+    Args:
+        albert: What becomes of it otherwise.
+
+    >>> albert = albert_normalization(cased=False, keep_accents=True)
+    >>> turkish = [normalize_in_language(albert, c, cased=False, language="tr")
+    ...            for c in "İIı"]
+    >>> turkish, normalize_in_language(albert, "İ", cased=False, language="")
+    (['i', 'ı', 'ı'], 'i')
+    """
+    if text in _JOINERS:
+        # Like the other marks that are dropped with the accents.
+        return text if albert("\u0301") else ""
+    if _FORMAT.fullmatch(text):
+        return ""
+    if cased:
+        return albert(text)
+    if text == "İ":
+        return "i"
+    if (
+        language in _WITH_DOTLESS_I.split()
+        and unicodedata.normalize("NFKD", text) == "I"
+    ):
+        return "ı"
+    if language == "lt" and text in _LITHUANIAN and albert("\u0301"):
+        return _LITHUANIAN[text]
+    return albert(text)
 
 
 def _code_points(text: str) -> str:

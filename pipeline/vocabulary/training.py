@@ -14,7 +14,7 @@ import sentencepiece
 from pipeline.core.scripts import is_unspaced_text, without_loose_spaces
 from pipeline.storage.lines import cut_position
 from pipeline.vocabulary.model_file import of_unspaced_text
-from pipeline.vocabulary.normalization import albert_normalization, rules_tsv
+from pipeline.vocabulary.normalization import normalization_of_text, rules_tsv
 from pipeline.vocabulary.sampling import (
     LOOK_SECONDS,
     KeyedSentence,
@@ -42,7 +42,7 @@ _SHARE_OF_FINDING = 0.3
 
 _MAX_SENTENCE_BYTES = 1 << 16
 
-# Sentences that tell in which scripts a text is.
+# Sentences that tell which characters a text has.
 _LOOKED_AT = 10_000
 
 # Share of the characters of the text that get a piece of their own.
@@ -53,21 +53,27 @@ def train_vocabulary(
     sentences: list[KeyedSentence],
     config: VocabConfig,
     *,
+    language: str = "",
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> bytes:
     """Train a SentencePiece model in a process of its own.
 
     Args:
+        language: Of all the text; empty if it is in several.
         on_progress: Called every half second with the share that is done, about.
     """
     with scratch_folder("vocab") as folder:
-        normalize = albert_normalization(
-            cased=config.cased, keep_accents=config.keep_accents
-        )
-        (folder / _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
         texts = [each.text for each in sentences]
         # The sample is in random order.
-        is_unspaced = is_unspaced_text(texts[:_LOOKED_AT])
+        some = texts[:_LOOKED_AT]
+        normalize = normalization_of_text(
+            some,
+            cased=config.cased,
+            keep_accents=config.keep_accents,
+            language=language,
+        )
+        (folder / _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
+        is_unspaced = is_unspaced_text(some)
         if is_unspaced:
             texts = list(map(without_loose_spaces, texts))
         with whole_file(folder / _SENTENCES) as file:

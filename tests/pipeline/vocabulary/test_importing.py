@@ -11,6 +11,7 @@ from pipeline.vocabulary.importing import (
     imported_model,
     missing_normalization,
     normalization_of_pieces,
+    normalization_warning,
     read_external,
 )
 from pipeline.vocabulary.model_file import (
@@ -18,6 +19,7 @@ from pipeline.vocabulary.model_file import (
     has_own_rules,
     model_of_pieces,
 )
+from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from pipeline.vocabulary.writing import tokenizer_json
@@ -124,7 +126,20 @@ def test_a_model_without_its_normalization_is_noticed(model):
         "dropping accents",
     ]
     assert missing_normalization(tokenizer) == []
-    assert missing_normalization(load_tokenizer(imported_model(published, LOWER))) == []
+    imported = imported_model(published, LOWER)
+    assert missing_normalization(load_tokenizer(imported)) == []
+    assert normalization_warning(imported, vocab="v") == ""
+    assert "lower-casing and dropping accents" in normalization_warning(
+        published, vocab="v"
+    )
+
+
+@pytest.mark.parametrize("text", ["he came late", "НА ДВОРЕ ТРАВА", "kein Akzent"])
+def test_a_vocabulary_of_text_with_few_accents_misses_nothing(text):
+    config = VocabConfig(vocab_size=35, keep_accents=True)
+    sentences = [KeyedSentence(n, f"{text} {n}") for n in range(200)]
+    made = train_vocabulary(sentences, config)
+    assert normalization_warning(made, vocab="v") == ""
 
 
 # Reading them from folders.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pipeline.vocabulary.normalization import (
     albert_normalization,
     composed_sequences,
+    normalization_of_text,
     normalization_rules,
     normalize_character,
     rules_tsv,
@@ -63,6 +64,25 @@ def published():
         remove_extra_whitespaces=True,
     )
     return lambda text: nmt_nfkc.Normalize(preprocess_text(text))
+
+
+@pytest.fixture
+def normalizer_of(tmp_path):
+    """The normalizer of a vocabulary of some text, accents kept."""
+
+    def make(texts, *, language):
+        path = tmp_path / "rules.tsv"
+        rules = normalization_of_text(
+            texts, cased=False, keep_accents=True, language=language
+        )
+        path.write_text(rules_tsv(rules))
+        return sentencepiece.SentencePieceNormalizer(
+            rule_tsv=str(path),
+            add_dummy_prefix=False,
+            escape_whitespaces=False,
+        ).Normalize
+
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +233,66 @@ def test_an_accented_letter_can_be_written_with_one_or_more_marks():
     assert composed_sequences("ế") == {"e\u0302\u0301", "ê\u0301"}
     assert composed_sequences("각") == {"\u1100\u1161\u11a8", "가\u11a8"}
     assert composed_sequences("e") == set()
+
+
+# What a text needs beyond ALBERT's own normalization.
+
+
+def made_for(text, *, keep_accents=True, cased=False, language=""):
+    """The normalization of a vocabulary of this text, applied to it."""
+    normalize = normalization_of_text(
+        [text], cased=cased, keep_accents=keep_accents, language=language
+    )
+    return "".join(map(normalize, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "dropped"),
+    [
+        ("می‌خوانم", "می‌خوانم", "میخوانم"),
+        ("کتاب‌ها", "کتاب‌ها", "کتابها"),
+        ("ఫోన్‌లో", "ఫోన్‌లో", "ఫోనలో"),
+        ("ක්‍රියා", "ක්‍රියා", "කරියා"),
+        # Directions, soft hyphens, joiners of words, selectors and fillers are no text.
+        ("‫שלום‬ ⁧שלום⁩", "שלום שלום", "שלום שלום"),
+        ("שלום‏.", "שלום.", "שלום."),
+        ("Donau\xaddampf", "donaudampf", "donaudampf"),
+        ("word\u2060joiner", "wordjoiner", "wordjoiner"),
+        ("no\ufeffbreak", "nobreak", "nobreak"),
+        ("❤\ufe0f", "❤", "❤"),
+        # A space of no width stands between words.
+        ("ខ្ញុំ\u200bទៅ\xad", "ខ្ញុំ ទៅ", "ខញុំ ទៅ"),
+    ],
+)
+def test_format_characters_are_no_spaces(text, kept, dropped):
+    assert made_for(text) == kept
+    assert made_for(text, keep_accents=False) == dropped
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "lower"),
+    [
+        ("", "İZMİR", "izmir"),
+        ("tr", "İZMİR IRMAĞI DEĞİL", "izmir ırmağı değil"),
+        ("az", "BAKI ŞƏHƏRİ", "bakı şəhəri"),
+        ("crh", "QIRIM", "qırım"),
+        ("lt", "ÌÍĨ", "i̇̀i̇́i̇̃"),
+        ("de", "IGEL", "igel"),
+    ],
+)
+def test_case_is_that_of_the_language(language, text, lower):
+    assert made_for(text, language=language) == lower
+    assert made_for(text, language=language, cased=True) == text
+
+
+def test_case_with_a_dot_written_apart(normalizer_of):
+    made = normalizer_of(["İZMİR"], language="tr")
+    assert made("I\u0307ZMI\u0307R IRMAK Î I\u0302") == "izmir ırmak î î"
+
+
+@pytest.mark.parametrize("keep_accents", [True, False])
+def test_text_without_such_characters_has_the_rules_of_albert(keep_accents):
+    text = ["He came. " * 4000, "one \u200e, İ"]
+    settings = {"cased": False, "keep_accents": keep_accents}
+    made = normalization_of_text(text, language="en", **settings)
+    assert rules_tsv(made) == rules_tsv(albert_normalization(**settings))
