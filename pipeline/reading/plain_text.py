@@ -181,13 +181,16 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
 def _are_paragraphs(lines: list[str]) -> bool:
     """Whether blank lines stand between documents of one paragraph a line."""
     blocks = _blocks_of(lines)
-    of_several = sum(len(block) > 1 for block in blocks)
-    if len(blocks) < 2 or of_several < 0.6 * len(blocks) or is_wrapped(lines):
+    of_several = [block for block in blocks if len(block) > 1]
+    if len(blocks) < 2 or len(of_several) < 0.6 * len(blocks) or is_wrapped(lines):
         return False
     characters = sum(map(len, lines))
+    if 2 * len(_UNMARKED.findall("".join(lines))) > characters:
+        return True
+    # Documentation has wrapped paragraphs among its tables and code.
+    wrapped = sum(sum(map(len, block)) for block in of_several if is_wrapped(block))
     in_long = sum(len(line) for line in lines if len(line) > _LONG_LINE_CHARACTERS)
-    unmarked = len(_UNMARKED.findall("".join(lines)))
-    return 3 * in_long > characters or 2 * unmarked > characters
+    return 3 * in_long > characters and 5 * wrapped < characters
 
 
 def _blocks_of(lines: list[str]) -> list[list[str]]:
