@@ -1,6 +1,8 @@
 """The command `albert` and how each of its commands ends."""
 
+import errno
 import os
+import re
 import signal
 import sys
 from typing import Any, NoReturn
@@ -29,6 +31,11 @@ from schemas.readable import printable
 
 INTERRUPTED, TERMINATED = 130, 143
 
+# What Python and the system's loader say where an error has no type of its own.
+_NO_MEMORY = re.compile(
+    "can't start new thread|failed to map segment|cannot allocate memory", re.I
+)
+
 
 class Terminated(BaseException):
     """SIGTERM arrived; raised so that files and locks are cleaned up on the way out."""
@@ -39,6 +46,7 @@ class AlbertGroup(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command and exit with its code."""
+        is_process = not args and "args" not in kwargs
         signal.signal(signal.SIGTERM, _raise_terminated)
         try:
             kwargs["standalone_mode"] = False
@@ -63,7 +71,8 @@ class AlbertGroup(click.Group):
             code = 0
         except Exception as error:
             code = _fail(_unforeseen(error))
-        leave(code)
+        # Libraries' threads may not end after an error, or crash when memory is short.
+        leave(code, at_once=is_process and code != 0)
 
 
 def _raise_terminated(number: int, frame: object) -> NoReturn:
@@ -72,11 +81,23 @@ def _raise_terminated(number: int, frame: object) -> NoReturn:
 
 def _unforeseen(error: Exception) -> str:
     """What to say of an error that nothing has explained."""
+    if _is_for_want_of_memory(error):
+        return (
+            "There is not enough memory, or not enough threads are allowed; give the "
+            "command more, or fewer --workers."
+        )
     if isinstance(error, OSError) and error.filename and error.strerror:
         # Whoever opens a file says more; this is of a folder on the way to one.
         return f"{error.filename:.200} cannot be used: {error.strerror}."
     kind = type(error).__name__
     return f"Unexpected {kind}: {error} (--debug shows where it happened)."
+
+
+def _is_for_want_of_memory(error: Exception) -> bool:
+    """Whether the system refused memory or a thread, in the words of any library."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOMEM, errno.EAGAIN):
+        return True
+    return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
 def _fail(sentence: str, *, code: int = 1) -> int:

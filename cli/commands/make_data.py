@@ -38,7 +38,7 @@ from cli.support.raw_text import (
     input_settings,
     refuse_stray,
 )
-from pipeline.core.machine import usable_cores
+from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
 from pipeline.storage import files
 from schemas.config import DataConfig, ResolvedDataConfig
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 
 # This machine, which opens no port.
 LOCAL_RUNNER = "FnApiRunner"
+
+# Beam and its libraries take this much, or abort.
+LEAST_MEMORY = 450_000_000
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
 ENOUGH_HELD_OUT = 200
@@ -116,6 +119,7 @@ def make_data(
     wherever it runs.
     """
     start = time.monotonic()
+    check_address_space(LEAST_MEMORY)
     console = Console(quiet=quiet)
     debug = values.pop("debug")
     refuse_stray(values["beam_options"])

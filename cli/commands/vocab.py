@@ -32,6 +32,9 @@ from schemas.readable import duration, prefixed
 if TYPE_CHECKING:
     from pipeline.vocabulary.sampling import SampledText
 
+# NumPy and SentencePiece take this much, or abort.
+LEAST_MEMORY = 450_000_000
+
 
 @click.command(
     epilog="Example:  albert vocab --wikipedia enwiki.xml.bz2 --books novels/ "
@@ -53,8 +56,10 @@ def vocab(
     was and how well the vocabulary does on held-out sentences.
     """
     from pipeline.core.documents import describe_counts
+    from pipeline.core.machine import check_address_space
 
     start = time.monotonic()
+    check_address_space(LEAST_MEMORY)
     console = Console(quiet=quiet)
     values.pop("debug")
     config = take_config(VocabConfig, values)

@@ -78,11 +78,12 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
         raise
 
 
-def leave(code: int) -> None:
-    """End the process, at once if `sys.exit` would wait for the other hosts."""
-    if _left_alone:
-        sys.stdout.flush()
-        sys.stderr.flush()
+def leave(code: int, *, at_once: bool) -> None:
+    """End the process; at once too where `sys.exit` would wait for the other hosts."""
+    if at_once or _left_alone:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
         os._exit(code)
     sys.exit(code)
 

@@ -3,8 +3,12 @@
 import ctypes
 import functools
 import os
+import resource
 import signal
 import sys
+
+from schemas.errors import AlbertError
+from schemas.readable import prefixed
 
 
 def usable_cores() -> int:
@@ -35,6 +39,16 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(_M_TRIM_THRESHOLD, _TRIM_BYTES)
         mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)
+
+
+def check_address_space(least_bytes: int) -> None:
+    """Refuse to work under a limit of memory at which native libraries would abort."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < least_bytes:
+        raise AlbertError(
+            f"A limit of {prefixed(limit, 'B')} is set for the memory of a process "
+            f"(ulimit -v), and this takes {prefixed(least_bytes, 'B')} or more."
+        )
 
 
 # Of prctl: the signal that a process gets when its parent ends.

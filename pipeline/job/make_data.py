@@ -200,7 +200,8 @@ def explain(error: BaseException) -> BaseException:
     SettingError('x is empty.')
     """
     for cause in _causes(error):
-        is_own = isinstance(cause, AlbertError) or not isinstance(cause, Exception)
+        is_own = isinstance(cause, (AlbertError, MemoryError))
+        is_own |= not isinstance(cause, Exception)
         if is_own and "[while running" not in str(cause):
             return cause
     if found := _IN_TEXT.findall(str(error)):

@@ -203,8 +203,7 @@ def _map_chunks(
                 chunk = waiting.pop()
                 # The bound falls while chunks are read, and with it what they return.
                 running[pool.submit(read, chunk, bound=sample.bound)] = chunk
-            finished, _ = wait(running, LOOK_SECONDS, return_when=FIRST_COMPLETED)
-            for future in finished:
+            for future in finished_of(running, pool):
                 done += running.pop(future).text_bytes
                 yield result_of(future)
             on_progress(done + text_being_read(running.values(), read_bytes))
@@ -243,9 +242,11 @@ def processes(
         for process in list(pool._processes.values()):
             process.kill()
             process.join()
+        # The thread of a pool may not have started.
+        with contextlib.suppress(RuntimeError):
+            pool.shutdown(cancel_futures=True)
         raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+    pool.shutdown()
 
 
 def _begin(parent: int, read_bytes: MutableSequence[int] | None) -> None:
@@ -263,6 +264,19 @@ def _read(chunk: Chunk, *, size: int, bound: int, seed: int) -> ChunkSample:
             _read_bytes[chunk.number] += text_bytes
 
     return sample_chunk(chunk, size=size, bound=bound, seed=seed, on_read=on_read)
+
+
+def finished_of(futures: Iterable[Future[Any]], pool: ProcessPoolExecutor) -> set[Any]:
+    """Those that are done, at the latest after half a second.
+
+    The thread that serves the processes ends where it cannot start another one; then
+    nothing would ever be done.
+    """
+    finished, _ = wait(futures, LOOK_SECONDS, return_when=FIRST_COMPLETED)
+    server: Any = pool._executor_manager_thread
+    if not finished and server is not None and not server.is_alive():
+        raise AlbertError("Not enough threads are allowed; give the command more.")
+    return finished
 
 
 def result_of(future: Future[Any]) -> Any:

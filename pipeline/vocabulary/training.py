@@ -5,7 +5,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from pipeline.storage.lines import cut_position
 from pipeline.vocabulary.model_file import of_unspaced_text
 from pipeline.vocabulary.normalization import normalization_of_text, rules_tsv
 from pipeline.vocabulary.sampling import (
-    LOOK_SECONDS,
     KeyedSentence,
+    finished_of,
     processes,
     result_of,
 )
@@ -80,7 +79,7 @@ def train_vocabulary(
             file.writelines(part + b"\n" for text in texts for part in trainable(text))
         with processes(1) as pool:
             training = pool.submit(_train, folder, config)
-            while not wait([training], timeout=LOOK_SECONDS).done:
+            while not finished_of([training], pool):
                 log = folder / _LOG
                 said = log.read_text(errors="replace") if log.exists() else ""
                 on_progress(trained_share(said, vocab_size=config.vocab_size))

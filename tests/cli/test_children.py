@@ -24,18 +24,21 @@ TRAPS = (
 
 @pytest.fixture
 def albert(tmp_path):
-    """Starts a command as the installed program does, in a folder of its own."""
+    """Starts a command as the installed program does, in a folder of its own.
+
+    With `before`, some lines run first.
+    """
     program = tmp_path / "bin" / "albert"
     program.parent.mkdir()
-    program.write_text(
-        "from cli.main import cli\nif __name__ == '__main__':\n    cli()\n"
-    )
     current = tmp_path / "current"
     current.mkdir()
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 
-    def start(*arguments):
+    def start(*arguments, before=""):
+        program.write_text(
+            f"{before}from cli.main import cli\nif __name__ == '__main__':\n    cli()\n"
+        )
         return subprocess.Popen(
             [sys.executable, "-W", "ignore", program, *map(str, arguments)],
             cwd=current,
@@ -171,3 +174,44 @@ def test_a_folder_that_was_just_made_is_left_alone(tmp_path, monkeypatch):
     with scratch_folder("vocab"):
         assert new.exists()
         assert not old.exists()
+
+
+COMMANDS = {
+    "vocab": lambda small, output: (*vocab(small, output), "--workers", 2),
+    "make-data": lambda small, output: make_data(small, output, "--workers", 1),
+    "two workers": lambda small, output: make_data(small, output, "--workers", 2),
+}
+
+ADDRESS_SPACE = (
+    "import resource\n"
+    "resource.setrlimit(resource.RLIMIT_AS, ({0}, resource.RLIM_INFINITY))\n"
+)
+THREADS = (
+    "import _thread, itertools, threading\n"
+    "start, count = _thread.start_new_thread, itertools.count()\n"
+    "def limited(*arguments):\n"
+    "    if next(count) >= {0}:\n"
+    '        raise RuntimeError("can\'t start new thread")\n'
+    "    return start(*arguments)\n"
+    "if __name__ == '__main__':\n"
+    "    threading._start_new_thread = limited\n"
+)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [*(ADDRESS_SPACE.format(size << 20) for size in (300, 470)), THREADS.format(2)],
+    ids=["300 MiB", "470 MiB", "2 threads"],
+)
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+def test_a_limit_of_memory_or_threads_ends_a_command(
+    albert, small, tmp_path, arguments, limit
+):
+    """With one sentence and 1, neither never nor in a crash."""
+    command = albert(*arguments(small, tmp_path / "d"), before=limit)
+    said = ended(command)
+    if command.returncode == 0:
+        # Some limits are enough for some commands.
+        return
+    assert command.returncode == 1, said
+    assert [line[:7] for line in said.splitlines()].count("Error: ") == 1

@@ -11,7 +11,7 @@ from sentencepiece import SentencePieceProcessor
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
-from pipeline.vocabulary import sampling, training
+from pipeline.vocabulary import sampling
 from pipeline.vocabulary.sampling import (
     KeyedSentence,
     SampledText,
@@ -181,7 +181,7 @@ def test_the_log_of_sentencepiece_tells_how_much_is_done(log, share):
 
 
 def test_progress_is_told_while_a_vocabulary_is_trained(sentences, monkeypatch):
-    monkeypatch.setattr(training, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(sampling, "LOOK_SECONDS", 0.01)
     shares = []
     config = VocabConfig(vocab_size=400)
     train_vocabulary(sentences, config, on_progress=shares.append)
