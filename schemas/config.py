@@ -17,6 +17,7 @@ from schemas.readable import counted
 
 SentenceTask = Literal["sop", "nsp", "none"]
 Examples = Literal["stored", "on-the-fly"]
+NearDuplicates = Literal["keep", "hold-out", "drop"]
 Sharing = Literal["all", "attention", "ffn", "none"]
 Precision = Literal["float32", "bfloat16"]
 Schedule = Literal["linear", "constant-cooldown"]
@@ -239,6 +240,12 @@ class DataConfig:
     eval_fraction: float = option(
         0.005, "Share of the documents held out.", minimum=0.0, maximum=0.9
     )
+    near_duplicates: NearDuplicates = option(
+        "hold-out",
+        "Documents that nearly equal others: keep all; leave out of training those "
+        "near to a held-out one, so that held-out figures are true (hold-out); or drop "
+        "all but one of each set.",
+    )
     num_shards: int | None = option(
         None,
         "Files per copy  [default: one per 32 MiB of text, from 8 to 1000]",
@@ -259,6 +266,12 @@ class DataConfig:
                 f"--max-predictions-per-seq must be at most --max-seq-length - 3 = "
                 f"{self.max_seq_length - 3}, not {limit}."
             )
+
+    @property
+    def seeks_near_duplicates(self) -> bool:
+        """Whether documents may go because they nearly equal others."""
+        seeks_held_out = self.near_duplicates == "hold-out" and self.eval_fraction > 0
+        return seeks_held_out or self.near_duplicates == "drop"
 
     @property
     def num_special_tokens(self) -> int:
@@ -313,16 +326,26 @@ class ResolvedDataConfig(DataConfig):
 def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
     """The settings of a data set as its manifest has them, by name.
 
-    That examples are stored is not mentioned, so that such a data set keeps the bytes
-    that it had before documents could be stored instead.
+    That examples are stored and near-copies kept is not mentioned, so that a data set
+    keeps the bytes that it had before there was anything else.
 
     >>> "examples" in recorded(DataConfig().resolved(input_bytes=0))
     False
     """
     values = dataclasses.asdict(config)
-    if config.examples == "stored":
-        del values["examples"]
+    for name, unsaid in _UNSAID.items():
+        if values[name] == unsaid:
+            del values[name]
     return values
+
+
+# What the settings were before they were settings.
+_UNSAID = {"examples": "stored", "near_duplicates": "keep"}
+
+
+def from_recorded(values: dict[str, Any]) -> ResolvedDataConfig:
+    """The inverse of `recorded`."""
+    return config_from_dict(ResolvedDataConfig, _UNSAID | values)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

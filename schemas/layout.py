@@ -34,6 +34,7 @@ SIDECAR_FILES = f"{SIDECARS}/*.json"
 # and, while it is made, what is removed at the end:
 WORK = ".work"
 CHUNK_MARKS = f"{WORK}/split-*.json"
+NEAR_DUPLICATES = f"{WORK}/near-duplicates.npy"
 
 # A run: CONFIG, SPM_MODEL and
 MODEL_CONFIG = "model.json"
@@ -115,6 +116,24 @@ def chunk_documents(chunk: int) -> str:
     '.work/split-00004.documents'
     """
     return f"{WORK}/split-{chunk:05d}.documents"
+
+
+def chunk_signatures(chunk: int) -> str:
+    """What is kept of the documents of a chunk to find their near-copies.
+
+    >>> chunk_signatures(4)
+    '.work/split-00004.signatures.npy'
+    """
+    return f"{WORK}/split-{chunk:05d}.signatures.npy"
+
+
+def chunk_sketches(chunk: int) -> str:
+    """The sketches of the documents of a chunk, one after the other.
+
+    >>> chunk_sketches(4)
+    '.work/split-00004.sketches.npy'
+    """
+    return f"{WORK}/split-{chunk:05d}.sketches.npy"
 
 
 def chunk_mark(chunk: int) -> str:

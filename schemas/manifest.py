@@ -16,6 +16,7 @@ from schemas.config import (
     ResolvedDataConfig,
     check_type,
     config_from_dict,
+    from_recorded,
     recorded,
 )
 from schemas.errors import AlbertError, SettingError
@@ -203,7 +204,7 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
         manifest = DatasetManifest(
             **given
             | {
-                "config": config_from_dict(ResolvedDataConfig, values["config"]),
+                "config": from_recorded(values["config"]),
                 "features": tuple(values["features"]),
                 "inputs": tuple(values["inputs"]),
                 "shards": tuple(

@@ -434,9 +434,9 @@ TEXT_CASES = [
     ),
     Case(
         "a language that is no code",
-        f"{TEXTS} text --language English",
+        f"{TEXTS} text --language Klingonese",
         exit_code=2,
-        says="en, not 'English'",
+        says="en, not 'Klingonese'",
     ),
     Case(
         "a page that is no article",

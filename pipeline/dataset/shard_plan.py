@@ -63,9 +63,13 @@ class ShardPlan(NamedTuple):
         (8, 2)
         """
         place = int.from_bytes(document_id[8:], "big")
-        if int.from_bytes(document_id[:8], "big") < self.eval_bound:
+        if self.is_held_out(int.from_bytes(document_id[:8], "big")):
             return self.train_shards + place % self.eval_shards
         return place % self.train_shards
+
+    def is_held_out(self, number: int) -> bool:
+        """Whether a document is held out, by the first eight bytes of its id."""
+        return number < self.eval_bound
 
     def shard(self, number: int) -> Shard:
         """The shard of this number."""

@@ -113,9 +113,11 @@ def chain(
             | "BuildShard" >> beam.ParDo(Step(steps.build_shard, job, workers))
         )
     else:
+        elements = start | "ReadChunk" >> beam.ParDo(Step(steps.read_for_engine, job))
+        if job.near_duplicates:
+            elements |= AddGone(job)
         sidecars = (
-            start
-            | "ReadChunk" >> beam.ParDo(Step(steps.read_for_engine, job))
+            elements
             | "ByShard" >> beam.GroupByKey()
             | "BuildGroup" >> beam.ParDo(Step(steps.build_group, job))
         )
@@ -124,6 +126,46 @@ def chain(
         | "AllShards" >> beam.GroupByKey()
         | "WriteManifest" >> beam.ParDo(Step(steps.write_manifest, job))
     )
+
+
+class AddGone(beam.PTransform):
+    """Documents and counts as they were read, and for each shard which documents go.
+
+    Ids are grouped by band, then each is brought together with those that it meets.
+    """
+
+    def __init__(self, job: Job) -> None:
+        super().__init__()
+        self._job = job
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """What is grouped by shard."""
+        signed = elements | self._step(steps.signed_documents)
+        meetings = (
+            signed
+            | self._step(steps.bands_of)
+            | "ByBand" >> beam.GroupByKey()
+            | self._step(steps.pairs_of_band)
+        )
+        for name, compute in (
+            ("ByFirst", steps.meetings),
+            ("BySecond", steps.near_copies),
+        ):
+            meetings = (
+                {"documents": signed, "met": meetings}
+                | name >> beam.CoGroupByKey()
+                | self._step(compute)
+            )
+        gone = (
+            meetings
+            | "AllCopies" >> beam.GroupByKey()
+            | self._step(steps.gone_by_shard)
+        )
+        read = elements | self._step(steps.all_but_signed)
+        return (read, gone) | "AndGone" >> beam.Flatten()
+
+    def _step(self, compute: Callable[[Any, Job], Iterable[Any]]) -> beam.PTransform:
+        return compute.__name__ >> beam.ParDo(Step(compute, self._job))
 
 
 class Step(beam.DoFn):

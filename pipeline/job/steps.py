@@ -7,9 +7,10 @@ cluster (`read_for_engine`, `build_group`). The bytes are the same either way.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pipeline.core.documents import PASSED_OVER, ReadingCounts, ShardDocument
 from pipeline.dataset.manifest import (
@@ -20,8 +21,11 @@ from pipeline.dataset.manifest import (
 )
 from pipeline.dataset.shard import write_shard
 from pipeline.dataset.shard_plan import ShardPlan, plan_shards
-from pipeline.job import spill
+from pipeline.job import near_duplicates, spill
 from pipeline.job.marks import finished_sidecar
+from pipeline.job.near_duplicates import REASONS, Place, Signed, signed, without
+from pipeline.near_duplicates.groups import Choice, pairs_to_check
+from pipeline.near_duplicates.signatures import are_near
 from pipeline.reading.chunks import Chunk
 from pipeline.reading.read import read_chunk
 from pipeline.reading.recognise import InputFile
@@ -34,6 +38,11 @@ from schemas.layout import chunk_mark, sidecar_file
 
 # What reading counted has this key, where documents have the number of their shard.
 COUNTS = -1
+# What is kept of documents to find their near-copies has this one.
+SIGNED = -2
+
+# A document, once or more often, and what it meets.
+Meeting = Mapping[Literal["documents", "met"], Iterable[Any]]
 
 Result = tuple[None, dict[str, Any]]
 
@@ -61,6 +70,14 @@ class Job:
     fingerprint: str
     versions: dict[str, str]
     passed_over: int = 0
+
+    @property
+    def near_duplicates(self) -> Choice | None:
+        """Which near-copies go, if any."""
+        config = self.dataset.config
+        if config.near_duplicates == "keep" or not config.seeks_near_duplicates:
+            return None
+        return config.near_duplicates
 
     @property
     def waiting_folder(self) -> Path:
@@ -110,13 +127,15 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     folder = job.waiting_folder
     fingerprint = f"{job.fingerprint} {chunk.fingerprint()}"
     if not spill.is_finished(chunk.number, output=folder, fingerprint=fingerprint):
-        counts = ReadingCounts()
+        counts, found = ReadingCounts(), list[Signed]()
+        documents = read_chunk(chunk, counts=counts)
+        if job.near_duplicates:
+            documents = signed(documents, found.append, plan=job.shards)
         file_bytes = spill.write_spill(
-            read_chunk(chunk, counts=counts),
-            chunk.number,
-            plan=job.shards,
-            output=folder,
+            documents, chunk.number, plan=job.shards, output=folder
         )
+        if job.near_duplicates:
+            near_duplicates.write_signatures(found, chunk.number, output=folder)
         spill.write_mark(
             chunk.number,
             output=folder,
@@ -129,7 +148,18 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
 
 
 def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
-    """Once all chunks have been read: COUNTS, and the number of each shard."""
+    """Once all chunks have been read: COUNTS, and the number of each shard.
+
+    The documents that go are found before it.
+    """
+    if job.near_duplicates:
+        gone = near_duplicates.find_near_duplicates(
+            job.num_chunks,
+            job.near_duplicates,
+            plan=job.shards,
+            output=job.waiting_folder,
+        )
+        near_duplicates.write_gone(gone, output=job.waiting_folder)
     yield COUNTS
     yield from job.shards.shard_numbers()
 
@@ -141,7 +171,10 @@ def build_shard(number: int, job: Job) -> Iterator[Result]:
         yield None, {"read": counts.to_dict()}
         return
     documents = spill.read_spills(job.num_chunks, number, output=job.waiting_folder)
-    yield None, _finish(documents, number, job)
+    gone = set[int]()
+    if job.near_duplicates:
+        gone = near_duplicates.read_gone(output=job.waiting_folder)
+    yield None, _finish(documents, number, job, gone=gone)
 
 
 def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -150,12 +183,79 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
     if chunk.number == 0:
         # Every shard is written, even one without documents.
         yield from ((shard, ()) for shard in job.shards.shard_numbers())
-    for document in read_chunk(chunk, counts=counts):
+    documents, found = read_chunk(chunk, counts=counts), list[Signed]()
+    if job.near_duplicates:
+        documents = signed(documents, found.append, plan=job.shards)
+    for document in documents:
         yield job.shards.shard_of(document.id), tuple(document)
+        yield from ((SIGNED, tuple(one)) for one in found)
+        found.clear()
+    yield from ((SIGNED, tuple(one)) for one in found)
     yield COUNTS, (counts.to_dict(),)
     # For the progress bar only: the documents are with the engine, not in files.
     mark = {"text_bytes": chunk.text_bytes, "counts": counts.to_dict()}
     write_whole(join(job.output, chunk_mark(chunk.number)), json_text(mark))
+
+
+def all_but_signed(
+    element: tuple[int, tuple[Any, ...]], _: Job
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """What is for a shard, and the counts."""
+    if element[0] != SIGNED:
+        yield element
+
+
+def signed_documents(
+    element: tuple[int, tuple[Any, ...]], _: Job
+) -> Iterator[tuple[int, Signed]]:
+    """Signed documents by their ids."""
+    if element[0] == SIGNED:
+        document = Signed(*element[1])
+        yield document.id, document
+
+
+def bands_of(element: tuple[int, Signed], _: Job) -> Iterator[tuple[int, int]]:
+    """The id of a document under each of its bands."""
+    number, document = element
+    yield from ((key, number) for key in document.signature.bands.tolist())
+
+
+def pairs_of_band(
+    band: tuple[int, Iterable[int]], job: Job
+) -> Iterator[tuple[int, int]]:
+    """The pairs to compare of the documents of a band."""
+    choice, is_held_out = job.near_duplicates, job.shards.is_held_out
+    if choice:
+        yield from pairs_to_check(band[1], choice, is_held_out=is_held_out)
+
+
+def meetings(group: tuple[int, Meeting], _: Job) -> Iterator[tuple[int, Signed]]:
+    """A document under the id of each with which it is to be compared."""
+    documents, others = group[1]["documents"], set(group[1]["met"])
+    if others:
+        document = next(iter(documents))
+        yield from ((other, document) for other in others)
+
+
+def near_copies(
+    group: tuple[int, Meeting], _: Job
+) -> Iterator[tuple[None, tuple[Place, Place]]]:
+    """The pairs that are near-copies of a document and of those that it meets."""
+    others = list(group[1]["met"])
+    if others:
+        document = next(iter(group[1]["documents"]))
+        for other in others:
+            if are_near(other.signature.sketch, document.signature.sketch):
+                yield None, (other.place, document.place)
+
+
+def gone_by_shard(
+    group: tuple[None, Iterable[tuple[Place, Place]]], job: Job
+) -> Iterator[tuple[int, tuple[int]]]:
+    """Each document that goes, for the shards of its parts."""
+    if choice := job.near_duplicates:
+        for shard, document in near_duplicates.gone_by_shard(group[1], choice):
+            yield shard, (document,)
 
 
 def build_group(
@@ -169,25 +269,35 @@ def build_group(
             counts.add(ReadingCounts.from_dict(value))
         yield None, {"read": counts.to_dict()}
         return
-    documents = (ShardDocument(*value) for value in values if value)
-    yield None, _finish(documents, number, job)
+    # Engines give what they grouped as often as it is asked for.
+    gone = {value[0] for value in values if len(value) == 1}
+    documents = (ShardDocument(*value) for value in values if len(value) > 1)
+    yield None, _finish(documents, number, job, gone=gone)
 
 
 def _finish(
-    documents: Iterable[ShardDocument], number: int, job: Job
+    documents: Iterable[ShardDocument], number: int, job: Job, *, gone: set[int]
 ) -> dict[str, Any]:
-    """The sidecar of a shard, which is made unless an earlier attempt left it."""
+    """The sidecar of a shard, which is made unless an earlier attempt left it.
+
+    Args:
+        gone: Documents that nearly equal others.
+    """
     shard = job.shards.shard(number)
     path = join(job.output, sidecar_file(shard.split, shard.index))
     sidecar = finished_sidecar(path, job.fingerprint)
     if sidecar is None:
+        dropped = Counter[str]()
         sidecar = {"fingerprint": job.fingerprint} | write_shard(
-            documents,
+            without(gone, documents, dropped=dropped, why=REASONS[job.near_duplicates])
+            if gone and job.near_duplicates
+            else documents,
             shard,
             tokenizer=load_tokenizer(job.model),
             config=job.dataset.config,
             output=job.output,
         )
+        sidecar["dropped"] |= dropped
         # Written last: where it is, the files of the shard are whole.
         write_whole(path, json_text(sidecar))
     return sidecar

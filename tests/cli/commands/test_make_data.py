@@ -55,7 +55,7 @@ def test_one_of_a_kind_is_said_in_the_singular(small, tmp_path):
     )
     (summary,) = (line for line in said.splitlines() if line.startswith(str(tmp_path)))
     assert summary.startswith(
-        f"{tmp_path}/d: 1 document in 1 copy, 1 example, 14 tokens; "
+        f"{tmp_path}/d: 1 document in 1 copy, 1 example, 11 tokens; "
         "0 held-out examples of 0 documents; "
     )
 

@@ -1,0 +1,110 @@
+"""Near-copies share a band and are seen by their sketches; other documents are not."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.near_duplicates.signatures import (
+    SKETCH,
+    THRESHOLD,
+    are_near,
+    jaccard,
+    ngram_hashes,
+    signature,
+)
+
+TEXTS = st.text(alphabet="abc ü東京ไทย.,\n", max_size=60)
+
+
+def changed(words, number, *, draws):
+    """The words, of which some are others."""
+    copy = list(words)
+    for place in draws.sample(range(len(words)), number):
+        copy[place] = "other"
+    return copy
+
+
+def true_similarity(a, b):
+    first, second = (set(ngram_hashes(text).tolist()) for text in (a, b))
+    return len(first & second) / len(first | second)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("One two three four five six.", "ONE -- two three\nfour, five six"),
+        ("東京は日本の首都である。", "東京は日本の首都\nである"),
+        ("No.", "no"),
+        ("café du monde à Paris", "CAFÉ du monde, à Paris!"),
+    ],
+)
+def test_case_marks_and_line_ends_do_not_count(text, same):
+    assert ngram_hashes(text).tolist() == ngram_hashes(same).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("one two three four five six", "one two three four six five"),
+        ("ab c", "a bc"),
+        ("one two", "one"),
+        ("तक", "तका"),
+    ],
+)
+def test_words_and_their_order_count(text, other):
+    assert ngram_hashes(text).tolist() != ngram_hashes(other).tolist()
+
+
+@pytest.mark.parametrize("text", ["", " \n", "... --- !", "\x00"])
+def test_a_text_without_a_word_has_no_signature(text):
+    assert signature(text) is None
+
+
+@given(TEXTS)
+def test_a_set_has_one_gram_for_five_words_in_a_row(text):
+    grams = len(ngram_hashes(text))
+    assert grams <= max(1, len(text))
+    assert (grams == 0) == (signature(text) is None)
+
+
+@pytest.mark.parametrize("words", [20, 60, 300, 1000, 5000])
+def test_nearly_all_near_copies_share_a_band_whatever_their_length(words):
+    draws = random.Random(words)
+    found = []
+    for _ in range(60):
+        original = [f"w{draws.randrange(2000)}" for _ in range(words)]
+        copy = changed(original, max(1, words // 100), draws=draws)
+        a, b = " ".join(original), " ".join(copy)
+        if true_similarity(a, b) >= 0.9:
+            found.append(bool((signature(a).bands == signature(b).bands).any()))
+    assert sum(found) >= 0.97 * len(found)
+
+
+@pytest.mark.parametrize("words", [30, 300, SKETCH])
+def test_the_similarity_of_whole_sets_is_exact(words):
+    draws = random.Random(words)
+    original = [f"w{draws.randrange(10**6)}" for _ in range(words)]
+    copy = changed(original, words // 20, draws=draws)
+    a, b = " ".join(original), " ".join(copy)
+    sketches = signature(a).sketch, signature(b).sketch
+    assert jaccard(*sketches) == pytest.approx(true_similarity(a, b), abs=1e-3)
+
+
+def test_the_similarity_of_large_sets_is_known_within_four_deviations():
+    draws = random.Random(5)
+    original = [f"w{draws.randrange(10**6)}" for _ in range(20_000)]
+    for share in (0.005, 0.02, 0.05):
+        copy = changed(original, int(share * len(original)), draws=draws)
+        a, b = " ".join(original), " ".join(copy)
+        true = true_similarity(a, b)
+        error = jaccard(signature(a).sketch, signature(b).sketch) - true
+        assert abs(error) < 4 * (true * (1 - true) / SKETCH) ** 0.5
+
+
+def test_other_texts_are_not_near():
+    one = signature("the same five words and then these that are its own")
+    other = signature("the same five words and then those of another text")
+    assert not are_near(one.sketch, other.sketch)
+    assert THRESHOLD == 0.8
