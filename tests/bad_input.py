@@ -199,6 +199,27 @@ TEXT_CASES = [
         "a pipe", f"{TEXTS} pipe", lambda: os.mkfifo("pipe"), 2, says="more than once"
     ),
     Case(
+        "a pipe as a vocabulary",
+        "make-data --text text --output out --vocab pipe",
+        lambda: os.mkfifo("pipe"),
+        2,
+        says="it is a pipe",
+    ),
+    Case(
+        "a pipe in a vocabulary",
+        "make-data --text text --output out --vocab pipes",
+        all_of(lambda: Path("pipes").mkdir(), lambda: os.mkfifo("pipes/spiece.model")),
+        2,
+        says="it is a pipe",
+    ),
+    Case(
+        "a pipe as the examples of a task",
+        "finetune run --task classify --train pipe.tsv --output out",
+        lambda: os.mkfifo("pipe.tsv"),
+        2,
+        says="is a pipe",
+    ),
+    Case(
         "an empty file",
         f"{TEXTS} novel.txt",
         file("novel.txt"),

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from pipeline.storage import remote
 from pipeline.storage.remote import Entry
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.files import whole_file
 
 Result = TypeVar("Result")
@@ -220,8 +220,15 @@ def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
     """Open a file for reading and seeking."""
     if is_remote(path):
         return remote.open_file(path, _file_entry(path), block_bytes=block_bytes)
+    check_is_file(path)
     with _explained(path):
         return io.BufferedReader(_LocalFile(path))
+
+
+def check_is_file(path: str) -> None:
+    """Refuse what is no regular file of this machine, which might never end."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise SettingError(f"{path} is a pipe or a device; give a file.")
 
 
 class _LocalFile(io.FileIO):
@@ -244,6 +251,7 @@ def file_hash(path: str, *, on_bytes: Callable[[int], None] = lambda _: None) ->
     """
     if is_remote(path):
         return f"{_CHECKSUM}{_file_entry(path).checksum}"
+    check_is_file(path)
     with _explained(path):
         digest = hashlib.sha256()
         with Path(path).open("rb") as file:

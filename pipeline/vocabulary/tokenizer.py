@@ -1,5 +1,6 @@
 """A SentencePiece model: text to token ids, and which tokens start a word."""
 
+import errno
 import functools
 import hashlib
 import itertools
@@ -289,6 +290,8 @@ def first_bytes(path: Path) -> bytes:
     Raises:
         OSError: It cannot be read.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is a pipe or a device")
     with path.open("rb") as file:
         # Memory is taken for all that is asked for, so ask for no more than there is.
         size = os.fstat(file.fileno()).st_size

@@ -298,3 +298,19 @@ def test_json_may_come_through_a_pipe(tmp_path):
     writer.start()
     assert read_json(tmp_path / "pipe") == {"a": "b" * 10_000}
     writer.join()
+
+
+def test_more_values_than_any_file_of_this_program_has_take_no_memory(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("schemas.files._MAX_VALUES", 100)
+    path = tmp_path / "a.json"
+    path.write_text('{"a": [' + "[]," * 40 + "[]]}")
+    assert len(read_json(path)["a"]) == 41
+    path.write_text('{"a": [' + "[]," * 50 + "[]]}")
+    with pytest.raises(AlbertError) as caught:
+        read_json(path)
+    assert str(caught.value) == (
+        f"{path} is larger than any such file of this program; correct the file or "
+        "make it again."
+    )
