@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import resource
 import shutil
 import signal
@@ -54,9 +55,10 @@ def test_one_of_a_kind_is_said_in_the_singular(small, tmp_path):
         *("--output", tmp_path / "d"),
     )
     (summary,) = (line for line in said.splitlines() if line.startswith(str(tmp_path)))
-    assert summary.startswith(
-        f"{tmp_path}/d: 1 document in 1 copy, 1 example, 11 tokens; "
-        "0 held-out examples of 0 documents; "
+    assert re.match(
+        rf"{re.escape(str(tmp_path))}/d: 1 document in 1 copy, 1 example, \d+ tokens; "
+        "0 held-out examples of 0 documents; ",
+        summary,
     )
 
 
