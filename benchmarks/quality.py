@@ -25,9 +25,14 @@ import numpy as np
 
 from albert_tf.convert.reading import load_pretrainer
 from albert_tf.evaluation.counting import NeighbourCounts, training_text
-from albert_tf.evaluation.word_scores import (
+from albert_tf.evaluation.words import (
     BATCH_TOKENS,
+    SHARE,
+    TEXT_LETTERS,
     Float,
+    Row,
+    Span,
+    Word,
     WordScorer,
     batches_by_length,
     bits_per_character,
@@ -35,13 +40,6 @@ from albert_tf.evaluation.word_scores import (
     questions_about,
     sum_by_word,
     width_of,
-)
-from albert_tf.evaluation.words import (
-    SHARE,
-    TEXT_LETTERS,
-    Row,
-    Span,
-    Word,
     words_of_row,
 )
 from benchmarks.peers import KERAS_HUB_FILE, LENGTH, inputs_of, read_keras_hub

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from albert_tf.model.dropout import DropoutSeeds
+from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import AlbertPretrainer, pretraining_sums, step_loss
 from albert_tf.training.optimizers import Rule, optimizer_of, role_of
 from schemas.config import TrainConfig

@@ -6,7 +6,7 @@ import json
 import tensorflow as tf
 
 from albert_tf.convert.external import GOOGLE, renamed, whole_model
-from albert_tf.model.sharing import whole_layers
+from albert_tf.model.parameters import whole_layers
 
 # Fields of its AlbertConfig, beside those that it reads and does nothing with.
 OTHER_FIELDS = {

@@ -53,8 +53,8 @@ def all_steps(*, without_padding):
 
 def three_steps(*, dropout, without_padding=False):
     """Losses, weights and optimizer state after each of three steps, by name."""
-    from albert_tf.data.unpadding import unpadded
     from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.model.unpadding import unpadded
     from albert_tf.training.begin import training_steps
     from albert_tf.training.steps import step_counts
     from schemas.config import TrainConfig

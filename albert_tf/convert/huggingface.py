@@ -16,7 +16,7 @@ from albert_tf.convert.external import (
     take_over,
     whole_model,
 )
-from albert_tf.model.sharing import whole_layers
+from albert_tf.model.parameters import whole_layers
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.tensor_files import (
     Arrays,

@@ -35,8 +35,9 @@ from albert_tf.model.parameters import (
     needs_pooler,
     num_outputs,
     task_weight_shapes,
+    whole_layers,
+    whole_layers_source,
 )
-from albert_tf.model.sharing import whole_layers, whole_layers_source
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.task_record import TaskRecord, exported_record
 from albert_tf.runs.tensor_files import Arrays

@@ -5,9 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from albert_tf.model.heads import gather_rows
 from albert_tf.model.operations import elementary
-from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.pretrainer import AlbertPretrainer, gather_rows
 from albert_tf.model.task_model import TaskModel
 
 Tensor = Any

@@ -22,11 +22,7 @@ from schemas.phases import given, phases_of
 def check_model_fits(
     config: ModelConfig, manifest: DatasetManifest, *, data: Path
 ) -> None:
-    """Refuse a data set whose examples the model cannot take.
-
-    Raises:
-        SettingError: Names the rule, both values and the remedy.
-    """
+    """Refuse a data set whose examples the model cannot take."""
     length = manifest.config.max_seq_length
     if length > config.max_position_embeddings:
         raise SettingError(
@@ -47,11 +43,7 @@ def check_model_fits(
 def check_task_fits(
     config: ModelConfig, manifest: DatasetManifest, *, data: Path
 ) -> None:
-    """Refuse to train a sentence task on the pairs of another.
-
-    Raises:
-        SettingError: Names both tasks and the remedy.
-    """
+    """Refuse to train a sentence task on the pairs of another."""
     task, data_task = config.sentence_task, manifest.config.sentence_task
     if task not in ("none", data_task):
         raise SettingError(
@@ -62,11 +54,7 @@ def check_task_fits(
 
 
 def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> None:
-    """Refuse a data set with nothing to train on.
-
-    Raises:
-        AlbertError: There are no training examples.
-    """
+    """Refuse a data set with nothing to train on."""
     if not manifest.num_examples(TRAIN):
         raise AlbertError(
             f"{data} has no training examples; make data from more text or with a "
@@ -77,11 +65,7 @@ def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> Non
 def check_may_be_set(
     config: TrainConfig, manifest: DatasetManifest, *, data: Path
 ) -> None:
-    """Refuse settings of examples that are stored, or held out with other settings.
-
-    Raises:
-        SettingError: Names the setting and the remedy.
-    """
+    """Refuse settings of examples that are stored, or held out with other settings."""
     settings = given(config)
     if settings and not manifest.has_documents:
         flags = ", ".join(map(flag_name, settings))
@@ -100,11 +84,7 @@ def check_may_be_set(
 def manifests_of(
     config: TrainConfig, manifest: DatasetManifest
 ) -> list[DatasetManifest]:
-    """The data set as it would be if it were made for each phase of a run.
-
-    Raises:
-        SettingError: A setting of the examples is not valid.
-    """
+    """The data set as it would be if it were made for each phase of a run."""
     return [
         dataclasses.replace(manifest, config=phase.config)
         for phase in phases_of(manifest.config, config)
@@ -127,11 +107,7 @@ def check_settings_fit(
 
 
 def check_length_fits(config: ModelConfig, manifest: DatasetManifest) -> None:
-    """Refuse examples longer than the model takes.
-
-    Raises:
-        SettingError: Names both lengths and the remedy.
-    """
+    """Refuse examples longer than the model takes."""
     length, longest = manifest.config.max_seq_length, config.max_position_embeddings
     if length > longest:
         raise SettingError(
@@ -142,11 +118,7 @@ def check_length_fits(config: ModelConfig, manifest: DatasetManifest) -> None:
 
 
 def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
-    """Refuse a data set whose files are not those of its manifest, by their sizes.
-
-    Raises:
-        AlbertError: Names the first file that is absent or has another size.
-    """
+    """Refuse a data set whose files are not those of its manifest, by their sizes."""
     for shard in manifest.shards:
         path = data / shard.name
         size = path.stat().st_size if path.exists() else None
@@ -160,21 +132,13 @@ def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
 
 
 def check_has_vocabulary(data: Path) -> None:
-    """Refuse a data set without the vocabulary that a run keeps beside its weights.
-
-    Raises:
-        AlbertError: The vocabulary is missing.
-    """
+    """Refuse a data set without the vocabulary that a run keeps beside its weights."""
     if not (data / SPM_MODEL).is_file():
         raise AlbertError(f"{data / SPM_MODEL} is missing; make the data again.")
 
 
 def check_same_data(run: Path, *, data: Path) -> None:
-    """Refuse to continue a run on other data than it was started with.
-
-    Raises:
-        AlbertError: The manifests differ, or one cannot be read.
-    """
+    """Refuse to continue a run on other data than it was started with."""
     recorded = run / DATA_MANIFEST
     if not recorded.exists():
         return
@@ -194,11 +158,7 @@ def check_same_data(run: Path, *, data: Path) -> None:
 
 
 def vocabulary_of(run: Path) -> dict[str, Any]:
-    """The vocabulary that a run keeps beside its weights, as a manifest names one.
-
-    Raises:
-        AlbertError: The vocabulary is missing, or is one that no data are made with.
-    """
+    """The vocabulary that a run keeps beside its weights, as a manifest names one."""
     if (run / WORDPIECE).is_file():
         raise AlbertError(
             f"{run} has BERT's {WORDPIECE}, with which no data can be made; it can be "
@@ -224,9 +184,6 @@ def check_same_vocabulary(
         manifest: Of the data set to use.
         run: For the message.
         data: For the message.
-
-    Raises:
-        AlbertError: The vocabularies differ.
     """
     ours, theirs = vocabulary["sha256"], manifest.vocabulary["sha256"]
     if ours != theirs:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from albert_tf.data.on_the_fly import (
@@ -24,9 +25,7 @@ from albert_tf.data.on_the_fly import (
     Making,
     makings_of,
 )
-from albert_tf.data.reading_order import shard_groups
-from albert_tf.data.shuffling import as_written, shuffled
-from albert_tf.data.step_shape import StepShape
+from albert_tf.data.reading_order import as_written, shard_groups, shuffled
 from pipeline.records.reading import (
     BATCH_RECORDS,
     REMEDY,
@@ -40,6 +39,53 @@ from schemas.example import NO_LABEL, PAD_ID, SEP_ID, feature_length, stored_fea
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase
+
+
+@dataclasses.dataclass(frozen=True)
+class StepShape:
+    """How the examples of a step are divided.
+
+    Attributes:
+        batch_size: B, examples in a step.
+        micro_batch_size: M.
+        devices: N, how many micro-batches are computed at the same time on a host.
+        host: Which of several hosts this is; it gets its micro-batches alone.
+        num_hosts: H, how many there are.
+    """
+
+    batch_size: int
+    micro_batch_size: int
+    _: dataclasses.KW_ONLY
+    devices: int = 1
+    host: int = 0
+    num_hosts: int = 1
+
+    @property
+    def micro_batches(self) -> int:
+        """K, those of all hosts, as many for each device.
+
+        >>> StepShape(257, 29).micro_batches
+        9
+        >>> StepShape(257, 29, devices=2).micro_batches
+        10
+        """
+        at_once = self.devices * self.num_hosts
+        return -(-self.batch_size // (self.micro_batch_size * at_once)) * at_once
+
+    @property
+    def own(self) -> list[int]:
+        """Which of them the host computes, in their order.
+
+        Those that are computed at the same time stand together, so that two hosts with
+        a device each do what one does with two.
+
+        >>> StepShape(8, 1, devices=2, host=1, num_hosts=2).own
+        [2, 3, 6, 7]
+        """
+        places = np.arange(self.micro_batches).reshape(-1, self.num_hosts, self.devices)
+        own: list[int] = places[:, self.host].ravel().tolist()
+        return own
+
 
 Batch = dict[str, Any]
 
@@ -143,9 +189,6 @@ def training_batches(
         Dicts of arrays `[K, M, ...]`, features as in `pretrainer.BATCH_FEATURES`; the
         K of all hosts are the least multiple of H*N with room for B rows, and the last
         rows count nowhere where there are more.
-
-    Raises:
-        AlbertError: A record is corrupt; names file and place.
     """
     size, own = shape.batch_size, shape.own
     divide = functools.partial(
@@ -170,9 +213,6 @@ def first_batches(records: Records, *, seed: int, maximum: int) -> Iterator[Batc
         records: The data set.
         seed: Draws the order of the examples.
         maximum: How many examples to read, in whole batches.
-
-    Raises:
-        AlbertError: A record is corrupt; names file and place.
     """
     examples = min(maximum, records.manifest.num_examples(TRAIN))
     size = min(COUNTED_AT_ONCE, examples)
@@ -255,9 +295,6 @@ def evaluation_batches(
 
     Yields:
         Dicts of arrays `[B, ...]`, features as in `pretrainer.BATCH_FEATURES`.
-
-    Raises:
-        AlbertError: A record is corrupt; names file and place.
     """
     shards = records.manifest.shard_files("eval", 0)
     names = tf.data.Dataset.from_tensor_slices([shard.name for shard in shards])

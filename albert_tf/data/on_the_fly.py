@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from albert_tf.data.reading_order import groups_from
-from albert_tf.data.shuffling import as_written, shuffled
+from albert_tf.data.reading_order import as_written, groups_from, shuffled
 from pipeline.examples.examples import Sequences
 from pipeline.examples.packing import Tokens
 from pipeline.records.reading import (

@@ -31,14 +31,17 @@ from albert_tf.evaluation.minimal_pairs import (
     sentence_rows,
     words_of_sentences,
 )
-from albert_tf.evaluation.word_scores import (
+from albert_tf.evaluation.words import (
+    Row,
+    Vocabulary,
     WordScorer,
     bits_per_character,
+    first_rows,
     known_beside,
     questions_about,
+    sample_words,
     sum_by_word,
 )
-from albert_tf.evaluation.words import Row, Vocabulary, first_rows, sample_words
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, pretrainer_of
 from albert_tf.runs.metrics import Metrics, Sums, interval, means, perplexity

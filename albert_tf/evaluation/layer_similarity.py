@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
-from albert_tf.evaluation.compiled import compiled
+from albert_tf.evaluation.held_out import compiled
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.planning.memory import MAX_TOKENS
 from albert_tf.runs.progress import Progress

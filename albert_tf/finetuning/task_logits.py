@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.evaluation.compiled import compiled
+from albert_tf.evaluation.held_out import compiled
 from albert_tf.finetuning.task_batches import inputs_of, width_of
 from albert_tf.model.task_model import Batch, TaskModel
 from schemas.task import EncodedExample, TaskSpec

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from albert_tf.model.dropout import DropoutSeeds
+from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.task_model import Batch, TaskModel
 from albert_tf.training.steps import Counts, TrainingLoss
 

@@ -8,16 +8,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from albert_tf.model.dropout import DropoutSeeds
 from albert_tf.model.layers import (
+    DropoutSeeds,
     Embeddings,
     FeedForward,
     SelfAttention,
     dense,
 )
-from albert_tf.model.operations import SharedWeights, repeat
-from albert_tf.model.recomputation import recomputed
-from albert_tf.model.sharing import Part, layer_names, sublayers
+from albert_tf.model.operations import SharedWeights, recomputed, repeat
+from albert_tf.model.parameters import Part, layer_names, sublayers
 from albert_tf.model.unpadding import Unpadding
 from schemas.config import ModelConfig
 

@@ -4,21 +4,123 @@ All that is numerical is `keras.ops`, so that it runs on any backend of Keras. A
 is a dict of the tensors of `BATCH_FEATURES`.
 """
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
-from albert_tf.model.dropout import DropoutSeeds
 from albert_tf.model.encoder import Encoder
-from albert_tf.model.heads import MaskedLmHead, SentenceHead, gather_rows
-from albert_tf.model.layer_consistency import layer_consistency_sum
-from albert_tf.model.operations import cross_entropy
-from albert_tf.model.unpadding import unpadding_of
+from albert_tf.model.layers import DropoutSeeds, dense, layer_norm
+from albert_tf.model.operations import activate, cross_entropy
+from albert_tf.model.unpadding import Unpadding, unpadding_of
 from albert_tf.runs.metrics import Sums
 from schemas.config import ModelConfig
 
 Tensor = Any
+
+
+def gather_rows(
+    rows: Tensor, positions: Tensor, length: int, unpadding: Unpadding | None = None
+) -> Tensor:
+    """The rows `[B*P, H]` of the pieces at `positions` `[B, P]`.
+
+    Args:
+        rows: All pieces of a batch, `[B*S, H]`, or `[T, H]` with an `unpadding`.
+        positions: Places inside each sequence.
+        length: S.
+        unpadding: Which places have rows, where not all have.
+    """
+    starts = ops.arange(ops.shape(positions)[0], dtype=positions.dtype) * length
+    places = ops.reshape(positions + starts[:, None], (-1,))
+    if unpadding:
+        places = ops.take(unpadding.rows, places, axis=0)
+    return ops.take(rows, places, axis=0)
+
+
+class MaskedLmHead(keras.layers.Layer):
+    """Predicts pieces at width E, with the embedding table as the output layer.
+
+    It sees only the masked positions: logits of all of them would take S / P, about
+    seven times, the memory.
+    """
+
+    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
+        super().__init__(name="masked_lm_head", **kwargs)
+        self.config = config
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights."""
+        config, policy = self.config, self.dtype_policy
+        width = config.embedding_size
+        self.transform = dense(
+            width, "transform", inputs=config.hidden_size, dtype=policy
+        )
+        self.layer_norm = layer_norm(width, config, dtype=policy)
+        self.output_bias = self.add_weight(
+            name="output_bias", shape=(config.vocab_size,), initializer="zeros"
+        )
+
+    def call(self, rows: Tensor, word_embeddings: Tensor) -> Tensor:
+        """Logits `[N, V]` of `rows` `[N, H]`, given the embedding table `[V, E]`."""
+        x = activate(self.transform(rows), self.config.hidden_act)
+        x = self.layer_norm(x)  # [N, E]
+        table = ops.cast(word_embeddings, self.compute_dtype)
+        return ops.matmul(x, ops.transpose(table)) + self.output_bias
+
+
+class SentenceHead(keras.layers.Layer):
+    """Tells whether the second segment follows the first: `[B, H]` to `[B, 2]`."""
+
+    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
+        super().__init__(name="sentence_head", **kwargs)
+        self.config = config
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights."""
+        self.classifier = dense(
+            2, "classifier", inputs=self.config.hidden_size, dtype=self.dtype_policy
+        )
+
+    def call(self, pooled: Tensor) -> Tensor:
+        """Logits of label 0 (in order) and 1."""
+        return self.classifier(pooled)
+
+
+def layer_consistency_sum(layers: Sequence[Tensor], input_mask: Tensor) -> Tensor:
+    """Minus log sigmoid of the cosine similarity of each token in adjacent layers.
+
+    A write-up of ALBERT describes such a loss. The paper does not: its section 3.1 only
+    observes that sharing makes the steps from one layer to the next smoother, and
+    google-research/albert trains on the other two losses alone. So its weight,
+    `layer_consistency_weight`, is 0 by default.
+
+    Summed over the tokens, averaged over the pairs of adjacent layers. A token adds
+    between 0.313, where all layers have the same direction, and 1.313.
+
+    Args:
+        layers: The rows `[N, H]` of every layer, at least two, the first layer first.
+        input_mask: `[N]` or `[B, S]`, 1 at tokens, 0 at padding, which is left out.
+
+    Returns:
+        A scalar, float32 whatever the precision.
+    """
+    weights = ops.cast(ops.reshape(input_mask, (-1,)), "float32")  # [B*S]
+    directions = [_direction(ops.cast(rows, "float32")) for rows in layers]
+    losses = [
+        ops.softplus(-ops.sum(lower * upper, axis=-1))  # [B*S]
+        for lower, upper in itertools.pairwise(directions)
+    ]
+    return ops.sum(weights * sum(losses)) / len(losses)
+
+
+def _direction(rows: Tensor) -> Tensor:
+    """`rows` `[N, H]` scaled to length 1; a row of zeros stays zero."""
+    squares = ops.sum(rows * rows, axis=-1, keepdims=True)
+    return rows * ops.rsqrt(ops.maximum(squares, 1e-30))
+
+
 Batch = dict[str, Tensor]
 
 # The shapes of a batch: S pieces, P predictions; a sentence label of -1 is no label.

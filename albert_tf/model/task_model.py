@@ -10,9 +10,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from albert_tf.model.dropout import DropoutSeeds, dropout
 from albert_tf.model.encoder import Encoder
-from albert_tf.model.layers import Dense, dense
+from albert_tf.model.layers import Dense, DropoutSeeds, dense, dropout
 from albert_tf.model.parameters import (
     encoder_config,
     head_name,

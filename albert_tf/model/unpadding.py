@@ -4,11 +4,17 @@ Everything in an encoder but attention is computed for one token at a time, so p
 needs no rows there (Zeng et al. 2022, "Boosting distributed training performance of the
 unpadded BERT model", 2208.08124). No token attends to padding and no loss is of it, so
 losses and gradients are the same.
+
+A sequence ends with a sentence, and some are short on purpose, so that a sixth of a
+batch of 128 tokens is padding. Tokens and predictions are counted up to the next of a
+few sizes, because each size is compiled.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from keras import ops
 
 Tensor = Any
@@ -58,3 +64,129 @@ def _taken(values: Tensor, places: Tensor, *, back: Tensor) -> Tensor:
         return ops.take(values, places, axis=0), gradient
 
     return differentiable(values)
+
+
+Batch = dict[str, Any]
+Integers = npt.NDArray[np.int32]
+
+# A batch has one of these many sizes, of which a few occur, and one of these numbers of
+# predictions. Both lie so far from the next or farther, for what it costs to compile.
+MAX_SIZES, MAX_PREDICTION_SIZES, LEAST_STEP = 32, 8, 64
+
+# The features of predictions, and all whose last axis follows from the size.
+OF_PREDICTIONS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+OF_SIZE = (*OF_PREDICTIONS, "row_places")
+
+
+class Fill(NamedTuple):
+    """How much there is in the fullest of some batches.
+
+    Attributes:
+        tokens: Places that hold one.
+        predictions: Those with a weight.
+    """
+
+    tokens: int
+    predictions: int
+
+
+def fill_of(batch: Batch) -> Fill:
+    """That of N batches `[N, B, ...]`."""
+    counts = (
+        np.count_nonzero(values.reshape(len(values), -1), axis=1)
+        for values in (batch["input_mask"], batch["masked_lm_weights"])
+    )
+    return Fill(*(int(count.max()) for count in counts))
+
+
+def unpadded(batch: Batch, fill: Fill | None = None) -> Batch:
+    """N batches of the same size, all without padding.
+
+    What a model computes of them is the same but for rounding, and for which elements
+    dropout drops.
+
+    Args:
+        batch: Arrays `[N, B, ...]` as `pretrainer.BATCH_FEATURES`.
+        fill: Of more batches, which are to have the same size; of these if there are
+            none.
+
+    Returns:
+        The same with predictions `[N, 1, Q]`, whose positions are places in `[B*S]`,
+        and with `row_places` `[N, T]` and `place_rows` `[N, B*S]`, as `Unpadding`
+        has them.
+    """
+    fill = fill or fill_of(batch)
+    masks = batch["input_mask"].reshape(len(batch["input_mask"]), -1)
+    places = masks.shape[1]
+    size = size_of(fill.tokens, places=places)
+    pairs = [rows_of(mask, size=size) for mask in masks]
+    row_places, place_rows = map(np.stack, zip(*pairs, strict=True))
+    return {
+        **batch,
+        **flat_predictions(batch, most=fill.predictions),
+        "row_places": row_places,
+        "place_rows": place_rows,
+    }
+
+
+def size_of(tokens: int, *, places: int) -> int:
+    """The rows of a batch of some tokens: one is left for padding, if there is any.
+
+    >>> [size_of(tokens, places=4096) for tokens in (0, 3327, 3328, 4096)]
+    [128, 3328, 3456, 4096]
+    """
+    step = max(LEAST_STEP, -(-places // MAX_SIZES))
+    return min(places, step * (tokens // step + 1))
+
+
+def predictions_kept(predictions: int, *, places: int) -> int:
+    """How many places for predictions a batch with this many predictions has.
+
+    >>> [predictions_kept(most, places=640) for most in (0, 80, 81, 640)]
+    [80, 80, 160, 640]
+    """
+    step = max(LEAST_STEP, -(-places // MAX_PREDICTION_SIZES))
+    return min(places, step * max(1, -(-predictions // step)))
+
+
+def rows_of(mask: Integers, *, size: int) -> tuple[Integers, Integers]:
+    """`row_places` `[T]` and `place_rows` `[B*S]` of one batch.
+
+    Args:
+        mask: 1 at tokens, `[B*S]`.
+        size: T, more than there are tokens unless all places hold one.
+
+    >>> row_places, place_rows = rows_of(np.array([1, 1, 0, 1, 0, 0]), size=5)
+    >>> row_places.tolist(), place_rows.tolist()
+    ([0, 1, 3, 2, 2], [0, 1, 4, 2, 4, 4])
+    """
+    places = np.flatnonzero(mask)
+    row_places = np.full(size, mask.argmin(), np.int32)
+    row_places[: len(places)] = places
+    place_rows = np.full(len(mask), size - 1, np.int32)
+    place_rows[places] = np.arange(len(places))
+    return row_places, place_rows
+
+
+def flat_predictions(batch: Batch, *, most: int) -> Batch:
+    """The predictions of each of N batches as those of one row.
+
+    Args:
+        batch: Arrays `[N, B, P]`, weights zero where there is no prediction.
+        most: Those of the fullest batch.
+
+    Returns:
+        Arrays `[N, 1, Q]`, where Q follows from the most predictions.
+    """
+    number, rows, width = batch["masked_lm_weights"].shape
+    places = rows * width
+    flat = {name: batch[name].reshape(number, places) for name in OF_PREDICTIONS}
+    starts = np.arange(rows, dtype=np.int32) * batch["input_mask"].shape[-1]
+    flat["masked_lm_positions"] = flat["masked_lm_positions"] + np.repeat(starts, width)
+    is_empty = flat["masked_lm_weights"] == 0
+    kept = predictions_kept(most, places=places)
+    order = np.argsort(is_empty, axis=1, kind="stable")[:, :kept]
+    return {
+        name: np.take_along_axis(values, order, axis=1)[:, None]
+        for name, values in flat.items()
+    }

@@ -9,10 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from albert_tf.data.input_pipeline import first_batches
-from albert_tf.data.token_vectors import pmi_vectors
-from albert_tf.data.unigrams import labels_of, unigram_log_shares
-from albert_tf.data.unmasking import whole_texts
-from albert_tf.evaluation.compiled import Weighted, backend
+from albert_tf.data.token_statistics import (
+    labels_of,
+    pmi_vectors,
+    unigram_log_shares,
+    whole_texts,
+)
+from albert_tf.evaluation.held_out import Weighted, backend
 from albert_tf.hosts.hosts import shared_arrays, shared_checkpoint
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.pretrainer import AlbertPretrainer

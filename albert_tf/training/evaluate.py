@@ -5,7 +5,7 @@ import time
 from typing import ClassVar
 
 from albert_tf.evaluation.held_out import HeldOut
-from albert_tf.evaluation.word_scores import HeldOutWords
+from albert_tf.evaluation.words import HeldOutWords
 from albert_tf.planning.budget import WITH_WORDS
 from albert_tf.runs.metrics import (
     Metrics,

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from albert_tf.evaluation.compiled import Weighted
+from albert_tf.evaluation.held_out import Weighted
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (

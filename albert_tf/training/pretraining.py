@@ -8,14 +8,13 @@ from typing import Literal
 import numpy as np
 
 from albert_tf.data.data_check import check_same_data
-from albert_tf.data.input_pipeline import training_batches
+from albert_tf.data.input_pipeline import StepShape, training_batches
 from albert_tf.data.on_the_fly import Landmark, Landmarks
-from albert_tf.data.step_shape import StepShape
-from albert_tf.data.unpadding import Fill, fill_of, unpadded
 from albert_tf.evaluation.held_out import HeldOut, num_evaluation_examples
-from albert_tf.evaluation.word_scores import HeldOutWords
+from albert_tf.evaluation.words import HeldOutWords
 from albert_tf.hosts.hosts import Hosts, shared_value
 from albert_tf.model.pretrainer import Batch
+from albert_tf.model.unpadding import Fill, fill_of, unpadded
 from albert_tf.planning.budget import evaluating_share
 from albert_tf.runs.checkpoints import has_checkpoint
 from albert_tf.runs.metrics import Sums, means

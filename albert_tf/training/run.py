@@ -10,7 +10,7 @@ from albert_tf.data.data_check import (
     check_shards_are_whole,
 )
 from albert_tf.data.input_pipeline import Records
-from albert_tf.evaluation.compiled import backend
+from albert_tf.evaluation.held_out import backend
 from albert_tf.evaluation.words import Vocabulary
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.training.warm_start import read_source, starting_weights

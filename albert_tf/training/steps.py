@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.evaluation.compiled import Weighted, with_weights
+from albert_tf.evaluation.held_out import Weighted, with_weights
 from albert_tf.hosts.hosts import Hosts
-from albert_tf.model.dropout import DropoutSeeds
+from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, micro_batch_loss
 
 Tensor = Any

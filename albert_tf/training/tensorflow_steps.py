@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
-from albert_tf.evaluation.compiled import Weighted, of_any_size
+from albert_tf.evaluation.held_out import Weighted, of_any_size
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (

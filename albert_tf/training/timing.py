@@ -13,11 +13,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from albert_tf.data.input_pipeline import Records, training_batches
-from albert_tf.data.step_shape import StepShape
-from albert_tf.data.unpadding import unpadded
+from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.model.unpadding import unpadded
 from albert_tf.planning.cost import training_flops
 from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
 from albert_tf.planning.plan import predictions_of

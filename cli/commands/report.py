@@ -91,7 +91,7 @@ def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
     sections, runs = [], []
     for path, title in titles.items():
         if kinds[path] == "tuned":
-            from albert_tf.reporting.tuned_report import tuned_section
+            from albert_tf.reporting.run_report import tuned_section
 
             sections.append(tuned_section(path, title=title))
         elif kinds[path] == "run":

@@ -61,7 +61,7 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
         yield ONE_HOST
         return
     with silent_stderr():
-        from albert_tf.evaluation.compiled import backend
+        from albert_tf.evaluation.held_out import backend
     if backend() != "jax":
         raise SettingError(
             f"Several hosts train together on JAX only: set KERAS_BACKEND=jax on each "

@@ -9,8 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.data.input_pipeline import Records, evaluation_batches, training_batches
-from albert_tf.data.step_shape import StepShape
+from albert_tf.data.input_pipeline import (
+    Records,
+    StepShape,
+    evaluation_batches,
+    training_batches,
+)
 from pipeline.dataset.contents import verify
 from pipeline.records.reading import REMEDY
 from pipeline.records.tfrecord import frame, masked_crc, read_records

@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from albert_tf.data.input_pipeline import (
     Records,
+    StepShape,
     _options,
     evaluation_batches,
     parse_batch,
     training_batches,
 )
-from albert_tf.data.step_shape import StepShape
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from pipeline.records.reading import REMEDY
 from schemas.errors import AlbertError

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from albert_tf.data import on_the_fly
-from albert_tf.data.input_pipeline import Records, training_batches
+from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.data.on_the_fly import BEGINNING, Landmark, OpenShard, makings_of
 from albert_tf.data.reading_order import groups_from
-from albert_tf.data.step_shape import StepShape
 from pipeline.records.reading import REMEDY
 from schemas.config import DataConfig, TrainConfig, flag_name
 from schemas.errors import AlbertError

@@ -1,18 +1,41 @@
 """Which words of held-out text a model is asked about."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from albert_tf.convert.reading import load_pretrainer
+from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation import words
+from albert_tf.evaluation.counting import UNKNOWN
+from albert_tf.evaluation.evaluate import Scope, evaluate
+from albert_tf.evaluation.held_out import never
 from albert_tf.evaluation.words import (
+    BATCH_TOKENS,
+    EXAMPLES_PER_WORD,
     SHARE,
+    HeldOutWords,
     Span,
     Vocabulary,
+    WordScorer,
+    batches_by_length,
+    bits_per_character,
     first_rows,
+    known_beside,
+    questions_about,
     sample_words,
+    width_of,
     words_of_row,
 )
+from albert_tf.model.predictions import mask_probabilities
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.trained_model import read_trained
+from schemas.example import CLS_ID, MASK_ID, PAD_ID, SEP_ID
+from schemas.manifest import read_manifest
+from tests.albert_tf.evaluation.words_vocabulary import WORDS
+from tests.huggingface_albert import SMALL, lively_weights
+from tests.training_data import TINY, save_run, write_dataset
 
 
 def vocabulary(pieces, *, inside=()):
@@ -118,3 +141,174 @@ def test_where_a_word_stands_is_told_by_row_and_tokens():
     shown = [PIECES[token] for token in row]
     found = words_of_row(shown, VOCABULARY.word_starts[row], number=4)
     assert [word.span for word in found] == [Span(4, 1, 2), Span(4, 2, 4)]
+
+
+ROW = np.array([CLS_ID, 10, 11, 12, SEP_ID, 13, 14, SEP_ID])
+
+
+@pytest.fixture(scope="module")
+def model():
+    model = AlbertPretrainer(SMALL)
+    weights = lively_weights(model)
+    for path, weight in model.weights_by_path.items():
+        weight.assign(weights[path])
+    return model
+
+
+def questions_of(rows, words):
+    """The tokens that a model sees for each question, its place and its label."""
+    found = []
+    for _, batch in batches_by_length(questions_about(rows, words), longest=16):
+        for number, length in enumerate(batch["input_mask"].sum(axis=1)):
+            if length > 1:
+                found.append(
+                    (
+                        batch["input_ids"][number, :length].tolist(),
+                        int(batch["masked_lm_positions"][number, 0]),
+                        int(batch["masked_lm_ids"][number, 0]),
+                    )
+                )
+    return found
+
+
+def test_a_word_is_predicted_from_left_to_right():
+    assert questions_of([ROW], [Span(0, 1, 3), Span(0, 5, 6)]) == [
+        ([CLS_ID, MASK_ID, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 1, 10),
+        ([CLS_ID, 10, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 2, 11),
+        ([CLS_ID, 10, 11, 12, SEP_ID, MASK_ID, 14, SEP_ID], 5, 13),
+    ]
+
+
+def test_segments_and_padding_are_those_of_training():
+    row = np.array([CLS_ID, 10, 11, 12, SEP_ID, 13, 14, 15, SEP_ID])
+    ((_, batch),) = batches_by_length(
+        questions_about([row], [Span(0, 1, 2)]), longest=16
+    )
+    assert batch["input_ids"][0, 9:].tolist() == [PAD_ID] * 3
+    assert batch["input_mask"][0].tolist() == [1] * 9 + [0] * 3
+    assert batch["segment_ids"][0].tolist() == [0] * 5 + [1] * 4 + [0] * 3
+
+
+def expected_loss(model, tokens, label):
+    (probabilities,) = mask_probabilities(model, tokens)
+    return -np.log(probabilities[label])
+
+
+def test_the_loss_of_a_word_is_that_of_its_tokens_each_given_those_before(model):
+    first = [CLS_ID, MASK_ID, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID]
+    (probabilities, _) = mask_probabilities(model, first)
+    second = [CLS_ID, 10, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID]
+    single = [CLS_ID, 10, 11, 12, SEP_ID, MASK_ID, 14, SEP_ID]
+    expected = [
+        -np.log(probabilities[10]) + expected_loss(model, second, 11),
+        expected_loss(model, single, 13),
+    ]
+    words = [Span(0, 1, 3), Span(0, 5, 6)]
+    losses = WordScorer(model).losses([ROW], words)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+def test_a_model_that_knows_nothing_finds_all_tokens_equally_likely():
+    model = AlbertPretrainer(SMALL)  # All its weights are zero.
+    words = [Span(0, 1, 3), Span(0, 5, 6)]
+    losses = WordScorer(model).losses([ROW], words)
+    np.testing.assert_allclose(losses, np.log(SMALL.vocab_size) * np.array([2, 1]))
+
+
+def test_what_else_is_asked_makes_no_difference(model):
+    longer = np.array([CLS_ID, *range(10, 20), SEP_ID])
+    words = [Span(0, 1, 4), Span(1, 1, 11)]
+    scorer, told = WordScorer(model), []
+    together = scorer.losses([ROW, longer], words, on_batch=told.append)
+    np.testing.assert_allclose(together[:1], scorer.losses([ROW], words[:1]), rtol=1e-5)
+    assert sum(told) == 13
+
+
+def test_questions_are_sorted_by_length_and_padded_to_few_widths():
+    rows = [np.arange(20) + 5, np.arange(10) + 5]
+    words = [Span(0, 1, 2), *[Span(1, 1, 2)] * 200, Span(0, 2, 3)]
+    shapes = [
+        (len(some), batch["input_ids"].shape)
+        for some, batch in batches_by_length(questions_about(rows, words), longest=40)
+    ]
+    assert shapes == [(128, (128, 24)), (74, (256, 12))]
+
+
+def test_no_width_is_greater_than_the_positions_of_a_model():
+    assert [width_of(n, longest=40) for n in (1, 8, 17, 32, 33, 40)] == [
+        *(8, 8, 24, 32, 40, 40)
+    ]
+
+
+def test_the_layers_see_one_shape_whatever_the_width():
+    widths = {width_of(length, longest=512) for length in range(1, 513)}
+    assert {BATCH_TOKENS % width for width in widths} == {0}
+
+
+def test_the_value_is_all_bits_by_all_characters():
+    found = bits_per_character(np.log([2.0, 2.0**9]), np.array([1.0, 4.0]))
+    # 1 and 9 bits, 2 a character on average: one less and one more than expected.
+    assert found.value == pytest.approx(2.0)
+    assert found.high == pytest.approx(2.0 + 1.96 * np.sqrt(1**2 + 1**2) / 5)
+    assert found.low == pytest.approx(2.0 - 1.96 * np.sqrt(1**2 + 1**2) / 5)
+
+
+def test_the_interval_is_that_of_many_draws_of_the_words():
+    rng = np.random.default_rng(0)
+    characters = rng.integers(1, 10, (2000, 400)).astype(float)
+    losses = rng.exponential(2.0, characters.shape) * characters
+    values = (losses.sum(axis=1) / np.log(2)) / characters.sum(axis=1)
+    found = bits_per_character(losses[0], characters[0])
+    spread = 1.96 * values.std()
+    assert found.high - found.value == pytest.approx(spread, rel=0.15)
+    assert found.value - found.low == pytest.approx(spread, rel=0.15)
+
+
+def test_counting_knows_what_follows_a_word_only_at_its_last_token():
+    rows = [np.array([2, 9, 3]), np.array([2, 10, 11, 12, 3])]
+    questions = questions_about(rows, [Span(1, 1, 3), Span(1, 3, 4), Span(0, 1, 2)])
+    assert [column.tolist() for column in known_beside(questions)] == [
+        [10, 11, 12, 9],
+        [2, 10, 11, 2],
+        [UNKNOWN, 12, 3, 3],
+    ]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    write_dataset(root, eval_examples=100)
+    return root
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    root = tmp_path_factory.mktemp("run")
+    save_run(root, TINY)
+    return root
+
+
+def words_of(run, data, *, examples, **settings):
+    records = Records(data, read_manifest(data), **settings)
+    model = load_pretrainer(run)
+    return HeldOutWords(model, records, examples=examples, vocabulary=WORDS)
+
+
+def test_they_are_those_of_albert_evaluate_but_fewer(run, data):
+    scope = Scope(examples=80, words=80 // EXAMPLES_PER_WORD, vocabulary=WORDS)
+    expected = evaluate(read_trained(run), data=data, scope=scope)[
+        "bits_per_character"
+    ]["model"]
+    words = words_of(run, data, examples=80)
+    found = [words.bits_per_character(never) for _ in range(2)]
+    assert found == pytest.approx([expected["value"]] * 2, rel=1e-5)
+
+
+def test_few_examples_have_no_words(run, data):
+    words = words_of(run, data, examples=EXAMPLES_PER_WORD - 1)
+    assert words.bits_per_character(never) is None
+
+
+def test_a_stop_is_heard_between_batches(run, data):
+    words = words_of(run, data, examples=80)
+    assert words.bits_per_character(lambda: True) is None

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.model.dropout import DropoutSeeds
 from albert_tf.model.encoder import Encoder
 from albert_tf.model.initial_weights import truncated_normal
-from albert_tf.model.sharing import weight_owner
+from albert_tf.model.layers import DropoutSeeds
+from albert_tf.model.parameters import weight_owner
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
 

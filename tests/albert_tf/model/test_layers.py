@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.model.dropout import DropoutSeeds, dropout
-from albert_tf.model.layers import Embeddings, FeedForward, SelfAttention
+from albert_tf.model.layers import (
+    DropoutSeeds,
+    Embeddings,
+    FeedForward,
+    SelfAttention,
+    dropout,
+)
 from albert_tf.model.operations import gelu
 from schemas.config import ModelConfig
 

@@ -1,7 +1,9 @@
 """The model against transformers, and what is summed over its predictions."""
 
 import dataclasses
+import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,20 @@ import tensorflow as tf
 from albert_tf.model.pretrainer import (
     BATCH_FEATURES,
     AlbertPretrainer,
+    MaskedLmHead,
     Sums,
+    gather_rows,
+    layer_consistency_sum,
+    micro_batch_loss,
     pretraining_sums,
     step_loss,
 )
+from albert_tf.runs.metrics import read_metrics
+from albert_tf.training.begin import training_steps
+from albert_tf.training.pretraining import pretrain
+from albert_tf.training.steps import step_counts
+from cli.support.console import Console
+from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import (
     SMALL,
@@ -23,6 +35,7 @@ from tests.huggingface_albert import (
     lively_weights,
     to_huggingface,
 )
+from tests.training_data import TINY, resolved_run, write_dataset
 
 GOLDEN = Path(__file__).parent / "golden" / "albert_small.json"
 
@@ -174,3 +187,177 @@ def test_bfloat16_computes_close_to_float32_and_keeps_float32_weights():
 
 def test_batch_features_are_what_the_model_reads():
     assert set(random_batch(SMALL)) == set(BATCH_FEATURES)
+
+
+def test_rows_are_gathered_within_each_sequence():
+    rows = tf.reshape(tf.range(2 * 5 * 3), (10, 3))  # 2 sequences of 5 pieces
+    gathered = gather_rows(rows, tf.constant([[4, 0], [1, 1]]), 5)
+    assert gathered.numpy()[:, 0].tolist() == [12, 0, 18, 18]
+
+
+def test_masked_lm_logits_come_from_the_embedding_table_and_a_bias():
+    head = MaskedLmHead(SMALL)
+    head.build()
+    table = tf.random.stateless_normal((40, 8), [1, 2])
+    head.layer_norm.beta.assign(np.eye(8)[3])
+    head.output_bias.assign(np.arange(40))
+    # The transform is zero, so what is multiplied with the table is beta.
+    expected = table.numpy()[:, 3] + np.arange(40)
+    np.testing.assert_allclose(head(tf.ones((1, 16)), table)[0], expected, rtol=1e-5)
+
+
+ON = dataclasses.replace(SMALL, layer_consistency_weight=0.5)
+
+
+def counts_of(batch):
+    return {
+        "mlm_count": tf.reduce_sum(batch["masked_lm_weights"]),
+        "sentence_count": tf.constant(float(len(batch["sentence_order_labels"]))),
+        "piece_count": tf.constant(float(np.sum(batch["input_mask"]))),
+    }
+
+
+def cosines(layers, mask):
+    """Similarities `[L - 1, pieces]` of the pieces of adjacent layers, in float64."""
+    rows = [np.asarray(layer, "float64")[mask.reshape(-1) == 1] for layer in layers]
+    return np.array(
+        [
+            (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+            for a, b in itertools.pairwise(rows)
+        ]
+    )
+
+
+def mean_loss(layers, mask):
+    return -np.log(1 / (1 + np.exp(-cosines(layers, mask)))).mean()
+
+
+@pytest.mark.parametrize("num_layers", [2, 3, 5])
+def test_loss_is_minus_the_mean_log_sigmoid_of_the_cosine(num_layers):
+    rng = np.random.default_rng(1)
+    layers = rng.normal(size=(num_layers, 3 * 12, 16)).astype("float32")
+    mask = random_batch(SMALL)["input_mask"]
+    assert mask.sum() < mask.size, "some of it is padding"
+    total = float(layer_consistency_sum(list(map(tf.constant, layers)), mask))
+    assert total / mask.sum() == pytest.approx(mean_loss(layers, mask), rel=1e-5)
+
+
+def test_equal_layers_cost_least_and_opposite_ones_most():
+    rows, mask = tf.random.stateless_normal((4, 8), (1, 2)), np.ones((1, 4), "int32")
+    equal = float(layer_consistency_sum([rows, 3.0 * rows], mask)) / 4
+    opposite = float(layer_consistency_sum([rows, -rows], mask)) / 4
+    assert (equal, opposite) == pytest.approx((np.log1p(np.exp([-1, 1]))), rel=1e-5)
+
+
+def test_a_row_of_zeros_has_a_finite_gradient():
+    rows = tf.zeros((2, 8))
+    with tf.GradientTape() as tape:
+        tape.watch(rows)
+        loss = layer_consistency_sum([rows, tf.ones((2, 8))], np.ones((1, 2), "int32"))
+    assert np.isfinite(tape.gradient(loss, rows)).all()
+
+
+def test_layers_are_those_of_the_encoder_with_the_last_one_last():
+    config = dataclasses.replace(ON, inner_group_num=2)
+    model, batch = lively_model(config), tensors(random_batch(config))
+    mlm_logits, sentence_logits, layers = model(batch, every_layer=True)
+    assert [tuple(rows.shape) for rows in layers] == [(36, 16)] * 4
+    ids, mask, segments = (
+        batch[name] for name in ("input_ids", "input_mask", "segment_ids")
+    )
+    shallow = dataclasses.replace(config, num_hidden_layers=2, num_hidden_groups=1)
+    first = lively_model(shallow)
+    for path, weight in first.weights_by_path.items():
+        weight.assign(model.weights_by_path[path])
+    second_layer = first.encoder(ids, mask, segments)
+    np.testing.assert_allclose(layers[1], second_layer, atol=1e-6)
+    np.testing.assert_array_equal(layers[-1], model.encoder(ids, mask, segments))
+    plain = model(batch)
+    np.testing.assert_array_equal(mlm_logits, plain[0])
+    np.testing.assert_array_equal(sentence_logits, plain[1])
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_weighted_mean_is_added_to_the_loss_of_a_step(precision):
+    batch = random_batch(ON)
+    model = lively_model(ON, precision=precision)
+    loss, values = micro_batch_loss(model, tensors(batch), **counts_of(batch))
+    *_, layers = model(tensors(batch), every_layer=True)
+    layers = [tf.cast(rows, tf.float32) for rows in layers]
+    expected = mean_loss(layers, batch["input_mask"])
+    assert float(values[6]) == pytest.approx(expected, rel=1e-4)
+    sums = pretraining_sums(model, tensors(batch))
+    tasks = step_loss(
+        sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count
+    )
+    assert float(loss) == pytest.approx(float(tasks) + 0.5 * expected, rel=1e-5)
+    np.testing.assert_allclose(values[:6], sums, rtol=1e-6)
+
+
+def graph_operations(config):
+    """How often each operation occurs in the graph of a micro-batch's loss."""
+    model, batch = lively_model(config), random_batch(config)
+    counts = counts_of(batch)
+
+    @tf.function(autograph=False)
+    def through_micro_batch_loss(part):
+        return micro_batch_loss(model, part, **counts)
+
+    @tf.function(autograph=False)
+    def through_the_tasks_alone(part):
+        sums = pretraining_sums(model, part)
+        counts_of_tasks = {name: counts[name] for name in list(counts)[:2]}
+        return step_loss(sums, **counts_of_tasks), tf.stack(sums)
+
+    operations = []
+    for function in (through_micro_batch_loss, through_the_tasks_alone):
+        graph = function.get_concrete_function(tensors(batch)).graph
+        operations.append(sorted(node.op for node in graph.as_graph_def().node))
+    return operations
+
+
+def test_off_the_graph_is_that_of_the_two_tasks():
+    with_it, without_it = graph_operations(SMALL)
+    assert with_it == without_it
+    with_it, without_it = graph_operations(ON)
+    assert len(with_it) > len(without_it)
+
+
+@pytest.mark.slow
+def test_training_with_the_loss_brings_neighbouring_layers_closer():
+    """A few steps from the same weights on the same batches, with and without."""
+    batches = [random_batch(SMALL, rows=8, seed=seed) for seed in range(4)]
+    similarity = {}
+    for weight in (0.0, 1.0):
+        config = dataclasses.replace(SMALL, layer_consistency_weight=weight)
+        steps = training_steps(lively_model(config), TrainConfig())
+        for step in range(40):
+            batch = {name: v[None] for name, v in batches[step % 4].items()}
+            counts = step_counts(batch)
+            steps.accumulate(batch, counts=counts, step=step, micro=0)
+            steps.apply(0.01, step=0)
+        *_, layers = steps.model(tensors(batches[0]), every_layer=True)
+        similarity[weight] = cosines(layers, batches[0]["input_mask"]).mean()
+    start = lively_model(SMALL)
+    *_, layers = start(tensors(batches[0]), every_layer=True)
+    before = cosines(layers, batches[0]["input_mask"]).mean()
+    assert similarity[1.0] > max(before, similarity[0.0]) + 0.05
+
+
+@pytest.mark.slow
+def test_a_run_shows_it_and_does_not_log_it(tmp_path, capsys):
+    write_dataset(tmp_path / "data")
+    config = TrainConfig(batch_size=8, micro_batch_size=4, steps=1, warmup_steps=0)
+    model = dataclasses.replace(TINY, num_hidden_layers=2, layer_consistency_weight=0.5)
+    job = resolved_run(tmp_path / "data", tmp_path / "run", config, model_config=model)
+    with Console(quiet=False) as console:
+        pretrain(job, progress=console)
+    said = capsys.readouterr().err
+    (mean,) = re.findall(r"layer consistency (\d\.\d{4}), [\d.,]+ seq/s", said)
+    assert 0.3132 < float(mean) < 1.3133
+    fields = {name for line in read_metrics(tmp_path / "run") for name in line}
+    assert fields == {
+        *("step", "split", "mlm_loss", "mlm_accuracy"),
+        *("sentence_loss", "sentence_accuracy", "learning_rate"),
+        *("gradient_norm", "sequences_per_second", "seconds", "bits_per_character"),
+    }

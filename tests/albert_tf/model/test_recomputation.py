@@ -94,7 +94,7 @@ def test_computing_layers_again_saves_the_memory_that_a_plan_tells(tmp_path):
 JAX_PROGRAM = """
 import sys
 import jax, numpy as np
-from albert_tf.model.recomputation import recomputed
+from albert_tf.model.operations import recomputed
 
 x = np.array([0.3, -2.0], "float32")
 f = lambda x: jax.numpy.tanh(x) ** 3

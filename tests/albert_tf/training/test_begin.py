@@ -10,8 +10,10 @@ import safetensors.numpy
 import tensorflow as tf
 
 from albert_tf.data import input_pipeline
-from albert_tf.model.initial_weights import initialize_weights
-from albert_tf.model.positional_heads import begin_with_positional_heads
+from albert_tf.model.initial_weights import (
+    begin_with_positional_heads,
+    initialize_weights,
+)
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.training.begin import give_first_weights, new_model

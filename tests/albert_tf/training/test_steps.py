@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.data.unpadding import unpadded
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.unpadding import unpadded
 from albert_tf.runs.metrics import Sums
 from albert_tf.training.begin import training_steps
 from albert_tf.training.steps import dropout_key, step_counts

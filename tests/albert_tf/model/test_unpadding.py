@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.data.unpadding import MAX_SIZES, fill_of, size_of, unpadded
+from albert_tf.model.unpadding import MAX_SIZES, fill_of, size_of, unpadded
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
 

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from albert_tf.data.token_vectors import (
+from albert_tf.data.token_statistics import (
     MAX_CONTEXTS,
     leading_vectors,
     neighbour_counts,
     pmi_vectors,
     positive_information,
+    whole_texts,
 )
-from schemas.example import CLS_ID, FIRST_ORDINARY_ID, PAD_ID, SEP_ID
+from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, PAD_ID, SEP_ID
 
 A, B, C = range(FIRST_ORDINARY_ID, FIRST_ORDINARY_ID + 3)
 
@@ -89,3 +90,19 @@ def test_tokens_in_the_same_places_are_alike_and_unseen_ones_have_none():
     spread = max(first.std(axis=0).min(), second.std(axis=0).min())
     gap = np.abs(first.mean(axis=0) - second.mean(axis=0)).max()
     assert gap > 2 * spread
+
+
+A, B, C = range(FIRST_ORDINARY_ID, FIRST_ORDINARY_ID + 3)
+
+
+def test_labels_are_put_back_where_they_were_masked():
+    batch = {
+        "input_ids": np.array([[[CLS_ID, MASK_ID, B, SEP_ID], [CLS_ID, A, C, SEP_ID]]]),
+        "masked_lm_positions": np.array([[[1, 0], [2, 1]]]),
+        "masked_lm_ids": np.array([[[A, 0], [B, C]]]),
+        "masked_lm_weights": np.array([[[1.0, 0.0], [1.0, 1.0]]]),
+    }
+    assert whole_texts(batch).tolist() == [
+        [CLS_ID, A, B, SEP_ID],
+        [CLS_ID, C, B, SEP_ID],
+    ]

@@ -1,4 +1,4 @@
-"""Vectors of tokens from how often they stand beside each other.
+"""What is counted of tokens before training: how frequent, and beside which others.
 
 The singular vectors of pointwise mutual information are what skip-gram with negative
 sampling comes to (Levy and Goldberg 2014): tokens that stand beside the same tokens get
@@ -8,16 +8,84 @@ tokens are alike, which takes a small budget most of its steps.
 Axes: V tokens, C contexts, E columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.example import FIRST_ORDINARY_ID
 
-Floats = npt.NDArray[np.float32]
+Batch = dict[str, Any]
 Integers = npt.NDArray[np.int64]
 
+
+def whole_texts(batch: Batch) -> Integers:
+    """The tokens of examples with their labels put back, `[B, S]`.
+
+    Args:
+        batch: As `pretrainer.BATCH_FEATURES`, `[..., S]` and `[..., P]`.
+
+    >>> ids = np.array([[2, 4, 9, 3, 0]])
+    >>> labels = {"masked_lm_positions": np.array([[1, 0]])}
+    >>> labels |= {"masked_lm_ids": np.array([[8, 0]])}
+    >>> labels |= {"masked_lm_weights": np.array([[1.0, 0.0]])}
+    >>> whole_texts({"input_ids": ids} | labels).tolist()
+    [[2, 8, 9, 3, 0]]
+    """
+    ids = np.array(batch["input_ids"], np.int64)
+    ids = ids.reshape(-1, ids.shape[-1])
+    width = batch["masked_lm_positions"].shape[-1]
+    positions, labels, weights = (
+        np.reshape(batch[f"masked_lm_{name}"], (-1, width))
+        for name in ("positions", "ids", "weights")
+    )
+    rows, places = np.nonzero(weights > 0)
+    ids[rows, positions[rows, places]] = labels[rows, places]
+    return ids
+
+
+# Sightings that every token is credited with, so that none has the logarithm of 0.
+SMOOTHING = 0.5
+
+
+def labels_of(batch: Batch) -> Integers:
+    """The tokens that are to be predicted, `[N]`.
+
+    Args:
+        batch: With `masked_lm_ids` and `masked_lm_weights` `[..., P]`.
+
+    >>> labels = {"masked_lm_ids": np.array([[7, 5], [8, 0]])}
+    >>> labels_of(labels | {"masked_lm_weights": np.array([[1.0, 1.0], [1.0, 0.0]])})
+    array([7, 5, 8])
+    """
+    labels: Integers = np.asarray(batch["masked_lm_ids"])[
+        batch["masked_lm_weights"] > 0
+    ]
+    return labels
+
+
+def unigram_log_shares(
+    labels: Iterable[Integers], *, vocab_size: int
+) -> npt.NDArray[np.float32]:
+    """The logarithm of the share that each token has in the labels, `[V]`.
+
+    Args:
+        labels: Tokens, `[N]` each.
+        vocab_size: V.
+
+    >>> shares = np.exp(unigram_log_shares([np.array([1, 1, 2])], vocab_size=4))
+    >>> shares.round(3).astype(str).tolist()
+    ['0.1', '0.5', '0.3', '0.1']
+    """
+    counts = np.full(vocab_size, SMOOTHING)
+    for tokens in labels:
+        counts += np.bincount(tokens, minlength=vocab_size)
+    shares: npt.NDArray[np.float32] = np.log(counts / counts.sum()).astype(np.float32)
+    return shares
+
+
+Floats = npt.NDArray[np.float32]
 # The most frequent tokens, beside which all are counted.
 MAX_CONTEXTS = 2048
 
