@@ -1,10 +1,11 @@
 """The command `albert` and how each of its commands ends."""
 
 import errno
-import os
+import io
 import re
 import signal
 import sys
+import traceback
 from typing import Any, NoReturn
 
 import click
@@ -24,6 +25,7 @@ from cli.commands.pretrain import pretrain
 from cli.commands.report import report
 from cli.commands.vocab import vocab
 from cli.commands.worker import worker
+from cli.support.console import forget_output, prepare_streams, tell
 from cli.support.several_hosts import leave
 from schemas import __version__
 from schemas.errors import AlbertError
@@ -48,13 +50,15 @@ class AlbertGroup(click.Group):
         """Run a command and exit with its code."""
         is_process = not args and "args" not in kwargs
         signal.signal(signal.SIGTERM, _raise_terminated)
+        prepare_streams()
         try:
             kwargs["standalone_mode"] = False
             code = super().main(*args, **kwargs) or 0
+            sys.stdout.flush()
         except click.exceptions.Exit as request:
             code = request.exit_code
         except click.ClickException as error:
-            error.show()
+            tell(_shown(error))
             code = error.exit_code
         except AlbertError as error:
             code = _fail(str(error), code=error.exit_code)
@@ -67,12 +71,19 @@ class AlbertGroup(click.Group):
             code = _fail("Terminated; run the same command again.", code=TERMINATED)
         except BrokenPipeError:
             # Whoever reads the output has seen enough.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            forget_output()
             code = 0
         except Exception as error:
             code = _fail(_unforeseen(error))
         # Libraries' threads may not end after an error, or crash when memory is short.
         leave(code, at_once=is_process and code != 0)
+
+
+def _shown(error: click.ClickException) -> str:
+    """What click says of a command that was typed wrongly."""
+    said = io.StringIO()
+    error.show(file=said)
+    return said.getvalue().rstrip("\n")
 
 
 def _raise_terminated(number: int, frame: object) -> NoReturn:
@@ -102,8 +113,8 @@ def _is_for_want_of_memory(error: Exception) -> bool:
 
 def _fail(sentence: str, *, code: int = 1) -> int:
     if "--debug" in sys.argv:
-        sys.excepthook(*sys.exc_info())
-    click.echo(f"Error: {printable(sentence)}", err=True)
+        tell(traceback.format_exc())
+    tell(f"Error: {printable(sentence)}")
     return code
 
 

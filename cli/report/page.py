@@ -18,6 +18,7 @@ from schemas.report import (
     Table,
     Token,
 )
+from schemas.secrets import without_secrets
 
 # The maximum number of rows in the table of a curve.
 _MAX_ROWS = 25
@@ -69,7 +70,7 @@ def page(sections: Sequence[Section]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(text, quote=True)
+    return html.escape(without_secrets(text), quote=True)
 
 
 def _contents(sections: Sequence[Section]) -> str:

@@ -1,5 +1,6 @@
 """What a person sees while a command works: lines and progress bars on stderr."""
 
+import io
 import logging
 import os
 import signal
@@ -14,7 +15,9 @@ from typing import Self
 import click
 from tqdm import tqdm
 
+from schemas.errors import AlbertError
 from schemas.readable import duration, percent, prefixed
+from schemas.secrets import without_secrets
 
 # Between lines of progress where there is no terminal.
 LINE_SECONDS = 10.0
@@ -53,9 +56,76 @@ def silent_logging() -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """Print a line on stderr; if nobody reads it any more, the work goes on anyway."""
-    with suppress(BrokenPipeError):
-        click.echo(line, err=True)
+    """Print a line on stderr, without secrets; if nobody can read it, work goes on."""
+    with suppress(OSError):
+        click.echo(without_secrets(line), err=True)
+
+
+class Output(io.TextIOWrapper):
+    """Standard output whose errors are sentences; a closed pipe stays what it is."""
+
+    def write(self, text: str, /) -> int:
+        """Write a text."""
+        with self._explained():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        with self._explained():
+            super().flush()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except UnicodeEncodeError as error:
+            raise AlbertError(
+                f"{error.object[error.start]!a} cannot be written in {error.encoding}, "
+                "the encoding of the output; set PYTHONIOENCODING=utf-8."
+            ) from error
+        except OSError as error:
+            raise AlbertError(
+                f"The output cannot be written: {error.strerror}."
+            ) from error
+
+
+def prepare_streams() -> None:
+    """Have errors of stdout explained, and a place for what a daemon has closed.
+
+    Without one the next file to be opened would get the number of stderr, and what
+    native code prints would end in it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if not _is_open(number):
+                os.dup2(nowhere, number)
+            setattr(sys, name, open(nowhere, "w" if number else "r"))  # noqa: SIM115
+    if type(sys.stdout) is io.TextIOWrapper:
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors
+        is_terminal = sys.stdout.line_buffering
+        buffer = sys.stdout.detach()
+        sys.stdout = Output(buffer, encoding, errors, line_buffering=is_terminal)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def forget_output() -> None:
+    """Have what cannot be written to stdout go nowhere."""
+    try:
+        sys.stdout.flush()
+    except (OSError, AlbertError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
 
 
 class Console:

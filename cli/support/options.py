@@ -24,6 +24,7 @@ from schemas.files import read_json
 from schemas.gone_settings import without_gone
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
 from schemas.phases import SETTINGS
+from schemas.secrets import HIDDEN
 
 _DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})")
 
@@ -143,9 +144,21 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
                 f"{path}: {name!r} is not a setting of albert {command}; "
                 f"albert {command} --help lists them."
             )
+        _check_has_secrets(name, value, path=path)
         settings[name] = _as_typed(known[name], value)
         _check_setting(known[name], settings[name], path=path)
     context.default_map = {**(context.default_map or {}), **settings}
+
+
+def _check_has_secrets(name: str, value: Any, *, path: str) -> None:
+    """Refuse an address that was written without its secrets, which it needs."""
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, str) and "://" in each and HIDDEN in each:
+            raise SettingError(
+                f"{path}: {name} has an address without its secret part, which is "
+                f"never kept; give {flag_name(name)} beside --config, and take "
+                f"{name} out of the file."
+            )
 
 
 def tell_ignored(names: list[str], path: Path | str) -> None:

@@ -17,6 +17,7 @@ from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.files import TEMPORARY, read_json, write_json
 from schemas.gone_settings import without_gone
+from schemas.secrets import record_without_secrets
 
 # Digits of a sha256: it is enough to know that such a value changed.
 _HASH_DIGITS = 64
@@ -125,7 +126,7 @@ def run_record(footprint: Footprint, settings: dict[str, Any]) -> dict[str, Any]
     return {
         "command": footprint.command,
         "albert_version": __version__,
-        **settings,
+        **record_without_secrets(settings),
         "environment": {
             "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "host": platform.node(),
@@ -220,7 +221,8 @@ def check_identity(
         SettingError: A setting differs.
     """
     # As it will be read again: JSON makes lists of tuples.
-    recorded, now = record.get("identity"), json.loads(json.dumps(identity))
+    now = json.loads(json.dumps(record_without_secrets(identity)))
+    recorded = record.get("identity")
     if not isinstance(recorded, dict):
         recorded = {}
     recorded, ignored = without_gone(

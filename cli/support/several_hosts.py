@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.support.console import silent_stderr
+from cli.support.console import forget_output, silent_stderr, tell
 from cli.support.options import Command
 from schemas.errors import SettingError
 from schemas.readable import printable
@@ -80,10 +80,10 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
 
 def leave(code: int, *, at_once: bool) -> None:
     """End the process; at once too where `sys.exit` would wait for the other hosts."""
+    forget_output()
     if at_once or _left_alone:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):
-                stream.flush()
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 
@@ -116,4 +116,4 @@ def _native_silence(*, debug: bool) -> Iterator[None]:
 
 
 def _say_last(sentence: str) -> None:
-    click.echo(f"Error: {printable(sentence)}", err=True)
+    tell(f"Error: {printable(sentence)}")

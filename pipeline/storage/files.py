@@ -21,6 +21,7 @@ from pipeline.storage import remote
 from pipeline.storage.remote import Entry
 from schemas.errors import AlbertError, SettingError
 from schemas.files import whole_file
+from schemas.secrets import without_secrets
 
 Result = TypeVar("Result")
 
@@ -179,10 +180,13 @@ def sizes_below(folder: str | Path) -> dict[str, int]:
 def file_name(path: str) -> str:
     r"""The last part of a path, as text; bytes that are no UTF-8 are replaced in it.
 
+    Secrets of an address are left out.
+
     >>> file_name("gs://bucket/enwiki/dump.xml.bz2"), file_name("caf\udce9.txt")
     ('dump.xml.bz2', 'caf�.txt')
     """
-    name = PurePosixPath(path).name if is_remote(path) else Path(path).name
+    remote_name = PurePosixPath(without_secrets(path)).name
+    name = remote_name if is_remote(path) else Path(path).name
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -1,0 +1,78 @@
+"""Secrets of addresses reach neither the terminal nor a file."""
+
+import json
+
+import pytest
+
+from schemas.secrets import without_secrets
+from tests.commands import attempt, contents, run
+
+SECRET = "xyzzy"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://ada:xyzzy@host/text/",
+        "https://xyzzy@host/a.txt",
+        "https://host/a.txt?X-Amz-Credential=xyzzy&X-Amz-Signature=xyzzy",
+        "https://host/a.txt?xyzzy",
+        "https://host/a.txt#access_token=xyzzy",
+        "https://account.blob.core.windows.net/a?sv=2&sig=xyz%2Fxyzzy",
+        "s3://key:xyzzy@bucket/text/",
+        "s3://key:a/xyzzy@bucket/text/",
+        "hdfs://ada:p@xyzzy@node:8020/text",
+        "--azure_connection_string=AccountName=a;AccountKey=xyzzy==",
+        "--s3_secret_access_key=xyzzy",
+    ],
+)
+def test_no_secret_is_shown(address):
+    said = without_secrets(f"--text: '{address}' (or {address}) does not exist.")
+    assert SECRET not in said
+    assert said.endswith(" does not exist.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gs://bucket/wiki/*/part-?.bz2 does not exist.",
+        "abfs://texts@account.dfs.core.windows.net/a.txt does not exist.",
+        "hf://datasets/ada/novels@main/a.parquet does not exist.",
+        "hdfs://node:8020/text@2026/a.txt does not exist.",
+    ],
+)
+def test_what_is_no_secret_is_shown(text):
+    assert without_secrets(text) == text
+
+
+def write_secret_address(memory, small):
+    text = "\n\n".join(p.read_text("utf-8") for p in (small / "text").iterdir())
+    memory["/ada:xyzzy@shelf/text.txt?token=xyzzy&part=1"] = text.encode()
+    return "memory://ada:xyzzy@shelf/text.txt?token=xyzzy&part=1"
+
+
+def test_no_secret_is_said_or_kept(memory, small, tmp_path):
+    address = write_secret_address(memory, small)
+    data = tmp_path / "data"
+    said = run(
+        *("make-data", "--text", address, "--vocab", small / "vocab"),
+        *("--output", data),
+        *("--max-seq-length", 32, "--dupe-factor", 1, "--workers", 1),
+    )
+    code, again = attempt("vocab", "--text", address + "x", "--output", tmp_path / "v")
+    assert code == 2
+    assert "memory://***@shelf/text.txt?token=***&part=*** does not exist." in again
+    assert SECRET not in said + again
+    for name in contents(tmp_path):
+        assert SECRET.encode() not in (tmp_path / name).read_bytes(), name
+    config = json.loads((data / "config.json").read_bytes())
+    assert config["text"] == ["memory://***@shelf/text.txt?token=***&part=***"]
+
+
+def test_the_file_of_settings_asks_for_a_secret_that_it_has_not(small, tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"text": ["https://***@host/a"]}), encoding="utf-8")
+    code, said = attempt("vocab", "--config", file, "--output", tmp_path / "v")
+    assert code == 2
+    assert "text has an address without its secret part" in said
+    assert "give --text beside --config" in said
