@@ -1,3 +1,3 @@
 """The contract between the two halves: records, manifests, settings, file names."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

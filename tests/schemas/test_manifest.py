@@ -375,7 +375,7 @@ def test_an_edited_manifest_is_refused_with_what_is_wrong(edit, found):
         put("vocabulary", "size", to=31000),
         put("vocabulary", "sha256", to="5f" * 32),
         put("inputs", 0, "name", to="other.txt"),
-        put("versions", "albert", to="0.2.0"),
+        put("versions", "albert", to="0.1.0"),
         put("fingerprint", to="f1" * 32),
     ],
     ids=lambda edit: edit.__name__,
