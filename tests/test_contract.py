@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
-from pipeline.dataset.shard import write_records
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Rows
 from pipeline.records.tf_example import encode_rows
+from pipeline.records.tfrecord import RecordWriter
 from schemas.config import DataConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
+from schemas.files import whole_file
 from schemas.layout import EVAL, shard_file
 from schemas.manifest import DatasetManifest, ShardFile
 
@@ -54,8 +55,9 @@ def write(batch, folder: Path) -> DatasetManifest:
     )
     records = encode_rows(rows, masked, np.array(orders), config=CONFIG)
     name = shard_file(EVAL, 0, shard=0, num_shards=1)
-    file = write_records([records], folder / name)
-    examples = file.pop("records")
+    with whole_file(folder / name) as file:
+        writer = RecordWriter(file)
+        writer.write(records)
     return DatasetManifest(
         config=dataclasses.replace(CONFIG),
         features=(),
@@ -67,7 +69,7 @@ def write(batch, folder: Path) -> DatasetManifest:
         statistics={},
         dropped={},
         changed={},
-        shards=(ShardFile(name=name, examples=examples, **file),),
+        shards=(ShardFile(name=name, examples=len(batch), **writer.described()),),
     )
 
 

@@ -1,10 +1,20 @@
-"""All documents of one shard become its files, each of them whole or absent.
+"""What happens to the documents of a shard, from text to records, step by step.
 
-They are all its copies or, where examples are made on the fly, its documents as tokens.
+`pipeline.reading.read` has read and cleaned each document and cut it into sentences.
+Here `write_shard` makes of them the files of one shard:
 
-The result is a function of the set of documents and the settings: their order, the
-worker and the runner do not matter. Only the tokens of the shard are held in memory;
-rows are made and written in batches.
+    distinct            each document once, in the order of their ids
+    encode              its sentences become tokens
+    pack_copies         tokens become sequences, in each copy others
+    make_examples       pair: a sequence becomes two segments, perhaps swapped
+                        mask: some of their words are to be predicted
+    encode_rows         examples become records
+    RecordWriter        records become a file, whole or absent
+
+Where examples are made on the fly, the tokens themselves become records, and training
+does the rest in each epoch (`pipeline.records.reading`). The result is a function of
+the set of documents and the settings: their order, the worker and the runner do not
+matter. Only the tokens of the shard are held in memory.
 """
 
 import itertools
@@ -33,8 +43,8 @@ from pipeline.storage.files import join, new_file
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import ResolvedDataConfig
 
-# The examples of one copy and their counts, some at a time.
-CountedBatches = Iterator[tuple[ExampleBatch, Counts]]
+# Sentences handed to SentencePiece at a time.
+ENCODE_SENTENCES = 5000
 
 
 def write_shard(
@@ -49,9 +59,6 @@ def write_shard(
 
     Args:
         documents: In any order, duplicates included.
-        shard: Which one it is.
-        tokenizer: The vocabulary.
-        config: Settings as resolved.
         output: The data set, here or on a cluster's storage.
 
     Returns:
@@ -60,76 +67,43 @@ def write_shard(
     """
     keep_freed_memory()
     unique, duplicates = distinct(documents)
-    given, later_parts = len(unique), later_part_keys(unique, config)
-    ids = {document_key(one.id, seed=config.seed): one.id for one in unique}
-    tokens = tokenize(drained(unique), tokenizer=tokenizer, config=config)
-    keys = tokens.document_keys
+    given = len(unique)
+    named = {document_key(d.id, seed=config.seed): d._replace(text="") for d in unique}
+    unique.reverse()
+    # Each text is let go of once it is encoded.
+    texts = (unique.pop() for _ in range(given))
+    tokens = encode(texts, tokenizer=tokenizer, config=config)
+    encoded = [named[key] for key in tokens.document_keys]
     copies = pack_copies(tokens, copies=range(shard.copies), config=config)
     packed = np.unique(copies[0].document).tolist()
     dropped = {
         "duplicate document": duplicates,
-        "document without text": given - len(keys),
-        "document of one word": len(keys) - len(packed),
+        "document without text": given - len(encoded),
+        "document of one word": len(encoded) - len(packed),
     }
-    sidecar = {
-        "split": shard.split,
-        "shard": shard.index,
-        "documents": sum(keys[document] not in later_parts for document in packed),
-        "dropped": {reason: n for reason, n in dropped.items() if n},
-    }
-    batches = (
-        counted_batches(copy, tokens, vocab_size=tokenizer.vocab_size, config=config)
+    size = tokenizer.vocab_size
+    examples = (
+        counted_examples(copy, tokens, vocab_size=size, config=config)
         for copy in copies
     )
-    if not shard.is_documents:
-        return sidecar | write_copies(batches, shard, config=config, output=output)
-    records = (
-        encode_document(document, vocab_size=tokenizer.vocab_size)
-        for document in documents_of(tokens, ids)
-    )
-    return sidecar | write_documents(records, shard, first=next(batches), output=output)
-
-
-def write_copies(
-    copies: Iterable[CountedBatches],
-    shard: Shard,
-    *,
-    config: ResolvedDataConfig,
-    output: str | Path,
-) -> dict[str, Any]:
-    """Write the copies of a shard; returns what its sidecar says of them."""
-    files, counts = [], []
-    for number, batches in enumerate(copies):
-        name = shard.file(number)
-        copy_counts = Counts()
-        file = write_records(
-            encoded(batches, copy_counts, config=config), join(output, name)
-        )
-        files.append({"name": name, "examples": file.pop("records")} | file)
-        counts.append(copy_counts.to_dict())
-    return {"files": files, "copies": counts}
-
-
-def write_documents(
-    records: Iterable[bytes],
-    shard: Shard,
-    *,
-    first: CountedBatches,
-    output: str | Path,
-) -> dict[str, Any]:
-    """Write the documents of a shard, and count the examples of the first epoch.
-
-    Returns:
-        What the sidecar of the shard says of them.
-    """
-    counts = Counts()
-    for _, some in first:
-        counts.add(some)
-    name = shard.file(0)
-    file = write_records(([record] for record in records), join(output, name))
-    del file["records"]
-    file = {"name": name, "examples": counts.totals["examples"]} | file
-    return {"files": [file], "copies": [counts.to_dict()]}
+    if shard.is_documents:
+        first_epoch = Counts()
+        for _, counts in next(examples):
+            first_epoch.add(counts)
+        ids = [document.id for document in encoded]
+        made = write_documents(tokens, ids, shard, vocab_size=size, output=output)
+        made["examples"] = first_epoch.totals["examples"]
+        files, copy_counts = [made], [first_epoch]
+    else:
+        files, copy_counts = write_copies(examples, shard, config=config, output=output)
+    return {
+        "split": shard.split,
+        "shard": shard.index,
+        "documents": sum(encoded[number].is_first for number in packed),
+        "dropped": {reason: n for reason, n in dropped.items() if n},
+        "files": files,
+        "copies": [counts.to_dict() for counts in copy_counts],
+    }
 
 
 def distinct(documents: Iterable[ShardDocument]) -> tuple[list[ShardDocument], int]:
@@ -148,68 +122,7 @@ def distinct(documents: Iterable[ShardDocument]) -> tuple[list[ShardDocument], i
     return sorted(found.values()), duplicates
 
 
-def later_part_keys(
-    documents: list[ShardDocument], config: ResolvedDataConfig
-) -> set[int]:
-    """The keys of the parts that do not count, each being part of a counted document.
-
-    The parts of a document lie in different shards, so each shard counts first parts,
-    and the sum over all shards is the number of documents.
-    """
-    return {
-        document_key(document.id, seed=config.seed)
-        for document in documents
-        if not document.is_first
-    }
-
-
-def drained(documents: list[ShardDocument]) -> Iterator[ShardDocument]:
-    """The documents of a list, which is emptied meanwhile to free the memory."""
-    documents.reverse()
-    while documents:
-        yield documents.pop()
-
-
-def counted_batches(
-    sequences: Sequences, tokens: Tokens, *, vocab_size: int, config: ResolvedDataConfig
-) -> CountedBatches:
-    """The examples of a copy and their counts, a batch at a time."""
-    for batch in make_examples(sequences, tokens, vocab_size=vocab_size, config=config):
-        counts = count_batch(batch)
-        if config.sentence_task == "nsp" and len(tokens.document_keys) == 1:
-            wanted = happens(purpose_keys(batch.sequences.keys, "swap"), 0.5)
-            counts.totals["without_other_document"] = int(wanted.sum())
-        yield batch, counts
-
-
-def encoded(
-    batches: CountedBatches, total: Counts, *, config: ResolvedDataConfig
-) -> Iterator[list[bytes]]:
-    """The records of a copy, a batch at a time, whose counts are added to a total."""
-    for batch, counts in batches:
-        total.add(counts)
-        labels = batch.pairs.labels
-        yield encode_rows(batch.rows, batch.masked, labels, config=config)
-
-
-def write_records(batches: Iterable[list[bytes]], path: str | Path) -> dict[str, Any]:
-    """Write one file; returns how many records it has, its size and its hash."""
-    with new_file(str(path)) as file:
-        writer = RecordWriter(file)
-        for records in batches:
-            writer.write(records)
-    return {
-        "records": writer.records,
-        "bytes": writer.bytes,
-        "sha256": writer.sha256(),
-    }
-
-
-# Sentences handed to SentencePiece at a time.
-ENCODE_SENTENCES = 5000
-
-
-def tokenize(
+def encode(
     documents: Iterable[ShardDocument],
     *,
     tokenizer: Tokenizer,
@@ -248,21 +161,68 @@ def encode_documents(
     documents: Iterable[ShardDocument], tokenizer: Tokenizer
 ) -> Iterator[tuple[ShardDocument, list[list[int]]]]:
     """Each document with the token ids of its sentences, encoded many at a time."""
-    batch: list[tuple[ShardDocument, int]] = []
-    sentences: list[str] = []
-    for document in documents:
-        lines = document.text.split("\n")
-        batch.append((document, len(lines)))
-        sentences += lines
-        if len(sentences) >= ENCODE_SENTENCES:
-            yield from _encode_batch(batch, sentences, tokenizer)
-            batch, sentences = [], []
-    yield from _encode_batch(batch, sentences, tokenizer)
+    left = iter(documents)
+    while True:
+        batch: list[tuple[ShardDocument, int]] = []
+        sentences: list[str] = []
+        for document in left:
+            lines = document.text.split("\n")
+            batch.append((document, len(lines)))
+            sentences += lines
+            if len(sentences) >= ENCODE_SENTENCES:
+                break
+        if not batch:
+            return
+        encoded = iter(tokenizer.encode(sentences))
+        for document, count in batch:
+            yield document, list(itertools.islice(encoded, count))
 
 
-def _encode_batch(
-    batch: list[tuple[ShardDocument, int]], sentences: list[str], tokenizer: Tokenizer
-) -> Iterator[tuple[ShardDocument, list[list[int]]]]:
-    encoded = iter(tokenizer.encode(sentences))
-    for document, count in batch:
-        yield document, list(itertools.islice(encoded, count))
+def counted_examples(
+    sequences: Sequences, tokens: Tokens, *, vocab_size: int, config: ResolvedDataConfig
+) -> Iterator[tuple[ExampleBatch, Counts]]:
+    """The examples of a copy and their counts, a batch at a time."""
+    for batch in make_examples(sequences, tokens, vocab_size=vocab_size, config=config):
+        counts = count_batch(batch)
+        if config.sentence_task == "nsp" and len(tokens.document_keys) == 1:
+            wanted = happens(purpose_keys(batch.sequences.keys, "swap"), 0.5)
+            counts.totals["without_other_document"] = int(wanted.sum())
+        yield batch, counts
+
+
+def write_copies(
+    copies: Iterable[Iterator[tuple[ExampleBatch, Counts]]],
+    shard: Shard,
+    *,
+    config: ResolvedDataConfig,
+    output: str | Path,
+) -> tuple[list[dict[str, Any]], list[Counts]]:
+    """Write the copies of a shard; what the sidecar says of the files, and counts."""
+    files, totals = [], []
+    for number, examples in enumerate(copies):
+        name, total = shard.file(number), Counts()
+        with new_file(join(output, name)) as file:
+            writer = RecordWriter(file)
+            for (_, pairs, rows, masked), counts in examples:
+                total.add(counts)
+                writer.write(encode_rows(rows, masked, pairs.labels, config=config))
+        files.append({"name": name, "examples": writer.records, **writer.described()})
+        totals.append(total)
+    return files, totals
+
+
+def write_documents(
+    tokens: Tokens,
+    ids: list[bytes],
+    shard: Shard,
+    *,
+    vocab_size: int,
+    output: str | Path,
+) -> dict[str, Any]:
+    """Write the documents of a shard; what the sidecar says of the file."""
+    name = shard.file(0)
+    with new_file(join(output, name)) as file:
+        writer = RecordWriter(file)
+        for document in documents_of(tokens, ids):
+            writer.write([encode_document(document, vocab_size=vocab_size)])
+    return {"name": name, "examples": 0, **writer.described()}

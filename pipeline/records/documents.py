@@ -228,19 +228,15 @@ def _tag(field: int) -> int:
     return bytes_field(field, b"")[0]
 
 
-def documents_of(tokens: Tokens, ids: dict[int, bytes]) -> Iterator[TokenDocument]:
-    """The documents of a shard, in their order.
-
-    Args:
-        ids: Of the documents, by their keys.
-    """
+def documents_of(tokens: Tokens, ids: list[bytes]) -> Iterator[TokenDocument]:
+    """The documents of a shard, in their order."""
     sentences = np.searchsorted(tokens.sentence_starts, tokens.document_starts)
     ends = np.append(tokens.sentence_starts[1:], tokens.document_starts[-1])
-    for number, key in enumerate(tokens.document_keys):
+    for number, document_id in enumerate(ids):
         text = slice(*tokens.document_starts[number : number + 2])
         own = slice(*sentences[number : number + 2])
         yield TokenDocument(
-            id=ids[key],
+            id=document_id,
             tokens=tokens.ids[text],
             word_starts=tokens.word_starts[text],
             sentence_lengths=ends[own] - tokens.sentence_starts[own],

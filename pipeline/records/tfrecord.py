@@ -8,7 +8,7 @@ too large, and does not say which record of which file is damaged.
 import hashlib
 import struct
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import google_crc32c
 
@@ -115,6 +115,6 @@ class RecordWriter:
         self.records += len(records)
         self.bytes += len(data)
 
-    def sha256(self) -> str:
-        """The hash of the file so far."""
-        return self._digest.hexdigest()
+    def described(self) -> dict[str, Any]:
+        """Size and hash of the file so far."""
+        return {"bytes": self.bytes, "sha256": self._digest.hexdigest()}

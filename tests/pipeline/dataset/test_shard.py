@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
 from pipeline.dataset.shard import (
-    counted_batches,
+    counted_examples,
     distinct,
-    encoded,
-    tokenize,
+    encode,
     write_shard,
 )
 from pipeline.dataset.shard_plan import Shard
 from pipeline.dataset.statistics import Counts, realised
 from pipeline.examples import examples
 from pipeline.examples.examples import pack_copies
+from pipeline.records.tf_example import encode_rows
 from schemas.config import DataConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 from tests.random_documents import max_seq_lengths, shares
@@ -78,14 +78,16 @@ def segments_in_order(row):
 
 def copies_of(documents, *, tokenizer, config, copies=2):
     """For each copy its sequences, rows and counts; and the pieces of the shard."""
-    pieces = tokenize(distinct(documents)[0], tokenizer=tokenizer, config=config)
+    pieces = encode(distinct(documents)[0], tokenizer=tokenizer, config=config)
     result = []
     for sequences in pack_copies(pieces, copies=range(copies), config=config):
         rows, counts = [], Counts()
-        batches = counted_batches(
+        batches = counted_examples(
             sequences, pieces, vocab_size=tokenizer.vocab_size, config=config
         )
-        for records in encoded(batches, counts, config=config):
+        for (_, pairs, batch_rows, masked), batch_counts in batches:
+            counts.add(batch_counts)
+            records = encode_rows(batch_rows, masked, pairs.labels, config=config)
             rows += map(parse, records)
         result.append((sequences, rows, counts))
     return pieces, result
@@ -223,7 +225,7 @@ def test_where_there_is_no_other_document_every_pair_follows(topics, tokenizer):
 def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
     config = DataConfig(max_seq_length=64, sentence_task=task).resolved(input_bytes=0)
     documents, _ = distinct(topics)
-    pieces = tokenize(documents, tokenizer=tokenizer, config=config)
+    pieces = encode(documents, tokenizer=tokenizer, config=config)
     (sequences,) = pack_copies(pieces, copies=range(1), config=config)
     assert sequences.is_end.sum() == len(documents)
 

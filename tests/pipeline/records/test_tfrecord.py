@@ -66,7 +66,7 @@ def test_a_writer_knows_what_it_wrote(batches):
     content, writer = written(batches)
     assert writer.records == sum(map(len, batches))
     assert writer.bytes == len(content)
-    assert writer.sha256() == hashlib.sha256(content).hexdigest()
+    assert writer.described()["sha256"] == hashlib.sha256(content).hexdigest()
 
 
 def test_the_records_of_a_file_of_tensorflow_are_read(tmp_path):
