@@ -23,7 +23,11 @@ from tests.manifests import STATISTICS, places, with_fingerprint
 GOLDEN = Path(__file__).parent / "golden" / "manifest-1.json"
 
 CONFIG = DataConfig(
-    max_seq_length=128, max_predictions_per_seq=19, dupe_factor=2, num_shards=2
+    max_seq_length=128,
+    max_predictions_per_seq=19,
+    dupe_factor=2,
+    num_shards=2,
+    near_duplicates="keep",
 ).resolved(input_bytes=0)
 
 
@@ -375,7 +379,7 @@ def test_an_edited_manifest_is_refused_with_what_is_wrong(edit, found):
         put("vocabulary", "size", to=31000),
         put("vocabulary", "sha256", to="5f" * 32),
         put("inputs", 0, "name", to="other.txt"),
-        put("versions", "albert", to="0.1.0"),
+        put("versions", "albert", to="0.2.0"),
         put("fingerprint", to="f1" * 32),
     ],
     ids=lambda edit: edit.__name__,
