@@ -7,8 +7,6 @@ import dataclasses
 from array import array
 from typing import Literal
 
-from schemas.errors import SettingError
-
 Kind = Literal["classify", "multilabel", "regress", "choose", "answer", "tag"]
 KINDS: tuple[Kind, ...] = (
     "classify",
@@ -85,16 +83,6 @@ class TaskSpec:
     has_unanswerable: bool = False
     score_range: tuple[float, float] | None = None
     submissions: tuple[str, ...] = ()
-
-    def label_number(self, label: str) -> int:
-        """The number of a label."""
-        try:
-            return self.labels.index(label)
-        except ValueError:
-            raise SettingError(
-                f"The label {label!r:.60} is not one of {self.name}: "
-                f"{', '.join(self.labels):.200}."
-            ) from None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

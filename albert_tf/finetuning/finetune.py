@@ -1,29 +1,41 @@
-"""Fine-tuning from end to end: training, the best checkpoint, what it is worth."""
+"""Fine-tuning from end to end: training, the best checkpoint, what it is worth.
+
+A step depends only on its number, so that a killed run continues from its newest
+checkpoint with the same bytes.
+"""
 
 import dataclasses
-import json
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from keras import ops
-
-from albert_tf.finetuning.baselines import baselines_of
-from albert_tf.finetuning.task_evaluation import Answered, chosen_threshold, evaluated
-from albert_tf.finetuning.task_logits import Compute, TaskLogits
-from albert_tf.finetuning.tuned_card import tuned_card
-from albert_tf.finetuning.tuning import Tuning
-from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
-from albert_tf.model.operations import elementary
-from albert_tf.model.task_model import TaskModel
-from albert_tf.model.trained_model import TrainedModel, read_tuned, task_model_of
-from albert_tf.runs.checkpoints import has_checkpoint
+from albert_tf.finetuning.batches import (
+    Array,
+    batch_of,
+    epoch_batches,
+    micro_batches,
+)
+from albert_tf.finetuning.card import tuned_card
+from albert_tf.finetuning.evaluations import TaskEvaluations
+from albert_tf.finetuning.job import TuningJob, TuningState
+from albert_tf.finetuning.loss import task_loss
+from albert_tf.finetuning.predict import predicted, prediction_lines
+from albert_tf.hosts.hosts import ONE_HOST
+from albert_tf.model.task_model import Batch
+from albert_tf.model.trained_model import TrainedModel, read_tuned
+from albert_tf.runs.checkpoints import Checkpoint, assign_arrays, load_newest
 from albert_tf.runs.progress import Progress
 from albert_tf.runs.task_record import TaskRecord, write_record
-from albert_tf.tasks.kinds import task_of
-from albert_tf.tasks.outputs import outputs_of
+from albert_tf.tasks.baselines import baselines_of
+from albert_tf.tasks.evaluation import Answered, chosen_threshold, evaluated, task_of
 from albert_tf.tasks.task import Result
-from albert_tf.training.begin import remove_leftovers
+from albert_tf.training.begin import remove_leftovers, training_steps
+from albert_tf.training.interruption import SIGNALS, StopRequest, stop_requests
+from albert_tf.training.loop import Pace, train
+from albert_tf.training.saving import MetricsLog, Saver
+from albert_tf.training.steps import Counts, StepDone
+from schemas.errors import AlbertError
 from schemas.files import copy_whole, write_json, write_text
 from schemas.layout import (
     MODEL_CARD,
@@ -31,10 +43,6 @@ from schemas.layout import (
     TASK_EVALUATION,
     TASK_PREDICTIONS,
 )
-from schemas.task import TaskExample, TaskSpec
-
-# Up to this many rows nothing is compiled, which would take longer than they do.
-_FEW_ROWS = 64
 
 
 def finetune(
@@ -46,18 +54,24 @@ def finetune(
 ) -> Result:
     """Fine-tune, or go on with it; then measure the best checkpoint.
 
+    A signal to end takes effect once what is done is saved.
+
     Args:
-        job: What to do.
         vocabulary: Its file.
-        progress: Shows how it goes.
         before_end: Done with the best checkpoint before the run counts as finished.
 
     Returns:
         What `eval.json` says.
     """
-    if not has_checkpoint(job.run):
+    checkpoint = load_newest(job.run, progress.say)
+    if checkpoint is None:
         begin(job, vocabulary=vocabulary)
-    Tuning(job, progress).train()
+    with stop_requests() as stop:
+        work = FineTuning(job, checkpoint, stop=stop, progress=progress)
+        reason = train(work)
+        work.log.close()
+    if reason is not None:
+        signal.raise_signal(SIGNALS[reason])
     return finish(job, progress=progress, before_end=before_end)
 
 
@@ -76,6 +90,108 @@ def begin(job: TuningJob, *, vocabulary: Path) -> None:
     write_record(job.run, record)
 
 
+class FineTuning:
+    """What runs: a model of a task with its optimizer and its log; see `loop.Work`.
+
+    Args:
+        checkpoint: Where it goes on; None to begin.
+    """
+
+    hosts = ONE_HOST
+
+    def __init__(
+        self,
+        job: TuningJob,
+        checkpoint: Checkpoint | None,
+        *,
+        stop: StopRequest,
+        progress: Progress,
+    ) -> None:
+        self.job, self.stop, self.progress = job, stop, progress
+        self.config = job.config.training().resolved()
+        self.pace = Pace(self.config.batch_size)
+        self.state = TuningState.of(job)
+        if checkpoint is not None:
+            self.state = TuningState(**checkpoint.state)
+        model = job.new_model(self.state)
+        loss = task_loss(label_smoothing=job.config.label_smoothing)
+        self.steps = training_steps(model, self.config, loss=loss)
+        if checkpoint is not None:
+            assign_arrays(model.weights_by_path, checkpoint.weights)
+            assign_arrays(self.steps.optimizer_state, checkpoint.optimizer_state)
+            progress.say(f"Continuing {job.run} after step {self.state.step}.")
+        every = job.config.checkpoint_every
+        # Without a number of steps every evaluation has a checkpoint, and that is all.
+        self.saver = Saver(job.run, self.steps, self.state, every=every)
+        self.log = MetricsLog(job.run, step=self.state.step)
+        self.evaluations = TaskEvaluations(
+            job, model, self.state, log=self.log, progress=progress
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether patience has run out."""
+        patience = self.job.config.patience
+        return patience is not None and self.evaluations.since_best() >= patience
+
+    def batches(self) -> Generator[Batch, None, None]:
+        """The rows from where the run stands, a step at a time `[B, ...]`."""
+        job, size = self.job, self.job.config.batch_size
+        label_weights = job.label_weights()
+        epoch, place = divmod(self.state.step, -(-len(job.train.rows) // size))
+        while True:
+            for rows in self._rows_of_epoch(epoch)[place:]:
+                batch = batch_of(
+                    [job.train.rows[row] for row in rows],
+                    job.spec,
+                    size=size,
+                    longest=job.config.max_seq_length,
+                    options=job.train.options,
+                    label_weights=label_weights,
+                )
+                yield self._standardised(batch)
+            epoch, place = epoch + 1, 0
+
+    def _rows_of_epoch(self, epoch: int) -> list[Array]:
+        config = self.job.config
+        return epoch_batches(
+            self.job.train.lengths,
+            batch_size=config.batch_size,
+            seed=config.seed,
+            epoch=epoch,
+        )
+
+    def _standardised(self, batch: Batch) -> Batch:
+        """The same batch; scores of the training set have mean 0 and deviation 1."""
+        if self.job.spec.kind != "regress":
+            return batch
+        targets = batch["targets"] - self.state.score_mean
+        targets = (targets / self.state.score_deviation).astype("float32")
+        return {**batch, "targets": targets}
+
+    def parts(self, batch: Batch) -> tuple[Counts, Iterator[Batch]]:
+        """What a step computes, a few micro-batches at a time."""
+        size, devices = self.job.config.micro_batch_size, self.steps.num_devices
+        counts = self.steps.loss.counts(batch)
+        return counts, micro_batches(batch, size=size, devices=devices)
+
+    def prepare(self, batch: Batch) -> None:
+        """Nothing: batches have many widths, each compiled when it comes first."""
+
+    def record(self, done: StepDone, seconds: float) -> str:
+        """Count the step that was just done; its mean loss."""
+        self.state.add(done, seconds)
+        loss, weight = self.state.losses
+        return f"step {self.state.step:,}, loss {loss / max(weight, 1e-9):.4f}"
+
+    def overflow(self, value: float, what: str) -> AlbertError:
+        """The error of a loss or gradient that is not finite."""
+        return AlbertError(
+            f"The {what} overflowed in step {self.state.step + 1}; start again with "
+            "--overwrite and a lower --learning-rate."
+        )
+
+
 def finish(
     job: TuningJob,
     *,
@@ -89,7 +205,7 @@ def finish(
     threshold = chosen_threshold(answered)
     progress.say("Measuring what guessing and words alone give.")
     baselines = baselines_of(job.spec, job.train.examples, job.held_out.examples)
-    result = {
+    result: dict[str, Any] = {
         "step": tuned.step,
         "training_examples": len(job.train.examples),
         **evaluated(answered, threshold=threshold, baselines=baselines),
@@ -105,72 +221,3 @@ def finish(
     # Last, because it says that the run is finished.
     write_json(job.run / TASK_EVALUATION, result)
     return result
-
-
-def predicted(
-    tuned: TrainedModel, given: TaskRows, *, is_compiled: bool = True
-) -> list[Any]:
-    """The outputs of a fine-tuned model for encoded examples.
-
-    Args:
-        tuned: The model.
-        given: The examples.
-        is_compiled: False to compile nothing for a few rows, which changes rounding.
-    """
-    model = task_model_of(tuned)
-    compute: Compute | None = None
-    if not is_compiled and len(given.rows) <= _FEW_ROWS:
-        compute = _uncompiled(model)
-    longest = tuned.record.max_seq_length
-    logits = TaskLogits(model, tuned.record.spec, longest=longest, compute=compute)
-    return outputs_of(
-        task_of(tuned.record.spec),
-        given.examples,
-        given.rows,
-        logits.of_rows(given.rows),
-        max_answer_tokens=tuned.record.max_answer_tokens,
-    )
-
-
-def _uncompiled(model: TaskModel) -> Compute:
-    def compute(batch: Any) -> Any:
-        tensors = {name: ops.convert_to_tensor(value) for name, value in batch.items()}
-        with elementary():
-            return ops.convert_to_numpy(model(tensors)).astype("float64")
-
-    return compute
-
-
-def prediction_lines(
-    spec: TaskSpec,
-    examples: Sequence[TaskExample],
-    outputs: Sequence[Any],
-    *,
-    threshold: float | None,
-) -> str:
-    """Predictions as JSON lines, each with the id of its example."""
-    task, pairs = task_of(spec), zip(examples, outputs, strict=True)
-    return "".join(
-        json.dumps(
-            {"id": example.id, **task.shown(example, output, threshold=threshold)},
-            ensure_ascii=False,
-        )
-        + "\n"
-        for example, output in pairs
-    )
-
-
-def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
-    """What a fine-tuned model is worth on further examples.
-
-    The threshold is that of the model, not chosen on these examples.
-    """
-    outputs = predicted(tuned, given)
-    record = tuned.record
-    return {
-        "step": tuned.step,
-        **evaluated(
-            Answered(task_of(record.spec), given.examples, outputs),
-            threshold=record.threshold,
-        ),
-    }

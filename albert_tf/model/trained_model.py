@@ -3,8 +3,9 @@
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from albert_tf.model.parameters import task_weight_shapes, weight_shapes
+from albert_tf.model.parameters import TASK_HEAD, task_weight_shapes, weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import (
@@ -90,6 +91,8 @@ def read_trained(
         weights, step = checkpoint.weights, checkpoint.state["step"]
         # Before anything is built: an edited architecture may be of any size.
         check_shapes(_shapes(config, task), shapes_of(weights))
+        if task is not None:
+            task, weights = _of_checkpoint(task, weights, checkpoint.state, which=which)
     return TrainedModel(
         folder=folder,
         config=config,
@@ -122,6 +125,32 @@ def _shapes(config: ModelConfig, task: TaskRecord | None) -> dict[str, tuple[int
         return weight_shapes(config)
     spec = task.spec
     return task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
+
+
+def _of_checkpoint(
+    task: TaskRecord, weights: Arrays, state: dict[str, Any], *, which: Which
+) -> tuple[TaskRecord, Arrays]:
+    """The task with the threshold of a checkpoint, its scores as they are in files.
+
+    The record has the threshold of the best checkpoint; earlier versions have no other.
+    """
+    if which == "latest" and "threshold" in state:
+        task = dataclasses.replace(task, threshold=state["threshold"])
+    mean, deviation = state.get("score_mean", 0.0), state.get("score_deviation", 1.0)
+    return task, with_scores_scaled(weights, mean=mean, deviation=deviation)
+
+
+def with_scores_scaled(weights: Arrays, *, mean: float, deviation: float) -> Arrays:
+    """The weights of a model whose outputs are multiplied, then moved by a mean."""
+    if (mean, deviation) == (0.0, 1.0):
+        return weights
+    moved = {"kernel": 0.0, "bias": mean}
+    return {
+        path: (array * deviation + moved[path.rpartition("/")[2]]).astype(array.dtype)
+        if TASK_HEAD in path
+        else array
+        for path, array in weights.items()
+    }
 
 
 def pretrainer_of(

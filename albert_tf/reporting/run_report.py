@@ -5,12 +5,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from albert_tf.finetuning.task_worth import (
-    labels_table,
-    measures_table,
-    read_worth,
-    verdict,
-)
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
 from albert_tf.reporting.learning_curves import QUANTITIES, curves
 from albert_tf.runs import last_evaluation
@@ -24,6 +18,12 @@ from albert_tf.runs.metrics import (
 )
 from albert_tf.runs.run_record import Run
 from albert_tf.runs.task_record import read_record
+from albert_tf.tasks.results import (
+    labels_table,
+    measures_table,
+    read_worth,
+    verdict,
+)
 from schemas.layout import EVAL, TRAIN
 from schemas.presets import PRESETS
 from schemas.readable import duration, percent

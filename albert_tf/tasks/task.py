@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.tasks.calibration import softmax
+from schemas.errors import SettingError
 from schemas.task import EncodedExample, Metric, TaskExample, TaskSpec
 
 Array = npt.NDArray[Any]
@@ -36,14 +36,20 @@ class Task(abc.ABC):
 
     def __init__(self, spec: TaskSpec) -> None:
         self.spec = spec
+        self._numbers = {label: number for number, label in enumerate(spec.labels)}
+
+    def number_of(self, label: str) -> int:
+        """The number of a label."""
+        if label not in self._numbers:
+            raise SettingError(
+                f"The label {label!r:.60} is not one of {self.spec.name}: "
+                f"{', '.join(self.spec.labels):.200}."
+            )
+        return self._numbers[label]
 
     @abc.abstractmethod
     def target(self, example: TaskExample) -> Any:
-        """What is right.
-
-        Raises:
-            SettingError: A label is not one of the task.
-        """
+        """What is right."""
 
     def output(
         self,
@@ -115,6 +121,40 @@ class Task(abc.ABC):
         return {}
 
 
+def softmax(logits: Array) -> Array:
+    """Probabilities of logits `[..., C]`."""
+    wide = np.asarray(logits, np.float64)
+    shares = np.exp(wide - wide.max(axis=-1, keepdims=True))
+    result: Array = shares / shares.sum(axis=-1, keepdims=True)
+    return result
+
+
+def sigmoid(logits: Array) -> Array:
+    """Probabilities of independent labels."""
+    wide = np.asarray(logits, np.float64)
+    result: Array = 0.5 * (1 + np.tanh(wide / 2))
+    return result
+
+
+def best_threshold(scores: Array, targets: Array) -> float:
+    """The score from which to predict label 1 for the highest F1 of label 1.
+
+    The highest of several, and between two scores that occur.
+
+    >>> best_threshold(np.array([0.1, 0.2, 0.6, 0.9]), np.array([0, 0, 1, 1]))
+    0.4
+    """
+    order = np.argsort(-scores, kind="stable")
+    ordered, right = scores[order], np.cumsum(targets[order] == 1)
+    said = np.arange(1, len(scores) + 1)
+    f1 = 2 * right / (said + max(int((targets == 1).sum()), 1))
+    # Not between equal scores.
+    is_last = np.append(ordered[1:] != ordered[:-1], True)
+    best = int(np.argmax(np.where(is_last, f1, -1)))
+    after = ordered[best + 1] if best + 1 < len(ordered) else 0.0
+    return float((ordered[best] + after) / 2)
+
+
 def most_frequent(counts: Counter[int]) -> int:
     """The most frequent number, the smallest of several, whatever their order.
 
@@ -140,16 +180,9 @@ def scores_of_label(precision: float, recall: float, f1: float, support: int) ->
     return {"precision": precision, "recall": recall, "f1": f1, "support": support}
 
 
-def scores_by_label(labels: Sequence[str], columns: Any, supports: Any) -> Result:
-    """Precision, recall, F1 and support of each label.
-
-    Args:
-        labels: Their names.
-        columns: Precision, recall and F1 of each, `[L, 3]`.
-        supports: How many examples each has, `[L]`.
-    """
-    by_label = {}
-    for name, column, support in zip(labels, columns, supports, strict=True):
-        precision, recall, f1 = map(float, column)
-        by_label[name] = scores_of_label(precision, recall, f1, int(support))
-    return by_label
+def scores_by_label(labels: Sequence[str], scores: Sequence[Array]) -> Result:
+    """Precision, recall, F1 and support of each label, `[L]` each, by its name."""
+    columns = (map(float, each) for each in scores[:3])
+    supports = map(int, scores[3])
+    rows = zip(labels, *columns, supports, strict=True)
+    return {label: scores_of_label(*values) for label, *values in rows}

@@ -213,7 +213,7 @@ def evaluate_task(
 ) -> "Metrics":
     """What a fine-tuned model is worth on a file of examples."""
     with silent_stderr():
-        from albert_tf.finetuning.finetune import evaluate_tuned
+        from albert_tf.finetuning.predict import evaluate_tuned
         from albert_tf.model.trained_model import read_tuned
     from cli.support.task_data import encoded, read_labelled, say_lost, with_columns
     from cli.support.trained_model import check_sizes
@@ -232,7 +232,7 @@ def evaluate_task(
 
 def task_text(result: "Metrics", *, data: Path | str) -> str:
     """What a fine-tuned model is worth on a file, for a person."""
-    from albert_tf.finetuning.task_worth import labels_table, measures_table, verdict
+    from albert_tf.tasks.results import labels_table, measures_table, verdict
 
     parts = [
         f"Step {result['step']:,}, {result['examples']:,} examples of {data}",

@@ -40,7 +40,7 @@ from schemas.report import text_lines
 from schemas.task import Columns, Kind, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.finetuning.tuning_job import TuningJob
+    from albert_tf.finetuning.job import TuningJob
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from cli.support.task_data import TaskData, TaskPaths
@@ -255,7 +255,7 @@ def make_job(
 ) -> "TuningJob":
     """All that is to be done, with the examples encoded."""
     with silent_stderr():
-        from albert_tf.finetuning.tuning_job import TuningJob
+        from albert_tf.finetuning.job import TuningJob
         from albert_tf.runs.task_record import TaskRecord
     from cli.support.task_data import encoded, say_divided, say_lost, with_targets
 
@@ -328,7 +328,7 @@ def train_and_predict(
     """Train in a folder that is claimed, predict the test files, say what came out."""
     with silent_stderr():
         from albert_tf.finetuning.finetune import finetune
-    from albert_tf.finetuning.task_worth import measures_table, verdict
+    from albert_tf.tasks.results import measures_table, verdict
 
     def predict_tests(tuned: "TrainedModel") -> None:
         for name, examples in tests.items():
@@ -362,8 +362,8 @@ def test_predictions(
     tokenizer: "Tokenizer",
 ) -> str:
     """Predictions as the site of a task takes them, else as JSON lines."""
-    from albert_tf.finetuning.finetune import predicted, prediction_lines
-    from albert_tf.tasks.kinds import task_of
+    from albert_tf.finetuning.predict import predicted, prediction_lines
+    from albert_tf.tasks.evaluation import task_of
     from cli.support.task_data import encoded
     from pipeline.tasks.named_tasks import submission_text
 

@@ -132,8 +132,8 @@ def predictions_of(
         say: Told how much of the texts it does not read.
     """
     with silent_stderr():
-        from albert_tf.finetuning.finetune import predicted
-        from albert_tf.tasks.kinds import task_of
+        from albert_tf.finetuning.predict import predicted
+        from albert_tf.tasks.evaluation import task_of
     from cli.support.task_data import encoded, say_lost
 
     record = tuned.record

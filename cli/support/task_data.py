@@ -26,7 +26,7 @@ from schemas.readable import percent
 from schemas.task import Columns, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.finetuning.tuning_job import TaskRows
+    from albert_tf.finetuning.job import TaskRows
     from albert_tf.runs.task_record import TaskRecord
     from pipeline.vocabulary.tokenizer import Tokenizer
 
@@ -193,7 +193,7 @@ def encoded(
         record: The task and how its texts are cut.
         tokenizer: Of the model.
     """
-    from albert_tf.finetuning.tuning_job import TaskRows
+    from albert_tf.finetuning.job import TaskRows
 
     rows = encode_examples(
         examples,

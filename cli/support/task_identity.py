@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from schemas.task import TaskExample
 
 if TYPE_CHECKING:
-    from albert_tf.finetuning.tuning_job import TaskRows, TuningJob
+    from albert_tf.finetuning.job import TaskRows, TuningJob
 
 
 def identity(

@@ -29,7 +29,7 @@ from pipeline.tasks.table_files import (
     read_data,
     table_of_records,
 )
-from pipeline.tasks.tags import in_iob2, read_conll
+from pipeline.tasks.tags import in_iob2, in_scheme_of, read_conll
 from schemas.errors import AlbertError, SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
 
@@ -126,7 +126,7 @@ def read_task_file(
         raise AlbertError(f"{path} holds no examples.")
     if task.kind == "tag":
         examples = in_iob2(file.examples, counts=file.counts)
-        file = file._replace(examples=examples)
+        file = file._replace(examples=in_scheme_of(examples, task.labels))
     if not is_labelled:
         return file._replace(examples=[_unlabelled(e) for e in file.examples])
     if all(_unlabelled(example) == example for example in file.examples):

@@ -5,9 +5,9 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipeline.tasks.tags import are_entities
 from schemas.errors import AlbertError
 from schemas.readable import counted
+from schemas.tag_schemes import are_entities
 from schemas.task import Kind, Metric, TaskExample, TaskSpec
 
 _METRICS: dict[Kind, tuple[Metric, ...]] = {

@@ -4,7 +4,7 @@ from array import array
 
 import numpy as np
 
-from albert_tf.finetuning.tuning_job import TaskRows
+from albert_tf.finetuning.job import TaskRows
 from schemas.config import ModelConfig
 from schemas.example import CLS_ID, SEP_ID
 from schemas.task import (

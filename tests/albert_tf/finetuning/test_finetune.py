@@ -15,15 +15,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from albert_tf.finetuning import tuning
-from albert_tf.finetuning.finetune import evaluate_tuned, finetune, predicted
-from albert_tf.finetuning.tuning_job import TuningJob
+from albert_tf.finetuning.evaluations import TaskEvaluations
+from albert_tf.finetuning.finetune import FineTuning, finetune
+from albert_tf.finetuning.job import TaskRows, TuningJob, TuningState
+from albert_tf.finetuning.predict import evaluate_tuned, predicted
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import is_of_encoder
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.trained_model import read_tuned
-from albert_tf.runs.checkpoints import newest_step
+from albert_tf.model.trained_model import read_tuned, with_scores_scaled
+from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.progress import QUIET
+from albert_tf.training.interruption import StopRequest
+from albert_tf.training.loop import train
 from schemas.config import Initializer
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig
@@ -78,18 +81,18 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     result = trained(whole)
     parts = dataclasses.replace(whole, run=tmp_path / "parts")
     parts.run.mkdir()
-    take_step = tuning.Tuning._take_step
+    parts_of = FineTuning.parts
     for last in (0, 3, 5):
 
-        def killed(self, last=last):
-            if self._state.step == last:
+        def killed(self, batch, last=last):
+            if self.state.step == last:
                 raise Killed
-            take_step(self)
+            return parts_of(self, batch)
 
-        monkeypatch.setattr(tuning.Tuning, "_take_step", killed)
+        monkeypatch.setattr(FineTuning, "parts", killed)
         with pytest.raises(Killed):
             trained(parts)
-    monkeypatch.setattr(tuning.Tuning, "_take_step", take_step)
+    monkeypatch.undo()
     assert trained(parts) == result
     assert weights_of(parts.run) == weights_of(whole.run)
     assert lines_of(parts.run) == lines_of(whole.run)
@@ -101,14 +104,14 @@ def test_a_signal_saves_the_steps_that_are_done(tmp_path, monkeypatch):
     result = trained(whole)
     parts = dataclasses.replace(whole, run=tmp_path / "parts")
     parts.run.mkdir()
-    take_step = tuning.Tuning._take_step
+    record = FineTuning.record
 
-    def interrupted(self):
-        take_step(self)
-        if self._state.step == 3:
+    def interrupted(self, done, seconds):
+        if self.state.step == 3:
             signal.raise_signal(signal.SIGINT)
+        return record(self, done, seconds)
 
-    monkeypatch.setattr(tuning.Tuning, "_take_step", interrupted)
+    monkeypatch.setattr(FineTuning, "record", interrupted)
     with pytest.raises(KeyboardInterrupt):
         trained(parts)
     assert newest_step(parts.run) == 3
@@ -137,14 +140,18 @@ def test_a_checkpoint_says_where_fine_tuning_stands(tmp_path):
         ("micro_batch_size", 16),
         ("losses", [0.0, 0.0]),
         ("window_seconds", 0.0),
+        ("learning_rate", 3e-3),
+        ("threshold", None),
+        ("score_mean", 0.0),
+        ("score_deviation", 1.0),
     ]
     assert list(state)[-2:] == ["sha256", "is_best"]
 
 
 def test_a_run_that_has_ended_leaves_the_memory(tmp_path):
     job = job_of("classify", tmp_path / "run", steps=1, epochs=None)
-    run = tuning.Tuning(job, QUIET)
-    run.train()
+    run = FineTuning(job, None, stop=StopRequest(), progress=QUIET)
+    train(run)
     kept = weakref.ref(run)
     del run
     gc.collect()
@@ -183,7 +190,7 @@ def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
         {"accuracy": first, "macro_f1": second}
         for first, second in [(0.5, 0.2), (0.5, 0.4), (0.25, 0.9), (0.5, 0.4)]
     )
-    monkeypatch.setattr(tuning.Evaluator, "measures", lambda *_, **__: next(measured))
+    monkeypatch.setattr(TaskEvaluations, "measures", lambda *_: next(measured))
     job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1)
     spec = dataclasses.replace(job.spec, metrics=("accuracy", "macro_f1"))
     trained(dataclasses.replace(job, spec=spec))
@@ -203,6 +210,58 @@ def test_a_loss_that_overflows_is_said_and_nothing_counts_as_finished(tmp_path):
     with pytest.raises(AlbertError, match="overflowed in step"):
         trained(job)
     assert not (job.run / "eval.json").exists()
+
+
+def test_scores_of_any_scale_are_learned_alike(tmp_path):
+    """And the model that is read gives scores as the file has them."""
+    pearsons = []
+    for scale in (1.0, 0.2, 100.0):
+        job = job_of("regress", tmp_path / str(scale), epochs=10)
+        rows = [
+            dataclasses.replace(row, target=7 * scale + scale * row.target)
+            for row in job.train.rows
+        ]
+        examples = [
+            dataclasses.replace(example, score=row.target)
+            for example, row in zip(job.train.examples, rows, strict=True)
+        ]
+        given = TaskRows(examples, rows)
+        result = trained(dataclasses.replace(job, train=given, held_out=given))
+        pearsons.append(result["metrics"]["pearson"])
+        scores = [float(output[0]) for output in predicted(read_tuned(job.run), given)]
+        assert np.mean(scores) == pytest.approx(7.5 * scale, abs=0.3 * scale)
+    assert pearsons == [pytest.approx(pearsons[0], abs=0.01)] * 3
+
+
+def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(tmp_path):
+    job = job_of("regress", tmp_path / "run", epochs=4)
+    trained(job)
+    tuned = read_tuned(job.run)
+    kept = dataclasses.replace(job, source=tuned.weights)
+    state = TuningState(0, 16, score_mean=5.0, score_deviation=3.0)
+    given = arrays_of(kept.new_model(state).weights_by_path)
+    again = with_scores_scaled(given, mean=5.0, deviation=3.0)
+    for path, weight in tuned.weights.items():
+        np.testing.assert_allclose(again[path], weight, atol=1e-6)
+
+
+def test_each_checkpoint_has_the_threshold_that_was_chosen_for_it(tmp_path):
+    job = job_of("multilabel", tmp_path / "run", epochs=4, eval_every=4)
+    spec = dataclasses.replace(job.spec, metrics=("macro_f1",))
+    trained(dataclasses.replace(job, spec=spec))
+    path = job.run / "checkpoints" / "step-00000016" / "state.json"
+    threshold = json.loads(path.read_text())["threshold"]
+    assert read_tuned(job.run, which="latest").record.threshold == threshold
+    of_best = json.loads((job.run / "task.json").read_text())["threshold"]
+    assert read_tuned(job.run, which="best").record.threshold == of_best
+
+
+def test_what_is_trained_in_bfloat16_is_chosen_by_what_it_is_in_float32(tmp_path):
+    job = job_of("regress", tmp_path / "run", epochs=6, precision="bfloat16")
+    result = trained(job)
+    lines = [x for x in lines_of(job.run) if x["split"] == "eval"]
+    best = max(line["pearson"] for line in lines)
+    assert result["metrics"]["pearson"] == pytest.approx(best, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -226,7 +285,9 @@ def test_the_size_of_a_micro_batch_does_not_show(tmp_path):
 @pytest.mark.parametrize("initializer", typing.get_args(Initializer))
 def test_a_start_from_scratch_is_that_of_pretraining(initializer, tmp_path):
     job = job_of("classify", tmp_path / "run", seed=7)
-    ours = dataclasses.replace(job, initializer=initializer).new_model()
+    ours = dataclasses.replace(job, initializer=initializer).new_model(
+        TuningState.of(job)
+    )
     pretrained = AlbertPretrainer(TINY)
     draw_first_weights(pretrained, initializer=initializer, seed=7)
     theirs = pretrained.weights_by_path
@@ -234,7 +295,11 @@ def test_a_start_from_scratch_is_that_of_pretraining(initializer, tmp_path):
     assert len(encoder) > 20
     for path, weight in encoder.items():
         np.testing.assert_array_equal(weight, theirs[path])
-    plain = dataclasses.replace(job, initializer="range").new_model().weights_by_path
+    plain = (
+        dataclasses.replace(job, initializer="range")
+        .new_model(TuningState.of(job))
+        .weights_by_path
+    )
     head = "albert/task_head/classifier/kernel"
     np.testing.assert_array_equal(ours.weights_by_path[head], plain[head])
 

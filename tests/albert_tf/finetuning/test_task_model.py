@@ -10,9 +10,9 @@ from albert_tf.convert.huggingface_tasks import (
     task_config,
     task_tensors,
 )
-from albert_tf.finetuning.task_batches import batch_of
-from albert_tf.finetuning.task_logits import TaskLogits
-from albert_tf.finetuning.task_loss import losses_of
+from albert_tf.finetuning.batches import batch_of
+from albert_tf.finetuning.loss import losses_of
+from albert_tf.finetuning.predict import TaskLogits
 from albert_tf.model.parameters import task_weight_shapes
 from albert_tf.model.task_model import TaskModel
 from schemas.task import KINDS

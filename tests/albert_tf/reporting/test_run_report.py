@@ -263,9 +263,9 @@ def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"metric": "f1"}, "metrics has no f1"),
-        ({"step": -1}, "step must be a whole number"),
-        ({"baselines": []}, "baselines must be an object"),
+        ({"metric": "f1"}, "eval.json is damaged: it has no 'f1'"),
+        ({"metrics": {"accuracy": "0.75"}}, "eval.json is damaged"),
+        ({"baselines": []}, "eval.json is damaged"),
     ],
 )
 def test_an_edited_result_is_refused_in_one_sentence(folder, change, sentence):

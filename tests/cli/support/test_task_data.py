@@ -2,7 +2,7 @@
 
 from array import array
 
-from albert_tf.finetuning.tuning_job import TaskRows
+from albert_tf.finetuning.job import TaskRows
 from albert_tf.runs.task_record import TaskRecord
 from cli.support.task_data import TaskPaths, read_task, say_divided, say_lost
 from pipeline.tasks.named_tasks import task_called

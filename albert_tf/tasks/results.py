@@ -6,20 +6,9 @@ from typing import Any
 
 from albert_tf.runs.run_record import recorded_settings
 from schemas.errors import AlbertError
-from schemas.files import read_json
-from schemas.json_shape import ANY_NUMBER, COUNT, TEXT, Each, problem
+from schemas.files import read_json, undamaged
 from schemas.layout import TASK_EVALUATION
 from schemas.report import Table
-
-_VALUES = Each(TEXT, ANY_NUMBER)
-_SHAPE: Any = {
-    "step": COUNT,
-    "examples": COUNT,
-    "metric": TEXT,
-    "metrics": _VALUES,
-    "intervals": Each(TEXT, [ANY_NUMBER]),
-    "baselines": Each(TEXT, _VALUES),
-}
 
 
 def shown(value: float) -> str:
@@ -32,11 +21,7 @@ def shown(value: float) -> str:
 
 
 def read_worth(folder: Path) -> dict[str, Any]:
-    """What `eval.json` of a fine-tuned model says.
-
-    Raises:
-        AlbertError: It is not there yet, or not as it was written.
-    """
+    """What `eval.json` of a fine-tuned model says."""
     path = folder / TASK_EVALUATION
     if not path.exists():
         if recorded_settings(folder).get("command") == "import":
@@ -47,12 +32,15 @@ def read_worth(folder: Path) -> dict[str, Any]:
         raise AlbertError(
             f"{folder} is not finished yet; run the same albert finetune again."
         )
-    result = read_json(path)
-    found = problem(result, _SHAPE)
-    if not found and result["metric"] not in result["metrics"]:
-        found = f"metrics has no {result['metric']}"
-    if found:
-        raise AlbertError(f"{path}: {found}; put the file back as it was written.")
+    result: dict[str, Any] = read_json(path)
+    with undamaged(path, remedy="put the file back as it was written"):
+        name = result["metric"]
+        _ = result["step"], result["examples"], result["metrics"][name] + 0.0
+        for values in (result["metrics"], *result["baselines"].values()):
+            _ = [value + 0.0 for value in values.values()]
+        for measure in result["metrics"]:
+            low, high = result["intervals"][measure]
+            _ = low + high
     return result
 
 
@@ -99,8 +87,10 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
     majority = guesses.get("majority", {}).get(name)
     words = guesses.get("words", {}).get(name)
     if majority is not None and value <= majority:
+        is_same = result["metrics"] == guesses["majority"]
+        relation = "stuck at" if is_same else "no better than"
         yield (
-            f"The model is stuck at the majority: {name} {shown(value)}, and always "
+            f"The model is {relation} the majority: {name} {shown(value)}, and always "
             f"giving the same answer scores {shown(majority)}."
         )
     elif words is not None and value <= words:

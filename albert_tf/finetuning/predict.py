@@ -4,22 +4,32 @@ Rows of like length are computed together. Padding has no influence on a row, so
 rest of its batch makes no difference, except in rounding.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from keras import ops
 
 from albert_tf.evaluation.held_out import compiled
-from albert_tf.finetuning.task_batches import inputs_of, width_of
+from albert_tf.finetuning.batches import inputs_of, width_of
+from albert_tf.finetuning.job import TaskRows
+from albert_tf.model.operations import elementary
 from albert_tf.model.task_model import Batch, TaskModel
-from schemas.task import EncodedExample, TaskSpec
+from albert_tf.model.trained_model import TrainedModel, task_model_of
+from albert_tf.tasks.evaluation import Answered, evaluated, outputs_of, task_of
+from albert_tf.tasks.task import Result
+from schemas.task import EncodedExample, TaskExample, TaskSpec
 
 Array = npt.NDArray[np.float64]
 Compute = Callable[[Batch], npt.NDArray[Any]]
 
 # Tokens that are computed at a time.
 TOKENS = 4096
+
+# Up to this many rows nothing is compiled, which would take longer than they do.
+FEW_ROWS = 64
 
 
 class TaskLogits:
@@ -91,3 +101,72 @@ def _logits(model: TaskModel, batch: Batch) -> Any:
 def _of_row(logits: Array, row: EncodedExample) -> Array:
     """Of tokens without those of padding; all of others."""
     return logits[: row.length] if logits.ndim == 2 else logits
+
+
+def predicted(
+    tuned: TrainedModel, given: TaskRows, *, is_compiled: bool = True
+) -> list[Any]:
+    """The outputs of a fine-tuned model for encoded examples.
+
+    Args:
+        tuned: The model.
+        given: The examples.
+        is_compiled: False to compile nothing for a few rows, which changes rounding.
+    """
+    model = task_model_of(tuned)
+    compute: Compute | None = None
+    if not is_compiled and len(given.rows) <= FEW_ROWS:
+        compute = _uncompiled(model)
+    longest = tuned.record.max_seq_length
+    logits = TaskLogits(model, tuned.record.spec, longest=longest, compute=compute)
+    return outputs_of(
+        task_of(tuned.record.spec),
+        given.examples,
+        given.rows,
+        logits.of_rows(given.rows),
+        max_answer_tokens=tuned.record.max_answer_tokens,
+    )
+
+
+def _uncompiled(model: TaskModel) -> Compute:
+    def compute(batch: Any) -> Any:
+        tensors = {name: ops.convert_to_tensor(value) for name, value in batch.items()}
+        with elementary():
+            return ops.convert_to_numpy(model(tensors)).astype("float64")
+
+    return compute
+
+
+def prediction_lines(
+    spec: TaskSpec,
+    examples: Sequence[TaskExample],
+    outputs: Sequence[Any],
+    *,
+    threshold: float | None,
+) -> str:
+    """Predictions as JSON lines, each with the id of its example."""
+    task, pairs = task_of(spec), zip(examples, outputs, strict=True)
+    return "".join(
+        json.dumps(
+            {"id": example.id, **task.shown(example, output, threshold=threshold)},
+            ensure_ascii=False,
+        )
+        + "\n"
+        for example, output in pairs
+    )
+
+
+def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
+    """What a fine-tuned model is worth on further examples.
+
+    The threshold is that of the model, not chosen on these examples.
+    """
+    outputs = predicted(tuned, given)
+    record = tuned.record
+    return {
+        "step": tuned.step,
+        **evaluated(
+            Answered(task_of(record.spec), given.examples, outputs),
+            threshold=record.threshold,
+        ),
+    }

@@ -2,7 +2,8 @@
 
 import pytest
 
-from albert_tf.tasks.entity_metrics import Entity, Found, count_entities, entities_of
+from albert_tf.tasks.tags import Found, count_entities
+from schemas.tag_schemes import Entity, entities_of
 
 
 @pytest.mark.parametrize(
@@ -13,6 +14,9 @@ from albert_tf.tasks.entity_metrics import Entity, Found, count_entities, entiti
         (["B-A", "I-B", "O"], [Entity("A", 0, 1), Entity("B", 1, 2)]),
         (["B-A", "I-A"], [Entity("A", 0, 2)]),
         (["O", "O"], []),
+        (["B-A", "E-A", "S-A"], [Entity("A", 0, 2), Entity("A", 2, 3)]),
+        (["B-A", "L-A", "U-B"], [Entity("A", 0, 2), Entity("B", 2, 3)]),
+        (["B-A", "M-A", "E-A", "W-A"], [Entity("A", 0, 3), Entity("A", 3, 4)]),
     ],
 )
 def test_entities_also_of_tags_that_break_the_rules(tags, entities):

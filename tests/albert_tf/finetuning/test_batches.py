@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.finetuning.task_batches import batch_of, epoch_batches, micro_batches
+from albert_tf.finetuning.batches import batch_of, epoch_batches, micro_batches
 from tests.albert_tf.finetuning.task_rows import random_rows, spec_of
 
 LENGTHS = np.random.default_rng(0).integers(5, 100, 1000).tolist()

@@ -1,4 +1,4 @@
-"""What `finetune` was asked to do, and the model that it begins with."""
+"""What `finetune` was asked to do, the model that it begins with, where it stands."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,11 +9,15 @@ import numpy as np
 from albert_tf.model.initial_weights import draw_first_weights, initialize_weights
 from albert_tf.model.parameters import TASK_HEAD
 from albert_tf.model.task_model import TaskModel
+from albert_tf.model.trained_model import with_scores_scaled
 from albert_tf.runs.checkpoints import check_shapes, shapes_of
+from albert_tf.runs.metrics import Metrics
 from albert_tf.runs.tensor_files import Arrays
-from albert_tf.tasks.kinds import task_of
+from albert_tf.tasks.evaluation import task_of
+from albert_tf.training.steps import StepDone
 from schemas.config import Initializer, ModelConfig
 from schemas.finetune_config import ResolvedFineTuneConfig
+from schemas.layout import TRAIN
 from schemas.task import EncodedExample, TaskExample, TaskSpec
 
 
@@ -63,8 +67,13 @@ class TuningJob:
     initializer: Initializer = "range"
     trained_length: int = 0
 
-    def new_model(self) -> TaskModel:
-        """The model as it is before the first step."""
+    def new_model(self, state: "TuningState") -> TaskModel:
+        """The model as it is before the first step.
+
+        Args:
+            state: Says how scores are standardised, which a head that is taken along
+                does not know.
+        """
         dropout = self.config.dropout
         config = dataclasses.replace(
             self.model_config,
@@ -83,7 +92,11 @@ class TuningJob:
         # As published, whatever the encoder begins with.
         deviation = self.model_config.initializer_range
         initialize_weights(head, standard_deviation=deviation, seed=seed)
-        start_from(model, self.source)
+        mean, deviation = state.score_mean, state.score_deviation
+        source = with_scores_scaled(
+            self.source, mean=-mean / deviation, deviation=1 / deviation
+        )
+        start_from(model, source)
         return model
 
     def label_weights(self) -> list[float]:
@@ -101,13 +114,65 @@ class TuningJob:
         return [float(w) if n else 0.0 for w, n in zip(weights, counts, strict=True)]
 
 
+@dataclasses.dataclass
+class TuningState:
+    """Where fine-tuning stands, as `state.json` has it.
+
+    Attributes:
+        step: Steps done.
+        micro_batch_size: As in the settings, which stay those of the run.
+        losses: Loss and weight of the steps since the last line of metrics, added up.
+        window_seconds: Time spent in those steps.
+        learning_rate: Of the newest step.
+        threshold: See `Task.best_threshold`: that of the newest evaluation.
+        score_mean: Of the scores that are trained on; the model learns how many
+            deviations a score is above it.
+        score_deviation: Of these scores.
+    """
+
+    step: int
+    micro_batch_size: int
+    losses: tuple[float, ...] = (0.0, 0.0)
+    window_seconds: float = 0.0
+    learning_rate: float = 0.0
+    threshold: float | None = None
+    score_mean: float = 0.0
+    score_deviation: float = 1.0
+
+    @classmethod
+    def of(cls, job: TuningJob) -> "TuningState":
+        """Before the first step."""
+        state = cls(step=0, micro_batch_size=job.config.micro_batch_size)
+        if job.spec.kind == "regress":
+            scores = np.array([row.target for row in job.train.rows], np.float64)
+            state.score_mean = float(scores.mean())
+            state.score_deviation = float(scores.std()) or 1.0
+        return state
+
+    def add(self, done: StepDone, seconds: float) -> None:
+        """Count what a step adds up and takes."""
+        self.losses = tuple((np.array(self.losses) + done.sums).tolist())
+        self.window_seconds += seconds
+        self.learning_rate = done.learning_rate
+
+    def take_line(self) -> Metrics:
+        """What the steps since the last such line come to; the next ones begin anew."""
+        loss, weight = self.losses
+        line = {
+            "step": self.step,
+            "split": TRAIN,
+            "loss": loss / weight,
+            "learning_rate": self.learning_rate,
+            "seconds": self.window_seconds,
+        }
+        self.losses, self.window_seconds = (0.0, 0.0), 0.0
+        return line
+
+
 def start_from(model: TaskModel, source: Arrays) -> None:
     """Give a model the weights that it shares with another.
 
     A pooler that the other lacks keeps its random first weights, and so does the head.
-
-    Raises:
-        AlbertError: A weight has another shape, or is missing.
     """
     if not source:
         return

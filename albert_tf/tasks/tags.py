@@ -1,24 +1,16 @@
-"""`tag`: a tag for each word.
+"""`tag`: a tag for each word, and how many entities of tags were found.
 
 Outputs are logits `[W, L]`, targets and predictions the number of each word's tag.
+Entities are counted as seqeval and conlleval do, whatever scheme the tags follow.
 """
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from albert_tf.tasks import label_metrics
-from albert_tf.tasks.calibration import softmax
-from albert_tf.tasks.classify import scores_of_table
-from albert_tf.tasks.entity_metrics import (
-    Found,
-    count_entities,
-    entities_of,
-    has_entities,
-)
 from albert_tf.tasks.task import (
     Array,
     Measure,
@@ -26,10 +18,68 @@ from albert_tf.tasks.task import (
     Targets,
     Task,
     most_frequent,
+    scores_by_label,
     scores_of_label,
+    softmax,
     taken,
 )
+from albert_tf.tasks.text_labels import label_scores
+from schemas.tag_schemes import are_entities, entities_of
 from schemas.task import EncodedExample, Metric, TaskExample
+
+
+class Found(NamedTuple):
+    """How many entities were found.
+
+    Attributes:
+        right: Those found where they are, with their type.
+        said: All that were found.
+        wanted: All that there are.
+    """
+
+    right: int
+    said: int
+    wanted: int
+
+    @property
+    def precision(self) -> float:
+        """Of what was found, the share that is right."""
+        return self.right / self.said if self.said else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Of what is there, the share that was found."""
+        return self.right / self.wanted if self.wanted else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both."""
+        both = self.said + self.wanted
+        return 2 * self.right / both if both else 0.0
+
+
+def count_entities(
+    targets: Iterable[Sequence[str]], predictions: Iterable[Sequence[str]]
+) -> dict[str, Found]:
+    """How many entities of each type were found, and of all types under "".
+
+    >>> count_entities([["B-PER", "O", "B-LOC"]], [["B-PER", "O", "O"]])[""]
+    Found(right=1, said=1, wanted=2)
+    """
+    right: Counter[str] = Counter()
+    said: Counter[str] = Counter()
+    wanted: Counter[str] = Counter()
+    for gold, predicted in zip(targets, predictions, strict=True):
+        ours, theirs = set(entities_of(predicted)), set(entities_of(gold))
+        for counter, entities in (
+            (right, ours & theirs),
+            (said, ours),
+            (wanted, theirs),
+        ):
+            counter.update(entity.type for entity in entities)
+            counter[""] += len(entities)
+    types = sorted({"", *said, *wanted})
+    return {name: Found(right[name], said[name], wanted[name]) for name in types}
 
 
 class Tag(Task):
@@ -40,7 +90,7 @@ class Tag(Task):
 
     def target(self, example: TaskExample) -> tuple[int, ...]:
         """The number of each word's tag."""
-        return tuple(self.spec.label_number(tag) for tag in example.tags or ())
+        return tuple(self.number_of(tag) for tag in example.tags or ())
 
     def output(
         self,
@@ -70,7 +120,7 @@ class Tag(Task):
         words = list(example.words[: len(tags)])
         shown: Result = {"words": words, "tags": tags}
         shown["probabilities"] = softmax(output).max(axis=1).tolist() if tags else []
-        if has_entities(self.spec.labels):
+        if are_entities(self.spec.labels):
             shown["entities"] = [
                 {
                     "type": entity.type,
@@ -123,7 +173,7 @@ class Tag(Task):
     def by_label(self, targets: Targets, predictions: Targets) -> Result:
         """Precision, recall and F1 of each type of entity, or of each tag."""
         labels = self.spec.labels
-        if has_entities(labels):
+        if are_entities(labels):
             found = self._entities(targets, predictions)
             return {
                 "labels": {
@@ -134,8 +184,8 @@ class Tag(Task):
                 }
             }
         true, predicted = map(np.concatenate, (targets, predictions))
-        table = label_metrics.confusion(true, predicted, labels=len(labels))
-        return {"labels": scores_of_table(labels, table)}
+        scores = label_scores(true, predicted, number=len(labels))
+        return {"labels": scores_by_label(labels, scores)}
 
     def _entities(self, targets: Targets, predictions: Targets) -> dict[str, Found]:
         """How many entities of each type were found, and of all under ""."""

@@ -1,25 +1,78 @@
-"""What a fine-tuned model is worth on examples whose labels are known."""
+"""What a model says of the examples of a task, and what that is worth.
+
+A threshold that is chosen on the examples it is measured on looks better than it is, so
+it is chosen on half of them. The measures of a task are those of all examples.
+"""
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.finetuning.task_logits import TaskLogits
-from albert_tf.finetuning.tuning_job import TaskRows
-from albert_tf.model.task_model import TaskModel
-from albert_tf.tasks.calibration import halves
-from albert_tf.tasks.measures import interval_of, measured
-from albert_tf.tasks.outputs import outputs_of
-from albert_tf.tasks.task import Result, Task
-from schemas.finetune_config import ResolvedFineTuneConfig
-from schemas.task import TaskExample
+from albert_tf.runs.metrics import interval
+from albert_tf.tasks.answers import AnswerInPassage
+from albert_tf.tasks.tags import Tag
+from albert_tf.tasks.task import Array, Result, Targets, Task
+from albert_tf.tasks.text_labels import Choose, Classify, MultiLabel, Regress
+from schemas.task import EncodedExample, Kind, Metric, TaskExample, TaskSpec
+
+_KINDS: dict[Kind, type[Task]] = {
+    "classify": Classify,
+    "multilabel": MultiLabel,
+    "regress": Regress,
+    "choose": Choose,
+    "answer": AnswerInPassage,
+    "tag": Tag,
+}
 
 # Errors that are reported, the most confident first, and characters of their text.
 _ERRORS, _CHARACTERS = 20, 300
+
+Interval = tuple[float, float]
+
+# Of a resampled measure, and where the middle 95 % of their values end.
+_SAMPLES = 200
+_ENDS = (2.5, 97.5)
+
+
+def task_of(spec: TaskSpec) -> Task:
+    """A task, as its kind computes and measures it."""
+    return _KINDS[spec.kind](spec)
+
+
+def outputs_of(
+    task: Task,
+    examples: Sequence[TaskExample],
+    rows: Sequence[EncodedExample],
+    logits: Sequence[Array],
+    *,
+    max_answer_tokens: int,
+) -> list[Any]:
+    """What a model computes for each example, in the form that `Task.prediction` takes.
+
+    Args:
+        task: The task.
+        examples: As they were encoded.
+        rows: Of the examples.
+        logits: Of each row, from `TaskLogits`.
+        max_answer_tokens: Of an answer.
+    """
+    places: list[list[int]] = [[] for _ in examples]
+    for place, row in enumerate(rows):
+        places[row.example].append(place)
+    return [
+        task.output(
+            example,
+            [rows[place] for place in own],
+            [logits[place] for place in own],
+            max_answer_tokens=max_answer_tokens,
+        )
+        for example, own in zip(examples, places, strict=True)
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,47 +106,17 @@ class Answered:
         ]
 
 
-class Evaluator:
-    """The examples that a model is measured on again and again.
+def halves(ids: list[str]) -> npt.NDArray[np.bool_]:
+    """Which examples are of the half that something is chosen on, `[N]`.
 
-    Args:
-        model: Measured as it is at each call.
-        task: The task.
-        held_out: Encoded examples whose labels are known.
-        config: The settings.
+    By a hash of what they are called, so that neither order nor other examples matter.
     """
-
-    def __init__(
-        self,
-        model: TaskModel,
-        task: Task,
-        held_out: TaskRows,
-        *,
-        config: ResolvedFineTuneConfig,
-    ) -> None:
-        self._task, self._held_out, self._config = task, held_out, config
-        self._logits = TaskLogits(model, task.spec, longest=config.max_seq_length)
-
-    def measures(self, *, on_rows: Callable[[int], None]) -> dict[str, float]:
-        """The measures of the task.
-
-        Args:
-            on_rows: See `TaskLogits.of_rows`.
-        """
-        outputs = outputs_of(
-            self._task,
-            self._held_out.examples,
-            self._held_out.rows,
-            self._logits.of_rows(self._held_out.rows, on_rows=on_rows),
-            max_answer_tokens=self._config.max_answer_tokens,
-        )
-        answered = Answered(self._task, self._held_out.examples, outputs)
-        predictions = answered.predictions(chosen_threshold(answered))
-        return measured(self._task, answered.targets, predictions)
+    digests = (hashlib.sha256(name.encode("utf-8", "replace")).digest() for name in ids)
+    return np.array([digest[0] % 2 == 0 for digest in digests], bool)
 
 
 def chosen_threshold(answered: Answered) -> float | None:
-    """The threshold that is best on half of the examples (`calibration.halves`).
+    """The threshold that is best on half of the examples.
 
     For `multilabel` and for `answer` with unanswerable questions, else None.
     """
@@ -102,6 +125,31 @@ def chosen_threshold(answered: Answered) -> float | None:
         [answered.outputs[row] for row in rows],
         [answered.targets[row] for row in rows],
     )
+
+
+def measured(task: Task, targets: Targets, predictions: Targets) -> dict[str, float]:
+    """All measures of a task, by name."""
+    return {
+        metric: task.measure(metric, targets, predictions)(None)
+        for metric in task.spec.metrics
+    }
+
+
+def interval_of(
+    task: Task, metric: Metric, targets: Targets, predictions: Targets
+) -> Interval:
+    """The 95 % interval of a measure.
+
+    For a share Wilson's; for others the middle 95 % of 200 samples, drawn from the
+    examples with replacement.
+    """
+    measure, number = task.measure(metric, targets, predictions), len(targets)
+    if metric in task.share_metrics:
+        return interval(measure(None), number)
+    rng = np.random.Generator(np.random.PCG64(number))
+    values = [measure(rng.integers(0, number, number)) for _ in range(_SAMPLES)]
+    low, high = np.percentile(values, _ENDS)
+    return float(low), float(high)
 
 
 def evaluated(
