@@ -9,7 +9,9 @@ from schemas.errors import SettingError
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 # Keras itself says nothing helpful about either, and only once it is imported.
+# The variable is set for it too: else ~/.keras/keras.json decides.
 _backend = os.environ.get("KERAS_BACKEND") or "tensorflow"
+os.environ["KERAS_BACKEND"] = _backend
 if _backend not in ("tensorflow", "jax"):
     raise SettingError(
         f"KERAS_BACKEND must be tensorflow or jax, not {_backend}; correct or unset it."

@@ -192,6 +192,29 @@ def whole_model(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
     }
 
 
+# What tables are padded to a multiple of, for the sake of speed.
+_PADDED_TO = (8, 16, 32, 64, 128)
+
+
+def without_padding_rows(model: TrainedModel, pieces: int) -> TrainedModel:
+    """A model without the rows that pad its tables behind those of all pieces."""
+    rows = model.config.vocab_size
+    if rows not in {-(-pieces // size) * size for size in _PADDED_TO} - {pieces}:
+        return model
+    note = (
+        f"Left out: {rows - pieces} rows with which its tables of {rows:,} are padded."
+    )
+    return dataclasses.replace(
+        model,
+        config=dataclasses.replace(model.config, vocab_size=pieces),
+        weights={
+            path: array[:pieces] if path.endswith(_OF_PIECES) else array
+            for path, array in model.weights.items()
+        },
+        notes=(*model.notes, note),
+    )
+
+
 def in_order_of_ids(model: TrainedModel, order: Sequence[int] | None) -> TrainedModel:
     """A model whose rows were in the order of its vocabulary's file.
 

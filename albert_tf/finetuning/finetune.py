@@ -38,10 +38,12 @@ from albert_tf.training.steps import Counts, StepDone
 from schemas.errors import AlbertError
 from schemas.files import copy_whole, write_json, write_text
 from schemas.layout import (
+    HF_TOKENIZER_CONFIG,
     MODEL_CARD,
     MODEL_CONFIG,
     TASK_EVALUATION,
     TASK_PREDICTIONS,
+    WORDPIECE,
 )
 
 
@@ -80,6 +82,9 @@ def begin(job: TuningJob, *, vocabulary: Path) -> None:
     remove_leftovers(job.run)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
     copy_whole(vocabulary, job.run / vocabulary.name)
+    rules = vocabulary.with_name(HF_TOKENIZER_CONFIG)
+    if vocabulary.name == WORDPIECE and rules.exists():
+        copy_whole(rules, job.run / rules.name)
     length = job.config.max_seq_length
     record = TaskRecord.of(
         job.spec,

@@ -183,7 +183,7 @@ def attend(
     # `ops.shape` also gives a length that is known only when it runs.
     length, width = ops.shape(bias)[-1], projected.shape[-1] // 3
     split = ops.reshape(projected, (-1, length, 3, heads, width // heads))
-    if drop is None and _attention_is_fused():
+    if drop is None and _attention_is_fused(projected.dtype):
         query, key, value = ops.unstack(split, 3, axis=2)  # [B, S, A, D]
         # The kernel takes masks with a row for each query only.
         shape = (ops.shape(bias)[0], 1, length, length)
@@ -202,9 +202,9 @@ def attend(
     return ops.reshape(context, (-1, width))
 
 
-def _attention_is_fused() -> bool:
+def _attention_is_fused(dtype: Any) -> bool:
     """Whether Keras has a kernel for attention: for GPUs on JAX, in bfloat16."""
-    if keras.backend.backend() != "jax":
+    if keras.backend.backend() != "jax" or str(dtype) != "bfloat16":
         return False
     import jax
 

@@ -1,6 +1,7 @@
 """Files of tensors: what the header says is checked before anything is loaded."""
 
 import contextlib
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 Shapes = dict[str, tuple[int, ...]]
 
 # The number formats that weights are read in.
-FLOATS = ("F16", "F32", "F64")
+FLOATS = ("BF16", "F16", "F32", "F64")
 
 
 class TensorFileError(Exception):
@@ -46,8 +47,25 @@ def read_tensors(path: Path, names: Iterable[str] | None = None) -> Arrays:
                     f"{name} is of type {kind}, and only {', '.join(FLOATS)} can be "
                     "read"
                 )
-            arrays[name] = file.get_tensor(name)
+            arrays[name] = (
+                _bfloat16(path, name) if kind == "BF16" else file.get_tensor(name)
+            )
         return arrays
+
+
+def _bfloat16(path: Path, name: str) -> np.ndarray[Any, Any]:
+    """A tensor of bfloat16, which NumPy does not know, in float32.
+
+    Its numbers are the upper halves of those of float32.
+    """
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        tensor = json.loads(file.read(size))[name]
+        begin, end = tensor["data_offsets"]
+        file.seek(8 + size + begin)
+        halves = np.frombuffer(file.read(end - begin), "<u2")
+    whole = halves.astype(np.uint32) << 16
+    return whole.view(np.float32).reshape(tensor["shape"])
 
 
 @contextlib.contextmanager

@@ -26,7 +26,6 @@ from schemas.layout import (
     HF_TOKENIZER_CONFIG,
     MODEL_CARD,
     MODEL_WEIGHTS,
-    WORDPIECE,
     vocabulary_file,
 )
 
@@ -57,12 +56,14 @@ def to_huggingface(
         values = task_config(model.config, model.task.spec, order=order)
     write_tensors(tensors, folder / MODEL_WEIGHTS)
     write_json(folder / CONFIG, values)
-    write_tokenizer(model, folder, is_wordpiece=order is not None)
+    write_tokenizer(model, folder, tokenizer=tokenizer)
 
 
-def write_tokenizer(model: "TrainedModel", folder: Path, *, is_wordpiece: bool) -> None:
+def write_tokenizer(
+    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer"
+) -> None:
     """Write the files by which AutoTokenizer loads the vocabulary."""
-    from pipeline.vocabulary.wordpiece import has_capitals, read_pieces
+    from pipeline.vocabulary.wordpiece import WordPiece
     from pipeline.vocabulary.writing import (
         bert_tokenizer_config,
         tokenizer_config,
@@ -70,12 +71,11 @@ def write_tokenizer(model: "TrainedModel", folder: Path, *, is_wordpiece: bool) 
     )
 
     data, length = vocabulary_file(model.folder).read_bytes(), length_of(model)
-    if not is_wordpiece:
+    if not isinstance(tokenizer, WordPiece):
         write_json(folder / HF_TOKENIZER, tokenizer_json(data))
         write_json(folder / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=length))
         return
-    is_cased = has_capitals(read_pieces(data, path=WORDPIECE))
-    config = bert_tokenizer_config(is_cased=is_cased, max_length=length)
+    config = bert_tokenizer_config(tokenizer.rules, max_length=length)
     write_json(folder / HF_TOKENIZER_CONFIG, config)
 
 

@@ -69,10 +69,13 @@ def import_model(
     taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
     model = read_weights(source)
     if model is not None:
-        from albert_tf.convert.external import in_order_of_ids
+        from albert_tf.convert.external import in_order_of_ids, without_padding_rows
 
+        model = without_padding_rows(model, taken.tokenizer.vocab_size)
         check_fits(model, taken)
         model = in_order_of_ids(model, taken.tokenizer.order)
+    elif taken.tokenizer.order is not None:
+        raise SettingError(_useless(taken.path))
     settings = {
         "source": os.path.abspath(source),
         "vocab": os.path.abspath(vocab) if vocab else None,
@@ -179,25 +182,34 @@ def take_wordpiece(
 ) -> TakenVocabulary:
     """BERT's WordPiece vocabulary of a model, which stays as it is."""
     from pipeline.vocabulary.importing import Normalization
-    from pipeline.vocabulary.wordpiece import read_wordpiece
+    from pipeline.vocabulary.wordpiece import read_wordpiece, wordpiece_data
 
-    tokenizer = read_wordpiece(path)
-    asked = Normalization(cased=tokenizer.is_cased, keep_accents=tokenizer.is_cased)
-    for flag, wanted in (("--cased", cased), ("--keep-accents", keep_accents)):
-        if wanted is not None and wanted != tokenizer.is_cased:
-            raise SettingError(
-                f"{flag}: {path} was made from text "
-                f"{'with' if tokenizer.is_cased else 'without'} capital letters and "
-                "accents; leave the flag out."
-            )
     if not source.is_dir():
-        raise SettingError(
-            f"{path} is a WordPiece vocabulary, which is useful only with its model; "
-            "give the folder of an ALBERT that has one, or make a vocabulary with "
-            "albert vocab."
-        )
-    data = path.read_bytes()
+        raise SettingError(_useless(path))
+    tokenizer = read_wordpiece(path, folder=source)
+    rules = tokenizer.rules
+    asked = Normalization(
+        cased=not rules.do_lower_case, keep_accents=not rules.drops_accents
+    )
+    for flag, wanted, is_kept, what in (
+        ("--cased", cased, asked.cased, "capital letters"),
+        ("--keep-accents", keep_accents, asked.keep_accents, "accents"),
+    ):
+        if wanted is not None and wanted != is_kept:
+            raise SettingError(
+                f"{flag}: {path} is for text {'with' if is_kept else 'without'} "
+                f"{what}; leave the flag out."
+            )
+    data = wordpiece_data(path)
     return TakenVocabulary(path, data, data, asked, tokenizer)
+
+
+def _useless(path: Path) -> str:
+    """Why a WordPiece without a model is not imported."""
+    return (
+        f"{path} is a WordPiece vocabulary, which is useful only with its model; give "
+        "the folder of an ALBERT that has one, or make a vocabulary with albert vocab."
+    )
 
 
 def read_weights(source: Path) -> "TrainedModel | None":
@@ -266,6 +278,7 @@ def write(
     model: "TrainedModel | None",
 ) -> None:
     """Write weights and task, if there are any, and the vocabulary; manifest last."""
+    from pipeline.vocabulary.wordpiece import WordPiece
     from pipeline.vocabulary.writing import (
         MAX_LENGTH,
         imported_manifest,
@@ -285,15 +298,19 @@ def write(
             from albert_tf.runs.task_record import write_record
 
             write_record(output, model.task)
-    is_wordpiece = taken.tokenizer.order is not None
+    is_wordpiece = isinstance(taken.tokenizer, WordPiece)
     manifest = imported_manifest(
         taken.tokenizer,
         file=WORDPIECE if is_wordpiece else SPM_MODEL,
         before=taken.before,
         config=taken.asked._asdict(),
     )
-    write_files = write_wordpiece if is_wordpiece else write_vocabulary
-    write_files(taken.data, manifest, output=output, max_length=length)
+    if isinstance(taken.tokenizer, WordPiece):
+        write_wordpiece(
+            taken.tokenizer, taken.data, manifest, output=output, max_length=length
+        )
+    else:
+        write_vocabulary(taken.data, manifest, output=output, max_length=length)
 
 
 def summary(

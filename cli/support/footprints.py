@@ -144,6 +144,7 @@ FINETUNE = Footprint(
     writes=(
         layout.SPM_MODEL,
         layout.WORDPIECE,
+        layout.HF_TOKENIZER_CONFIG,
         layout.MODEL_CONFIG,
         layout.TASK,
         layout.METRICS,

@@ -20,17 +20,22 @@ from pipeline.vocabulary.model_file import (
     model_of_pieces,
     with_rules_and_scores,
 )
-from pipeline.vocabulary.normalization import rules_tsv
+from pipeline.vocabulary.normalization import QUOTES, rules_tsv
 from pipeline.vocabulary.tokenizer import (
     Tokenizer,
     check_model,
     first_bytes,
     load_tokenizer,
 )
-from pipeline.vocabulary.wordpiece import LEAST_SHARE_OF_PIECES
+from pipeline.vocabulary.wordpiece_rules import (
+    ADDED_TOKENS,
+    LEAST_SHARE_OF_PIECES,
+    added_tokens,
+    wordpieces_of,
+)
 from schemas.errors import AlbertError, SettingError
-from schemas.example import FIRST_ORDINARY_ID
-from schemas.files import read_json, scratch_folder
+from schemas.example import FIRST_ORDINARY_ID, SPECIAL_TOKENS
+from schemas.files import read_json, scratch_folder, undamaged
 from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
 
 _COMPILED = "Precompiled"
@@ -79,9 +84,15 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     if source.is_file() or not tokenizer.exists():
         if path is None:
             raise AlbertError(_nothing(folder))
-        return ExternalVocabulary(path, _checked(path), _asked(folder), scores=None)
-    pieces, charsmap = _pieces(read_json(tokenizer), path=tokenizer)
+        model = _checked(path)
+        _check_nothing_added(folder, size=load_tokenizer(model).vocab_size)
+        return ExternalVocabulary(path, model, _asked(folder), scores=None)
+    values = read_json(tokenizer)
+    pieces, charsmap = _pieces(values, path=tokenizer)
+    _check_nothing_added(folder, size=len(pieces))
     scores = [score for _, score in pieces]
+    if path is None or not has_own_rules(_checked(path)):
+        _check_steps(values, path=tokenizer)
     if path is None:
         model = model_of_pieces(pieces, charsmap)
         check_model(model, path=tokenizer)
@@ -96,14 +107,20 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
 
 
 def wordpiece_of(source: Path, *, given: Path | None = None) -> Path | None:
-    """The `vocab.txt` of a folder, or as given; None for another vocabulary."""
+    """The WordPiece of a folder, or as given; None for another vocabulary.
+
+    It is a `vocab.txt`, or a `tokenizer.json` that stands alone.
+    """
     path = given or (source / WORDPIECE if source.is_dir() else source)
-    is_other = given is None and source.is_dir() and _only_model(source) is not None
-    return (
-        path
-        if path.name.endswith(WORDPIECE) and not is_other and path.is_file()
-        else None
-    )
+    if given is None and source.is_dir() and _only_model(source) is not None:
+        return None
+    if path.name.endswith(WORDPIECE) and path.is_file():
+        return path
+    tokenizer = source / HF_TOKENIZER
+    if given is None and tokenizer.is_file():
+        is_one = wordpieces_of(read_json(tokenizer), source=tokenizer) is not None
+        return tokenizer if is_one else None
+    return None
 
 
 def _checked(path: Path) -> bytes:
@@ -134,21 +151,79 @@ def _nothing(folder: Path) -> str:
 
 
 def _asked(folder: Path) -> Normalization | None:
-    """What Hugging Face's tokenizer keeps of a text, from the files that it reads."""
-    path = folder / HF_TOKENIZER
-    if path.exists():
-        kinds = {step.get("type") for step in _steps(read_json(path), path=path)}
-        return Normalization(
-            cased="Lowercase" not in kinds, keep_accents="StripAccents" not in kinds
-        )
-    if not (folder / HF_TOKENIZER_CONFIG).exists():
-        return None
-    values = read_json(folder / HF_TOKENIZER_CONFIG)
-    # The defaults are those of AlbertTokenizer.
-    return Normalization(
+    """What Hugging Face's tokenizer keeps of a text, from the files that it reads.
+
+    AlbertTokenizer goes by its arguments, and older versions of it by `tokenizer.json`:
+    where these disagree there is no telling what the model was trained on.
+    """
+    path, config = folder / HF_TOKENIZER, folder / HF_TOKENIZER_CONFIG
+    values = read_json(config) if config.exists() else {}
+    by_config = Normalization(
         cased=not values.get("do_lower_case", True),
         keep_accents=bool(values.get("keep_accents", False)),
     )
+    if not path.exists():
+        return by_config if config.exists() else None
+    kinds = {step.get("type") for step in _steps(read_json(path), path=path)}
+    by_file = Normalization(
+        cased="Lowercase" not in kinds, keep_accents="StripAccents" not in kinds
+    )
+    is_albert = str(values.get("tokenizer_class")).startswith("AlbertTokenizer")
+    if is_albert and by_config != by_file:
+        raise AlbertError(
+            f"{config} and {path} disagree on capital letters or accents; make "
+            "do_lower_case and keep_accents of the former what the normalizer of the "
+            "latter does, or the other way round."
+        )
+    return by_file
+
+
+def _check_nothing_added(folder: Path, *, size: int) -> None:
+    """Refuse tokens that are found in a text before SentencePiece divides it."""
+    config, path = folder / HF_TOKENIZER_CONFIG, folder / HF_TOKENIZER
+    values = [read_json(file) if file.exists() else {} for file in (config, path)]
+    with undamaged(folder, remedy="copy it again"):
+        names = {token.content for token in added_tokens(*values)}
+    if (older := folder / ADDED_TOKENS).exists():
+        names |= read_json(older).keys()
+    if added := sorted(names - set(SPECIAL_TOKENS)):
+        raise AlbertError(
+            f"{folder}: its tokenizer adds {', '.join(added):.60} to the {size:,} "
+            "pieces of its model, and a SentencePiece vocabulary cannot find such "
+            "tokens in a text; give a model that has none."
+        )
+
+
+# What is done before and around the pieces where SentencePiece does the same.
+_STEPS = ("NFKD", "StripAccents", "Lowercase", _COMPILED, "Strip")
+_SPACES = {"Regex": " {2,}"}
+
+
+def _check_steps(values: dict[str, Any], *, path: Path) -> None:
+    """Refuse steps that cannot be written into a SentencePiece model."""
+    for step in _steps(values, path=path):
+        kind, pattern = step.get("type"), step.get("pattern")
+        quotes = pattern.get("String") if isinstance(pattern, dict) else None
+        is_replaced = kind == "Replace" and (pattern == _SPACES or quotes in QUOTES)
+        if step and kind not in _STEPS and not is_replaced:
+            raise AlbertError(
+                f"{path} has a normalizer with the step {kind} {pattern or ''!s:.40}, "
+                "which a SentencePiece vocabulary cannot take; give a model without it."
+            )
+    with undamaged(path, remedy="copy it again"):
+        before = values.get("pre_tokenizer")
+        for part in (before or {}).get("pretokenizers", [before] if before else []):
+            kind, scheme = part.get("type"), part.get("prepend_scheme", "always")
+            if kind not in ("Metaspace", "WhitespaceSplit") or scheme == "never":
+                raise AlbertError(
+                    f"{path} divides text by {kind} with prepend_scheme {scheme}, and "
+                    "an ALBERT's words begin with a space; give a model that has that."
+                )
+        if values["model"].get("byte_fallback"):
+            raise AlbertError(
+                f"{path} spells unknown characters in bytes (byte_fallback), which an "
+                "ALBERT does not; give a model without it."
+            )
 
 
 def _steps(values: dict[str, Any], *, path: Path) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ those of every vocabulary here do.
 """
 
 import hashlib
-import re
+import json
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +21,19 @@ from pipeline.vocabulary.tokenizer import (
     load_tokenizer,
     read_model,
 )
+from pipeline.vocabulary.wordpiece_rules import (
+    Rules,
+    has_capitals,
+    read_rules,
+    wordpieces_of,
+)
 from schemas.errors import AlbertError, SettingError
 from schemas.example import FIRST_ORDINARY_ID, UNK_ID
-from schemas.layout import WORDPIECE, vocabulary_file
+from schemas.files import read_json
+from schemas.layout import HF_TOKENIZER, WORDPIECE, vocabulary_file
 
 # As BERT spells them, in the order of `schemas.example`.
 _SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-
-# A vocabulary with fewer pieces with capitals, or accents, was made from text
-# without them.
-LEAST_SHARE_OF_PIECES = 0.01
-
-# Special pieces, and those that are kept free.
-_IN_BRACKETS = re.compile(r"\[\w+\]")
 
 # Before a piece that continues a word.
 _INSIDE = "##"
@@ -70,34 +70,28 @@ def special_first(pieces: list[str]) -> list[int]:
     return special + [n for n in range(len(pieces)) if n not in special]
 
 
-def has_capitals(pieces: list[str]) -> bool:
-    """Whether a vocabulary was made from text with capital letters, by its pieces."""
-    ordinary = [piece for piece in pieces if not _IN_BRACKETS.fullmatch(piece)]
-    capitals = sum(piece != piece.lower() for piece in ordinary)
-    return capitals > LEAST_SHARE_OF_PIECES * len(ordinary)
-
-
 class WordPiece:
     """A `vocab.txt` as loaded, in the place of a SentencePiece model; see `Tokenizer`.
 
-    Attributes:
-        is_cased: Whether capital letters and accents are kept.
+    Args:
+        rules: None for those that the pieces themselves tell.
     """
 
-    def __init__(self, data: bytes, *, path: str) -> None:
+    def __init__(self, data: bytes, *, path: str, rules: Rules | None = None) -> None:
         """Load a vocabulary."""
         pieces = read_pieces(data, path=path)
+        by_pieces = Rules(do_lower_case=not has_capitals(pieces))
+        self.rules = by_pieces if rules is None else rules
         order = special_first(pieces)
-        self.order: list[int] | None = order
-        self._pieces = [pieces[place] for place in order]
-        self.is_cased = has_capitals(pieces)
-        self._tokenizer = _bert_tokenizer(
-            {piece: number for number, piece in enumerate(self._pieces)},
-            cased=self.is_cased,
-            path=path,
-        )
-        self.sha256 = hashlib.sha256(data).hexdigest()
-        self.vocab_size = len(pieces)
+        model = [pieces[place] for place in order]
+        self._pieces = [*model, *self.rules.new_pieces(len(pieces))]
+        self.vocab_size = len(self._pieces)
+        self.order: list[int] | None = [*order, *range(len(order), self.vocab_size)]
+        self._tokenizer = _bert_tokenizer(model, self.rules, path=path)
+        digest = hashlib.sha256(data)
+        if self.rules.effective() != by_pieces.effective():
+            digest.update(json.dumps(self.rules.effective()).encode())
+        self.sha256 = digest.hexdigest()
         self.word_starts: Bool = np.array(
             [not piece.startswith(_INSIDE) for piece in self._pieces]
         )
@@ -146,28 +140,62 @@ class WordPiece:
         return TokenizedText(found.ids, starts, ends)
 
 
-def _bert_tokenizer(ids: dict[str, int], *, cased: bool, path: str) -> Any:
-    """The tokenizer of google-research/bert with these pieces."""
+def _bert_tokenizer(pieces: list[str], rules: Rules, *, path: str) -> Any:
+    """The tokenizer of google-research/bert with these pieces and rules."""
     try:
-        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+        from tokenizers import (
+            AddedToken,
+            Tokenizer,
+            models,
+            normalizers,
+            pre_tokenizers,
+        )
     except ImportError:
         raise AlbertError(
             f"{path} is a WordPiece vocabulary, which needs a package that is not "
             'installed; run pip install "albert-pretraining[wordpiece]".'
         ) from None
+    ids = {piece: number for number, piece in enumerate(pieces)}
     tokenizer = Tokenizer(models.WordPiece(ids, unk_token=_SPECIAL_PIECES[UNK_ID]))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not cased)
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        lowercase=rules.do_lower_case,
+        strip_accents=rules.drops_accents,
+        handle_chinese_chars=rules.tokenize_chinese_chars,
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_tokens([AddedToken(**token.flags()) for token in rules.added])
     return tokenizer
 
 
-def read_wordpiece(path: Path) -> WordPiece:
-    """The vocabulary in a `vocab.txt`."""
+def read_wordpiece(path: Path, *, folder: Path | None = None) -> WordPiece:
+    """The vocabulary in a `vocab.txt`, with the rules in the files of a folder.
+
+    Args:
+        folder: None for that of the file.
+    """
+    data = wordpiece_data(path)
+    folder = folder or path.parent
+    pieces = read_pieces(data, path=str(path))
+    tokenizer = folder / HF_TOKENIZER
+    if tokenizer.exists():
+        others = wordpieces_of(read_json(tokenizer), source=tokenizer)
+        if others is not None and others != pieces:
+            raise AlbertError(
+                f"{tokenizer} has other pieces than {path}; give the files of one "
+                "model."
+            )
+    return WordPiece(data, path=str(path), rules=read_rules(folder, pieces))
+
+
+def wordpiece_data(path: Path) -> bytes:
+    """A `vocab.txt`, or what it would be for a `tokenizer.json`."""
+    if path.name == HF_TOKENIZER:
+        pieces = wordpieces_of(read_json(path), source=path) or []
+        return "".join(f"{piece}\n" for piece in pieces).encode()
     try:
-        data = first_bytes(path)
+        return first_bytes(path)
     except OSError as error:
         raise SettingError(f"{path} cannot be read: {error.strerror}.") from None
-    return WordPiece(data, path=str(path))
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:

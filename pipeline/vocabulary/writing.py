@@ -20,6 +20,8 @@ from pipeline.vocabulary.model_file import compiled_normalization, is_of_unspace
 from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import KeyedSentence, SampledText
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
+from pipeline.vocabulary.wordpiece import WordPiece
+from pipeline.vocabulary.wordpiece_rules import Rules
 from schemas.config import VocabConfig
 from schemas.example import (
     CLS,
@@ -89,11 +91,11 @@ def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
     }
 
 
-def bert_tokenizer_config(*, is_cased: bool, max_length: int) -> dict[str, Any]:
+def bert_tokenizer_config(rules: Rules, *, max_length: int) -> dict[str, Any]:
     """`tokenizer_config.json` beside a `vocab.txt`, by which BertTokenizer loads it."""
     return {
         "tokenizer_class": "BertTokenizer",
-        "do_lower_case": not is_cased,
+        **rules.config(),
         "model_max_length": max_length,
     }
 
@@ -264,16 +266,20 @@ def write_vocabulary(
 
 
 def write_wordpiece(
-    data: bytes, manifest: dict[str, Any], *, output: Path, max_length: int
+    tokenizer: WordPiece,
+    data: bytes,
+    manifest: dict[str, Any],
+    *,
+    output: Path,
+    max_length: int,
 ) -> None:
-    """Write BERT's vocabulary as it was found, the manifest last.
+    """Write BERT's vocabulary as it was found, its rules, and the manifest last.
 
     Args:
         max_length: Tokens in the longest sequences of the model that it belongs to.
     """
     with whole_file(output / WORDPIECE) as file:
         file.write(data)
-    is_cased = bool(manifest["config"]["cased"])
-    tokenizer = bert_tokenizer_config(is_cased=is_cased, max_length=max_length)
-    write_json(output / HF_TOKENIZER_CONFIG, tokenizer)
+    config = bert_tokenizer_config(tokenizer.rules, max_length=max_length)
+    write_json(output / HF_TOKENIZER_CONFIG, config)
     write_json(output / MANIFEST, manifest)

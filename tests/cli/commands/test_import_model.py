@@ -16,6 +16,7 @@ from albert_tf.runs.run_record import trained_length
 from albert_tf.runs.task_record import read_record, write_record
 from pipeline.vocabulary.model_file import model_of_pieces
 from pipeline.vocabulary.tokenizer import load_tokenizer
+from pipeline.vocabulary.wordpiece import read_wordpiece
 from schemas.task import KINDS
 from tests.commands import attempt, contents, run
 from tests.exported_runs import (
@@ -406,10 +407,67 @@ def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path)
     said = refusal(chinese / "vocab.txt", "--output", tmp_path / "out", code=2)
     assert "is a WordPiece vocabulary, which is useful only with its model" in said
     said = refusal(chinese, "--cased", "--output", tmp_path / "out", code=2)
-    assert said.endswith("without capital letters and accents; leave the flag out.")
+    assert said.endswith("for text without capital letters; leave the flag out.")
 
 
 def test_an_export_with_wordpiece_is_imported_before_it_is_asked(chinese):
     code, said = attempt("fill-mask", chinese, "\u4e00[MASK]")
     assert code == 1
     assert "turn it into a run with albert import." in said
+
+
+def test_a_wordpiece_alone_is_refused_also_as_a_folder(chinese, tmp_path):
+    (tmp_path / "alone").mkdir()
+    shutil.copy(chinese / "vocab.txt", tmp_path / "alone")
+    said = refusal(tmp_path / "alone", "--output", tmp_path / "out", code=2)
+    assert "is useful only with its model" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_rules_and_added_tokens_of_a_wordpiece_come_along(chinese, tmp_path):
+    pieces = (chinese / "vocab.txt").read_text(encoding="utf-8").splitlines()[:-1]
+    (chinese / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    token = {"content": "<e1>", "normalized": False}
+    config = {"do_lower_case": False, "added_tokens_decoder": {"399": token}}
+    (chinese / "tokenizer_config.json").write_text(json.dumps(config))
+    run("import", chinese, "--output", tmp_path / "out")
+    run("export", tmp_path / "out", "--to", "hf", "--output", tmp_path / "back")
+    for name in ("out", "back"):
+        tokenizer = read_wordpiece(tmp_path / name / "vocab.txt")
+        (ids,) = tokenizer.encode(["<e1>\u4e00"])
+        assert [tokenizer.piece(token) for token in ids] == ["<e1>", "\u4e00"]
+        assert not tokenizer.rules.do_lower_case
+
+
+def test_rows_that_pad_the_tables_are_left_out(chinese, tmp_path):
+    pieces = (chinese / "vocab.txt").read_text(encoding="utf-8").splitlines()[:-5]
+    (chinese / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    said = run("import", chinese, "--output", tmp_path / "out")
+    assert "Left out: 5 rows with which its tables of 400 are padded." in said
+    weights = read_trained(tmp_path / "out").weights
+    assert weights["albert/encoder/embeddings/word_embeddings"].shape == (395, 8)
+    assert weights["albert/masked_lm_head/output_bias"].shape == (395,)
+
+
+def test_bfloat16_is_read(exports, tmp_path):
+    torch_file = pytest.importorskip("safetensors.torch")
+    shutil.copytree(exports / "hf", tmp_path / "hf")
+    tensors = torch_file.load_file(exports / "hf/model.safetensors")
+    halves = {name: tensor.bfloat16() for name, tensor in tensors.items()}
+    torch_file.save_file(halves, tmp_path / "hf/model.safetensors")
+    run("import", tmp_path / "hf", "--output", tmp_path / "out")
+    ours = load_pretrainer(tmp_path / "hf").weights_by_path
+    name = "albert.embeddings.word_embeddings.weight"
+    np.testing.assert_array_equal(
+        arrays_of(ours)["albert/encoder/embeddings/word_embeddings"],
+        halves[name].float().numpy(),
+    )
+
+
+def test_tokens_that_sentencepiece_cannot_find_are_refused(exports, tmp_path):
+    shutil.copytree(exports / "hf", tmp_path / "hf")
+    values = json.loads((tmp_path / "hf/tokenizer.json").read_text())
+    values["added_tokens"].append({"id": 400, "content": "<e1>"})
+    (tmp_path / "hf/tokenizer.json").write_text(json.dumps(values))
+    said = refusal(tmp_path / "hf", "--output", tmp_path / "out")
+    assert "its tokenizer adds <e1> to the 400 pieces of its model" in said
