@@ -42,6 +42,7 @@ test: check  ## checks and the fast tests
 test-all: $(READY)  ## the slow tests: live parity, kills
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,slow]"
 	-@command -v npm > /dev/null && npm install --silent --prefix $(VENV)/azurite azurite@3.37.0
+	-@$(BIN)/python -m tests.engines.install
 	$(BIN)/python -m pytest -m slow
 
 docs: $(READY)  ## rewrite the generated pages in docs/

@@ -1,5 +1,7 @@
 """`albert worker`: workers of make-data for a cluster, without Beam's image."""
 
+import threading
+
 import click
 
 from cli.support.console import Console, silent_logging
@@ -17,23 +19,32 @@ from cli.support.options import debug_option, quiet_option
     metavar="HOST:PORT",
     help="Where engines ask for workers; whoever reaches it can run programs here.",
 )
+@click.option(
+    "--open",
+    "is_open",
+    is_flag=True,
+    help="Let --address be one that other machines reach.",
+)
 @quiet_option()
 @debug_option
 @click.argument("boot_options", nargs=-1, metavar="[BOOT OPTIONS]")
 def worker(
-    address: str, quiet: bool, debug: bool, boot_options: tuple[str, ...]
+    address: str, is_open: bool, quiet: bool, debug: bool, boot_options: tuple[str, ...]
 ) -> None:
     """Start workers of make-data when an engine asks for them.
 
     Run one on every machine of a cluster that is to work, and give make-data
-    --environment_type=EXTERNAL --environment_config=HOST:PORT after --. With --id and
-    --provision_endpoint, which are added by an engine that starts its workers itself
+    --environment_type=EXTERNAL --environment_config=localhost:50000 after --: to each
+    machine of a cluster localhost is that machine. With --id and --provision_endpoint,
+    which are added by an engine that starts its workers itself
     (--environment_type=PROCESS), this is such a worker.
     """
     with silent_logging():
-        from pipeline.job.cluster_worker import boot, serve
+        from pipeline.job.cluster_worker import boot, check_address, worker_pool
     if boot_options:
-        boot(boot_options)
+        boot(boot_options, debug=debug)
         return
-    Console(quiet=quiet).say(f"Workers are started at {address}; Ctrl-C ends them.")
-    serve(address)
+    check_address(address, is_open=is_open)
+    with worker_pool(address, debug=debug) as address:
+        Console(quiet=quiet).say(f"Workers are started at {address}; Ctrl-C ends them.")
+        threading.Event().wait()

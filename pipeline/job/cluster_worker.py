@@ -6,12 +6,13 @@ gives to the start of a container. Beam's own pool takes whatever Python is call
 one hang that prints more than anybody reads.
 """
 
+import contextlib
 import logging
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import grpc
@@ -30,6 +31,10 @@ from google.protobuf import json_format
 
 from schemas.errors import AlbertError, SettingError
 
+# Addresses that no other machine reaches.
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+
+_DEBUG = "--debug"
 # Sent by engines but of no use: albert has no files to fetch.
 _UNUSED = ("artifact_endpoint", "semi_persist_dir", "status_endpoint")
 
@@ -37,8 +42,9 @@ _UNUSED = ("artifact_endpoint", "semi_persist_dir", "status_endpoint")
 class WorkerPool(BeamFnExternalWorkerPoolServicer):
     """Starts a worker for each request of an engine, and ends it on request."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, debug: bool = False) -> None:
         super().__init__(use_process=True)
+        self._debug = debug
 
     def StartWorker(self, start_worker_request: Any, unused_context: Any) -> Any:
         """Start a worker."""
@@ -49,7 +55,11 @@ class WorkerPool(BeamFnExternalWorkerPoolServicer):
             endpoint = getattr(start_worker_request, f"{name}_endpoint")
             command.append(f"--{name}_endpoint={endpoint.url}")
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                command + [_DEBUG] * self._debug,
+                stdin=subprocess.DEVNULL,
+                stderr=None if self._debug else subprocess.DEVNULL,
+            )
         except OSError as error:
             return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
         self._worker_processes[start_worker_request.worker_id] = process
@@ -62,31 +72,58 @@ class WorkerPool(BeamFnExternalWorkerPoolServicer):
             process.wait()
 
 
-def serve(address: str) -> None:
-    """Start workers at an address until this process is interrupted.
+@contextlib.contextmanager
+def worker_pool(address: str, *, debug: bool = False) -> Iterator[str]:
+    """Start workers for whoever asks at an address, until the block ends.
 
     Args:
-        address: ``host:port``. Whoever reaches it can have programs run here.
+        address: ``host:port``, with port 0 for one that is free.
+        debug: Let workers write to stderr.
+
+    Yields:
+        The address with its port.
     """
     options = [("grpc.so_reuseport", 0)]
     server = grpc.server(
         thread_pool_executor.shared_unbounded_instance(), options=options
     )
     try:
-        server.add_insecure_port(address)
+        port = server.add_insecure_port(address)
     except RuntimeError:
         raise AlbertError(
             f"--address: nothing can listen at {address}: its port is taken, or it is "
             "not an address of this machine; give another."
         ) from None
-    pool = WorkerPool()
+    pool = WorkerPool(debug=debug)
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
     server.start()
     try:
-        server.wait_for_termination()
+        yield f"{address.rpartition(':')[0]}:{port}"
     finally:
         server.stop(None)
         pool.end_all()
+
+
+def check_address(address: str, *, is_open: bool) -> None:
+    """Refuse an address that other machines reach, unless that is wanted.
+
+    >>> check_address("0.0.0.0:50000", is_open=False)
+    Traceback (most recent call last):
+    schemas.errors.SettingError: --address: 0.0.0.0:50000 may be reached from other \
+machines, and whoever reaches it can run programs here; give localhost:50000, or add \
+--open where a firewall lets only the cluster in.
+    """
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()):
+        raise SettingError(
+            f"--address: {address} is no HOST:PORT; give one such as localhost:50000."
+        )
+    if host.strip("[]") not in THIS_MACHINE and not is_open:
+        raise SettingError(
+            f"--address: {address} may be reached from other machines, and whoever "
+            f"reaches it can run programs here; give localhost:{port}, or add --open "
+            "where a firewall lets only the cluster in."
+        )
 
 
 class Start(NamedTuple):
@@ -108,7 +145,7 @@ class Start(NamedTuple):
 def start_of(arguments: Sequence[str]) -> Start:
     """What the arguments `--name=value` say; those of no use here are left out.
 
-    >>> start = start_of(["--id=1-1", "--provision_endpoint=here:7"])
+    >>> start = start_of(["--id='1-1'", "--provision_endpoint=here:7"])
     >>> start.id, start.provision_endpoint
     ('1-1', 'here:7')
     """
@@ -116,7 +153,8 @@ def start_of(arguments: Sequence[str]) -> Start:
     for argument in arguments:
         name, _, value = argument.removeprefix("--").partition("=")
         if name in Start._fields:
-            given[name] = value
+            # Prism puts quotes around the id.
+            given[name] = value.strip("'")
         elif name not in _UNUSED:
             raise SettingError(
                 f"{argument} is neither an option of albert worker nor one that "
@@ -166,7 +204,7 @@ def ask(start: Start) -> Any:
         return answer.info
 
 
-def boot(arguments: Sequence[str]) -> None:
+def boot(arguments: Sequence[str], *, debug: bool = False) -> None:
     """Work for an engine until it has no more work."""
     start = start_of(arguments)
     # Whoever started this process may never read what it prints, and the pipe is full
@@ -174,15 +212,23 @@ def boot(arguments: Sequence[str]) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # Ctrl-C at a terminal is meant for the pool, which ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    log = logging.StreamHandler()
-    log.setLevel(logging.WARNING)
-    log.setFormatter(logging.Formatter(f"worker {start.id}: %(levelname)s %(message)s"))
-    logging.getLogger().addHandler(log)
-    os.environ.update(environment_of(start, ask(start)))
+    info = ask(start)
+    os.environ.update(environment_of(start, info))
+    if debug:
+        log = logging.StreamHandler()
+        log.setLevel(logging.WARNING)
+        name = f"worker {start.id}"
+        log.setFormatter(logging.Formatter(f"{name}: %(levelname)s %(message)s"))
+        logging.getLogger().addHandler(log)
+    else:
+        # The engine is told what goes wrong; Beam prints it here a second time.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as it works
     from apache_beam.runners.worker import sdk_worker_main
 
     sdk_worker_main.main(sys.argv)
 
 
 if __name__ == "__main__":
-    boot(sys.argv[1:])
+    boot(
+        [each for each in sys.argv[1:] if each != _DEBUG], debug=_DEBUG in sys.argv[1:]
+    )

@@ -7,36 +7,37 @@ step at once. On a cluster the same steps compute where the engine calls them.
 """
 
 import contextlib
-import re
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+)
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 from apache_beam.transforms.window import GlobalWindows
 
 from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
 from pipeline.job import spill, steps
+from pipeline.job.failures import explain
 from pipeline.job.marks import forget_incomplete
-from pipeline.job.runners import Runner
+from pipeline.job.runners import Runner, environment_of, make_engine
 from pipeline.job.steps import Job, check_versions, plan_job
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
 from pipeline.reading.recognise import InputFile
 from pipeline.storage import files as storage
 from schemas.config import ResolvedDataConfig
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import AlbertError
 from schemas.files import TEMPORARY
 from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
 
 Shuffle = Literal["files", "engine"]
-
-# The types that a caller tells apart, as they stand in what an engine says of a step.
-_TYPES = {kind.__name__: kind for kind in (NothingToTrainOn, SettingError, AlbertError)}
-_IN_TEXT = re.compile(rf"\b({'|'.join(_TYPES)}): (.+?)(?: \[while running|\\n|$)", re.M)
 
 
 def make_dataset(  # noqa: PLR0913 - what is made, of what, where and how
@@ -218,47 +219,17 @@ def run_here(
 
 
 @contextlib.contextmanager
-def explained_errors(job: Job) -> Iterator[None]:
+def explained_errors(job: Job, runner: Runner | None = None) -> Iterator[None]:
     """Raise errors of Beam as what they stand for; empty data sets leave nothing."""
     try:
         yield
     except Exception as error:
-        explained = explain(error)
+        explained = explain(error, job, runner)
         if isinstance(explained, NothingToTrainOn):
             spill.forget_chunks(job.output)
             for name in (TRAIN, EVAL, SIDECARS):
                 storage.remove(storage.join(job.output, name))
         raise explained from error
-
-
-def explain(error: BaseException) -> BaseException:
-    r"""What to raise for an error that came out of Beam.
-
-    In this process that is the step's own error or an interrupt, to which Beam adds one
-    that names the step. An engine hands over a traceback as text.
-
-    >>> explain(RuntimeError("Traceback ...\nschemas.errors.SettingError: x is empty. "
-    ...                      "[while running 'ReadChunk']"))
-    SettingError('x is empty.')
-    """
-    for cause in _causes(error):
-        is_own = isinstance(cause, (AlbertError, MemoryError))
-        is_own |= not isinstance(cause, Exception)
-        if is_own and "[while running" not in str(cause):
-            return cause
-    if found := _IN_TEXT.findall(str(error)):
-        name, sentence = found[-1]
-        return _TYPES[name](sentence)
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return AlbertError(f"The job failed: {lines[-1].strip() if lines else repr(error)}")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and all that led to it."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__
 
 
 def submit(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
@@ -267,23 +238,45 @@ def submit(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResu
     # Dataflow refuses a second job with the name of a running one, so that a job that
     # nobody waits for any more is not started twice.
     cloud.job_name = cloud.job_name or f"albert-make-data-{job.fingerprint[:12]}"
-    with explained_errors(job):
-        pipeline = beam.Pipeline(options=runner.options)
+    with explained_errors(job, runner):
+        pipeline = beam.Pipeline(runner=make_engine(runner), options=runner.options)
         _ = pipeline | "MakeData" >> transform
         return pipeline.run()
 
 
 def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
     """Run a job on a cluster and wait for its end, or for Ctrl-C."""
-    result = submit(transform, job, runner)
-    try:
-        with explained_errors(job):
-            result.wait_until_finish()
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"A job that {runner.name} runs elsewhere goes on; to end it, stop it "
-            "there. Run the same command again when it has ended."
-        ) from None
-    if result.state != PipelineState.DONE:
-        raise AlbertError(f"The job ended as {result.state} at {runner.name}.")
+    with own_workers(runner):
+        result = submit(transform, job, runner)
+        try:
+            with explained_errors(job, runner):
+                result.wait_until_finish()
+                state = result.state
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"A job that {runner.name} runs elsewhere goes on; to end it, stop it "
+                "there. Run the same command again when it has ended."
+            ) from None
+    if state != PipelineState.DONE:
+        raise AlbertError(f"The job ended as {state} at {runner.name}.")
     return result
+
+
+@contextlib.contextmanager
+def own_workers(runner: Runner) -> Iterator[None]:
+    """Workers of this command, where LOOPBACK asks for them.
+
+    Beam's own are threads of this process, which share one core and print tracebacks,
+    and every machine of the network can start them.
+    """
+    if environment_of(runner) != "LOOPBACK":
+        yield
+        return
+    from pipeline.job.cluster_worker import worker_pool
+
+    debug = logging.getLogger().isEnabledFor(logging.WARNING)
+    with worker_pool("localhost:0", debug=debug) as address:
+        portable = runner.options.view_as(PortableOptions)
+        portable.environment_type = "EXTERNAL"
+        portable.environment_config = address
+        yield

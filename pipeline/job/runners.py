@@ -9,8 +9,8 @@ import importlib
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
@@ -23,6 +23,12 @@ from apache_beam.options.pipeline_options import (
     TestOptions,
     WorkerOptions,
 )
+from apache_beam.portability.api import beam_job_api_pb2
+from apache_beam.runners.portability.portable_runner import (
+    JobServiceHandle,
+    PortableRunner,
+)
+from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from pipeline.storage.files import is_remote
 from schemas.errors import SettingError
@@ -36,14 +42,6 @@ WORKERS_OPTION = {
     "SparkRunner": "--sdk_worker_parallelism",
     "PortableRunner": "--sdk_worker_parallelism",
     "PrismRunner": "--sdk_worker_parallelism",
-}
-
-# Options that only Beam's Java knows and that a batch job may need.
-_OF_JAVA = {
-    *("bundle_size", "cache_disabled", "checkpoint_dir", "checkpointing_interval"),
-    *("execution_mode_for_batch", "flink_conf_dir", "max_bundle_size", "object_reuse"),
-    *("savepoint_path", "state_backend", "state_backend_storage_path"),
-    *("storage_level", "use_data_stream_for_batch"),
 }
 
 _THIS_MACHINE = ("", "localhost", "127.0.0.1", "::1")
@@ -98,23 +96,71 @@ def choose_runner(name: str, flags: Sequence[str]) -> Runner:
 
 def _parse_options(name: str, flags: list[str]) -> PipelineOptions:
     """Options of Beam's, each of which Beam knows."""
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said):
-            options = PipelineOptions(flags)
-            known = options.get_all_options()
-            given = options.get_all_options(retain_unknown_options=True)
-    except SystemExit:
-        reason = said.getvalue().strip().rpartition("error: ")[2]
-        raise SettingError(f"Beam's options after --: {reason}.") from None
-    if unknown := sorted(set(given) - set(known) - _OF_JAVA):
-        raise SettingError(
-            f"--{unknown[0]} is not an option that Beam knows for {name}; albert's "
-            "own flags come before the --, Beam's after it."
-        )
+    with _one_sentence():
+        options = PipelineOptions(flags)
+        known = options.get_all_options()
+        given = options.get_all_options(retain_unknown_options=True)
+    if _is_known_here(name, options):
+        _refuse_unknown(set(given) - set(known), name)
     if any(flag.split("=")[0] == "--runner" for flag in flags):
         raise SettingError("--runner belongs before the --, not after it.")
     return options
+
+
+@contextlib.contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Say what argparse finds wrong with Beam's options, without its usage."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            yield
+    except SystemExit:
+        reason = said.getvalue().strip().rpartition("error: ")[2]
+        raise SettingError(f"Beam's options after --: {reason}.") from None
+
+
+def _is_known_here(name: str, options: PipelineOptions) -> bool:
+    """Whether no job server knows options of its own."""
+    return (
+        name == DATAFLOW
+        or options.view_as(FlinkRunnerOptions).flink_submit_uber_jar
+        or options.view_as(SparkRunnerOptions).spark_submit_uber_jar
+    )
+
+
+def _refuse_unknown(names: Iterable[str], runner: str) -> None:
+    for name in sorted(names):
+        raise SettingError(
+            f"--{name} is not an option that Beam knows for {runner}; albert's "
+            "own flags come before the --, Beam's after it."
+        )
+
+
+class CheckedJob(JobServiceHandle):
+    """A job that is submitted only with options that its server knows."""
+
+    def get_pipeline_options(self) -> Any:
+        """The options for the server, as Beam encodes them.
+
+        Beam itself drops those that nobody knows, and ends the process for a wrong
+        type.
+        """
+        request = beam_job_api_pb2.DescribePipelineOptionsRequest()
+        answer = self.job_service.DescribePipelineOptions(request, timeout=self.timeout)
+        known = {option.name for option in answer.options}
+        known |= self.options.get_all_options().keys()
+        given = self.options.get_all_options(retain_unknown_options=True)
+        _refuse_unknown(given.keys() - known, "this engine")
+        with _one_sentence():
+            return super().get_pipeline_options()
+
+
+def make_engine(runner: Runner) -> PipelineRunner:
+    """Beam's runner, which asks the job server about options."""
+    engine = create_runner(runner.name)
+    if isinstance(engine, PortableRunner) and not _is_known_here(*runner):
+        engine.create_job_service_handle = CheckedJob
+    return engine
 
 
 def _check_dataflow(options: PipelineOptions) -> None:
@@ -165,9 +211,7 @@ def has_workers_here(runner: Runner) -> bool:
     if runner.name == DATAFLOW:
         return False
     portable = runner.options.view_as(PortableOptions)
-    engine = _host(_engine_address(runner))
-    # Beam's own choice where --environment_type is not given.
-    kind = portable.environment_type or ("DOCKER" if engine else "LOOPBACK")
+    engine, kind = _host(engine_address(runner)), environment_of(runner)
     if kind == "EXTERNAL":
         pool = _host(_pool_address(portable.environment_config or ""))
         return {engine, pool} <= {*_THIS_MACHINE}
@@ -175,7 +219,27 @@ def has_workers_here(runner: Runner) -> bool:
     return kind == "LOOPBACK" or (kind == "PROCESS" and engine in _THIS_MACHINE)
 
 
-def _engine_address(runner: Runner) -> str:
+def environment_of(runner: Runner) -> str:
+    """What kind of workers a job has: Beam's own choice where none is given."""
+    given = runner.options.view_as(PortableOptions).environment_type
+    return given or ("DOCKER" if _host(engine_address(runner)) else "LOOPBACK")
+
+
+def heap_option(runner: Runner) -> str:
+    """What gives an engine more memory."""
+    if runner.name == "PrismRunner":
+        return "another runner, for Prism keeps all text in memory"
+    if not _host(engine_address(runner)):
+        return "--job_server_jvm_properties=-Xmx4g after --"
+    if runner.name == "SparkRunner":
+        return "--job_server_jvm_properties=-Dspark.executor.memory=4g after --"
+    return (
+        "taskmanager.memory.task.heap.size of Flink, spark.executor.memory of Spark, "
+        "or -Xmx of the job server where the engine is in it"
+    )
+
+
+def engine_address(runner: Runner) -> str:
     """Where the engine is; empty if it is started for this command."""
     if endpoint := runner.options.view_as(PortableOptions).job_endpoint:
         return str(endpoint)

@@ -59,6 +59,7 @@ class Job:
         model: The SentencePiece model, so that no worker needs a file of it.
         fingerprint: Of `dataset`; finished parts with another one are of another job.
         versions: Of the tools on the machine that made the job.
+        text_bytes: Of all inputs.
         passed_over: Files of the inputs that are not read.
     """
 
@@ -69,6 +70,7 @@ class Job:
     model: bytes
     fingerprint: str
     versions: dict[str, str]
+    text_bytes: int = 0
     passed_over: int = 0
 
     @property
@@ -107,6 +109,7 @@ def plan_job(
         model=model,
         fingerprint=dataset.fingerprint(),
         versions=tool_versions(),
+        text_bytes=sum(file.text_bytes for file in files),
         passed_over=passed_over,
     )
 

@@ -13,7 +13,12 @@ from apache_beam.portability.api import (
 )
 from google.protobuf import text_format
 
-from pipeline.job.cluster_worker import WorkerPool, environment_of, serve, start_of
+from pipeline.job.cluster_worker import (
+    WorkerPool,
+    environment_of,
+    start_of,
+    worker_pool,
+)
 from schemas.errors import AlbertError, SettingError
 from tests.commands import attempt
 from tests.servers import HERE, free_port
@@ -84,10 +89,34 @@ def test_a_worker_takes_no_module_from_the_folder_in_which_it_is_started(monkeyp
 
 
 def test_an_address_that_is_not_of_this_machine_is_refused():
-    with pytest.raises(
-        AlbertError, match=r"^--address: nothing can listen at 192\.0\.2\.1:50000: its"
+    with (
+        pytest.raises(
+            AlbertError,
+            match=r"^--address: nothing can listen at 192\.0\.2\.1:50000: its",
+        ),
+        worker_pool("192.0.2.1:50000"),
     ):
-        serve("192.0.2.1:50000")
+        pass
+
+
+@pytest.mark.parametrize(
+    "address", ["0.0.0.0:50000", "[::]:50000", "192.0.2.1:50000", "node7:50000"]
+)
+def test_a_door_for_other_machines_is_opened_only_when_told(address):
+    code, said = attempt("worker", "--address", address)
+    assert code == 2
+    assert said.startswith(f"Error: --address: {address} may be reached from other ")
+    assert "--open" in said
+
+
+@pytest.mark.parametrize("address", ["localhost", "50000", ":50000", "localhost:x"])
+def test_an_address_without_host_or_port_is_refused(address):
+    code, said = attempt("worker", "--address", address)
+    assert (code, said) == (
+        2,
+        f"Error: --address: {address} is no HOST:PORT; give one such as "
+        "localhost:50000.\n",
+    )
 
 
 def test_a_pool_says_where_it_is_and_ends_at_an_interrupt():

@@ -35,13 +35,13 @@ SERVER = "--job_endpoint=localhost:8099"
     [
         (
             "FlinkRunner",
-            ["--paralellism=4"],
+            ["--flink_submit_uber_jar", "--paralellism=4"],
             "--paralellism is not an option that Beam knows for FlinkRunner; albert's "
             "own flags come before the --, Beam's after it.",
         ),
         (
             "SparkRunner",
-            ["--bundel_size=7"],
+            ["--spark_submit_uber_jar", "--bundel_size=7"],
             "--bundel_size is not an option that Beam knows for SparkRunner; albert's "
             "own flags come before the --, Beam's after it.",
         ),

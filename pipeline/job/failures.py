@@ -1,0 +1,121 @@
+"""What the failure of a job means, in one sentence.
+
+In this process an error has its type. An engine hands over text: Python's traceback
+within Java's, of which the first cause is what matters.
+"""
+
+import re
+from collections.abc import Iterator
+
+import grpc
+
+from pipeline.dataset.manifest import NothingToTrainOn
+from pipeline.job.runners import Runner, engine_address, heap_option
+from pipeline.job.steps import Job
+from schemas.errors import AlbertError, SettingError
+from schemas.readable import counted, prefixed
+
+# As much text as a shard has by default.
+SHARD_BYTES = 32 << 20
+
+# The types that a caller tells apart, as they stand in what an engine says of a step.
+_TYPES = {kind.__name__: kind for kind in (NothingToTrainOn, SettingError, AlbertError)}
+_IN_TEXT = re.compile(rf"\b({'|'.join(_TYPES)}): (.+?)(?: \[while running|\\n|$)", re.M)
+_OF_PYTHON = re.compile(r"^([\w.]+: .+?) \[while running", re.M)
+_OF_JAVA = re.compile(r"^\s*Caused by: (.+)$", re.M)
+_NAMED = re.compile(r"((?:[\w$]+\.)+\w*(?:Exception|Error)\b.*)$", re.M)
+_STATE = re.compile(r"^Pipeline \S+ failed in state \w+: ")
+_OUT_OF_MEMORY = re.compile(
+    "OutOfMemoryError|GC overhead limit|maximum size of a sort buffer|fresh sort buffer"
+)
+
+
+def explain(
+    error: BaseException, job: Job | None = None, runner: Runner | None = None
+) -> BaseException:
+    r"""What to raise for an error that came out of Beam.
+
+    In this process that is the step's own error or an interrupt, to which Beam adds one
+    that names the step.
+
+    >>> explain(RuntimeError("Traceback ...\nschemas.errors.SettingError: x is empty. "
+    ...                      "[while running 'ReadChunk']"))
+    SettingError('x is empty.')
+    """
+    causes = list(_causes(error))
+    for cause in causes:
+        is_own = isinstance(cause, (AlbertError, MemoryError))
+        is_own |= not isinstance(cause, Exception)
+        if is_own and "[while running" not in str(cause):
+            return cause
+    if found := _IN_TEXT.findall(str(error)):
+        name, sentence = found[-1]
+        return _TYPES[name](sentence)
+    if job and runner and _OUT_OF_MEMORY.search(str(error)):
+        return AlbertError(_out_of_memory(job, runner))
+    if runner and (sentence := _of_the_server(causes, runner)):
+        return AlbertError(sentence)
+    return AlbertError(f"The job failed: {first_cause(str(error)) or repr(error)}")
+
+
+def first_cause(said: str) -> str:
+    r"""The first cause in what an engine says, as it stands there.
+
+    >>> first_cause("Pipeline x failed in state FAILED: java.io.IOException: no space")
+    'java.io.IOException: no space'
+    >>> first_cause("a.RestClientException: [Internal server error., <Exception on "
+    ...     "server side:\nb.SubmitException: refused\n\tat b.c\nCaused by: "
+    ...     "d.ConnectException: localhost:9\n\nEnd of exception on server side>]")
+    'd.ConnectException: localhost:9'
+    """
+    if found := [*_OF_PYTHON.findall(said)] or [*_OF_JAVA.findall(said)]:
+        return str(found[-1]).strip()
+    text = _STATE.sub("", said.strip())
+    lines = [line for line in text.splitlines() if any(map(str.isalnum, line))]
+    named = [match[0] for line in lines if (match := _NAMED.search(line))]
+    # The server's own exception stands below the client's that reports it.
+    if named and "Exception on server side" in text:
+        return named[min(1, len(named) - 1)].strip()
+    return lines[0].strip() if lines else ""
+
+
+def _out_of_memory(job: Job, runner: Runner) -> str:
+    shards = job.shards.train_shards
+    more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
+    return (
+        "The engine ran out of memory. It holds the text of a whole shard, here "
+        f"{prefixed(job.text_bytes / shards, 'B')} in each of "
+        f"{counted(shards, 'shard')}; give --num-shards {more} and --overwrite, or "
+        f"more memory by {heap_option(runner)}."
+    )
+
+
+def _of_the_server(causes: list[BaseException], runner: Runner) -> str | None:
+    """What to say of a job server that does not start, answer or go on."""
+    where = engine_address(runner) or f"of {runner.name}"
+    for cause in causes:
+        if isinstance(cause, FileNotFoundError) and cause.filename == "java":
+            return (
+                f"--runner: {runner.name} needs Java, of which there is none here; "
+                "install Java 11 or 17."
+            )
+        if isinstance(cause, grpc.FutureTimeoutError):
+            return (
+                f"No job server answers at {where}; start it, or correct its address."
+            )
+        if "Service failed to start" in str(cause):
+            return "The job server ended as it started; --debug shows what it said."
+        if isinstance(cause, grpc.RpcError) and "UNAVAILABLE" in str(cause):
+            return (
+                f"The job server {where} has ended or cannot be reached; what is "
+                "finished is kept: run the same command again."
+            )
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and all that led to it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__

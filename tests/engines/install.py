@@ -1,0 +1,137 @@
+"""Downloads the engines once, from package registries, into a folder of the user's.
+
+Run as `python -m tests.engines.install`. It needs Java, Maven and Go: with --strict it
+fails without them, otherwise one line says what the tests leave out.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+FOLDER = Path(os.environ.get("ALBERT_ENGINES", "~/.cache/albert-engines")).expanduser()
+FLINK, SPARK, PRISM = FOLDER / "flink", FOLDER / "spark", FOLDER / "prism"
+
+# The servers' packages in pom.xml, and what to start of them.
+SERVERS = {
+    "flink-1.19": "org.apache.beam.runners.flink.FlinkJobServerDriver",
+    "spark-3": "org.apache.beam.runners.spark.SparkJobServerDriver",
+}
+# Whole distributions, each with its jars.
+DISTRIBUTIONS = {FLINK: "apache-flink-libraries==1.19.3", SPARK: "pyspark==3.5.7"}
+PRISM_PACKAGE = "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0"
+
+# What engines of this age reach into, and Java 17 has closed.
+OPENED = [
+    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net"),
+    *("java.nio", "java.text", "java.time", "java.util", "java.util.concurrent"),
+    *("java.util.concurrent.atomic", "java.util.concurrent.locks", "sun.nio.ch"),
+    *("sun.nio.cs", "sun.security.action", "sun.util.calendar"),
+]
+
+
+def missing_tools() -> list[str]:
+    """The programs without which no engine can be had."""
+    return [tool for tool in ("java", "mvn", "go") if not shutil.which(tool)]
+
+
+def install() -> None:
+    """Download what is not here yet."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for folder, package in DISTRIBUTIONS.items():
+        if not folder.exists():
+            unpack(download(package), folder)
+    for server in SERVERS:
+        if not class_path_file(server).exists():
+            resolve(server)
+        write_jar(server)
+    if not PRISM.exists():
+        environment = os.environ | {"GOTOOLCHAIN": "local", "GOBIN": str(FOLDER)}
+        subprocess.run(["go", "install", PRISM_PACKAGE], env=environment, check=True)
+
+
+def download(package: str) -> Path:
+    """The source distribution of a package of PyPI's."""
+    folder = FOLDER / "sdists"
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    subprocess.run(
+        [*pip, "--no-binary=:all:", "--dest", str(folder), package], check=True
+    )
+    name = package.partition("==")[0].replace("-", "?")
+    (found,) = folder.glob(f"{name}-*.tar.gz")
+    return found
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """The programs and jars of a distribution; what is only for Python stays out."""
+    new = folder.with_suffix(".new")
+    shutil.rmtree(new, ignore_errors=True)
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            _, *path = Path(member.name).parts
+            if path[:2] in (["deps", "lib"], ["deps", "bin"], ["deps", "jars"]):
+                member.name = str(Path(*path[1:]))
+                tar.extract(member, new, filter="tar")
+    new.rename(folder)
+    archive.unlink()
+
+
+def resolve(server: str) -> None:
+    """Have Maven download a server, and note its class path."""
+    file = class_path_file(server)
+    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
+    command = ["mvn", "-q", "-B", "-f", str(Path(__file__).with_name("pom.xml"))]
+    command += [goal, f"-Dserver={server}", f"-Dmdep.outputFile={file}"]
+    subprocess.run(command, check=True)
+
+
+def class_path_file(server: str) -> Path:
+    return FOLDER / f"{server}.classpath"
+
+
+def class_path(server: str) -> str:
+    """The jars of a server; Spark's own are no part of its package."""
+    path = class_path_file(server).read_text()
+    return f"{path}:{SPARK}/jars/*" if server == "spark-3" else path
+
+
+def jar_of(server: str) -> Path:
+    return FOLDER / f"{server}.jar"
+
+
+def write_jar(server: str) -> None:
+    """A jar that is only a list of others, to be started as Beam starts a server."""
+    jars = class_path_file(server).read_text().split(":")
+    if server == "spark-3":
+        jars += sorted(map(str, (SPARK / "jars").glob("*.jar")))
+    lines = [
+        "Manifest-Version: 1.0",
+        f"Main-Class: {SERVERS[server]}",
+        "Class-Path: " + " ".join(f"file:{jar}" for jar in jars),
+        "Add-Opens: " + " ".join(f"java.base/{name}" for name in OPENED),
+    ]
+    with zipfile.ZipFile(jar_of(server), "w") as jar:
+        jar.writestr("META-INF/MANIFEST.MF", "".join(map(folded, lines)))
+
+
+def folded(line: str) -> str:
+    """A line of a manifest, which may have 72 bytes.
+
+    >>> [len(part) for part in folded("x" * 100).splitlines()]
+    [70, 31]
+    """
+    parts = [line[:70], *(line[at : at + 69] for at in range(70, len(line), 69))]
+    return "\r\n ".join(parts) + "\r\n"
+
+
+if __name__ == "__main__":
+    if missing := missing_tools():
+        line = f"Flink, Spark and Prism are left out: no {', no '.join(missing)} here."
+        if "--strict" in sys.argv:
+            sys.exit(line)
+        sys.stderr.write(f"{line}\n")
+    else:
+        install()

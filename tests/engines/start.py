@@ -1,0 +1,268 @@
+"""Engines on free ports of this machine; each ends with the block that uses it."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from tests.engines.install import (
+    FLINK,
+    OPENED,
+    PRISM,
+    SERVERS,
+    SPARK,
+    class_path,
+    jar_of,
+)
+from tests.servers import HERE, free_port
+
+PYTHON = (sys.executable, "-W", "ignore")
+ALBERT = "from cli.main import cli; cli()"
+SECONDS = 90
+
+_JAVA = ["java", *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED)]
+_LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK)}
+
+
+@contextlib.contextmanager
+def running(*command, log, environment=()):
+    """A process of a session of its own, which ends with all that it started."""
+    with open(log, "wb") as file:
+        process = subprocess.Popen(
+            [*map(str, command)],
+            cwd=HERE,
+            env=os.environ | dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=5)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def await_port(port, process, log):
+    wait_until(lambda: can_connect(port), process, log)
+
+
+def can_connect(port):
+    with contextlib.suppress(OSError), socket.create_connection(("localhost", port)):
+        return True
+    return False
+
+
+def wait_until(holds, process, log):
+    """Wait for a server; what it wrote is said if it ends or takes too long."""
+    end = time.monotonic() + SECONDS
+    while not holds():
+        if process.poll() is not None or time.monotonic() > end:
+            raise AssertionError(f"{log} ends in:\n{log.read_text()[-2000:]}")
+        time.sleep(0.2)
+
+
+def answers(url, wanted):
+    """Whether a server's answer has a text."""
+    with (
+        contextlib.suppress(OSError),
+        urllib.request.urlopen(url, timeout=5) as answer,
+    ):
+        return wanted in answer.read().decode()
+    return False
+
+
+@contextlib.contextmanager
+def pool(folder):
+    """`albert worker`; gives the options that name it."""
+    port, log = free_port(), folder / "pool.log"
+    command = (*PYTHON, "-c", ALBERT, "worker", "--address", f"localhost:{port}")
+    with running(*command, log=log) as process:
+        await_port(port, process, log)
+        yield (
+            "--environment_type=EXTERNAL",
+            f"--environment_config=localhost:{port}",
+        )
+
+
+@contextlib.contextmanager
+def started_workers(folder):
+    """A program that starts a worker; gives the options that name it."""
+    boot = folder / "boot"
+    boot.write_text(f"#!/bin/sh\nexec {' '.join(PYTHON)} -c '{ALBERT}' worker \"$@\"\n")
+    boot.chmod(0o755)
+    yield (
+        "--environment_type=PROCESS",
+        f'--environment_config={{"command":"{boot}"}}',
+    )
+
+
+@contextlib.contextmanager
+def own_workers(folder):
+    """Workers in the process that submits the job."""
+    yield ("--environment_type=LOOPBACK",)
+
+
+ENVIRONMENTS = {"LOOPBACK": own_workers, "EXTERNAL": pool, "PROCESS": started_workers}
+
+
+@contextlib.contextmanager
+def flink(folder):
+    """Flink within its job server, which albert starts."""
+    yield (
+        *("--runner", "FlinkRunner", "--"),
+        f"--flink_job_server_jar={jar_of('flink-1.19')}",
+        *("--flink_version=1.19", "--parallelism=2"),
+    )
+
+
+@contextlib.contextmanager
+def spark(folder):
+    """Spark within its job server, which albert starts."""
+    yield (
+        *("--runner", "SparkRunner", "--"),
+        f"--spark_job_server_jar={jar_of('spark-3')}",
+        "--spark_master_url=local[2]",
+    )
+
+
+@contextlib.contextmanager
+def prism(folder):
+    """Prism, which albert starts."""
+    yield ("--runner", "PrismRunner", "--", f"--prism_location={PRISM}")
+
+
+@contextlib.contextmanager
+def job_server(folder, server, *arguments, properties=()):
+    """A job server for a cluster; gives the options that name it."""
+    port, log = free_port(), folder / "jobs.log"
+    command = (
+        *(*_JAVA, "-Xmx512m", *properties, "-cp", class_path(server), SERVERS[server]),
+        *(f"--job-port={port}", "--artifact-port=0", "--expansion-port=0"),
+        f"--artifacts-dir={folder / 'artifacts'}",
+        *arguments,
+    )
+    with running(*command, log=log, environment=_LOOPBACK) as process:
+        await_port(port, process, log)
+        yield ("--runner", "PortableRunner", "--", f"--job_endpoint=localhost:{port}")
+
+
+@contextlib.contextmanager
+def flink_cluster(folder, task_managers=2):
+    """A JobManager and TaskManagers of a slot each."""
+    rest = free_port()
+    settings = {
+        "jobmanager.rpc.address": "localhost",
+        "jobmanager.rpc.port": free_port(),
+        "jobmanager.bind-host": "localhost",
+        "rest.address": "localhost",
+        "rest.bind-address": "localhost",
+        "rest.port": rest,
+        "taskmanager.host": "localhost",
+        "taskmanager.bind-host": "localhost",
+        "taskmanager.numberOfTaskSlots": 1,
+        "parallelism.default": task_managers,
+        "io.tmp.dirs": folder,
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": 5,
+        "restart-strategy.fixed-delay.delay": "1 s",
+        "heartbeat.timeout": 15000,
+        # What Flink's own scripts would work out.
+        "taskmanager.cpu.cores": 1.0,
+        "taskmanager.memory.framework.heap.size": "128m",
+        "taskmanager.memory.framework.off-heap.size": "128m",
+        "taskmanager.memory.jvm-metaspace.size": "256m",
+        "taskmanager.memory.jvm-overhead.min": "64m",
+        "taskmanager.memory.jvm-overhead.max": "64m",
+        "taskmanager.memory.task.heap.size": "256m",
+        "taskmanager.memory.task.off-heap.size": "0m",
+        "taskmanager.memory.managed.size": "64m",
+        "taskmanager.memory.network.min": "32m",
+        "taskmanager.memory.network.max": "32m",
+    }
+    lines = [f"{name}: {value}\n" for name, value in settings.items()]
+    (folder / "config.yaml").write_text("".join(lines))
+
+    def part(main, log):
+        names = ("-cp", f"{FLINK}/lib/*", f"org.apache.flink.runtime.{main}")
+        options = ("-Xmx384m", "-XX:MaxMetaspaceSize=256m")
+        return running(*_JAVA, *options, *names, "--configDir", folder, log=log)
+
+    log = folder / "manager.log"
+    with contextlib.ExitStack() as held:
+        entry = "entrypoint.StandaloneSessionClusterEntrypoint"
+        manager = held.enter_context(part(entry, log))
+        main = "taskexecutor.TaskManagerRunner"
+        for number in range(task_managers):
+            held.enter_context(part(main, folder / f"tasks{number}.log"))
+        found = f'"taskmanagers":{task_managers}'
+        wait_until(
+            lambda: answers(f"http://localhost:{rest}/overview", found), manager, log
+        )
+        master = f"--flink-master=localhost:{rest}"
+        yield held.enter_context(job_server(folder, "flink-1.19", master))
+
+
+@contextlib.contextmanager
+def spark_cluster(folder, workers=2):
+    """A master and workers of a core each."""
+    port, web = free_port(), free_port()
+    log, url = folder / "master.log", f"spark://localhost:{port}"
+    java = (*_JAVA, "-Xmx256m", "-cp", f"{SPARK}/jars/*")
+
+    def part(name, *arguments, log):
+        main = f"org.apache.spark.deploy.{name}"
+        return running(*java, main, *arguments, log=log, environment=_LOOPBACK)
+
+    with contextlib.ExitStack() as held:
+        where = ("--host", "localhost", "--port", port, "--webui-port", web)
+        master = held.enter_context(part("master.Master", *where, log=log))
+        await_port(port, master, log)
+        for number in range(workers):
+            given = ("--cores", 1, "--memory", "600m", "--webui-port", free_port())
+            given += ("--host", "localhost", "--work-dir", folder / f"work{number}")
+            log_of_worker = folder / f"worker{number}.log"
+            held.enter_context(part("worker.Worker", *given, url, log=log_of_worker))
+        found = f'"aliveworkers" : {workers}'
+        wait_until(lambda: answers(f"http://localhost:{web}/json/", found), master, log)
+        properties = (
+            *("-Dspark.driver.host=localhost", "-Dspark.driver.bindAddress=127.0.0.1"),
+            *("-Dspark.executor.memory=512m", "-Dspark.ui.enabled=false"),
+            "-Dspark.default.parallelism=2",
+        )
+        yield held.enter_context(
+            job_server(
+                folder, "spark-3", f"--spark-master-url={url}", properties=properties
+            )
+        )
+
+
+ENGINES = {
+    "flink": flink,
+    "spark": spark,
+    "prism": prism,
+    "flink_cluster": flink_cluster,
+}
+
+
+@contextlib.contextmanager
+def short_folder():
+    """A folder with a short path, since sockets have at most 107 bytes."""
+    folder = Path(tempfile.mkdtemp(prefix="engine"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

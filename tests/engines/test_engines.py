@@ -1,0 +1,132 @@
+"""Engines that nobody here wrote make the bytes of the default runner."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from schemas.files import read_json
+from tests.commands import contents, make_data
+from tests.engines import start
+from tests.engines.install import PRISM, missing_tools
+from tests.servers import HERE
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = ("--max-seq-length", 32, "--dupe-factor", 2, "--num-shards", 4)
+SETTINGS += ("--eval-fraction", 0.3)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    """Where engines are missing the tests are left out, unless they must not be."""
+    missing = missing_tools() if PRISM.exists() else ["engines"]
+    if missing:
+        line = f"no {', no '.join(missing)} here; Flink, Spark and Prism are left out"
+        if os.environ.get("ALBERT_ENGINES_REQUIRED"):
+            pytest.fail(line)
+        pytest.skip(line)
+
+
+@pytest.fixture(scope="module", params=start.ENGINES)
+def engine(request):
+    """The options that lead to an engine, which several tests use."""
+    with (
+        start.short_folder() as folder,
+        start.ENGINES[request.param](folder) as options,
+    ):
+        yield options
+
+
+@pytest.fixture(scope="module")
+def expected(small, tmp_path_factory):
+    """What the default runner makes."""
+    folder = tmp_path_factory.mktemp("expected") / "data"
+    assert make_data(small, *SETTINGS, output=folder)[0] == 0
+    return folder
+
+
+@pytest.mark.parametrize("environment", start.ENVIRONMENTS)
+def test_an_engine_writes_the_bytes_of_one_process(
+    small, tmp_path, expected, engine, environment
+):
+    output = tmp_path / "data"
+    with start.short_folder() as folder:
+        with start.ENVIRONMENTS[environment](folder) as options:
+            code, said = run_there(small, output, (*engine, *options))
+        assert code == 0, said
+        assert not [line for line in said.splitlines() if is_of_beam(line)]
+        names = [name for name in contents(expected) if name != "config.json"]
+        assert [name for name in contents(output) if name != "config.json"] == names
+        for name in names:
+            assert (output / name).read_bytes() == (expected / name).read_bytes(), name
+        manifests = (read_json(each / "manifest.json") for each in (output, expected))
+        made, wanted = (each["splits"] for each in manifests)
+        assert made == wanted
+        assert not processes_that_name(folder)
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        (
+            "--paralellism=2",
+            "--paralellism is not an option that Beam knows for this engine; albert's "
+            "own flags come before the --, Beam's after it.",
+        ),
+        (
+            "--job_server_timeout=soon",
+            "Beam's options after --: argument --job_server_timeout: invalid int "
+            "value: 'soon'.",
+        ),
+    ],
+)
+def test_an_option_that_the_server_does_not_know_is_refused(
+    small, tmp_path, option, sentence
+):
+    with start.prism(tmp_path) as options:
+        code, said = run_there(small, tmp_path / "data", (*options, option))
+    assert (code, said.splitlines()[-1]) == (2, f"Error: {sentence}")
+
+
+@pytest.mark.parametrize("name", ["flink", "prism"])
+def test_an_error_in_a_worker_is_one_sentence(small, tmp_path, name):
+    text = tmp_path / "text.txt"
+    text.write_text("word\n")
+    with start.ENGINES[name](tmp_path) as options:
+        code, said = run_there(small, tmp_path / "data", options, text=text)
+    assert code == 1
+    assert not [line for line in said.splitlines() if is_of_beam(line)]
+    assert said.splitlines()[-1].startswith("Error: The inputs give no document to ")
+
+
+def is_of_beam(line):
+    return "WARNING" in line or "Traceback" in line or "apache_beam" in line
+
+
+def processes_that_name(folder):
+    """Command lines that are left of those that a folder's programs started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in line:
+            found.append(line)
+    return found
+
+
+def run_there(small, output, options, *, text=None):
+    """Run a job in a process of its own, so that all it leaves behind is seen."""
+    command = [
+        *(*start.PYTHON, "-c", start.ALBERT, "make-data", "--output", output),
+        *("--text", text or small / "text", "--vocab", small / "vocab"),
+        *SETTINGS,
+        *options,
+    ]
+    job = subprocess.run(
+        [*map(str, command)], cwd=HERE, capture_output=True, text=True, timeout=200
+    )
+    return job.returncode, job.stderr
