@@ -2,6 +2,7 @@
 
 import errno
 import io
+import itertools
 import re
 import signal
 import sys
@@ -45,6 +46,20 @@ class Terminated(BaseException):
 
 class AlbertGroup(click.Group):
     """A group whose commands end in one sentence, never in a traceback."""
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """List the commands by topic, with the first sentence of each help."""
+        for topic, commands in TOPICS.items():
+            with formatter.section(topic):
+                formatter.write_dl(
+                    [(str(c.name), c.get_short_help_str(limit=90)) for c in commands]
+                )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands, in the order of their topics."""
+        return list(self.commands)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command and exit with its code."""
@@ -132,18 +147,13 @@ def cli() -> None:
     """
 
 
-cli.add_command(vocab)
-cli.add_command(make_data)
-cli.add_command(pretrain)
-cli.add_command(finetune)
-cli.add_command(predict)
-cli.add_command(inspect)
-cli.add_command(evaluate)
-cli.add_command(plan)
-cli.add_command(export)
-cli.add_command(import_model)
-cli.add_command(fill_mask)
-cli.add_command(order)
-cli.add_command(analyze)
-cli.add_command(report)
-cli.add_command(worker)
+# In the order of a person's questions.
+TOPICS = {
+    "From text to a model": (vocab, make_data, pretrain),
+    "How good it is": (evaluate, fill_mask, order, report, inspect),
+    "Use it for a task": (finetune, predict),
+    "In and out of other programs": (export, import_model),
+    "Look closer": (plan, analyze, worker),
+}
+for command in itertools.chain(*TOPICS.values()):
+    cli.add_command(command)

@@ -29,11 +29,15 @@ from schemas.presets import PRESETS
 from schemas.readable import duration, percent
 from schemas.report import Cell, Curve, Curves, Section, Table
 
+# How many settings that differ are named; the others stand in the table.
+_SHOWN_DIFFERENCES = 6
+
 
 def runs_section(runs: Sequence[Run]) -> Section:
     """One section for all runs, their curves in the same plots."""
     is_one = len(runs) == 1
-    notes = [
+    notes = [] if is_one else [*differences(runs)]
+    notes += [
         sentence if is_one else f"{run.title}: {sentence}"
         for run in runs
         for sentence in _sentences(run)
@@ -234,6 +238,22 @@ def _configuration(runs: Sequence[Run]) -> Table:
         marked=frozenset(range(differing)),
         is_folded=True,
     )
+
+
+def differences(runs: Sequence[Run]) -> Iterator[str]:
+    """What differs between runs, in a sentence: what was set, then what follows."""
+    table = _configuration(runs)
+    rows = [row for n, row in enumerate(table.rows) if n in table.marked]
+    if len(runs) > 1 and not rows:
+        yield "The runs have the same settings."
+    elif len(runs) > 1:
+        shown = [
+            f"{name} ({', '.join(map(str, values))})"
+            for name, *values in rows[:_SHOWN_DIFFERENCES]
+        ]
+        others = len(rows) - len(shown)
+        more = f" and {others} more under Configuration" if others else ""
+        yield f"What differs: {', '.join(shown)}{more}."
 
 
 def _settings(run: Run) -> dict[str, Any]:

@@ -1,12 +1,14 @@
-"""`albert inspect`: what a data set is, and whether it is whole."""
+"""`albert inspect`: what a data set is and whether it is whole; where a run stands."""
 
 import itertools
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from cli.support.console import Console
-from cli.support.data_folder import DataFolder, data_here
+from cli.support.data_folder import DataFolder, data_here, kind_of
 from cli.support.options import debug_option
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
@@ -15,7 +17,7 @@ from schemas.readable import counted
 
 
 @click.command(epilog="Example:  albert inspect data --examples 2 --verify")
-@click.argument("data", type=DataFolder())
+@click.argument("data", metavar="DATA|RUN", type=DataFolder())
 @click.option(
     "--examples",
     default=3,
@@ -47,7 +49,10 @@ from schemas.readable import counted
 def inspect(
     data: Path | str, examples: int, split: str, epoch: int, verify: bool, debug: bool
 ) -> None:
-    """Show what a data set holds, with examples.
+    """Show what a data set holds, with examples, or where a run stands.
+
+    Of a run it says how far it is, what comes next and when, and what the same command
+    would do. Of a data set it shows examples.
 
     Masked tokens are in brackets, as [MASK] or whatever replaced them; below, the text
     is restored, with the masked tokens in guillemets.
@@ -60,6 +65,10 @@ def inspect(
         copy = copy_of_epoch(epoch, split, manifest)
         return first_files(split, copy=copy, examples=examples)(manifest)
 
+    if isinstance(data, Path) and kind_of(data) != "data":
+        for line in run_lines(data):
+            click.echo(line)
+        return
     console = Console(quiet=False)
     is_copy = isinstance(data, str)
     data = data_here(data, console, choose=all_files if verify else choose)
@@ -79,6 +88,17 @@ def inspect(
         click.echo(
             f"{data} is whole: {counted(len(manifest.shards), 'file')} verified."
         )
+
+
+def run_lines(run: Path) -> Iterator[str]:
+    """Where a run stands, and where a fine-tuned model is described."""
+    if kind_of(run) == "tuned":
+        quoted = shlex.quote(str(run))
+        yield f"{run}: a fine-tuned model; albert report {quoted} shows its measures."
+    else:
+        from albert_tf.runs.standing import standing
+
+        yield from standing(run)
 
 
 def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:

@@ -1,5 +1,6 @@
 """`albert make-data`: raw text and a vocabulary to TFRecords."""
 
+import bisect
 import contextlib
 import dataclasses
 import functools
@@ -23,6 +24,7 @@ from cli.support.console import (
 from cli.support.footprints import MAKE_DATA
 from cli.support.lock import lock
 from cli.support.options import (
+    ByTopic,
     Folder,
     UserPath,
     common_options,
@@ -61,12 +63,35 @@ LEAST_MEMORY = 450_000_000
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
 ENOUGH_HELD_OUT = 200
+# A measure on fewer is one of these documents; of few documents an eighth is enough.
+ENOUGH_DOCUMENTS, ENOUGH_OF_FEW = 5, 1 / 8
+# How often a share that is advised may hold out fewer.
+MAY_FAIL = 0.02
 # The largest share of the documents that is ever advised to be held out.
 GREATEST_SHARE = 0.5
+
+# The flags by topic, in the order of a person's questions.
+TOPICS = {
+    "What is read and written": (
+        *("wikipedia", "books", "text", "vocab", "output", "overwrite", "config"),
+    ),
+    "How text is read": ("language", "input_format", "text_key"),
+    "Size and held-out text": (
+        *("plan", "eval_fraction", "near_duplicates", "examples", "dupe_factor"),
+    ),
+    "Examples": (
+        *("max_seq_length", "masked_lm_prob", "max_predictions_per_seq"),
+        *("max_ngram", "short_seq_prob", "sentence_task", "seed"),
+    ),
+    "Files": ("num_shards", "record_layout"),
+    "Where it runs": ("workers", "runner"),
+}
 
 
 @click.command(
     "make-data",
+    cls=ByTopic,
+    topics=TOPICS,
     epilog="Example:  albert make-data --wikipedia enwiki.xml.bz2 --books novels/ "
     "--vocab vocab --output data",
 )
@@ -473,41 +498,58 @@ def next_step(output: Path | str) -> str:
 
 def eval_advice(manifest: DatasetManifest) -> str:
     """What to say of a held-out split too small to measure on; empty if it is not."""
-    fraction = manifest.config.eval_fraction
-    held_out = sum(copy["examples"] for copy in manifest.splits[EVAL]["copies"])
-    if not fraction or held_out >= ENOUGH_HELD_OUT:
+    fraction, split = manifest.config.eval_fraction, manifest.splits[EVAL]
+    held_out = sum(copy["examples"] for copy in split["copies"])
+    documents = sum(split["documents"] for split in manifest.splits.values())
+    wanted = min(ENOUGH_DOCUMENTS, int(documents * ENOUGH_OF_FEW))
+    is_enough = held_out >= ENOUGH_HELD_OUT and split["documents"] >= wanted
+    if not fraction or is_enough:
         return ""
-    said = f"Only {counted(held_out, 'held-out example')}, few to measure on"
-    enough = enough_held_out(
-        sum(split["documents"] for split in manifest.splits.values()),
-        examples=manifest.splits[TRAIN]["copies"][0]["examples"] + held_out,
-        tried=fraction,
+    examples = manifest.splits[TRAIN]["copies"][0]["examples"] + held_out
+    needed = max(wanted, math.ceil(ENOUGH_HELD_OUT * documents / examples))
+    share = enough_held_out(documents, needed=needed)
+    said = (
+        f"Only {counted(held_out, 'held-out example')} of "
+        f"{counted(split['documents'], 'document')}, few to measure on"
     )
-    if enough is None:
+    if share is None or share <= fraction:
         return f"{said}; more text, or shorter documents, would give more."
-    return f"{said}; --eval-fraction {enough:g} would give {ENOUGH_HELD_OUT} or more."
+    return (
+        f"{said}; --eval-fraction {share:g} would hold out about "
+        f"{counted(round(share * documents), 'document')} with "
+        f"{counted(round(share * examples), 'example')}."
+    )
 
 
-def enough_held_out(documents: int, *, examples: int, tried: float) -> float | None:
-    """The share of the documents that holds out enough examples; None if too many.
+def enough_held_out(documents: int, *, needed: int) -> float | None:
+    """The share of the documents that holds out as many as needed; None if too large.
 
-    Whole documents are held out, each with the probability of this share. It aims at
-    three standard deviations and three documents more than needed, so that the number
-    is hardly ever too small.
+    Each document is held out with the probability of this share. It is the smallest
+    with which fewer than needed are hardly ever held out.
 
-    Args:
-        documents: How many there are.
-        examples: How many one copy of all of them gives.
-        tried: A share that was too small.
-
-    >>> enough_held_out(10_000, examples=50_000, tried=0.001)
-    0.0062
-    >>> enough_held_out(3, examples=50_000, tried=0.001) is None
+    >>> enough_held_out(10_000, needed=40), enough_held_out(9, needed=1)
+    (0.0054, 0.3526)
+    >>> enough_held_out(3, needed=1) is None
     True
     """
-    needed = math.ceil(ENOUGH_HELD_OUT * documents / examples)
-    share = max(2 * tried, (needed + 3 * math.sqrt(needed) + 3) / documents)
-    if share > GREATEST_SHARE:
-        return None
-    place = 1 - math.floor(math.log10(share))
-    return math.ceil(share * 10.0**place) / 10.0**place
+    shares = [place / 10_000 for place in range(1, int(GREATEST_SHARE * 10_000) + 1)]
+    place = bisect.bisect_left(
+        shares,
+        -MAY_FAIL,
+        key=lambda share: -_probability_below(needed, documents, share=share),
+    )
+    return shares[place] if place < len(shares) else None
+
+
+def _probability_below(needed: int, documents: int, *, share: float) -> float:
+    """The probability that fewer documents than needed are held out (binomial)."""
+    return math.fsum(
+        math.exp(
+            math.lgamma(documents + 1)
+            - math.lgamma(held_out + 1)
+            - math.lgamma(documents - held_out + 1)
+            + held_out * math.log(share)
+            + (documents - held_out) * math.log1p(-share)
+        )
+        for held_out in range(min(needed, documents + 1))
+    )

@@ -16,6 +16,7 @@ from cli.support.console import Console, silent_stderr
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.footprints import PRETRAIN
 from cli.support.options import (
+    ByTopic,
     Duration,
     UserPath,
     common_options,
@@ -55,10 +56,35 @@ if TYPE_CHECKING:
     from albert_tf.training.pretraining import TrainResult
     from albert_tf.training.run import ResolvedRun
 
+# The flags by topic, in the order of a person's questions.
+TOPICS = {
+    "What is read and written": (
+        *("data", "output", "init_from", "overwrite", "config"),
+    ),
+    "How large and how long": (
+        *("budget", "model", "overrides", "recipe", "steps", "batch_size"),
+        *("micro_batch_size", "max_time"),
+    ),
+    "Measuring and saving": ("eval_every", "eval_examples", "checkpoint_every"),
+    "Learning rate and optimizer": (
+        *("learning_rate", "schedule", "warmup_steps", "constant_steps"),
+        *("cooldown_share", "scale_lr_to_batch", "optimizer", "weight_decay"),
+        *("beta1", "beta2", "epsilon", "bias_correction", "clip_norm"),
+    ),
+    "First weights": ("initializer", "unigram_bias", "pmi_embeddings"),
+    "Examples made on the fly": (
+        *("max_seq_length", "masked_lm_prob", "sentence_task"),
+    ),
+    "Speed and memory": ("precision", "recompute", "xla"),
+    "Several hosts": ("num_hosts", "host_index", "coordinator"),
+}
+
 
 @click.command(
+    cls=ByTopic,
+    topics=TOPICS,
     epilog="Example:  albert pretrain --data data --output run --model tiny "
-    "--batch-size 32 --steps 300"
+    "--batch-size 32 --steps 300",
 )
 @click.option(
     "--data",

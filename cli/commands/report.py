@@ -2,15 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Literal
 
 import click
 
 from cli.support.console import Console
-from cli.support.data_folder import DataFolder, data_here
+from cli.support.data_folder import DataFolder, data_here, kind_of
 from cli.support.options import UserPath, debug_option
-from schemas.errors import AlbertError, SettingError
-from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK, TRAIN
+from schemas.errors import SettingError
+from schemas.layout import TRAIN
 from schemas.readable import prefixed
 from schemas.report import Section
 
@@ -60,6 +59,10 @@ def report(
 
     text = page(sections)
     write_text(output, text)
+    for section in sections:
+        if section.kind == "Runs":
+            # What differs between them.
+            click.echo(section.notes[0])
     click.echo(f"{output}: {prefixed(len(text.encode()), 'B')}.")
 
 
@@ -107,29 +110,6 @@ def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
 
         sections.append(runs_section(runs))
     return sections
-
-
-def kind_of(path: Path) -> Literal["tuned", "run", "data"]:
-    """What a folder is.
-
-    Raises:
-        SettingError: It is no folder.
-        AlbertError: It is neither.
-    """
-    if not os.path.isdir(path):
-        raise SettingError(
-            f"{path} is not a folder; give that of a data set or of a run."
-        )
-    if (path / TASK).is_file():
-        return "tuned"
-    if any((path / name).exists() for name in (MODEL_CONFIG, METRICS)):
-        return "run"
-    if not (path / MANIFEST).exists():
-        raise AlbertError(
-            f"{path} is neither a finished data set of albert make-data nor a run of "
-            "albert pretrain; give the folder that one of them wrote."
-        )
-    return "data"
 
 
 def titles_of(paths: list[Path]) -> dict[Path, str]:

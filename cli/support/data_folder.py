@@ -1,13 +1,16 @@
-"""The data set that a command reads: a folder here, or on storage and copied first."""
+"""The data set or run that a command reads, here or on storage and copied first."""
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from cli.support.console import Console
 from cli.support.options import UserPath
 from pipeline.storage.files import is_remote
+from schemas.errors import AlbertError, SettingError
+from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK
 from schemas.readable import prefixed
 
 if TYPE_CHECKING:
@@ -27,6 +30,29 @@ class DataFolder(UserPath):
         if isinstance(value, str) and is_remote(value):
             return value.rstrip("/")
         return super().convert(value, param, ctx)
+
+
+def kind_of(path: Path) -> Literal["tuned", "run", "data"]:
+    """What a folder is.
+
+    Raises:
+        SettingError: It is no folder.
+        AlbertError: It is neither.
+    """
+    if not os.path.isdir(path):
+        raise SettingError(
+            f"{path} is not a folder; give that of a data set or of a run."
+        )
+    if (path / TASK).is_file():
+        return "tuned"
+    if any((path / name).exists() for name in (MODEL_CONFIG, METRICS)):
+        return "run"
+    if not (path / MANIFEST).exists():
+        raise AlbertError(
+            f"{path} is neither a finished data set of albert make-data nor a run of "
+            "albert pretrain; give the folder that one of them wrote."
+        )
+    return "data"
 
 
 def data_here(

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -27,6 +27,33 @@ from schemas.phases import SETTINGS
 from schemas.secrets import HIDDEN
 
 _DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})")
+
+
+class ByTopic(click.Command):
+    """A command whose help lists its flags by topic, the most used topic first."""
+
+    def __init__(
+        self, *arguments: Any, topics: Mapping[str, tuple[str, ...]], **named: Any
+    ) -> None:
+        super().__init__(*arguments, **named)
+        self.topics = topics
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write a list for each topic, and one of the flags in none."""
+        records = {
+            param.name: record
+            for param in self.get_params(ctx)
+            if (record := param.get_help_record(ctx))
+        }
+        named = {
+            topic: [records.pop(name) for name in names if name in records]
+            for topic, names in self.topics.items()
+        }
+        for topic, shown in {**named, "Other": [*records.values()]}.items():
+            with formatter.section(topic):
+                formatter.write_dl(shown)
 
 
 class UserPath(click.Path):

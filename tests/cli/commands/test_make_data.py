@@ -66,10 +66,10 @@ def test_a_small_held_out_split_is_said_with_a_fraction_that_works(small, tmp_pa
     _, said = make_data(small, "--eval-fraction", 0.01, output=tmp_path / "d")
     advice = said.splitlines()[-2]
     assert advice == (
-        "Only 0 held-out examples, few to measure on; --eval-fraction 0.47 would give "
-        "200 or more."
+        "Only 0 held-out examples of 0 documents, few to measure on; --eval-fraction "
+        "0.2793 would hold out about 7 documents with 544 examples."
     )
-    _, said = make_data(small, "--eval-fraction", 0.47, output=tmp_path / "e")
+    _, said = make_data(small, "--eval-fraction", 0.2793, output=tmp_path / "e")
     assert "few to measure on" not in said
     assert " held-out examples of " in said
 
@@ -84,8 +84,8 @@ def test_documents_too_few_to_hold_any_out_are_said(small, tmp_path):
         *("--eval-fraction", 0.01, "--output", tmp_path / "d"),
     )
     assert said.splitlines()[-2] == (
-        "Only 0 held-out examples, few to measure on; more text, or shorter documents, "
-        "would give more."
+        "Only 0 held-out examples of 0 documents, few to measure on; more text, or "
+        "shorter documents, would give more."
     )
 
 

@@ -1,0 +1,40 @@
+"""`albert inspect` of a run: where it stands and what comes next."""
+
+
+
+from tests.commands import LITTLE_MODEL, run
+from tests.runs import write_records
+
+
+def test_a_run_says_where_it_stands_and_what_the_same_command_would_do(small, tmp_path):
+    folder = tmp_path / "run"
+    command = (
+        *("pretrain", "--data", small / "data", "--output", folder, *LITTLE_MODEL),
+        *("--batch-size", 2, "--eval-examples", 2, "--schedule", "constant-cooldown"),
+        *("--warmup-steps", 0, "--learning-rate", 0.001),
+    )
+    run(*command, "--steps", 2)
+    said = run("inspect", folder).splitlines()
+    assert said[0].startswith(f"{folder}: step 2 of 2, in batches of 2; ")
+    assert said[1].startswith("training:  ")
+    assert said[2].startswith("held out:  ")
+    assert said[-1] == "All steps are done; the same command would find nothing to do."
+
+
+def test_a_run_without_a_checkpoint_begins_again(tmp_path):
+    folder = tmp_path / "run"
+    write_records(folder)
+    *_, said = run("inspect", folder).splitlines()
+    assert said == (
+        "No checkpoint is whole: the same command would begin at the first step."
+    )
+
+
+def test_two_runs_are_told_apart_in_the_first_line(tmp_path):
+    for name, seed in (("a", 1), ("b", 2)):
+        write_records(tmp_path / name, seed=seed)
+    said = run(
+        *("report", tmp_path / "a", tmp_path / "b"),
+        *("--output", tmp_path / "report.html"),
+    )
+    assert said.splitlines()[0] == "What differs: seed (1, 2)."
