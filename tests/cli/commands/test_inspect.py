@@ -1,7 +1,5 @@
 """`albert inspect` of a run: where it stands and what comes next."""
 
-
-
 from tests.commands import LITTLE_MODEL, run
 from tests.runs import write_records
 
