@@ -4,6 +4,7 @@ import errno
 import io
 import itertools
 import re
+import resource
 import signal
 import sys
 import traceback
@@ -123,7 +124,12 @@ def _is_for_want_of_memory(error: Exception) -> bool:
     """Whether the system refused memory or a thread, in the words of any library."""
     if isinstance(error, OSError) and error.errno in (errno.ENOMEM, errno.EAGAIN):
         return True
-    return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+        return True
+    # A library that got no memory while it was imported is there in part.
+    is_limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    is_of_import = isinstance(error, ImportError) or "partially init" in str(error)
+    return is_limited and is_of_import
 
 
 def _fail(sentence: str, *, code: int = 1) -> int:

@@ -5,6 +5,7 @@ stays on one file system.
 """
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
@@ -50,22 +51,84 @@ def copy_whole(source: Path, target: Path) -> None:
 def whole_folder(path: Path) -> Iterator[Path]:
     """A folder to write in that gets its name when all of it is on disk.
 
-    What was at `path` before is removed at that moment, not earlier. If that is a link,
-    the folder that it leads to is replaced.
+    What was at `path` before is there until that moment. If that is a link, the folder
+    that it leads to is replaced. What killed processes left beside it is removed first.
     """
     path = path.resolve() if path.is_symlink() else path
+    _remove_halves(path)
     with _temporary(path) as temporary:
         temporary.mkdir()
-        yield temporary
-        for written in (*temporary.rglob("*"), temporary):
-            _flush(written)
-        # A folder cannot be renamed onto one that has something in it.
-        before = path.with_name(f"{temporary.name}-before")
-        if path.exists():
-            path.rename(before)
-        temporary.rename(path)
+        with _locked(temporary):
+            yield temporary
+            for written in (*temporary.rglob("*"), temporary):
+                _flush(written)
+            _put_in_place(temporary, path)
         _flush(path.parent)
-        remove(before)
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Give a folder its name; what had it before gets the temporary one."""
+    if not path.exists():
+        temporary.rename(path)
+        return
+    if _exchange(temporary, path):
+        return
+    # A folder cannot be renamed onto one that has something in it. Should this process
+    # be killed between the two, `_remove_halves` puts the first one back.
+    before = path.with_name(f"{temporary.name}{_BEFORE}")
+    path.rename(before)
+    temporary.rename(path)
+    remove(before)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two names in one step; False where the system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    names = (os.fsencode(one.absolute()), os.fsencode(other.absolute()))
+    result: int = rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE)
+    return result == 0
+
+
+# Of Linux: names are relative to the current folder; exchange them.
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+# Follows the temporary name of a new folder in that of the one it replaces.
+_BEFORE = "-before"
+
+
+def _remove_halves(path: Path) -> None:
+    """Remove what killed processes left of a folder; put back what they took away."""
+    left = re.compile(rf"{re.escape(path.name + TEMPORARY)}[0-9a-f]{{32}}({_BEFORE})?")
+    with contextlib.suppress(OSError):
+        for half in [p for p in path.parent.iterdir() if left.fullmatch(p.name)]:
+            if half.name.endswith(_BEFORE) and not path.exists():
+                half.rename(path)
+            elif half.is_dir():
+                with _locked(half, is_own=False) as is_nobodys:
+                    if is_nobodys:
+                        remove(half)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, *, is_own: bool = True) -> Iterator[bool]:
+    """Lock a folder while this process works on it, if the file system has locks.
+
+    Args:
+        is_own: Whether to wait for the lock; else False is given where another has it.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if is_own else fcntl.LOCK_NB))
+        is_locked = True
+    except OSError:
+        is_locked = False
+    try:
+        yield is_locked
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -75,7 +75,7 @@ def write_saved_model(model: AlbertPretrainer, folder: Path) -> None:
     with elementary():
         signatures = {name: _traced(served, name) for name in names}
     signatures[tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY] = signatures["encode"]
-    tf.saved_model.save(served, str(folder), signatures=signatures)
+    _save(served, folder, signatures)
 
 
 def _traced(served: ServedModel, name: str) -> Any:
@@ -116,6 +116,13 @@ def write_task_saved_model(model: TaskModel, folder: Path) -> None:
             **{key: tf.TensorSpec(shape, tf.int32, name=key) for key in _IDS}
         )
     key = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-    tf.saved_model.save(
-        served, str(folder), signatures={"predict": predict, key: predict}
-    )
+    _save(served, folder, {"predict": predict, key: predict})
+
+
+def _save(served: tf.Module, folder: Path, signatures: dict[str, Any]) -> None:
+    try:
+        tf.saved_model.save(served, str(folder), signatures=signatures)
+    except tf.errors.OpError as error:
+        # TensorFlow's words begin with its own names and a path.
+        reason = str(error.message).rpartition(";")[2].split("[Op:")[0].strip()
+        raise OSError(None, reason) from error

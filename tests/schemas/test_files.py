@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from schemas import files
 from schemas.errors import AlbertError
 from schemas.files import (
+    TEMPORARY,
     copy_whole,
     json_text,
     read_json,
@@ -314,3 +318,60 @@ def test_more_values_than_any_file_of_this_program_has_take_no_memory(
         f"{path} is larger than any such file of this program; correct the file or "
         "make it again."
     )
+
+
+def killed_while_writing(folder):
+    """The halves that a process leaves beside a folder when it is killed."""
+    code = (
+        "import os, pathlib, sys\n"
+        "from schemas.files import whole_folder\n"
+        "with whole_folder(pathlib.Path(sys.argv[1])) as half:\n"
+        "    (half / 'new').write_text('half')\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=False)
+    return [path for path in folder.parent.iterdir() if path != folder]
+
+
+def test_a_killed_writer_takes_nothing_away_and_leaves_nothing_for_ever(tmp_path):
+    folder = tmp_path / "export"
+    folder.mkdir()
+    (folder / "old").write_text("old")
+    assert len(killed_while_writing(folder)) == 1
+    assert contents(folder) == ["old"]
+    with whole_folder(folder) as whole:
+        (whole / "new").write_text("new")
+    assert contents(tmp_path) == ["export/new"]
+
+
+def test_what_another_process_is_writing_stays(tmp_path):
+    with whole_folder(tmp_path / "one") as first:
+        (first / "a").write_text("a")
+        with whole_folder(tmp_path / "one") as second:
+            assert (first / "a").exists()
+            (second / "b").write_text("b")
+    assert contents(tmp_path) == ["one/a"]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_folder_is_replaced_whole(tmp_path, monkeypatch, can_exchange):
+    if not can_exchange:
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
+    for name in ("first", "second"):
+        with whole_folder(tmp_path / "export") as folder:
+            (folder / name).write_text(name)
+    assert contents(tmp_path) == ["export/second"]
+
+
+def test_a_folder_that_was_taken_away_is_put_back(tmp_path):
+    before = tmp_path / f"export{TEMPORARY}{'0' * 32}-before"
+    before.mkdir()
+    (before / "old").write_text("old")
+
+    def stopped():
+        with whole_folder(tmp_path / "export"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert contents(tmp_path) == ["export/old"]

@@ -12,6 +12,8 @@ from albert_tf.convert.saved_model import write_saved_model
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import assign_arrays
 from tests.batches import random_batch
+from tests.commands import attempt, contents
+from tests.exported_runs import SMALL_RUN, write_run
 from tests.huggingface_albert import SMALL, lively_weights
 
 IDS = ("input_ids", "input_mask", "segment_ids")
@@ -104,3 +106,19 @@ def test_it_needs_nothing_of_this_program(signatures):
     assert b"_XlaMustCompile" not in b"".join(
         path.read_bytes() for path in signatures["folder"].glob("*.pb")
     )
+
+
+def test_a_full_disk_is_said_in_a_sentence(small, tmp_path, monkeypatch):
+    write_run(tmp_path / "run", SMALL_RUN, small)
+
+    def full(*_, **__):
+        name = "{{function_node SaveV2}} out/variables"
+        message = f"{name}; No space left on device [Op:SaveV2]"
+        raise tf.errors.ResourceExhaustedError(None, None, message)
+
+    monkeypatch.setattr(tf.saved_model, "save", full)
+    command = ("--to", "saved-model", "--output", tmp_path / "out")
+    code, said = attempt("export", tmp_path / "run", *command)
+    assert code == 1
+    assert said.endswith("out cannot be written: No space left on device.\n")
+    assert contents(tmp_path / "out") == []
