@@ -41,8 +41,12 @@ _NO_MEMORY = re.compile(
 )
 
 
+# A terminal that closes sends SIGHUP, and Slurm's --signal may warn with SIGUSR1.
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+
+
 class Terminated(BaseException):
-    """SIGTERM arrived; raised so that files and locks are cleaned up on the way out."""
+    """A signal to end; raised so that files and locks are cleaned up on the way out."""
 
 
 class AlbertGroup(click.Group):
@@ -65,7 +69,7 @@ class AlbertGroup(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command and exit with its code."""
         is_process = not args and "args" not in kwargs
-        signal.signal(signal.SIGTERM, _raise_terminated)
+        _hear_signals()
         prepare_streams()
         try:
             kwargs["standalone_mode"] = False
@@ -100,6 +104,14 @@ def _shown(error: click.ClickException) -> str:
     said = io.StringIO()
     error.show(file=said)
     return said.getvalue().rstrip("\n")
+
+
+def _hear_signals() -> None:
+    """End the command at a signal to end; an ignored SIGHUP stays so, as nohup asks."""
+    for number in ENDING:
+        is_ignored = signal.getsignal(number) is signal.SIG_IGN
+        if number != signal.SIGHUP or not is_ignored:
+            signal.signal(number, _raise_terminated)
 
 
 def _raise_terminated(number: int, frame: object) -> NoReturn:

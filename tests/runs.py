@@ -83,10 +83,10 @@ def signal_at_micro_batch(monkeypatch, number, *, which=signal.SIGTERM):
             os.kill(os.getpid(), which)
         return accumulate(self, *args, **kwargs)
 
-    def compiled_without_a_signal(self, parts):
+    def compiled_without_a_signal(self, parts, **kwargs):
         with monkeypatch.context() as patch:
             patch.setattr(TensorFlowSteps, "accumulate", accumulate)
-            return compiled(self, parts)
+            return compiled(self, parts, **kwargs)
 
     monkeypatch.setattr(TensorFlowSteps, "accumulate", signalled)
     monkeypatch.setattr(TensorFlowSteps, "compile", compiled_without_a_signal)

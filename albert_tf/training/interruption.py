@@ -1,4 +1,4 @@
-"""What ends a run before its last step: Ctrl-C, SIGTERM or the time allowed.
+"""What ends a run before its last step: Ctrl-C, a signal to end, the time allowed.
 
 Nothing is interrupted here. The request is noted, and the loop looks for one between
 micro-batches; on several hosts between steps, since all have to stop after the same.
@@ -21,12 +21,19 @@ Reason = Literal["interrupted", "terminated", "max-time"]
 # In the order in which they win where hosts have different ones.
 REASONS: tuple[Reason | None, ...] = (None, "max-time", "interrupted", "terminated")
 
-# What a signal is the reason of, both ways.
+# The signal that stands for a reason.
 SIGNALS: dict[Reason, signal.Signals] = {
     "interrupted": signal.SIGINT,
     "terminated": signal.SIGTERM,
 }
-_REASONS: dict[int, Reason] = {number: reason for reason, number in SIGNALS.items()}
+
+# A terminal that closes sends SIGHUP, and Slurm's --signal may warn with SIGUSR1.
+_REASONS: dict[int, Reason] = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "terminated",
+    signal.SIGUSR1: "terminated",
+}
 
 
 class StopRequest:
@@ -85,12 +92,16 @@ def stop_requests(
     """Turn signals into a request while the block runs.
 
     Python delivers signals to the main thread only; in any other, only the time counts.
+    An ignored SIGHUP stays ignored: so `nohup` asks for it.
     """
     request = StopRequest(max_seconds, hosts)
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {number: signal.signal(number, request.receive) for number in _REASONS}
+    heard = set(_REASONS)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        heard.remove(signal.SIGHUP)
+    before = {number: signal.signal(number, request.receive) for number in heard}
     try:
         yield request
     finally:

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from albert_tf.evaluation.held_out import Weighted
+from albert_tf.evaluation.held_out import Stop, Weighted
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
@@ -124,10 +124,10 @@ class JaxSteps:
             return added_up(np.asarray(self._together(self._sums)))
         return added_up(jax.device_get(self._sums))
 
-    def compile(self, parts: Sequence[Batch]) -> float:
+    def compile(self, parts: Sequence[Batch], *, should_stop: Stop) -> float | None:
         """See `TrainingSteps.compile`."""
         self._apply.lower(*self._state(), self._scales(0.0, step=0)).compile()
-        return accumulation_seconds(self, parts)
+        return accumulation_seconds(self, parts, should_stop=should_stop)
 
     def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""

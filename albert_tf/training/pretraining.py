@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Literal
 
 import numpy as np
@@ -69,6 +69,7 @@ def pretrain(
     *,
     max_seconds: float | None = None,
     deadline: Deadline | None = None,
+    before_first: Callable[[float], None] = lambda seconds: None,
     progress: Progress = QUIET,
 ) -> TrainResult:
     """Train a checked run, from the start or from its newest checkpoint.
@@ -78,15 +79,22 @@ def pretrain(
             first step is done in any case.
         deadline: When the last step is to be done, for which the steps of a new run
             are counted again once its pace is known; None to leave them.
-        progress: Shows how the run goes.
+        before_first: Called before the first step of a run with the seconds that the
+            run will take; it may raise to end it.
     """
     if run.is_writer and has_checkpoint(run.folder):
         check_same_data(run.folder, data=run.data)
         # The run has what it started from; its source may be gone.
         run, deadline = dataclasses.replace(run, init_from=None), None
+    # There is nothing to save yet, so a signal may end this at once.
+    start = time.monotonic()
+    steps, state = begin(run, say=progress.say)
+    if max_seconds is not None:
+        max_seconds -= time.monotonic() - start
     with stop_requests(max_seconds, run.hosts) as stop:
-        steps, state = begin(run, say=progress.say)
-        work = Pretraining(run, steps, state, stop=stop, progress=progress)
+        work = Pretraining(
+            run, steps, state, stop=stop, progress=progress, before_first=before_first
+        )
         reason = None
         if deadline is not None:
             reason = train_with_pauses(work, deadline)
@@ -155,7 +163,9 @@ class Pretraining:
         *,
         stop: StopRequest,
         progress: Progress,
+        before_first: Callable[[float], None] = lambda seconds: None,
     ) -> None:
+        self._before_first = before_first
         self.run, self.steps, self.state = run, steps, state
         self.stop, self.progress = stop, progress
         self.pace = Pace(run.config.batch_size)
@@ -237,7 +247,10 @@ class Pretraining:
         """Compile and time the step, and say how long the run will take."""
         self.progress.say("Compiling the step ...")
         counts, parts = self.parts(batch)
-        self.pace.estimate = seconds = self.steps.compile(list(parts))
+        seconds = self.steps.compile(list(parts), should_stop=self.stop.agree)
+        if seconds is None:
+            return
+        self.pace.estimate = seconds
         utilization = ""
         if not self.progress.is_quiet:
             devices = self.steps.num_devices * self.hosts.number
@@ -251,12 +264,15 @@ class Pretraining:
             )
         rows, size = self.config.batch_size, self.state.micro_batch_size
         number = len(batch["input_ids"]) * self.hosts.number
+        left = seconds_left(self)
         self.progress.say(
             f"A step of {rows} sequences ({number} x {size}) takes about "
             f"{duration(seconds)}{utilization}; the "
-            f"{self.config.steps - self.state.step} steps left will take about "
-            f"{duration(seconds_left(self))}."
+            f"{self.config.steps - self.state.step:,} steps left will take about "
+            f"{duration(left)}."
         )
+        if not self.state.step:
+            self._before_first(left)
 
     def record(self, done: StepDone, seconds: float) -> str:
         """Count the step that was just done, and log the means now and then."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.evaluation.held_out import Weighted, with_weights
+from albert_tf.evaluation.held_out import Stop, Weighted, with_weights
 from albert_tf.hosts.hosts import Hosts
 from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, micro_batch_loss
@@ -80,11 +80,14 @@ class TrainingSteps(Protocol):
             layer-consistency loss where it is trained.
         """
 
-    def compile(self, parts: Sequence[Batch]) -> float:
+    def compile(self, parts: Sequence[Batch], *, should_stop: Stop) -> float | None:
         """Compile for a step of such parts `[N, M, ...]`, changing nothing.
 
+        Args:
+            should_stop: Asked before whatever takes as long as a micro-batch.
+
         Returns:
-            The seconds that all of them take once compiled.
+            About the seconds that all of them take once compiled; None if stopped.
         """
 
     def apply(self, learning_rate: float, *, step: int) -> float:
@@ -142,7 +145,7 @@ def take_step(  # noqa: PLR0913 - what a step depends on
     step: int,
     learning_rate: float,
     hosts: Hosts,
-    should_stop: Callable[[], bool],
+    should_stop: Stop,
 ) -> StepDone | None:
     """One optimizer step: accumulate the gradients of its parts, clip, apply.
 
@@ -168,23 +171,32 @@ def take_step(  # noqa: PLR0913 - what a step depends on
     return StepDone(sums, learning_rate, norm)
 
 
-def accumulation_seconds(steps: TrainingSteps, parts: Sequence[Batch]) -> float:
+def accumulation_seconds(
+    steps: TrainingSteps, parts: Sequence[Batch], *, should_stop: Stop
+) -> float | None:
     """What `TrainingSteps.compile` returns: of two calls, the first compiles.
 
-    One part is timed for all others of its shape.
+    One part is timed, of middle size, so that training begins at once; all others are
+    taken to last as long for each token.
     """
-    seconds: dict[tuple[int, ...], float] = {}
-    for part in parts:
-        if shape_of(part) not in seconds:
-            counts = steps.loss.counts(part)
-            for _ in range(2):
-                steps.discard()
-                start = time.perf_counter()
-                steps.accumulate(part, counts=counts, step=0, micro=0)
-                steps.sums()
-            seconds[shape_of(part)] = time.perf_counter() - start
-            steps.discard()
-    return sum(seconds[shape_of(part)] for part in parts)
+    middle = sorted(parts, key=_tokens)[len(parts) // 2]
+    counts = steps.loss.counts(middle)
+    seconds = 0.0
+    for _ in range(2):
+        if should_stop():
+            return None
+        start = time.perf_counter()
+        steps.accumulate(middle, counts=counts, step=0, micro=0)
+        steps.sums()
+        seconds = time.perf_counter() - start
+        steps.discard()
+    return seconds * sum(map(_tokens, parts)) / _tokens(middle)
+
+
+def _tokens(part: Batch) -> int:
+    """The places that are computed, padding included where it is."""
+    computed = "row_places" if "row_places" in part else "input_ids"
+    return int(part[computed].size)
 
 
 def added_up(sums: Sequence[Array] | Array) -> Array:
@@ -195,13 +207,6 @@ def added_up(sums: Sequence[Array] | Array) -> Array:
     rounds = [np.asarray(of_round, np.float64).sum(axis=0) for of_round in sums]
     total: Array = functools.reduce(np.add, rounds, np.zeros(()))
     return total
-
-
-def shape_of(batch: Batch) -> tuple[int, ...]:
-    """What of a batch `[..., S]` is compiled for: its tokens, predictions, rows."""
-    nothing = batch["input_ids"][..., :0]
-    sized = (batch.get(name, nothing) for name in ("masked_lm_ids", "row_places"))
-    return (*batch["input_ids"].shape, *(values.shape[-1] for values in sized))
 
 
 def loss_of_values(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
-from albert_tf.evaluation.held_out import Weighted, of_any_size
+from albert_tf.evaluation.held_out import Stop, Weighted, of_any_size
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
@@ -112,13 +112,15 @@ class TensorFlowSteps:
         """See `TrainingSteps.sums`."""
         return added_up(tf.stack(self._sums).numpy())
 
-    def compile(self, parts: Sequence[Batch]) -> float:
+    def compile(self, parts: Sequence[Batch], *, should_stop: Stop) -> float | None:
         """See `TrainingSteps.compile`."""
         scalar = tf.TensorSpec([], tf.float32)
         self._apply.get_concrete_function(Scales(scalar, scalar, scalar))
         for is_first in (True, False)[: len(parts)]:
+            if should_stop():
+                return None
             self._trace(parts[0], is_first=is_first)
-        return accumulation_seconds(self, parts)
+        return accumulation_seconds(self, parts, should_stop=should_stop)
 
     def _trace(self, batch: Batch, *, is_first: bool) -> None:
         """Make the graph for batches of such sequences, whatever their sizes."""
@@ -212,7 +214,7 @@ class TensorFlowSteps:
 
 
 def graph_kind(batch: Batch) -> tuple[Any, ...]:
-    """What of a batch has a graph of its own: its features, and the shape of tokens."""
+    """The key under which batches share a graph: features, and the shape of tokens."""
     return (*batch["input_ids"].shape, *batch)
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from albert_tf.evaluation.held_out import never
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.unpadding import unpadded
 from albert_tf.runs.metrics import Sums
@@ -107,7 +108,7 @@ def test_twenty_steps_without_padding_change_only_rounding(changes, settings):
     for step in range(20):
         batch = micro_batched(random_batch(config, rows=8, seed=step), 1)
         if not step:
-            alone.compile([unpadded(batch)])
+            alone.compile([unpadded(batch)], should_stop=never)
         counts = {"counts": step_counts(batch), "step": step, "micro": 0}
         plain.accumulate(batch, **counts)
         alone.accumulate(unpadded(batch), **counts)
@@ -131,14 +132,16 @@ def test_batches_of_all_sizes_are_one_graph():
     batches[1]["input_mask"][:, :, 5:] = 0
     alone = [unpadded(batch) for batch in batches]
     assert [batch["row_places"].shape for batch in alone] == [(1, 384), (1, 256)]
-    steps.compile(alone)
+    steps.compile(alone, should_stop=never)
     counts = [each.experimental_get_tracing_count() for each in graphs_of(steps)]
     assert counts == [1, 1]
 
 
 def test_a_step_of_one_micro_batch_has_one_graph():
     steps = make_steps()
-    steps.compile([unpadded(micro_batched(random_batch(SMALL, rows=8), 1))])
+    steps.compile(
+        [unpadded(micro_batched(random_batch(SMALL, rows=8), 1))], should_stop=never
+    )
     counts = [each.experimental_get_tracing_count() for each in graphs_of(steps)]
     assert counts == [1, 0]
 
@@ -203,7 +206,7 @@ def test_discard_forgets_what_was_accumulated():
 def test_compiling_changes_nothing():
     steps = make_steps()
     before = weights_of(steps)
-    assert steps.compile([micro_batched(random_batch(SMALL), 1)]) > 0
+    assert steps.compile([micro_batched(random_batch(SMALL), 1)], should_stop=never) > 0
     assert not steps.sums().any()
     assert not any(v.numpy().any() for v in steps.optimizer_state.values())
     assert all((before[p] == after).all() for p, after in weights_of(steps).items())
