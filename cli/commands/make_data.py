@@ -5,7 +5,6 @@ import contextlib
 import dataclasses
 import functools
 import math
-import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import click
 
 from cli.support import output_folder, remote_output
+from cli.support.budget import next_pretrain
 from cli.support.console import (
     Bar,
     Console,
@@ -470,7 +470,7 @@ def closing_lines(
     yield from describe_counts(manifest.dropped, manifest.changed)
     if advice := eval_advice(manifest):
         yield advice
-    yield next_step(output)
+    yield from next_pretrain(output, manifest)
 
 
 def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> str:
@@ -489,11 +489,6 @@ def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> st
         f"{counted(held_out, 'held-out example')} of "
         f"{counted(eval_split['documents'], 'document')}; {duration(seconds)}"
     )
-
-
-def next_step(output: Path | str) -> str:
-    """The command to type next, quoted for the shell."""
-    return f"next: albert pretrain --data {shlex.quote(str(output))} --output run"
 
 
 def eval_advice(manifest: DatasetManifest) -> str:

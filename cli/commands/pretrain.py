@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 from cli import STARTED
 from cli.support import output_folder, several_hosts
 from cli.support.architecture import model_options
+from cli.support.budget import LONG_SECONDS, days
 from cli.support.console import Console, silent_stderr
 from cli.support.data_folder import DataFolder, data_here
 from cli.support.footprints import PRETRAIN
@@ -119,6 +121,12 @@ TOPICS = {
     help="Save and stop this long after the command was entered, such as 90s, 30m or "
     "1h30m; at least one step is done.",
 )
+@click.option(
+    "--yes",
+    "may_be_long",
+    is_flag=True,
+    help="Start a run in a terminal even if it would take more than a week.",
+)
 @host_options
 @common_options
 def pretrain(
@@ -131,6 +139,7 @@ def pretrain(
     overrides: tuple[str, ...],
     budget: float | None,
     max_time: float | None,
+    may_be_long: bool,
     output: Path,
     overwrite: bool,
     quiet: bool,
@@ -170,6 +179,7 @@ def pretrain(
         budget=budget,
         max_time=max_time,
         started=STARTED,
+        may_be_long=may_be_long,
     )
     with several_hosts.joined(place, debug=debug) as hosts:
         console = Console(quiet=quiet or hosts.index > 0)
@@ -316,8 +326,33 @@ def train(
             dataclasses.replace(run, vocabulary=vocabulary),
             max_seconds=max_seconds,
             deadline=deadline,
+            before_first=lambda seconds: check_duration(seconds, asked, console),
             progress=console,
         )
+
+
+def check_duration(seconds: float, asked: Asked, console: Console) -> None:
+    """Ask for --yes in a terminal before a run of more than a week; else say it.
+
+    Args:
+        seconds: About what the run will take.
+    """
+    if seconds <= LONG_SECONDS or asked.may_be_long or asked.budget is not None:
+        return
+    data, output = (shlex.quote(str(path)) for path in (asked.data, asked.output))
+    command = f"albert pretrain --data {data} --output {output} --budget 1h"
+    long = f"this run would take about {days(seconds)} on this machine"
+    if is_watched():
+        raise SettingError(
+            f"{long}; give --yes to start it all the same, or a time to choose a model "
+            f"for: {command}."
+        )
+    console.say(f"Note: {long}; one of an hour: {command}.")
+
+
+def is_watched() -> bool:
+    """Whether somebody is at a terminal, who can be asked."""
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
 
 
 def notes(config: TrainConfig) -> Iterator[str]:

@@ -3,14 +3,19 @@
 import dataclasses
 import functools
 import math
+import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from cli.support.architecture import parse_override, resolve_model
 from cli.support.console import Console, silent_stderr
 from cli.support.recipes import Asked
-from schemas.config import ModelConfig
+from schemas.config import ModelConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import BUDGET_RECORD
 from schemas.manifest import DatasetManifest
@@ -20,6 +25,15 @@ from schemas.readable import aligned, rounded
 if TYPE_CHECKING:
     from albert_tf.planning.budget import Candidate
     from albert_tf.training.budget import BudgetChoice
+
+# A run of more than this is not begun without a word.
+LONG_SECONDS = 7 * 86_400
+
+# What training makes of the rate of matrix products on a CPU.
+SHARE_OF_PRODUCTS = 0.6
+
+# What Linux shows of GPUs and TPUs.
+ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
 
 # The preset that the models of a budget are described as changes of.
 NEAREST = "tiny"
@@ -33,6 +47,71 @@ MUCH_LARGER = 1.5
 # Tokens that the published English ALBERTs were trained on: 125,000 steps of 4,096
 # sequences of up to 512.
 PUBLISHED_TOKENS = 125_000 * 4096 * 512
+
+
+def next_pretrain(data: Path | str, manifest: DatasetManifest) -> Iterator[str]:
+    """What to type once there is a data set, quoted for the shell.
+
+    A machine on which ALBERT's own recipe would take more than a week is told so, and
+    gets a budget; one with an accelerator is not measured.
+    """
+    command = f"albert pretrain --data {shlex.quote(str(data))} --output run"
+    if not has_accelerator():
+        seconds = bare_seconds(manifest, rate=product_rate())
+        if seconds > LONG_SECONDS:
+            yield (
+                "Without --budget the next command trains ALBERT base as its authors "
+                f"did, about {days(seconds)} on this machine."
+            )
+            command += " --budget 1h"
+    yield f"next: {command}"
+
+
+def days(seconds: float) -> str:
+    """A long time, as it is known: to about two digits.
+
+    >>> days(899_078_400)
+    '10,000 days'
+    """
+    number = float(f"{seconds / 86_400:.2g}")
+    return f"{number:,.0f} days"
+
+
+def bare_seconds(manifest: DatasetManifest, *, rate: float) -> float:
+    """About what `albert pretrain` takes on a data set without any other flag.
+
+    Args:
+        rate: Of matrix products on this machine, in FLOP/s.
+    """
+    from albert_tf.planning.cost import training_flops
+    from albert_tf.planning.plan import predictions_of
+
+    train, length = TrainConfig(), round(manifest.statistics["mean_length"])
+    of_example = training_flops(
+        ModelConfig(vocab_size=manifest.vocabulary["size"]),
+        length=length,
+        predictions=predictions_of(manifest.config, length),
+    )
+    return train.steps * train.batch_size * of_example / (SHARE_OF_PRODUCTS * rate)
+
+
+def product_rate() -> float:
+    """The rate of matrix products on the processor, in FLOP/s, in a tenth of a second.
+
+    `timing.matrix_rate` needs TensorFlow, which takes seconds to load.
+    """
+    rows, kernel = np.ones((1024, 1024), "f4"), np.ones((1024, 1024), "f4")
+    seconds = []
+    for _ in range(8):
+        start = time.perf_counter()
+        rows @ kernel
+        seconds.append(time.perf_counter() - start)
+    return float(2 * 1024**3 / min(seconds))
+
+
+def has_accelerator() -> bool:
+    """Whether the machine has a GPU or TPU."""
+    return any(map(os.path.exists, ACCELERATORS))
 
 
 def asked_for_budget(
@@ -60,7 +139,8 @@ def as_begun_for_budget(asked: Asked) -> Asked:
         begun = record.get("seconds")
         said = "no --budget" if begun is None else f"--budget {begun:.0f}s"
         raise SettingError(
-            f"{run} was begun with {said}; give the same to go on, or another --output."
+            f"{run} was begun with {said}; give the same to go on, or begin another "
+            f"run with its weights: another --output with --init-from {run}."
         )
     # The budget chose the steps, whatever a file of settings says.
     given = {name: getattr(asked.config, name) for name in asked.given - {"steps"}}

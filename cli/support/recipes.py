@@ -38,6 +38,7 @@ class Asked:
         budget: In seconds, if the model is to be chosen for it.
         max_time: How long the command may take, in seconds.
         started: When the command was entered, in seconds of `time.monotonic`.
+        may_be_long: Whether a run of more than a week needs no question: --yes.
         record: What config.json keeps of a choice; None where nothing was chosen.
         length_before: Tokens in the longest sequences that the first weights were
             trained on, if they were.
@@ -56,6 +57,7 @@ class Asked:
     budget: float | None = None
     max_time: float | None = None
     started: float
+    may_be_long: bool = False
     record: dict[str, Any] | None = None
     length_before: int | None = None
 

@@ -12,7 +12,12 @@ from albert_tf.training.interruption import StopRequest, stop_requests
 
 @pytest.mark.parametrize(
     ("number", "reason"),
-    [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")],
+    [
+        (signal.SIGINT, "interrupted"),
+        (signal.SIGTERM, "terminated"),
+        (signal.SIGHUP, "terminated"),
+        (signal.SIGUSR1, "terminated"),
+    ],
 )
 def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason):
     before = signal.getsignal(number)
@@ -22,6 +27,17 @@ def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason):
         assert stop.reason == reason
         assert signal.getsignal(number) is signal.SIG_DFL
     assert signal.getsignal(number) is before
+
+
+def test_a_closed_terminal_ends_nothing_that_nohup_began():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_requests() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert stop.reason is None
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_time_allowed_runs_out():

@@ -125,6 +125,23 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(
     assert final(tmp_path) == final(undisturbed)
 
 
+def test_a_signal_while_the_step_is_compiled_ends_the_run_before_its_first_step(
+    data, tmp_path, monkeypatch
+):
+    compiled = TensorFlowSteps.compile
+
+    def signalled(self, parts, **kwargs):
+        os.kill(os.getpid(), signal.SIGHUP)
+        return compiled(self, parts, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TensorFlowSteps, "compile", signalled)
+        patch.setattr(TensorFlowSteps, "accumulate", lambda *_, **__: 1 / 0)
+        result = train(data, tmp_path)
+    assert (result.step, result.reason) == (0, "terminated")
+    assert not read_metrics(tmp_path)
+
+
 def test_a_batch_that_its_micro_batches_do_not_divide_is_stopped_and_goes_on(
     data, tmp_path, monkeypatch
 ):

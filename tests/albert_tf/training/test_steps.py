@@ -1,6 +1,7 @@
 """A training step: accumulation, clipping, and what does not change it."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -201,6 +202,33 @@ def test_discard_forgets_what_was_accumulated():
     for each in (steps, fresh):
         accumulate(each, random_batch(SMALL))
     assert steps.apply(0.1, step=0) == fresh.apply(0.1, step=0)
+
+
+def test_two_micro_batches_tell_how_long_a_step_of_many_sizes_takes(monkeypatch):
+    steps, computed = make_steps(), []
+    accumulate = type(steps).accumulate
+
+    def slow(self, batch, **kwargs):
+        accumulate(self, batch, **kwargs)
+        computed.append(batch["input_ids"].shape[2])
+        time.sleep(1.0 if len(computed) == 2 else 0.0)
+
+    monkeypatch.setattr(type(steps), "accumulate", slow)
+    parts = [
+        micro_batched(random_batch(SMALL, rows=2, length=length), 1)
+        for length in (8, 4, 12, 16, 20)
+    ]
+    seconds = steps.compile(parts, should_stop=never)
+    assert computed == [12, 12]
+    assert seconds == pytest.approx(60 / 12, rel=0.2)
+
+
+@pytest.mark.parametrize("asked", range(4))
+def test_compiling_ends_after_at_most_a_micro_batch(asked):
+    steps, answers = make_steps(), iter([False] * asked + [True] * 9)
+    parts = [micro_batched(random_batch(SMALL, rows=2), 1)] * 2
+    assert steps.compile(parts, should_stop=lambda: next(answers)) is None
+    assert not steps.sums().any()
 
 
 def test_compiling_changes_nothing():

@@ -12,9 +12,10 @@ import sys
 
 import pytest
 
-from cli.support import console
+from cli.support import budget, console
 from pipeline.job import estimate
 from pipeline.job.spill import chunks_folder
+from schemas.manifest import read_manifest
 from tests.commands import attempt, contents, make_data, run
 
 ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
@@ -40,11 +41,29 @@ def limit_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
 
 
-def test_the_next_command_is_said_quoted_for_the_shell(small, tmp_path):
+@pytest.mark.parametrize("has_gpu", [True, False])
+def test_the_next_command_is_said_quoted_for_the_shell(
+    small, tmp_path, monkeypatch, has_gpu
+):
+    monkeypatch.setattr(budget, "has_accelerator", lambda: has_gpu)
+    monkeypatch.setattr(budget, "product_rate", lambda: 1e11)
     _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "my data")
-    assert said.splitlines()[-1] == (
-        f"next: albert pretrain --data '{tmp_path}/my data' --output run"
-    )
+    note, command = said.splitlines()[-2:]
+    wanted = f"next: albert pretrain --data '{tmp_path}/my data' --output run"
+    assert command == (wanted if has_gpu else f"{wanted} --budget 1h")
+    days = re.search(r"about ([\d,]+) days on this machine", note)
+    assert has_gpu == (days is None)
+    # 125,000 steps of 4,096 examples of 31 tokens at 6e10 operations a second.
+    assert has_gpu or 1500 < int(days[1].replace(",", "")) < 2500
+
+
+def test_a_machine_that_is_fast_enough_needs_no_budget(small, monkeypatch):
+    monkeypatch.setattr(budget, "has_accelerator", lambda: False)
+    monkeypatch.setattr(budget, "product_rate", lambda: 1e14)
+    manifest = read_manifest(small / "data")
+    assert list(budget.next_pretrain("data", manifest)) == [
+        "next: albert pretrain --data data --output run"
+    ]
 
 
 def test_one_of_a_kind_is_said_in_the_singular(small, tmp_path):
@@ -266,7 +285,7 @@ def test_text_vocabulary_and_data_set_may_all_be_on_storage(
         *("--output", "memory://bucket/data"),
     )
     said = run(*command)
-    assert said.splitlines()[-1] == (
+    assert said.splitlines()[-1].startswith(
         "next: albert pretrain --data memory://bucket/data --output run"
     )
     made = {

@@ -175,6 +175,30 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
         assert given["max_seconds"] == left
 
 
+@pytest.mark.parametrize("is_watched", [True, False])
+@pytest.mark.parametrize("flags", [(), ("--yes",)])
+def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(
+    command, tmp_path, monkeypatch, is_watched, flags
+):
+    monkeypatch.setattr(pretrain, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(pretrain, "is_watched", lambda: is_watched)
+    code, said = attempt(*command, *flags)
+    is_refused = is_watched and not flags
+    assert code == (2 if is_refused else 0)
+    assert ("this run would take about " in said) == (not flags)
+    shorter = f"albert pretrain --data {command[2]} --output {tmp_path}/run --budget 1h"
+    assert (shorter in said) == (not flags)
+    assert ("--yes" in said) == is_refused
+    assert (tmp_path / "run/config.json").exists() != is_refused
+
+
+def test_a_run_that_goes_on_is_not_asked_about(command, monkeypatch):
+    monkeypatch.setattr(pretrain, "is_watched", lambda: True)
+    assert attempt(*command, "--max-time", 0)[0] == 0
+    monkeypatch.setattr(pretrain, "LONG_SECONDS", 0.0)
+    assert attempt(*command)[0] == 0
+
+
 def test_a_recipe_leaves_out_what_has_no_use_here(command, tmp_path):
     run(*command, "--recipe", "small-budget")
     config = config_of(tmp_path / "run")

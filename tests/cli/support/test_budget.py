@@ -59,7 +59,8 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path
     assert code == 2
     assert said == (
         f"Error: {tmp_path}/run was begun with --budget 80s; give the same to go on, "
-        "or another --output.\n"
+        "or begin another run with its weights: another --output with --init-from "
+        f"{tmp_path}/run.\n"
     )
 
 
