@@ -95,6 +95,8 @@ def fitted_law(runs: Sequence[LadderRun]) -> Law:
         b=float(b),
         most_weights=max(run.weights for run in runs),
         most_tokens=max(run.tokens for run in runs),
+        least_weights=min(run.weights for run in runs),
+        least_tokens=min(run.tokens for run in runs),
     )
 
 

@@ -148,9 +148,10 @@ def pretrain(
 ) -> None:
     """Train an ALBERT on a data set, or continue a run.
 
-    Stops at the last step, after --max-time, or at Ctrl-C; the same command continues
-    where it stopped. It may then have another --micro-batch-size, which changes only
-    rounding and what dropout drops, and other --steps if --schedule allows it.
+    Stops at the last step, after --max-time, at Ctrl-C or a signal to end; the same
+    command continues where it stopped. It may then have another --micro-batch-size,
+    which changes only rounding and what dropout drops, and other --steps if --schedule
+    allows it.
     """
     from albert_tf.hosts.hosts import host_setting
 

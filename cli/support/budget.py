@@ -247,6 +247,12 @@ def overrides_of(config: ModelConfig) -> tuple[str, ...]:
 def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
     """What was chosen and, of a model that begins anew, what to expect of it."""
     chosen = choice.chosen
+    if begins_anew and not chosen.is_fitted:
+        size = "size" if chosen.is_outside else "few steps"
+        yield (
+            f"No run of this {size} was measured, so the expected loss is a guess, and "
+            "so is the choice of shape."
+        )
     yield (
         f"chosen: {chosen.config.shape}, {chosen.steps:,} steps of "
         f"{choice.train.batch_size} sequences, learning rate "
@@ -280,11 +286,6 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
         yield (
             f"Losses within {AS_GOOD - 1:.0%} of the lowest count as equal; the "
             "largest of these models is chosen, because it goes on learning longest."
-        )
-    if chosen.is_outside:
-        yield (
-            "No run of this size was measured, so the expected loss is a guess, and so "
-            "is the choice of shape."
         )
     epochs = chosen.tokens / choice.text_tokens
     if epochs > BEYOND * MOST_EPOCHS:
@@ -329,8 +330,6 @@ def budget_table(choice: "BudgetChoice") -> list[str]:
 
 def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
     """What config.json keeps of a choice, for people and for the next command."""
-    from albert_tf.planning.budget import MARGIN
-
     return {
         "seconds": seconds,
         "loss_of_counting": choice.counting,
@@ -341,7 +340,7 @@ def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
                 "step_seconds": each.step_seconds,
                 "steps": each.steps,
                 "expected_loss": choice.counting and each.loss_share * choice.counting,
-                "margin": MARGIN,
+                "interval": list(each.interval),
             }
             for each in choice.candidates
         ],
@@ -355,9 +354,9 @@ def _rate(choice: "BudgetChoice", candidate: "Candidate") -> float:
 
 def _loss(choice: "BudgetChoice", candidate: "Candidate") -> str:
     """The expected loss with its interval, in nats where these are known."""
-    from albert_tf.planning.budget import MARGIN
-
     middle = candidate.loss_share * (choice.counting or 1)
-    margin = middle * MARGIN
+    low, high = (share * middle for share in candidate.interval)
     unit = "" if choice.counting else " of the loss of counting neighbours"
-    return f"{middle:.2f} ({middle - margin:.2f} to {middle + margin:.2f}){unit}"
+    if candidate.is_fitted:
+        return f"{middle:.2f} ({low:.2f} to {high:.2f}){unit}"
+    return f"about {middle:.2g} ({low:.2g} to {high:.2g}){unit}"

@@ -92,6 +92,35 @@ def test_a_run_far_beyond_those_measured_is_told_from_one_among_them():
     assert LAW.is_outside(weights=1e9, tokens=1_000_000)
 
 
+@pytest.mark.parametrize(
+    ("weights", "tokens", "is_fitted"),
+    [
+        (393_216, 3_987_130, True),
+        (4_718_592, 60_000_000, True),
+        (393_216, 1_000_000, False),
+        (100_000, 10_000_000, False),
+        # Six layers of 384, as a GPU trains in minutes.
+        (10_616_832, 10_000_000, False),
+        (4_718_592, 64_000_000, False),
+    ],
+)
+def test_a_loss_is_told_only_where_runs_like_it_were_fitted(weights, tokens, is_fitted):
+    assert budget.LAW.is_fitted(weights=weights, tokens=tokens) == is_fitted
+
+
+def test_the_interval_holds_every_run_that_was_predicted_before_it_was_trained():
+    # Reached by expected, from docs/reproducing.md: texts, languages, vocabularies.
+    reached = (
+        *(1.006, 1.003, 0.990, 0.987, 0.978, 0.960, 1.009),
+        *(0.978, 0.976, 0.973, 0.959, 0.955, 0.992, 1.012),
+    )
+    low, high = budget.FITTED
+    assert all(low <= share <= high for share in reached)
+    # Budgets of one to five minutes.
+    low, high = budget.UNLIKE_FITTED
+    assert all(low <= share <= high for share in (0.934, 0.864, 0.919, 1.07))
+
+
 def test_more_weights_and_more_tokens_never_promise_less():
     share = budget.LAW.share
     at = [share(weights=1e6, tokens=tokens) for tokens in (1e6, 1e7, 1e8)]
