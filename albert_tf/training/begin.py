@@ -46,7 +46,7 @@ from schemas.layout import (
 )
 
 Say = Callable[[str], None]
-Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
 
 # Examples in which tokens are counted for the first weights.
 COUNTED_EXAMPLES = 50_000
