@@ -125,9 +125,6 @@ def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
         precision_is_given: Keep that of `train`.
         count: Gives the `counting` of a `BudgetChoice`.
         say: Told what is being measured.
-
-    Raises:
-        AlbertError: There is nothing to train on, or no step fits the budget.
     """
     until = time.monotonic() + seconds
     check_has_training_examples(manifest, data=data)
@@ -262,9 +259,6 @@ def models_for(
         longest: Tokens in the longest example, if that is more than 512.
         changes: Fields that are the same in all models, whatever the rung; what
             follows from layers and width still follows from them.
-
-    Raises:
-        SettingError: No model can have these fields.
     """
     fields = {
         "sentence_task": manifest.config.sentence_task,

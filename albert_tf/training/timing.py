@@ -86,9 +86,6 @@ def fed_step_seconds(
         samples: Of the examples of the run.
         records: The data set.
         seconds: How long steps are repeated, all samples together.
-
-    Raises:
-        AlbertError: A record is corrupt.
     """
     steps = _new_steps(config, train)
     size = _micro_batch_size(steps, config, train, samples=samples)

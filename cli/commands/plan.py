@@ -173,11 +173,7 @@ def command_for(asked: Asked) -> str:
 def _shape(
     config: ModelConfig, data: Path | None, manifest: DatasetManifest | None
 ) -> ResolvedDataConfig:
-    """The settings of the examples, those of the data set if there is one.
-
-    Raises:
-        SettingError: They are given twice, or the sequences are too long.
-    """
+    """The settings of the examples, those of the data set if there is one."""
     from albert_tf.data.data_check import check_has_training_examples, check_model_fits
 
     if data is None or manifest is None:

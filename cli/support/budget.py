@@ -200,11 +200,7 @@ def choose(
 def models_to_choose_from(
     asked: Asked, manifest: DatasetManifest
 ) -> dict[ModelConfig, Asked]:
-    """The model asked for, or those of the ladder that what --set says is valid for.
-
-    Raises:
-        SettingError: A preset, a field or a value is unknown or does not fit any.
-    """
+    """The model asked for, or those of the ladder that what --set says is valid for."""
     from albert_tf.data.data_check import manifests_of
     from albert_tf.training.budget import models_for
 
