@@ -1,6 +1,7 @@
 """Every file name of a vocabulary, a data set and a run, each spelled once."""
 
 from pathlib import Path
+from typing import Literal
 
 # In every output directory.
 MANIFEST = "manifest.json"
@@ -34,6 +35,9 @@ SIDECAR_FILES = f"{SIDECARS}/*.json"
 # and, while it is made, what is removed at the end:
 WORK = ".work"
 CHUNK_MARKS = f"{WORK}/split-*.json"
+# Its documents, what is kept of them to find near-copies, and the mark of a chunk that
+# has been read.
+ChunkFile = Literal["documents", "signatures.npy", "sketches.npy", "json"]
 NEAR_DUPLICATES = f"{WORK}/near-duplicates.npy"
 
 # A run: CONFIG, SPM_MODEL and
@@ -109,40 +113,13 @@ def sidecar_file(split: str, shard: int) -> str:
     return f"{SIDECARS}/{split}-{shard:05d}.json"
 
 
-def chunk_documents(chunk: int) -> str:
-    """The documents of one chunk of the text, while a data set is made.
+def chunk_file(chunk: int, ending: ChunkFile) -> str:
+    """A file of one chunk of the text, while a data set is made.
 
-    >>> chunk_documents(4)
+    >>> chunk_file(4, "documents")
     '.work/split-00004.documents'
     """
-    return f"{WORK}/split-{chunk:05d}.documents"
-
-
-def chunk_signatures(chunk: int) -> str:
-    """What is kept of the documents of a chunk to find their near-copies.
-
-    >>> chunk_signatures(4)
-    '.work/split-00004.signatures.npy'
-    """
-    return f"{WORK}/split-{chunk:05d}.signatures.npy"
-
-
-def chunk_sketches(chunk: int) -> str:
-    """The sketches of the documents of a chunk, one after the other.
-
-    >>> chunk_sketches(4)
-    '.work/split-00004.sketches.npy'
-    """
-    return f"{WORK}/split-{chunk:05d}.sketches.npy"
-
-
-def chunk_mark(chunk: int) -> str:
-    """What says that one chunk of the text has been read.
-
-    >>> chunk_mark(4)
-    '.work/split-00004.json'
-    """
-    return f"{WORK}/split-{chunk:05d}.json"
+    return f"{WORK}/split-{chunk:05d}.{ending}"
 
 
 def checkpoint_directory(step: int) -> str:

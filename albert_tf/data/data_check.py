@@ -131,10 +131,16 @@ def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
             )
 
 
-def check_has_vocabulary(data: Path) -> None:
+def check_has_vocabulary(manifest: DatasetManifest, *, data: Path) -> None:
     """Refuse a data set without the vocabulary that a run keeps beside its weights."""
-    if not (data / SPM_MODEL).is_file():
-        raise AlbertError(f"{data / SPM_MODEL} is missing; make the data again.")
+    path = data / SPM_MODEL
+    if not path.is_file():
+        raise AlbertError(f"{path} is missing; make the data again.")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != manifest.vocabulary["sha256"]:
+        raise AlbertError(
+            f"{path} is not the vocabulary that the data was made with; put that one "
+            "back."
+        )
 
 
 def check_same_data(run: Path, *, data: Path) -> None:

@@ -2,17 +2,21 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from schemas.errors import AlbertError
-from schemas.files import read_json, write_json
+from schemas.config import check_type
+from schemas.files import read_json, undamaged, write_json
 from schemas.finetune_config import FineTuneConfig
-from schemas.json_shape import COUNT, TEXT, Rule, or_null, problem
 from schemas.layout import EXPORT_RECORD, TASK
 from schemas.task import KINDS, Columns, TaskSpec
 
 # The key under which the record of an export holds what `task.json` says.
 EXPORTED_TASK = "task"
+
+Taken = TypeVar("Taken")
+_ADDED_LATER = ("first_option", "trained_length")
+# The types of single values in `task.json`.
+_PLAIN = (str, int, bool, str | None, int | None, float | None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,61 +87,27 @@ def exported_record(folder: Path) -> TaskRecord | None:
 
 
 def _record_of(values: Any, *, path: Path) -> TaskRecord:
-    found = problem(values, _SHAPE)
-    # The files of older models have none of these.
-    if not found and "first_option" in values["columns"]:
-        found = problem(values, {"columns": {"first_option": or_null(_ZERO_OR_ONE)}})
-    if not found and "trained_length" in values:
-        found = problem(values, {"trained_length": or_null(COUNT)})
-    if found:
-        raise AlbertError(f"{path}: {found}; put the file back as it was written.")
-    columns = {
-        **values["columns"],
-        "options": tuple(values["columns"]["options"]),
-    }
-    own = {field.name for field in dataclasses.fields(TaskRecord)} - {"spec"}
-    fields = {field.name for field in dataclasses.fields(TaskSpec)}
-    given = {name: _as_tuple(values[name]) for name in fields}
-    spec = TaskSpec(**{**given, "columns": Columns(**columns)})
-    return TaskRecord(spec=spec, **{name: values.get(name) for name in own})
+    with undamaged(path, remedy="put the file back as it was written"):
+        if values["kind"] not in KINDS:
+            raise ValueError(f"kind is {values['kind']!r:.60}")
+        columns = _taken(Columns, values["columns"])
+        if columns.first_option not in (None, 0, 1):
+            raise ValueError(f"columns.first_option is {columns.first_option!r:.60}")
+        spec = _taken(TaskSpec, {**values, "columns": columns})
+        return _taken(TaskRecord, {**values, "spec": spec})
 
 
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-_FINITE = Rule(
-    "a number", lambda value: type(value) in (int, float) and abs(value) < 2**63
-)
-_ZERO_OR_ONE = Rule("0 or 1", lambda value: type(value) is int and value in (0, 1))
-_SHAPE: Any = {
-    "name": TEXT,
-    "kind": Rule(f"one of {', '.join(KINDS)}", lambda value: value in KINDS),
-    "labels": [TEXT],
-    "columns": {
-        "text": or_null(TEXT),
-        "pair": or_null(TEXT),
-        "label": or_null(TEXT),
-        "options": [TEXT],
-        "id": or_null(TEXT),
-    },
-    "metrics": [TEXT],
-    "max_seq_length": COUNT,
-    "has_unanswerable": Rule("true or false", lambda value: isinstance(value, bool)),
-    "score_range": Rule(
-        "two numbers, or null",
-        lambda value: (
-            value is None
-            or (
-                isinstance(value, list)
-                and len(value) == 2
-                and all(map(_FINITE.holds, value))
-            )
-        ),
-    ),
-    "submissions": [TEXT],
-    "doc_stride": COUNT,
-    "max_query_tokens": COUNT,
-    "max_answer_tokens": COUNT,
-    "threshold": or_null(_FINITE),
-}
+def _taken(kind: type[Taken], values: dict[str, Any]) -> Taken:
+    """The fields of a dataclass in an object; older files lack some."""
+    given = {}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if field.name in _ADDED_LATER and field.name not in values:
+            continue
+        value = values[field.name]
+        if isinstance(value, list):
+            given[field.name] = tuple(value)
+        else:
+            given[field.name] = value
+            if field.type in _PLAIN:
+                check_type(field.name, value, field.type)
+    return kind(**given)

@@ -73,7 +73,7 @@ def records_of(data: Path, manifest: DatasetManifest, config: TrainConfig) -> Re
 def check_data(manifest: DatasetManifest, *, data: Path) -> None:
     """Refuse a data set that nothing can be trained on."""
     check_has_training_examples(manifest, data=data)
-    check_has_vocabulary(data)
+    check_has_vocabulary(manifest, data=data)
     check_shards_are_whole(manifest, data=data)
 
 

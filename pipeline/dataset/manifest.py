@@ -118,10 +118,22 @@ def make_manifest(
     dropped = Counter(read_counts.dropped)
     for sidecar in sidecars:
         dropped.update(sidecar["dropped"])
-    train = copy_counts(sidecars, TRAIN)
+    copies = {split: copy_counts(sidecars, split) for split in (TRAIN, EVAL)}
     total = Counts()
-    for counts in train:
+    for counts in copies[TRAIN]:
         total.add(counts)
+    named = {"examples": "examples", "tokens": "tokens", "masked_tokens": "masked"}
+    splits = {
+        split: {
+            # No two shards count the same document.
+            "documents": sum(s["documents"] for s in sidecars if s["split"] == split),
+            "copies": [
+                {name: counts.totals[key] for name, key in named.items()}
+                for counts in of_split
+            ],
+        }
+        for split, of_split in copies.items()
+    }
     shards = [ShardFile(**file) for sidecar in sidecars for file in sidecar["files"]]
     return DatasetManifest(
         config=plan.config,
@@ -130,23 +142,12 @@ def make_manifest(
         fingerprint=plan.fingerprint(),
         versions=tool_versions(),
         inputs=plan.inputs,
-        splits={split: split_summary(sidecars, split) for split in (TRAIN, EVAL)},
+        splits=splits,
         statistics=realised(total, plan.config),
         dropped=in_order(dropped),
         changed=in_order(read_counts.changed),
         shards=tuple(sorted(shards, key=lambda shard: shard.name)),
     )
-
-
-def split_summary(sidecars: list[dict[str, Any]], split: str) -> dict[str, Any]:
-    """What the manifest says of a split.
-
-    No two shards count the same document, so that their numbers add up.
-    """
-    return {
-        "documents": sum(s["documents"] for s in sidecars if s["split"] == split),
-        "copies": [summary(counts) for counts in copy_counts(sidecars, split)],
-    }
 
 
 def copy_counts(sidecars: list[dict[str, Any]], split: str) -> list[Counts]:
@@ -160,16 +161,6 @@ def copy_counts(sidecars: list[dict[str, Any]], split: str) -> list[Counts]:
                 copies.append(Counts())
             copies[number].add(Counts.from_dict(values))
     return copies
-
-
-def summary(counts: Counts) -> dict[str, int]:
-    """What the manifest says of one copy."""
-    totals = counts.totals
-    return {
-        "examples": totals["examples"],
-        "tokens": totals["tokens"],
-        "masked_tokens": totals["masked"],
-    }
 
 
 # What the card calls the shares of the manifest.
@@ -198,6 +189,11 @@ _OF_DOCUMENTS = (
 
 def data_card(manifest: DatasetManifest) -> str:
     """The data set described for a person, in Markdown."""
+    shares = {words: manifest.statistics[name] for name, words in _WORDS.items()}
+    for words, share in manifest.statistics["ngram_shares"].items():
+        shares[f"spans of {counted(int(words), 'word')}"] = share
+    is_complete = not manifest.dropped and not manifest.changed
+    settings = recorded(manifest.config).items()
     lines = [
         "# Pretraining data for ALBERT",
         "",
@@ -209,7 +205,7 @@ def data_card(manifest: DatasetManifest) -> str:
         "",
         "| realised in the training split | share |",
         "|---|--:|",
-        *_share_rows(manifest.statistics),
+        *(f"| {words} | {percent(share)} |" for words, share in shares.items()),
         "",
         "| input | read as | language | bytes | sha256 |",
         "|---|---|---|--:|---|",
@@ -217,8 +213,8 @@ def data_card(manifest: DatasetManifest) -> str:
         "",
         *_count_table("left out", manifest.dropped),
         *_count_table("changed while reading", manifest.changed),
-        *_if_complete(manifest),
-        _settings(manifest),
+        *(["Nothing was left out.", ""] if is_complete else []),
+        f"Settings: {', '.join(f'{name} {value}' for name, value in settings)}.",
         "",
         "The licence of the data is that of its inputs (Wikipedia: CC BY-SA).",
     ]
@@ -238,13 +234,6 @@ def _split_row(name: str, manifest: DatasetManifest) -> str:
         ),
     )
     return f"| {name} | " + " | ".join(cells) + " |"
-
-
-def _share_rows(statistics: dict[str, Any]) -> list[str]:
-    shares = {words: statistics[name] for name, words in _WORDS.items()}
-    for words, share in statistics["ngram_shares"].items():
-        shares[f"spans of {counted(int(words), 'word')}"] = share
-    return [f"| {words} | {percent(share)} |" for words, share in shares.items()]
 
 
 def _input_row(described: dict[str, Any]) -> str:
@@ -267,20 +256,8 @@ def _cell(text: str) -> str:
     return shown.replace("|", "\\|")
 
 
-def _if_complete(manifest: DatasetManifest) -> list[str]:
-    """Said only where reading has neither left out nor changed anything."""
-    if manifest.dropped or manifest.changed:
-        return []
-    return ["Nothing was left out.", ""]
-
-
 def _count_table(title: str, counts: dict[str, int]) -> list[str]:
     if not counts:
         return []
     rows = [f"| {_cell(reason)} | {n:,} |" for reason, n in counts.items()]
     return [f"| {title} | count |", "|---|--:|", *rows, ""]
-
-
-def _settings(manifest: DatasetManifest) -> str:
-    settings = recorded(manifest.config).items()
-    return f"Settings: {', '.join(f'{name} {value}' for name, value in settings)}."

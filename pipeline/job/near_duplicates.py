@@ -30,7 +30,7 @@ from pipeline.near_duplicates.signatures import (
     signature,
 )
 from schemas.files import whole_file
-from schemas.layout import NEAR_DUPLICATES, chunk_signatures, chunk_sketches
+from schemas.layout import NEAR_DUPLICATES, chunk_file
 
 # Why a document goes, as it is counted.
 REASONS: dict[Choice, str] = {
@@ -102,9 +102,9 @@ def write_signatures(documents: list[Signed], chunk: int, *, output: Path) -> No
     table[1] = np.cumsum([len(sketch) for sketch in sketches])
     for column, one in zip(table.T, documents, strict=True):
         column[2:] = one.signature.bands
-    with whole_file(output / chunk_signatures(chunk)) as file:
+    with whole_file(output / chunk_file(chunk, "signatures.npy")) as file:
         np.save(file, table)
-    with whole_file(output / chunk_sketches(chunk)) as file:
+    with whole_file(output / chunk_file(chunk, "sketches.npy")) as file:
         np.save(file, np.concatenate([np.zeros(0, np.uint32), *sketches]))
 
 
@@ -113,10 +113,12 @@ class _Signatures:
 
     def __init__(self, chunks: int, *, output: Path) -> None:
         self._tables = [
-            np.load(output / chunk_signatures(chunk), mmap_mode="r")
+            np.load(output / chunk_file(chunk, "signatures.npy"), mmap_mode="r")
             for chunk in range(chunks)
         ]
-        self._sketches = [output / chunk_sketches(chunk) for chunk in range(chunks)]
+        self._sketches = [
+            output / chunk_file(chunk, "sketches.npy") for chunk in range(chunks)
+        ]
         self.ids = self.row(0)
         self._ends = self.row(1).astype(np.int64)
         self._starts_of_chunks = np.cumsum([0, *(t.shape[1] for t in self._tables)])

@@ -22,7 +22,7 @@ from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.storage.files import is_remote, join, remove
 from schemas.errors import AlbertError
 from schemas.files import read_json, whole_file, write_json
-from schemas.layout import WORK, chunk_documents, chunk_mark
+from schemas.layout import WORK, chunk_file
 
 # Text that is held in memory before it is written as a block.
 BLOCK_BYTES = 16 << 20
@@ -69,7 +69,7 @@ def write_spill(
     """Write the documents of a chunk; returns the size of the file."""
     shards = [bytearray() for _ in plan.shard_numbers()]
     held_bytes = 0
-    with whole_file(output / chunk_documents(chunk)) as file:
+    with whole_file(output / chunk_file(chunk, "documents")) as file:
         for document in documents:
             text = document.text.encode("utf-8", errors="replace")
             shard = shards[plan.shard_of(document.id)]
@@ -100,7 +100,7 @@ def _write_block(file: BinaryIO, shards: list[bytearray]) -> None:
 def read_spills(chunks: int, shard: int, *, output: Path) -> Iterator[ShardDocument]:
     """The documents of a shard, from the files of all chunks."""
     for chunk in range(chunks):
-        path = output / chunk_documents(chunk)
+        path = output / chunk_file(chunk, "documents")
         try:
             with path.open("rb") as file:
                 yield from _read_spill(file, shard)
@@ -168,14 +168,14 @@ def write_mark(
         "file_bytes": file_bytes,
         "counts": counts.to_dict(),
     }
-    write_json(output / chunk_mark(chunk), mark)
+    write_json(output / chunk_file(chunk, "json"), mark)
 
 
 def is_finished(chunk: int, *, output: Path, fingerprint: str) -> bool:
     """Whether a job of this fingerprint has read a chunk, and its file is whole."""
     try:
-        mark = read_json(output / chunk_mark(chunk))
-        size = (output / chunk_documents(chunk)).stat().st_size
+        mark = read_json(output / chunk_file(chunk, "json"))
+        size = (output / chunk_file(chunk, "documents")).stat().st_size
     except (AlbertError, OSError):
         return False
     return mark.get("fingerprint") == fingerprint and mark.get("file_bytes") == size
@@ -185,6 +185,6 @@ def sum_counts(chunks: int, *, output: Path) -> ReadingCounts:
     """What reading all chunks counted."""
     counts = ReadingCounts()
     for chunk in range(chunks):
-        mark: dict[str, Any] = read_json(output / chunk_mark(chunk))
+        mark: dict[str, Any] = read_json(output / chunk_file(chunk, "json"))
         counts.add(ReadingCounts.from_dict(mark["counts"]))
     return counts

@@ -34,7 +34,7 @@ from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.files import json_text
-from schemas.layout import chunk_mark, sidecar_file
+from schemas.layout import chunk_file, sidecar_file
 
 # What reading counted has this key, where documents have the number of their shard.
 COUNTS = -1
@@ -197,7 +197,7 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
     yield COUNTS, (counts.to_dict(),)
     # For the progress bar only: the documents are with the engine, not in files.
     mark = {"text_bytes": chunk.text_bytes, "counts": counts.to_dict()}
-    write_whole(join(job.output, chunk_mark(chunk.number)), json_text(mark))
+    write_whole(join(job.output, chunk_file(chunk.number, "json")), json_text(mark))
 
 
 def all_but_signed(

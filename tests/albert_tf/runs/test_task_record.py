@@ -31,6 +31,30 @@ def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):
     with pytest.raises(AlbertError) as error:
         read_record(tmp_path)
     assert str(error.value) == (
-        f"{tmp_path / TASK}: columns.first_option must be 0 or 1, or null, not 2; put "
-        "the file back as it was written."
+        f"{tmp_path / TASK} is damaged: columns.first_option is 2; put the file back "
+        "as it was written."
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"kind": "sing"}, "kind is 'sing'"),
+        ({"max_seq_length": "64"}, "max_seq_length must be of type int, not '64'"),
+        ({"columns": []}, "is damaged"),
+        ({"doc_stride": None}, "doc_stride must be of type int, not None"),
+        ({"threshold": "0.5"}, "threshold must be of type float, not '0.5'"),
+    ],
+)
+def test_an_edited_task_is_one_sentence(tmp_path, change, says):
+    record = TaskRecord(
+        spec=TaskSpec(name="choose", kind="choose"),
+        max_seq_length=64,
+        doc_stride=16,
+        max_query_tokens=32,
+        max_answer_tokens=30,
+    )
+    write_record(tmp_path, record)
+    write_json(tmp_path / TASK, read_json(tmp_path / TASK) | change)
+    with pytest.raises(AlbertError, match=says):
+        read_record(tmp_path)

@@ -371,6 +371,15 @@ def test_data_without_its_vocabulary_is_refused(data, tmp_path):
     )
 
 
+def test_data_with_another_vocabulary_are_refused(data, tmp_path):
+    shutil.copytree(data, tmp_path / "data")
+    (tmp_path / "data/spiece.model").write_bytes(b"other pieces")
+    assert str(refused(tmp_path / "data", tmp_path / "run")) == (
+        f"{tmp_path}/data/spiece.model is not the vocabulary that the data was made "
+        "with; put that one back."
+    )
+
+
 def test_weights_that_do_not_fit_are_refused_before_anything_is_written(
     undisturbed, data, tmp_path
 ):

@@ -12,7 +12,7 @@ from pipeline.core.documents import ReadingCounts, ShardDocument
 from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.job import spill
 from schemas.errors import AlbertError
-from schemas.layout import chunk_documents
+from schemas.layout import chunk_file
 
 PLAN = ShardPlan(train_shards=5, eval_shards=2, copies=1, eval_bound=1 << 62)
 
@@ -76,7 +76,7 @@ def test_no_more_than_a_block_is_held_in_memory(tmp_path, monkeypatch):
 def test_a_file_that_is_cut_off_is_named(tmp_path, length):
     document = ShardDocument(bytes(16), "It was late.")
     spill.write_spill([document], 0, plan=PLAN, output=tmp_path)
-    path = tmp_path / chunk_documents(0)
+    path = tmp_path / chunk_file(0, "documents")
     path.write_bytes(path.read_bytes()[:length])
     shard = PLAN.shard_of(document.id)
     with pytest.raises(AlbertError) as error:
@@ -92,7 +92,7 @@ def test_a_folder_of_chunks_that_stays_is_no_failure_of_its_job(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     memory["memory://bucket/data/.work/split-00000.json"] = b"{}"
-    path = spill.chunks_folder("memory://bucket/data") / chunk_documents(0)
+    path = spill.chunks_folder("memory://bucket/data") / chunk_file(0, "documents")
     path.parent.mkdir(parents=True)
     path.touch()
     monkeypatch.setattr(os, "rmdir", refuse)
@@ -119,7 +119,7 @@ def test_a_chunk_is_finished_for_its_own_job_and_with_its_whole_file(tmp_path):
     assert is_finished("a")
     assert not is_finished("b")
     assert spill.sum_counts(1, output=tmp_path) == ReadingCounts(documents=2)
-    path = tmp_path / chunk_documents(0)
+    path = tmp_path / chunk_file(0, "documents")
     path.write_bytes(path.read_bytes()[:-1])
     assert not is_finished("a")
     path.unlink()
