@@ -92,13 +92,17 @@ _WRAP = re.compile(
     rf"(?=[{UNSPACED}{_PUNCTUATION_OF_HAN}])"
 )
 
-# A word that goes on in the next line. Before some characters a word is always divided.
-_HYPHENS, _SURE_HYPHENS = "-\u2010\u058a\u2e17", "\xad¬"
-_DIVIDED = re.compile(
-    rf"(?P<head>[^\W_]+)(?P<hyphen>[{_HYPHENS}])[^\S\n]*\n[^\S\n]*(?=(?P<tail>[^\W_]+))"
-)
-_SURELY_DIVIDED = re.compile(rf"(?<=[^\W_])[{_SURE_HYPHENS}][^\S\n]*\n\s*(?=[^\W_])")
-_WORD = re.compile(r"[^\W_]+")
+# Where a word goes on in the next line; at the last two characters it surely does.
+# Expressions that begin with the character itself are the quick ones.
+_DIVIDED = {
+    hyphen: re.compile(
+        rf"{hyphen}(?<=[^\W_].)[^\S\n]*\n[^\S\n]*(?=(?P<tail>[^\W_]+))", re.DOTALL
+    )
+    for hyphen in "-\u2010\u058a\u2e17\xad¬"
+}
+_SURE_HYPHENS = "\xad¬"
+_WORD, _LAST_WORD = re.compile(r"[^\W_]+"), re.compile(r"[^\W_]+$")
+_LONGEST_WORD = 60
 # After these a hyphen stands for what follows later: "two- and three-year-old".
 _SUSPENDED = re.compile("and|or|to|und|oder|bis|ou|och|og|eller|и|или|та|або|lub|oraz")
 # Of fewer lines than one in this many ends with a hyphen where words were not divided
@@ -186,25 +190,26 @@ def with_whole_words(text: str) -> str:
     >>> with_whole_words("The two- \nand three-year-old colts.")
     'The two- \nand three-year-old colts.'
     """
-    if any(hyphen in text for hyphen in _SURE_HYPHENS):
-        text = _SURELY_DIVIDED.sub("", text)
-    # Quicker than the expression, which has to look at every word.
-    if not any(h + end in text for h in _HYPHENS for end in ("\n", " \n", "  \n")):
-        return text
-    divided = sum(
-        not _SUSPENDED.fullmatch(found["tail"]) for found in _DIVIDED.finditer(text)
-    )
-    if divided * _LINES_OF_A_HYPHEN < text.count("\n"):
+    for hyphen in _SURE_HYPHENS:
+        if hyphen in text:
+            text = _DIVIDED[hyphen].sub("", text)
+    divided = [pattern for hyphen, pattern in _DIVIDED.items() if hyphen in text]
+    found = [each for pattern in divided for each in pattern.finditer(text)]
+    are_words = [each for each in found if not _SUSPENDED.fullmatch(each["tail"])]
+    if not found or len(are_words) * _LINES_OF_A_HYPHEN < text.count("\n"):
         return text
     words = set(_WORD.findall(text.casefold()))
 
-    def whole(found: re.Match[str]) -> str:
-        head, hyphen, tail = found["head"], found["hyphen"], found["tail"]
-        if f"{head}{tail}".casefold() in words:
-            return head
-        return found[0] if _SUSPENDED.fullmatch(tail) else head + hyphen
+    def joint(found: re.Match[str]) -> str:
+        end = found.start()
+        head = _LAST_WORD.search(found.string[max(0, end - _LONGEST_WORD) : end])
+        if head and f"{head[0]}{found['tail']}".casefold() in words:
+            return ""
+        return found[0] if _SUSPENDED.fullmatch(found["tail"]) else found[0][0]
 
-    return _DIVIDED.sub(whole, text)
+    for pattern in divided:
+        text = pattern.sub(joint, text)
+    return text
 
 
 # Names of scripts in those of their characters that a person knows by another.
