@@ -148,6 +148,12 @@ class FineTuneConfig:
     max_answer_tokens: int = option(
         30, "Maximum number of tokens of an answer.", minimum=1
     )
+    examples_in_card: bool = option(
+        False,
+        "Quote the errors that the model is surest of in its card, README.md, with "
+        "your text; without it they are in eval.json alone.",
+        changes_result=False,
+    )
     precision: Precision = same_as(TrainConfig, "precision", default="float32")
     seed: int = option(
         12345, "Seed of the head, the order of the examples and dropout.", minimum=0

@@ -50,7 +50,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
         *_labels(result),
         *_recipe(record, job, examples=result["training_examples"]),
         "",
-        *_errors(result),
+        *(_errors(result) if job.config.examples_in_card else ()),
     ]
     return "\n".join(lines) + "\n"
 

@@ -257,7 +257,13 @@ def make_job(
     with silent_stderr():
         from albert_tf.finetuning.job import TuningJob
         from albert_tf.runs.task_record import TaskRecord
-    from cli.support.task_data import encoded, say_divided, say_lost, with_targets
+    from cli.support.task_data import (
+        encoded,
+        say_divided,
+        say_examples,
+        say_lost,
+        with_targets,
+    )
 
     settings = asked.settings
     length = sequence_length(data.spec, source, settings.max_seq_length, say=say)
@@ -270,6 +276,7 @@ def make_job(
     if data.spec.kind == "answer":
         say_divided(train, stride=settings.doc_stride, say=say)
     train = with_targets(train)
+    say_examples(train, data.spec, tokenizer=tokenizer, say=say)
     config = settings.resolved(
         rows=len(train.rows),
         width=source.config.hidden_size,

@@ -4,6 +4,7 @@ Shared by fine-tuning, prediction and evaluation.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,8 @@ from pipeline.tasks.task_files import (
 from pipeline.tasks.training_data import (
     check_examples,
     hold_out,
+    labels_of,
+    summary,
     warnings_about,
     with_labels,
 )
@@ -35,6 +38,10 @@ Say = Callable[[str], None]
 # From this share of unknown tokens on, texts do not suit a vocabulary: in the language
 # that it was made for there are hardly any.
 _MUCH_UNKNOWN = 0.05
+
+
+# Examples that are shown before training, and how much of each text.
+_SHOWN_EXAMPLES, _SHOWN_CHARACTERS = 2, 200
 
 
 class TaskData(NamedTuple):
@@ -109,6 +116,8 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
         say(f"A tenth of the training examples, {len(held_out):,}, is held out.")
     spec = with_labels(spec, train)
     check_examples(spec, train, evaluation=held_out)
+    for line in summary(spec, train):
+        say(line)
     for line in warnings_about(spec, train, evaluation=held_out):
         say(line)
     tests = {}
@@ -251,6 +260,40 @@ def say_divided(given: "TaskRows", *, stride: int, say: Say) -> None:
             f"their passage and are not learned; a --doc-stride below {stride} leaves "
             "fewer out."
         )
+
+
+def say_examples(
+    given: "TaskRows", spec: TaskSpec, *, tokenizer: "Tokenizer", say: Say
+) -> None:
+    """Show two examples as the model reads them, with what it is to learn of each."""
+    shown = dict.fromkeys(row.example for row in given.rows)
+    for number in list(shown)[:_SHOWN_EXAMPLES]:
+        row = next(row for row in given.rows if row.example == number)
+        example, parts = given.examples[number], []
+        for sequence in row.sequences:
+            ids, first = list(sequence.token_ids), sequence.first_length
+            texts = [ids[1 : first - 1], ids[first:-1]]
+            parts.append(
+                "[CLS]"
+                + "".join(f" {tokenizer.decode(text)} [SEP]" for text in texts if text)
+            )
+        read = " | ".join(part[:_SHOWN_CHARACTERS] for part in parts)
+        say(f"Example: {read:.{_SHOWN_CHARACTERS}} -> {_target_text(example, spec)}")
+
+
+def _target_text(example: TaskExample, spec: TaskSpec) -> str:
+    """What is right of an example, as a person reads it."""
+    if spec.kind == "tag":
+        tagged = zip(example.words, example.tags or (), strict=False)
+        return " ".join(f"{word}/{tag}" for word, tag in itertools.islice(tagged, 10))
+    if spec.kind == "choose" and example.choice is not None:
+        return example.options[example.choice][:_SHOWN_CHARACTERS]
+    if spec.kind == "answer":
+        answers = [answer.text for answer in example.answers or ()]
+        return answers[0][:_SHOWN_CHARACTERS] if answers else "no answer"
+    if spec.kind == "regress":
+        return f"{example.score:g}"
+    return ", ".join(labels_of(example)) or "no label"
 
 
 def with_targets(given: "TaskRows") -> "TaskRows":

@@ -129,7 +129,8 @@ def _target(
     if example.label is not None:
         return numbers[example.label]
     if example.labels is not None:
-        return tuple(int(label in example.labels) for label in numbers)
+        own = set(example.labels)
+        return tuple(int(label in own) for label in numbers)
     return example.score
 
 

@@ -4,6 +4,7 @@ As in google-research/albert (`squad_utils.py`), except that the tokenizer itsel
 where tokens are in the text: nothing has to be found again, and no question is skipped.
 """
 
+import bisect
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -105,15 +106,15 @@ def answer_tokens(passage: TokenizedText, answer: Answer) -> tuple[int, int] | N
     >>> answer_tokens(passage, Answer("bc def", 1))
     (0, 1)
     """
-    end = answer.start + len(answer.text)
-    inside = [
-        token
-        for token, (start, stop) in enumerate(
-            zip(passage.starts, passage.ends, strict=True)
-        )
-        if start < end and stop > answer.start and start < stop
-    ]
-    return (inside[0], inside[-1]) if inside else None
+    starts, ends = passage.starts, passage.ends
+    # Neither ever goes back, as tokens follow each other.
+    first = bisect.bisect_right(ends, answer.start)
+    last = bisect.bisect_left(starts, answer.start + len(answer.text)) - 1
+    while first <= last and starts[first] == ends[first]:
+        first += 1
+    while first <= last and starts[last] == ends[last]:
+        last -= 1
+    return (first, last) if first <= last else None
 
 
 def best_answer(

@@ -130,12 +130,22 @@ def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
     Empty ones at the end are absent.
     """
     cells = [row.cells.get(name) for name in columns.options]
+    if len(cells) == 1 and isinstance(cells[0], dict):
+        # ARC has the options under text, and what each is called under label.
+        cells = [cells[0].get("text")]
     if len(cells) == 1 and isinstance(cells[0], list):
         cells = list(cells[0])
     while cells and cells[-1] in (None, ""):
         cells.pop()
     options = tuple("" if cell is None else str(cell) for cell in cells)
     return _two_or_more(options, place=row.place)
+
+
+def option_names(row: Row, columns: Columns) -> list[str]:
+    """What the options of a row are called, where it says so, as in ARC."""
+    cell = row.cells.get(columns.options[0]) if len(columns.options) == 1 else None
+    names = cell.get("label") if isinstance(cell, dict) else None
+    return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def _two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ _PAIRS = (
     ("text1", "text2"),
     ("query", "document"),
 )
-_TEXTS = (
+TEXT_COLUMNS = (
     "text",
     "sentence",
     "sentence1",
@@ -34,7 +34,7 @@ _TEXTS = (
     "document",
     "question",
 )
-_PASSAGES = ("context", "article", "passage", "sent1", "premise", "text")
+_PASSAGES = ("context", "article", "passage", "sent1", "premise", "text", "question")
 _QUESTIONS = ("question", "query", "sent2")
 _WORDS = ("tokens", "words", "text")
 _LABELS = (
@@ -49,8 +49,8 @@ _LABELS = (
     "score",
 )
 _SCORES = ("score", "label", "target", "similarity", "rating", "labels")
-_CHOICES = ("label", "answer", "target")
-_TAGS = ("tags", "ner_tags", "pos_tags", "labels", "label")
+_CHOICES = ("label", "answer", "target", "answerkey")
+_TAGS = ("tags", "ner_tags", "pos_tags", "labels", "label", "entities", "spans")
 _ANSWERS = ("answers", "answer")
 _IDS = ("index", "idx", "id", "guid")
 _OPTION_LISTS = ("options", "choices", "choice", "endings")
@@ -135,7 +135,7 @@ def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
         for first, second in _PAIRS:
             if pair is None and _first(table, (first,)) and _first(table, (second,)):
                 text, pair = _first(table, (first,)), _first(table, (second,))
-        text = text or _first(table, _TEXTS, without=pair)
+        text = text or _first(table, TEXT_COLUMNS, without=pair)
         rest = _others(table, found)
         if text is None and len(rest) == 1:
             (text,) = rest

@@ -1,17 +1,24 @@
 """Rows of a table become examples of a task."""
 
+import ast
 import functools
+import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.core.scripts import is_unspaced
-from pipeline.tasks.choices import answers_are_numbers, choice_of, options_of
+from pipeline.tasks.choices import (
+    answers_are_numbers,
+    choice_of,
+    option_names,
+    options_of,
+)
 from pipeline.tasks.columns import label_names
 from pipeline.tasks.squad import answers_of, located
 from pipeline.tasks.table_files import Row, Table
-from pipeline.tasks.tags import tags_of_spans
+from pipeline.tasks.tags import tags_of_marked, tags_of_spans
 from schemas.errors import AlbertError
 from schemas.task import Columns, Kind, TaskExample
 
@@ -29,6 +36,12 @@ _NO_AGREEMENT, _AGREED_LABEL = "-", "gold_label"
 _HIDDEN = "-1"
 
 _LABEL_DIVIDERS = re.compile(r"[,;|]")
+
+# Signs that divide labels only between such as stand alone elsewhere: C# is one label.
+_OTHER_DIVIDERS = re.compile(r"[#/+&]")
+
+# How NumPy writes a vector of numbers.
+_NUMPY_VECTOR = re.compile(r"\[\s*[0-9]+\.?[0-9]*(?:\s+[0-9]+\.?[0-9]*)+\s*\]")
 
 
 def examples_of_table(
@@ -53,9 +66,15 @@ def examples_of_table(
     if kind == "choose":
         target = functools.partial(
             target,
-            first=columns.first_option or 0,
+            columns=columns,
             are_numbers=answers_are_numbers(table, columns),
         )
+    if kind == "tag" and columns.label is not None:
+        target = functools.partial(target, are_spans=_has_spans(table, columns.label))
+    if kind == "multilabel" and columns.label is not None:
+        is_one = len(label_names(table.columns, columns.label)) == 1
+        cells = label_cells(table, columns.label) if is_one else None
+        target = functools.partial(target, cells=cells)
     examples = []
     for identity, row in zip(_identities(table, columns), table.rows, strict=True):
         known = {"id": identity, **_texts(row, kind, columns)}
@@ -89,6 +108,9 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
                 f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
                 "correct the row."
             )
+        if isinstance(listed := label_value(value), list):
+            words = tuple(map(str, listed))
+            return {"words": words, "text": " ".join(words)}
         # CLUENER marks characters, spaces among them.
         has_spans = isinstance(row.cells.get(columns.label or ""), dict)
         words = tuple(value) if has_spans else words_of(value)
@@ -163,21 +185,95 @@ def _label(row: Row, name: str, _: Known) -> Known:
     return {"label": label if is_agreed else None}
 
 
-def _labels(row: Row, name: str, _: Known) -> Known:
-    """The labels of a row: a list, a text with commas, or a column of 0 and 1 each."""
+class LabelCells(NamedTuple):
+    """How the cells of a column of labels are written.
+
+    Attributes:
+        are_marks: Whether each is 0 or 1 for every label there is.
+        alone: Labels that stand alone in a cell.
+    """
+
+    are_marks: bool
+    alone: frozenset[str]
+
+
+def label_cells(table: Table, name: str) -> LabelCells:
+    """How a column of labels is written, from all its rows."""
+    values = [label_value(row.cells.get(name)) for row in table.rows]
+    lists = [value for value in values if isinstance(value, list)]
+    numbers = [each for value in lists for each in value]
+    are_marks = (
+        len(lists) == len(values)
+        and len({len(value) for value in lists}) == 1
+        and len(lists[0]) > 1
+        and all(isinstance(each, int | float) and each in (0, 1) for each in numbers)
+    )
+    alone = frozenset(value.strip() for value in values if isinstance(value, str))
+    return LabelCells(are_marks, alone)
+
+
+def label_value(value: Any) -> Any:
+    """A cell of labels, read if it is a list as JSON, Python or NumPy writes it.
+
+    >>> label_value('["Arts, crafts"]'), label_value("{'a'}"), label_value("[0. 1.]")
+    (['Arts, crafts'], ['a'], [0.0, 1.0])
+    >>> label_value("a, b")
+    'a, b'
+    """
+    if isinstance(value, tuple | set):
+        return list(value)
+    if not (isinstance(value, str) and value.strip()[:1] in ("[", "(", "{")):
+        return value
+    text = value.strip()
+    if _NUMPY_VECTOR.fullmatch(text):
+        return [float(part) for part in text[1:-1].split()]
+    for read in (json.loads, ast.literal_eval):
+        try:
+            found = read(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(found, list | tuple | set):
+            return sorted(found, key=str) if isinstance(found, set) else list(found)
+    return value
+
+
+def _labels(row: Row, name: str, _: Known, *, cells: LabelCells | None) -> Known:
+    """The labels of a row: a list, a text with commas, or 0 and 1 for each of them."""
     names = label_names(row.cells, name)
-    if len(names) > 1:
+    if cells is None:
         found = [each for each in names if _is_marked(row, each)]
-    else:
-        value = row.cells.get(name)
-        if isinstance(value, str):
-            # Also a list as Python or JSON writes it.
-            parts = _LABEL_DIVIDERS.split(value.strip().removeprefix("["))
-            value = [part.strip(" ]'\"") for part in parts]
-        if value is not None and not isinstance(value, list):
-            value = [value]
-        found = [text for each in value or [] if (text := label_text(each))]
+        return {"labels": tuple(found)}
+    value = label_value(row.cells.get(name))
+    if cells.are_marks:
+        return {"labels": tuple(str(n) for n, mark in enumerate(value) if mark)}
+    if isinstance(value, str):
+        value = _divided_labels(value, cells.alone)
+    if value is not None and not isinstance(value, list):
+        value = [value]
+    found = [text for each in value or [] if (text := label_text(each))]
+    for label in found:
+        if label[0] in "[({'\"" and label[-1] not in "])}'\"":
+            raise AlbertError(
+                f"{row.place}: the labels {row.cells.get(name)!r:.60} are neither a "
+                "list nor divided by commas; correct the row."
+            )
     return {"labels": tuple(dict.fromkeys(found))}
+
+
+def _divided_labels(value: str, alone: frozenset[str]) -> list[str]:
+    """The labels of a text: what commas divide, or signs between known labels.
+
+    >>> _divided_labels("a, 'b'", frozenset()), _divided_labels("a#b", frozenset("ab"))
+    (['a', 'b'], ['a', 'b'])
+    >>> _divided_labels("C#", frozenset({"C"}))
+    ['C#']
+    """
+    parts = [part.strip() for part in _OTHER_DIVIDERS.split(value)]
+    if len(parts) > 1 and alone.issuperset(parts):
+        return parts
+    # Also a list without quotation marks around its labels.
+    parts = _LABEL_DIVIDERS.split(value.strip().removeprefix("["))
+    return [part.strip(" ]'\"") for part in parts]
 
 
 def _is_marked(row: Row, name: str) -> bool:
@@ -213,28 +309,61 @@ def _answers(row: Row, name: str, _: Known) -> Known:
         ) from None
 
 
-def _tags(row: Row, name: str, known: Known) -> Known:
+def _has_spans(table: Table, name: str) -> bool:
+    """Whether tags are spans of characters, of which some rows may have none."""
+    return any(
+        isinstance(value, list) and value and isinstance(value[0], list | dict)
+        for row in table.rows
+        for value in [label_value(row.cells.get(name))]
+    )
+
+
+def _tags(row: Row, name: str, known: Known, *, are_spans: bool) -> Known:
     value = row.cells.get(name)
     if isinstance(value, dict):
         try:
             return {"tags": tuple(tags_of_spans(known["text"], value))}
         except (AttributeError, OverflowError, TypeError, ValueError):
             value = None
+    value = label_value(value)
     if isinstance(value, str):
         value = value.split()
     if not isinstance(value, list):
         raise AlbertError(f"{row.place} has no tags in {name!r}; correct the row.")
+    if are_spans:
+        return {"tags": _tags_of_marked(row, value, known)}
     return {"tags": tuple(map(str, value))}
 
 
+def _tags_of_marked(row: Row, spans: list[Any], known: Known) -> tuple[str, ...]:
+    """The tags of words whose characters are marked, as in Doccano and spaCy."""
+    try:
+        listed = [
+            [each["start"], each["end"], each["label"]]
+            if isinstance(each, dict)
+            else each
+            for each in spans
+        ]
+        found = [(int(start), int(end), str(kind)) for start, end, kind in listed]
+        return tags_of_marked(known["text"], known["words"], found)
+    except (KeyError, OverflowError, TypeError, ValueError):
+        raise AlbertError(
+            f"{row.place}: the spans are not of the form [start, end, type] with "
+            "characters of the text; correct the row."
+        ) from None
+
+
 def _choice(
-    row: Row, name: str, known: Known, *, first: int, are_numbers: bool
+    row: Row, name: str, known: Known, *, columns: Columns, are_numbers: bool
 ) -> Known:
+    answer, names = row.cells.get(name), option_names(row, columns)
+    if str(answer) in names:
+        return {"choice": names.index(str(answer))}
     choice = choice_of(
-        row.cells.get(name),
+        answer,
         known["options"],
         place=row.place,
-        first=first,
+        first=columns.first_option or 0,
         are_numbers=are_numbers,
     )
     return {"choice": choice}

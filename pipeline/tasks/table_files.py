@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -25,6 +26,15 @@ from schemas.errors import AlbertError
 
 # In how many rows of JSON lines the names of the columns are looked for.
 _SAMPLE_ROWS = 100
+
+# A table with tabs between cells, of which those with a quotation mark are all quoted,
+# as pandas writes it; the last one may be cut off. And a cell that had to be quoted.
+_QUOTED = re.compile(
+    r'(?:(?<![^\t\n])"(?:[^"]++|"")*+(?:"(?=[\t\n]|\Z)|\Z)|[^"\t\n]++|[\t\n])*+'
+)
+_MARKED = re.compile(
+    r'(?<![^\t\n])"(?:[^"]|"")*?(?:""|[\t\n])(?:[^"]++|"")*+"(?=[\t\n]|\Z)'
+)
 
 # What is counted of rows that are not read as they stand.
 TOO_FEW_CELLS = "row with too few cells, left out"
@@ -87,15 +97,19 @@ def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
         return text
 
 
-def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
+def parse_table(
+    text: str, *, path: str, header: tuple[str, ...] = (), may_be_quoted: bool = True
+) -> Table:
     r"""The rows of a table of lines.
 
-    Cells divided by tabs are never quoted, as in GLUE's files, where a quotation mark
-    is text; all others are, as in CSV.
+    Cells divided by tabs are quoted only if all those with a quotation mark are and one
+    of them doubles a mark inside, or has a tab or line feed; in GLUE's files, which are
+    named tasks, a quotation mark is text. All others are quoted as in CSV.
 
     Args:
         header: The names of the columns if the first line does not have one of them;
             cells are then divided by tabs, or by the first spaces of each line.
+        may_be_quoted: False for published files, in which cells between tabs never are.
 
     >>> table = parse_table('id\ttext\n1\tHe said "no\n2\n', path="a.tsv")
     >>> table.rows[0].cells, dict(table.counts)
@@ -109,9 +123,12 @@ def parse_table(text: str, *, path: str, header: tuple[str, ...] = ()) -> Table:
         divided = ((n, line.split(" ", len(columns) - 1)) for n, line in lines)
     else:
         # A carriage return ends a line of CSV alone.
-        is_csv = "\t" not in first
+        is_quoted = may_be_quoted and _QUOTED.fullmatch(text) and _MARKED.search(text)
+        is_csv = "\t" not in first or bool(is_quoted)
         divided = divide_lines(
-            io.StringIO(text, newline="" if is_csv else "\n"), is_strict=True
+            io.StringIO(text, newline="" if is_csv else "\n"),
+            quoting="doubled" if is_quoted else None,
+            is_strict=True,
         )
     rows, counts, numbers = [], Counter[str](), itertools.count()
     for line, cells in divided:

@@ -1,6 +1,7 @@
 """Words with a tag each: files of CoNLL columns and CoNLL-U, tags of one scheme."""
 
 import dataclasses
+import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -19,6 +20,12 @@ from schemas.tag_schemes import (
 from schemas.task import TaskExample
 
 _DOCUMENT_START = "-DOCSTART-"
+
+# A sentence: the number and the cells of each line.
+Block = list[tuple[int, list[str]]]
+
+# With a number before each word there are more columns than these, words and tags.
+MIN_INDEXED = 2
 
 # The columns of CoNLL-U (universaldependencies.org/format.html).
 _UD_COLUMNS = (
@@ -69,8 +76,17 @@ def read_conll(
         if not is_universal:
             _check_columns(lines, width, path=path)
     examples: list[TaskExample] = []
-    last = max(word_place, tag_place)
-    for block in _blocks(lines, last=last, is_universal=is_universal, path=path):
+    blocks = list(_blocks(lines, is_universal=is_universal))
+    if not is_universal and width > MIN_INDEXED and all(map(_is_numbered, blocks)):
+        word_place = 1
+        tag_place = tag_place if has_tags else word_place
+    _check_lines(
+        blocks,
+        last=max(word_place, tag_place),
+        is_equal=has_tags and not is_universal and column is None,
+        path=path,
+    )
+    for block in blocks:
         words = tuple(cells[word_place] for _, cells in block)
         tags = tuple(cells[tag_place] for _, cells in block)
         example = TaskExample(
@@ -84,31 +100,71 @@ def read_conll(
     return examples
 
 
-def _blocks(
-    lines: list[tuple[int, str]], *, last: int, is_universal: bool, path: str
-) -> Iterator[list[tuple[int, list[str]]]]:
+def _blocks(lines: list[tuple[int, str]], *, is_universal: bool) -> Iterator[Block]:
     """The words of each sentence: the number and the cells of their lines.
 
-    Args:
-        last: The last cell that is read of a line.
+    Comments are left out: in CoNLL-U all lines with #, elsewhere those that open a
+    sentence and are shaped unlike its words, for # is a word too.
     """
-    block: list[tuple[int, list[str]]] = []
+    block: Block = []
+    usual = _usual_width(lines)
     for number, line in [*lines, (0, "")]:
         if not line.strip(" \t"):
+            block = block if is_universal else _without_comments(block, usual)
             if block:
                 yield block
             block = []
         elif not (is_universal and line.startswith("#")):
             cells = _cells(line)
+            # In CoNLL-U neither words divided in two nor words left unsaid.
+            is_word = not is_universal or _UD_WORD.fullmatch(cells[0])
+            if is_word and cells[0] != _DOCUMENT_START:
+                block.append((number, cells))
+
+
+def _without_comments(block: Block, usual: int) -> Block:
+    """The lines of a block after those with # that are shaped unlike most lines."""
+    return list(itertools.dropwhile(lambda line: _is_comment(line[1], usual), block))
+
+
+def _is_comment(cells: list[str], usual: int) -> bool:
+    return cells[0].startswith("#") and len(cells) != usual
+
+
+def _usual_width(lines: list[tuple[int, str]]) -> int:
+    """The number of columns that most lines have."""
+    widths = Counter(len(_cells(line)) for _, line in lines if line.strip(" \t"))
+    return max(widths, key=lambda width: (widths[width], width), default=1)
+
+
+def _is_numbered(block: Block) -> bool:
+    """Whether the words of a block are numbered in its first column."""
+    first = block[0][1][0]
+    return first in ("0", "1") and all(
+        cells[0] == str(int(first) + place) for place, (_, cells) in enumerate(block)
+    )
+
+
+def _check_lines(blocks: list[Block], *, last: int, is_equal: bool, path: str) -> None:
+    """Refuse lines that lack a column that is read, or have others than their sentence.
+
+    Args:
+        last: The last cell that is read of a line.
+        is_equal: Whether the last column has the tags, so that none may be missing.
+    """
+    for block in blocks:
+        for number, cells in block:
             if last >= len(cells):
                 raise AlbertError(
                     f"{path}, line {number} ends before column {last + 1}, where the "
                     "tag is; correct the line."
                 )
-            # In CoNLL-U neither words divided in two nor words left unsaid.
-            is_word = not is_universal or _UD_WORD.fullmatch(cells[0])
-            if is_word and cells[0] != _DOCUMENT_START:
-                block.append((number, cells))
+            if is_equal and len(cells) != len(block[0][1]):
+                raise AlbertError(
+                    f"{path}, line {number} has {counted(len(cells), 'column')} and "
+                    f"the first of its sentence has {len(block[0][1])}; correct the "
+                    "line, or say which column has the tags with --label-column."
+                )
 
 
 def _cells(line: str) -> list[str]:
@@ -128,10 +184,8 @@ def _is_universal(line: str) -> bool:
 
 def _width(lines: list[tuple[int, str]]) -> int:
     """The number of columns of the first sentence that has words."""
-    for _, line in lines:
-        if line.strip(" \t") and _cells(line)[0] != _DOCUMENT_START:
-            return len(_cells(line))
-    return 1
+    block = next(_blocks(lines, is_universal=False), None)
+    return len(block[0][1]) if block else 1
 
 
 def _check_columns(lines: list[tuple[int, str]], width: int, *, path: str) -> None:
@@ -218,3 +272,28 @@ def tags_of_spans(text: str, entities: dict[str, Any]) -> list[str]:
         for start, last in (span for found in spans.values() for span in found):
             tags[start : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - start)
     return tags
+
+
+def tags_of_marked(
+    text: str, words: Sequence[str], spans: Sequence[tuple[int, int, str]]
+) -> tuple[str, ...]:
+    """The tags of words, from spans of characters `[start, end)` with their types.
+
+    A word that is in a span in part belongs to it.
+
+    >>> tags_of_marked("in New York.", ["in", "New", "York."], [(3, 11, "LOC")])
+    ('O', 'B-LOC', 'I-LOC')
+    """
+    tags, place, before = [], 0, None
+    ordered = sorted(spans)
+    for word in words:
+        start = text.index(word, place)
+        place = start + len(word)
+        inside = (s for s in ordered if s[0] < place and s[1] > start)
+        found = next(inside, None)
+        if found is None:
+            tags.append("O")
+        else:
+            tags.append(f"{'I' if found is before else 'B'}-{found[2]}")
+        before = found
+    return tuple(tags)

@@ -16,7 +16,7 @@ from pipeline.tasks.choices import (
     read_c3,
     read_race,
 )
-from pipeline.tasks.columns import find_columns
+from pipeline.tasks.columns import TEXT_COLUMNS, find_columns
 from pipeline.tasks.named_tasks import NAMED_TASKS
 from pipeline.tasks.squad import is_squad, read_squad
 from pipeline.tasks.table_examples import examples_of_table
@@ -39,6 +39,11 @@ _PARTS = {
     "evaluation": re.compile(r"(?<![a-z])(?:dev|valid|eval)", re.IGNORECASE),
     "test": re.compile(r"(?<![a-z])test", re.IGNORECASE),
 }
+# What is said of a file to predict without a line of names.
+PLAIN = "no table, so each line is a text"
+
+# The first line of a file of columns whose first word is a bracket.
+_COLUMNS = re.compile(r"[\[{](?:[ \t]+[^\s\[\]{}\"]+)+\s*")
 _RACE_FOLDERS = ("train", "dev", "test")
 _DATA_NAME = re.compile(
     r"\.(tsv|csv|jsonl?|parquet|txt|conllu?|annotated|all)(\.(gz|bz2|xz|zst))?$"
@@ -157,7 +162,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     if is_columnar(data):
         return _of_table(parse_parquet(data, path), task, is_labelled=is_labelled)
     text = decode_text(data, path, counts=counts)
-    if text.lstrip()[:1] in ("{", "["):
+    if _is_json(text, task):
         value = json_records(text, path)
         own = _of_own_form(value, task, path=path, counts=counts)
         if own is not None:
@@ -174,9 +179,47 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         return TaskFile(examples, task.columns, counts)
     else:
         named = NAMED_TASKS.get(task.name)
-        table = parse_table(text, path=path, header=named.header if named else ())
+        if not (is_labelled or named) and _is_plain(text, task):
+            counts[PLAIN] += 1
+            return TaskFile(_plain_texts(text, path), task.columns, counts)
+        header = named.header if named else ()
+        table = parse_table(text, path=path, header=header, may_be_quoted=named is None)
     table.counts.update(counts)
     return _of_table(table, task, is_labelled=is_labelled)
+
+
+def _is_plain(text: str, task: TaskSpec) -> bool:
+    """Whether a file to predict is no table: its first line names no column."""
+    if task.kind not in ("classify", "multilabel", "regress") or task.columns.pair:
+        return False
+    first = text.lstrip().partition("\n")[0]
+    known = {*TEXT_COLUMNS, (task.columns.text or "").lower()}
+    cells = re.split("[\t,;]", first)
+    names = {cell.strip(' "').lower() for cell in cells}
+    return not names & known and "\t" not in first and not _is_table(text)
+
+
+def _is_table(text: str) -> bool:
+    """Whether the lines have as many cells as the first, which has several."""
+    numbers = {line.count(",") for line in text.split("\n") if line.strip()}
+    return len(numbers) == 1 and numbers != {0}
+
+
+def _plain_texts(text: str, path: str) -> list[TaskExample]:
+    """An example for each line that is not empty."""
+    lines = ((n, line.strip()) for n, line in enumerate(text.split("\n"), 1))
+    return [
+        TaskExample(id=str(number), place=f"{path}, line {n}", text=line)
+        for number, (n, line) in enumerate((n, line) for n, line in lines if line)
+    ]
+
+
+def _is_json(text: str, task: TaskSpec) -> bool:
+    """Whether a text is JSON; in a file of columns [ and { are words too."""
+    start = text.lstrip()[:2]
+    is_column = task.kind == "tag" and start[1:] in (" ", "\t")
+    line = text.lstrip().partition("\n")[0]
+    return start[:1] in ("{", "[") and not (is_column and _COLUMNS.fullmatch(line))
 
 
 def _of_own_form(

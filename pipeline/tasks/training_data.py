@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from schemas.errors import AlbertError
 from schemas.readable import counted
@@ -30,13 +31,13 @@ def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
     found = {
         label: example for example in reversed(train) for label in labels_of(example)
     }
-    if task.labels:
-        for label, example in found.items():
-            if label not in task.labels:
-                raise AlbertError(
-                    f"{example.place}: the label {label!r:.60} is not one of "
-                    f"{task.name}: {', '.join(task.labels):.200}."
-                )
+    known = set(task.labels)
+    for label, example in found.items() if known else ():
+        if label not in known:
+            raise AlbertError(
+                f"{example.place}: the label {label!r:.60} is not one of "
+                f"{task.name}: {', '.join(task.labels):.200}."
+            )
     labels = task.labels or _in_order(found, task.kind)
     metrics = task.metrics or default_metrics(task.kind, labels)
     learned = found if task.kind != "regress" else {each.score for each in train}
@@ -93,6 +94,9 @@ _RARE = 10
 # This many of them are named.
 _MOST_RARE = 20
 
+# Labels of which it is said how many examples have them.
+_SHOWN = 10
+
 # The share of answers that may be absent from their passages; real files lack 2 in 100.
 _MAX_LOST_ANSWERS = 0.1
 
@@ -101,9 +105,10 @@ def check_examples(
     task: TaskSpec, train: Sequence[TaskExample], *, evaluation: Sequence[TaskExample]
 ) -> None:
     """Refuse examples that a task cannot have."""
+    known_labels = set(task.labels)
     for example in evaluation:
         for label in labels_of(example):
-            if label not in task.labels:
+            if label not in known_labels:
                 raise AlbertError(
                     f"{example.place}: no training example has the label "
                     f"{label!r:.60}; add some, or leave it out."
@@ -115,6 +120,44 @@ def check_examples(
             f"{lost[0].place} and {len(lost) - 1} more of {known} have an answer "
             "that is not in the passage; copy answers from it character by character."
         )
+
+
+def summary(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]:
+    """What is to be learned, so that a wrong column is seen: labels, or scores.
+
+    >>> examples = [TaskExample(id="", place="", text="", label=l) for l in "aab"]
+    >>> spec = with_labels(TaskSpec(name="classify", kind="classify"), examples)
+    >>> list(summary(spec, examples))
+    ['2 labels: a 2, b 1']
+    """
+    if task.kind == "regress":
+        scores = [example.score for example in train if example.score is not None]
+        mean = sum(scores) / len(scores)
+        yield (
+            f"Scores from {min(scores):g} to {max(scores):g}, {mean:.4g} in the mean; "
+            f"{len(set(scores)):,} different ones"
+        )
+    elif task.kind == "answer":
+        without = sum(example.is_impossible for example in train)
+        yield f"{len(train):,} questions, {without:,} of them without an answer"
+    elif task.kind == "choose":
+        numbers = Counter(e.choice + 1 for e in train if e.choice is not None)
+        sizes = sorted({len(example.options) for example in train})
+        options = " to ".join(dict.fromkeys(map(str, (sizes[0], sizes[-1]))))
+        yield f"{options} options; the right one by its number: {_most(numbers)}"
+    else:
+        counts = Counter(label for example in train for label in labels_of(example))
+        yield f"{counted(len(task.labels), 'label')}: {_most(counts)}"
+        if without := sum(not labels_of(example) for example in train):
+            yield f"{without:,} examples have none of them"
+
+
+def _most(counts: Counter[Any]) -> str:
+    """The first ten of what was counted, the most frequent first."""
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    listed = ", ".join(f"{name!s:.40} {n:,}" for name, n in order[:_SHOWN])
+    more = len(order) - _SHOWN
+    return f"{listed} and {more:,} more" if more > 0 else listed
 
 
 def warnings_about(
@@ -131,6 +174,11 @@ def warnings_about(
         yield (
             f"Evaluation examples with a text that is trained on: {overlap:,} of "
             f"{len(evaluation):,}."
+        )
+    if task.kind == "tag" and all(map(str.isdecimal, task.labels)):
+        yield (
+            "The tags are numbers, so words are measured and no entities; to measure "
+            "these give the tags by name, such as B-PER."
         )
     if empty := sum(map(_is_empty, [*train, *evaluation])):
         yield f"Examples with an empty text: {empty:,}."

@@ -197,6 +197,21 @@ def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
     assert (job.run / "checkpoints" / "best").read_text() == "step-00000001\n"
 
 
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_a_card_quotes_texts_only_where_it_is_asked_to(tmp_path, is_asked):
+    job = job_of(
+        "classify", tmp_path / "run", steps=1, epochs=None, examples_in_card=is_asked
+    )
+    examples = [
+        dataclasses.replace(example, text=f"secret {example.id}")
+        for example in job.held_out.examples
+    ]
+    held_out = dataclasses.replace(job.held_out, examples=examples)
+    result = trained(dataclasses.replace(job, held_out=held_out))
+    assert "secret" in result["errors"][0]["text"]
+    assert ("secret" in (job.run / "README.md").read_text()) == is_asked
+
+
 def test_training_ends_when_patience_does(tmp_path):
     job = job_of(
         "classify", tmp_path / "run", learning_rate=0.0, eval_every=1, patience=2

@@ -137,3 +137,16 @@ def test_options_that_are_numbers_are_not_taken_for_their_places(tmp_path):
     content = "article,option0,option1,label\na,1,2,2\na,0,1,0\n"
     file = read(tmp_path, content, task="choose")
     assert [example.choice for example in file.examples] == [1, 0]
+
+
+def test_options_with_names_of_their_own_are_chosen_by_these(tmp_path):
+    record = (
+        '{"question": "Which?", "answerKey": "%s", '
+        '"choices": {"text": ["red", "blue"], "label": ["%s", "%s"]}}\n'
+    )
+    rows = record % ("B", "A", "B") + record % ("1", "1", "2")
+    examples = read(tmp_path, rows, task="choose").examples
+    assert [(e.text, e.options, e.choice) for e in examples] == [
+        ("Which?", ("red", "blue"), 1),
+        ("Which?", ("red", "blue"), 0),
+    ]

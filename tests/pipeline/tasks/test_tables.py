@@ -293,3 +293,60 @@ def test_a_score_is_a_number_in_every_format(tmp_path):
 def test_a_column_of_its_own_keeps_its_commas(tmp_path):
     file = read(tmp_path, 'text\nHe came, late.\n"Why; so?"\n', is_labelled=False)
     assert [example.text for example in file.examples] == ["He came, late.", "Why; so?"]
+
+
+PANDAS = 'text\tlabel\n"a ""b""\tc\nd"\tx\nplain\ty\n'
+
+
+def test_cells_between_tabs_are_quoted_where_a_program_quoted_them(tmp_path):
+    examples = read(tmp_path, PANDAS).examples
+    assert [e.text for e in examples] == ['a "b"\tc\nd', "plain"]
+    assert [e.label for e in examples] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "text", ['"He said so."', 'say "so"', '"so" he said', '"open', "''so''"]
+)
+def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
+    (example, _) = read(tmp_path, f"text\tlabel\n{text}\tx\nno\ty\n").examples
+    assert example.text == text
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels"),
+    [
+        (['"[""Arts, crafts""]"', '"[""Food""]"'], [("Arts, crafts",), ("Food",)]),
+        (["\"['Arts, crafts']\"", "\"('Food',)\""], [("Arts, crafts",), ("Food",)]),
+        (["a#b", "a", "b"], [("a", "b"), ("a",), ("b",)]),
+        (["C#", "C"], [("C#",), ("C",)]),
+        (['"[0, 1, 1]"', '"[1, 0, 0]"'], [("1", "2"), ("0",)]),
+        (["[0. 1.]", "[1. 0.]"], [("1",), ("0",)]),
+        (['"a, b"', "a"], [("a", "b"), ("a",)]),
+        (['"[a, b]"', "a"], [("a", "b"), ("a",)]),
+        (["[]", "[a]"], [(), ("a",)]),
+    ],
+)
+def test_labels_are_read_as_they_are_written(tmp_path, cells, labels):
+    rows = "".join(f"t{n},{cell}\n" for n, cell in enumerate(cells))
+    file = read(tmp_path, f"text,labels\n{rows}", task="multilabel")
+    assert [example.labels for example in file.examples] == labels
+
+
+def test_what_looks_like_a_list_and_is_none_is_refused(tmp_path):
+    rows = "text,labels\nt,\"{'a': 1\"\n"
+    with pytest.raises(AlbertError, match=r"line 2: the labels .* are neither a list"):
+        read(tmp_path, rows, task="multilabel")
+
+
+def test_a_file_to_predict_may_be_texts_alone(tmp_path):
+    text = 'the list is returned\nthe tuple, too\n"quoted" start\n\nlast\n'
+    file = read(tmp_path, text, is_labelled=False)
+    assert [e.text for e in file.examples] == [
+        "the list is returned",
+        "the tuple, too",
+        '"quoted" start',
+        "last",
+    ]
+    assert file.counts == {"no table, so each line is a text": 1}
+    (example,) = read(tmp_path, "text\nthe list\n", is_labelled=False).examples
+    assert example.text == "the list"

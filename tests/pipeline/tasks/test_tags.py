@@ -3,7 +3,9 @@ import json
 import pytest
 
 from pipeline.tasks.tags import NO_BEGINNING
+from pipeline.tasks.task_files import read_task_file
 from schemas.errors import AlbertError, SettingError
+from schemas.task import TaskSpec
 from tests.pipeline.tasks.task_file import read
 
 # Two people who meet, a place of two words, and somebody of one name.
@@ -146,3 +148,59 @@ def test_columns_that_do_not_fit_together_are_refused(
     with pytest.raises((AlbertError, SettingError)) as error:
         read(tmp_path, content, task="tag", **columns)
     assert sentence in str(error.value)
+
+
+def test_comments_that_open_a_sentence_are_no_words_and_the_sign_is_one(tmp_path):
+    file = "# id 7\tdomain=en\nAda _ _ B-PER\n# _ _ O\n\n# newdoc\n\nran _ _ O\n"
+    examples = read(tmp_path, file, task="tag").examples
+    assert [example.words for example in examples] == [("Ada", "#"), ("ran",)]
+    assert examples[0].tags == ("B-PER", "O")
+
+
+def test_numbers_before_the_words_of_each_sentence_are_no_words(tmp_path):
+    file = "#\thttp://example.org\n1\tAda\tB-PER\tO\n2\tran\tO\tO\n\n1\tNo\tO\tO\n"
+    examples = read(tmp_path, file, task="tag", label="3").examples
+    assert [example.words for example in examples] == [("Ada", "ran"), ("No",)]
+    assert examples[0].tags == ("B-PER", "O")
+
+
+def test_numbers_that_are_words_stay_words(tmp_path):
+    examples = read(tmp_path, "1 CD O\n2 CD O\n\n4 CD O\n", task="tag").examples
+    assert [example.words for example in examples] == [("1", "2"), ("4",)]
+
+
+def test_a_line_of_another_width_in_a_sentence_is_refused(tmp_path):
+    with pytest.raises(AlbertError, match="line 2 has 4 columns and the first of its"):
+        read(tmp_path, "Ada NNP B-PER\nran VBD O O\n", task="tag", label=None)
+
+
+def test_a_sentence_may_begin_with_a_bracket(tmp_path):
+    (example,) = read(tmp_path, "[ O\nReuters B-ORG\n] O\n", task="tag").examples
+    assert example.words == ("[", "Reuters", "]")
+
+
+@pytest.mark.parametrize(
+    "spans",
+    ['[[4, 12, "LOC"]]', '[{"start": 4, "end": 12, "label": "LOC"}]'],
+)
+def test_marked_characters_become_tags_of_words(tmp_path, spans):
+    record = '{"text": "in  New York.", "label": %s}\n{"text": "no", "label": []}\n'
+    file = read(tmp_path, record % spans, task="tag")
+    assert [e.tags for e in file.examples] == [("O", "B-LOC", "I-LOC"), ("O",)]
+
+
+@pytest.mark.parametrize(
+    ("labels", "tags"),
+    [
+        ("B-A I-A E-A S-A O", ("B-A", "E-A", "S-A")),
+        ("B-A I-A L-A U-A O", ("B-A", "L-A", "U-A")),
+        ("B-A M-A E-A W-A O", ("B-A", "E-A", "W-A")),
+        ("I-A O", ("I-A", "I-A", "I-A")),
+        ("B-A I-A O", ("B-A", "I-A", "B-A")),
+    ],
+)
+def test_tags_are_put_into_the_scheme_of_a_model(tmp_path, labels, tags):
+    path = tmp_path / "file"
+    path.write_text("New B-A\nYork I-A\nUlm B-A\n")
+    spec = TaskSpec(name="tag", kind="tag", labels=tuple(labels.split()))
+    assert read_task_file(str(path), spec).examples[0].tags == tags
