@@ -34,7 +34,7 @@ TEXT_COLUMNS = (
     "document",
     "question",
 )
-_PASSAGES = ("context", "article", "passage", "sent1", "premise", "text", "question")
+_PASSAGES = ("context", "article", "passage", "sent1", "premise", "text")
 _QUESTIONS = ("question", "query", "sent2")
 _WORDS = ("tokens", "words", "text")
 _LABELS = (
@@ -58,7 +58,12 @@ _OPTION = re.compile(
     r"(?:ending|option|choice|answer)[ _]?(?:[0-9]|[a-j])|[a-j]", re.IGNORECASE
 )
 
-_KIND_TEXTS = {"choose": _PASSAGES, "answer": _PASSAGES, "tag": _WORDS}
+# A question to choose an answer to may stand alone, as in ARC.
+_KIND_TEXTS = {
+    "choose": (*_PASSAGES, "question"),
+    "answer": _PASSAGES,
+    "tag": _WORDS,
+}
 _KIND_LABELS = {
     "classify": _LABELS,
     "multilabel": ("labels", "label", "tags", "categories", "target"),

@@ -1,13 +1,16 @@
 """The files of a task: which are there, and their examples."""
 
+import csv
 import dataclasses
+import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.reading.tables import is_columnar
+from pipeline.reading.tables import divide_lines, is_columnar
 from pipeline.storage.files import is_folder
 from pipeline.tasks.choices import (
     first_option_of,
@@ -39,6 +42,9 @@ _PARTS = {
     "evaluation": re.compile(r"(?<![a-z])(?:dev|valid|eval)", re.IGNORECASE),
     "test": re.compile(r"(?<![a-z])test", re.IGNORECASE),
 }
+# Rows by which a table is known.
+_SAMPLE_ROWS = 200
+
 # What is said of a file to predict without a line of names.
 PLAIN = "no table, so each line is a text"
 
@@ -201,8 +207,9 @@ def _is_plain(text: str, task: TaskSpec) -> bool:
 
 def _is_table(text: str) -> bool:
     """Whether the lines have as many cells as the first, which has several."""
-    numbers = {line.count(",") for line in text.split("\n") if line.strip()}
-    return len(numbers) == 1 and numbers != {0}
+    rows = itertools.islice(divide_lines(io.StringIO(text, newline="")), _SAMPLE_ROWS)
+    widths = {len(cells) for _, cells in rows if not isinstance(cells, csv.Error)}
+    return len(widths) == 1 and widths != {1}
 
 
 def _plain_texts(text: str, path: str) -> list[TaskExample]:

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.tasks.table_files import TOO_FEW_CELLS, TOO_MANY_CELLS
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from tests.pipeline.tasks.task_file import read
 
 
@@ -350,3 +350,9 @@ def test_a_file_to_predict_may_be_texts_alone(tmp_path):
     assert file.counts == {"no table, so each line is a text": 1}
     (example,) = read(tmp_path, "text\nthe list\n", is_labelled=False).examples
     assert example.text == "the list"
+
+
+def test_a_table_to_predict_with_other_columns_is_no_list_of_texts(tmp_path):
+    rows = 'path,size,"a, note"\nx,1,"a, b"\ny,2,c\n'
+    with pytest.raises(SettingError, match="do not show which one is the text"):
+        read(tmp_path, rows, is_labelled=False)
