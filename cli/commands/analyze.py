@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import Console, silent_stderr
-from cli.support.data_folder import DataFolder, data_here
+from cli.support.inputs import DataFolder, data_here
 from cli.support.options import UserPath, debug_option, json_option, quiet_option
 from cli.support.trained_model import (
     checkpoint_option,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from cli.support.console import Console, silent_stderr, tell
-from cli.support.data_folder import DataFolder, data_here
+from cli.support.inputs import DataFolder, data_here
 from cli.support.options import (
     UserPath,
     column_options,

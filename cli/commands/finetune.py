@@ -22,7 +22,6 @@ from cli.support.options import (
     take_config,
 )
 from cli.support.recipes import is_of_recipe, recipe_option
-from cli.support.task_identity import identity
 from cli.support.trained_model import (
     Start,
     check_sizes,
@@ -194,7 +193,7 @@ def settings_of(values: dict[str, Any]) -> FineTuneConfig:
 
 def run(asked: Asked, *, overwrite: bool, console: Console) -> None:
     """Read and check what was asked for, then train unless it is finished."""
-    from cli.support.task_data import paths_of, read_task, with_columns
+    from cli.support.task_data import identity, paths_of, read_task, with_columns
     from pipeline.tasks.named_tasks import task_called
 
     spec = with_columns(task_called(asked.task), asked.columns)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.support.console import Console
-from cli.support.data_folder import DataFolder, data_here, kind_of
+from cli.support.inputs import DataFolder, data_here, kind_of
 from cli.support.options import debug_option
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN

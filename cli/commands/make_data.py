@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import click
 
-from cli.support import output_folder, remote_output
+from cli.support import output_folder
 from cli.support.budget import next_pretrain
 from cli.support.console import (
     Bar,
@@ -22,7 +22,12 @@ from cli.support.console import (
     watching,
 )
 from cli.support.footprints import MAKE_DATA
-from cli.support.lock import lock
+from cli.support.inputs import (
+    find_given_inputs,
+    input_options,
+    input_settings,
+    refuse_stray,
+)
 from cli.support.options import (
     ByTopic,
     Folder,
@@ -33,12 +38,6 @@ from cli.support.options import (
     is_typed,
     settings_line,
     take_config,
-)
-from cli.support.raw_text import (
-    find_given_inputs,
-    input_options,
-    input_settings,
-    refuse_stray,
 )
 from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
@@ -316,8 +315,10 @@ def claim(
         with contextlib.ExitStack() as held:
             if runner is None:
                 cache = chunks_folder(output)
-                held.enter_context(lock(cache, chosen_by="XDG_CACHE_HOME"))
-            yield remote_output.claim(output, MAKE_DATA, **record)
+                held.enter_context(
+                    output_folder.lock(cache, chosen_by="XDG_CACHE_HOME")
+                )
+            yield output_folder.claim_remote(output, MAKE_DATA, **record)
         return
     with output_folder.claim(
         output,

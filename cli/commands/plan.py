@@ -12,8 +12,8 @@ from cli import STARTED
 from cli.support.architecture import model_options, resolve_model
 from cli.support.budget import budget_lines, budget_table, choose
 from cli.support.console import Console, silent_stderr
+from cli.support.inputs import DataFolder, data_here
 from cli.support.options import (
-    UserPath,
     config_options,
     debug_option,
     is_given,
@@ -36,7 +36,7 @@ from schemas.config import (
 )
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
-from schemas.manifest import DatasetManifest, read_manifest
+from schemas.manifest import DatasetManifest, ShardFile, read_manifest
 from schemas.presets import BUDGET_RECIPE, RECIPES
 from schemas.readable import aligned, duration, percent, prefixed, rounded
 
@@ -53,8 +53,9 @@ Show = Callable[[float], str]
 @model_options
 @click.option(
     "--data",
-    type=UserPath(file_okay=False, path_type=Path),
-    help="Data set to take the vocabulary, sentence task and both lengths from.",
+    type=DataFolder(file_okay=False),
+    help="Data set to take the vocabulary, sentence task and both lengths from, here "
+    "or on storage such as s3://bucket/data.",
 )
 @config_options(DataConfig, only=DATA_FIELDS)
 @config_options(TrainConfig, only=("batch_size", "steps", "precision"))
@@ -72,7 +73,7 @@ Show = Callable[[float], str]
 def plan(
     model: str,
     overrides: tuple[str, ...],
-    data: Path | None,
+    data: Path | str | None,
     budget: float | None,
     batch_size: int,
     steps: int,
@@ -89,6 +90,10 @@ def plan(
     """
     from albert_tf.planning.plan import plan as make_plan
 
+    if isinstance(data, str):
+        # Steps of a budget are timed on records, the rest takes the manifest alone.
+        choose = None if budget is not None else _no_shards
+        data = data_here(data, Console(quiet=True), choose=choose)
     manifest = read_manifest(data) if data is not None else None
     if budget is not None:
         if data is None or manifest is None:
@@ -168,6 +173,10 @@ def command_for(asked: Asked) -> str:
         if name in asked.given:
             words += [flag_name(name), str(getattr(asked.config, name))]
     return shlex.join([*words, "--data", str(asked.data), "--output", "run"])
+
+
+def _no_shards(_: DatasetManifest) -> tuple[ShardFile, ...]:
+    return ()
 
 
 def _shape(

@@ -15,8 +15,8 @@ from cli.support import output_folder, several_hosts
 from cli.support.architecture import model_options
 from cli.support.budget import LONG_SECONDS, days
 from cli.support.console import Console, silent_stderr
-from cli.support.data_folder import DataFolder, data_here
 from cli.support.footprints import PRETRAIN
+from cli.support.inputs import DataFolder, data_here
 from cli.support.options import (
     ByTopic,
     Duration,
@@ -65,7 +65,7 @@ TOPICS = {
     ),
     "How large and how long": (
         *("budget", "model", "overrides", "recipe", "steps", "batch_size"),
-        *("micro_batch_size", "max_time"),
+        *("micro_batch_size", "max_time", "yes"),
     ),
     "Measuring and saving": ("eval_every", "eval_examples", "checkpoint_every"),
     "Learning rate and optimizer": (

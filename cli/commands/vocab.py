@@ -12,18 +12,18 @@ import click
 from cli.support import output_folder
 from cli.support.console import Console
 from cli.support.footprints import VOCAB
-from cli.support.options import (
-    common_options,
-    config_options,
-    take_config,
-    workers_option,
-)
-from cli.support.raw_text import (
+from cli.support.inputs import (
     GivenInputs,
     find_given_inputs,
     input_options,
     input_settings,
     refuse_stray,
+)
+from cli.support.options import (
+    common_options,
+    config_options,
+    take_config,
+    workers_option,
 )
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError

@@ -1,21 +1,22 @@
-"""The folder a command writes: recognised, continued or refused."""
+"""The folder a command writes: locked, recognised, continued or refused."""
 
 import contextlib
+import fcntl
 import json
+import os
 import platform
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from cli.support.footprints import Footprint, Identity
-from cli.support.lock import lock
 from cli.support.options import tell_ignored
 from pipeline.storage import files
 from schemas import __version__, layout
 from schemas.config import flag_name
-from schemas.errors import SettingError
-from schemas.files import TEMPORARY, read_json, write_json
+from schemas.errors import AlbertError, SettingError
+from schemas.files import TEMPORARY, json_text, parse_json, read_json, write_json
 from schemas.gone_settings import without_gone
 from schemas.secrets import record_without_secrets
 
@@ -45,10 +46,6 @@ def claim(
         overwrite: Remove an earlier result first.
         goes_on_elsewhere: What writes there may go on when this process has ended, so
             that nothing is removed then.
-
-    Raises:
-        SettingError: The folder holds something else, or a run with other settings.
-        AlbertError: Another process is writing there.
     """
     check_recognised(folder, footprint)
     is_new = not folder.exists()
@@ -71,6 +68,38 @@ def claim(
             # Fails unless the folder is empty, which is what it is meant for.
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+
+def claim_remote(
+    folder: str,
+    footprint: Footprint,
+    *,
+    settings: dict[str, Any],
+    identity: Identity,
+    overwrite: bool,
+) -> bool:
+    """The same on a cluster's storage, which has no locks and needs none.
+
+    Files appear whole there, and two jobs of the same settings write the same bytes.
+    """
+    config = files.join(folder, layout.CONFIG)
+    record = (
+        parse_json(files.read_whole(config), config) if files.exists(config) else {}
+    )
+    if record.get("command") != footprint.command and files.find_below(folder, "**"):
+        raise SettingError(
+            f"--output: {folder} holds other files; give a new or empty folder."
+        )
+    if overwrite:
+        for name in footprint.removable:
+            files.remove(files.join(folder, name))
+    if any(files.find_below(folder, pattern) for pattern in footprint.progress):
+        check_identity(folder, footprint, record, identity=identity)
+        if footprint.is_finished(folder, identity):
+            return True
+    record = run_record(footprint, settings | {"identity": identity})
+    files.write_whole(config, json_text(record))
+    return False
 
 
 def rewrite(
@@ -148,11 +177,7 @@ def has_evidence(folder: Path, footprint: Footprint) -> bool:
 
 
 def check_recognised(folder: Path, footprint: Footprint) -> None:
-    """Refuse a folder that holds anything but a run of the same command.
-
-    Raises:
-        SettingError: It does, or is a file.
-    """
+    """Refuse a folder that holds anything but a run of the same command."""
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"--output: {folder} is a file; give a folder.")
     if not folder.is_dir() or not any(_contents(folder)):
@@ -181,20 +206,13 @@ def check_is_not(folder: Path, source: Path | None, *, what: str) -> None:
         folder: To be written.
         source: What is read, if anything is.
         what: The source, as a sentence names it.
-
-    Raises:
-        SettingError: They are the same.
     """
     if source is not None and folder.resolve() == source.resolve():
         raise SettingError(f"--output: {folder} is {what}; give another folder.")
 
 
 def compare(folder: Path, footprint: Footprint, *, identity: Identity) -> bool:
-    """Whether the folder has a finished run of the same settings.
-
-    Raises:
-        SettingError: It has a run of other settings.
-    """
+    """Whether the folder has a finished run of the same settings."""
     if not has_progress(folder, footprint):
         return False
     record = read_json(folder / layout.CONFIG)
@@ -216,9 +234,6 @@ def check_identity(
         footprint: Of the command.
         record: The `config.json` of the run.
         identity: What decides the result of the command as it was given.
-
-    Raises:
-        SettingError: A setting differs.
     """
     # As it will be read again: JSON makes lists of tuples.
     now = json.loads(json.dumps(record_without_secrets(identity)))
@@ -262,11 +277,67 @@ def described_changes(names: Iterable[str], *, before: Identity, now: Identity) 
 
 
 def remove(folder: Path, footprint: Footprint) -> None:
-    """Remove what an earlier run of the command wrote, and nothing else.
-
-    Raises:
-        AlbertError: Something cannot be removed.
-    """
+    """Remove what an earlier run of the command wrote, and nothing else."""
     for name in footprint.removable:
         for path in (folder / name, *folder.glob(f"{name}{TEMPORARY}*")):
             files.remove(str(path))
+
+
+@contextlib.contextmanager
+def lock(folder: Path, *, chosen_by: str = "--output") -> Iterator[None]:
+    """Hold a folder, made if need be, until the end of a block.
+
+    The system releases the lock of a process that has died.
+
+    Args:
+        folder: To be written.
+        chosen_by: The flag or variable that another folder can be given with.
+    """
+    _make_folder(folder, chosen_by=chosen_by)
+    path = folder / layout.LOCK
+    with _open_lock(path, chosen_by=chosen_by) as file:
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _make_folder(folder: Path, *, chosen_by: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingError(
+            f"{chosen_by}: {folder} cannot be made: {error.strerror}."
+        ) from error
+
+
+def _open_lock(path: Path, *, chosen_by: str) -> TextIO:
+    """The lock file, held by this process and still the one in the folder."""
+    while True:
+        try:
+            file = path.open("a+")
+        except OSError as error:
+            raise SettingError(
+                f"{chosen_by}: {path.parent} cannot be written: {error.strerror}."
+            ) from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with file:
+                file.seek(0)
+                owner = file.read().strip() or "unknown"
+            raise AlbertError(
+                f"{path.parent} is being written by process {owner}; "
+                "wait for it to end."
+            ) from None
+        except OSError:
+            # Some network file systems have no locks; whoever writes there has to see
+            # to it that nobody else does.
+            return file
+        # Its last holder may have removed it between the two calls.
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            return file
+        file.close()

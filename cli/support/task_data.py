@@ -4,9 +4,10 @@ Shared by fine-tuning, prediction and evaluation.
 """
 
 import dataclasses
+import hashlib
 import itertools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.encoding.encoding import encode_examples, question_room
 from pipeline.tasks.task_files import (
@@ -29,7 +30,7 @@ from schemas.readable import percent
 from schemas.task import Columns, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.finetuning.job import TaskRows
+    from albert_tf.finetuning.job import TaskRows, TuningJob
     from albert_tf.runs.task_record import TaskRecord
     from pipeline.vocabulary.tokenizer import Tokenizer
 
@@ -75,11 +76,7 @@ def with_columns(spec: TaskSpec, given: Columns) -> TaskSpec:
 
 
 def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPaths:
-    """The files to read: those that were named, and else those of a folder.
-
-    Raises:
-        SettingError: There is nothing to train on.
-    """
+    """The files to read: those that were named, and else those of a folder."""
     if folder is not None:
         found = find_task_files(folder, spec)
         paths = TaskPaths(
@@ -96,11 +93,7 @@ def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPat
 
 
 def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
-    """Read all files of a task and check them.
-
-    Raises:
-        AlbertError: A file cannot be read or is not what the task has.
-    """
+    """Read all files of a task and check them."""
     if spec.kind == "choose" and len(paths.train) > 1:
         spec = with_first_option(spec, paths.train)
     train: list[TaskExample] = []
@@ -129,22 +122,14 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
 
 
 def read_labelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
-    """The examples of a file whose labels are known.
-
-    Raises:
-        AlbertError: It cannot be read, or has labels that the task has not.
-    """
+    """The examples of a file whose labels are known."""
     examples, _ = _read(path, spec, say=say)
     check_examples(spec, [], evaluation=examples)
     return examples
 
 
 def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
-    """The examples of a file that are to be predicted.
-
-    Raises:
-        AlbertError: It cannot be read or is not what the task has.
-    """
+    """The examples of a file that are to be predicted."""
     file = read_task_file(path, spec, is_labelled=False)
     if file.columns != spec.columns:
         _say_columns(path, file, say=say)
@@ -297,12 +282,57 @@ def _target_text(example: TaskExample, spec: TaskSpec) -> str:
 
 
 def with_targets(given: "TaskRows") -> "TaskRows":
-    """Those rows that can be trained on.
-
-    Raises:
-        AlbertError: There are none.
-    """
+    """Those rows that can be trained on."""
     rows = [row for row in given.rows if row.target is not None]
     if not rows:
         raise AlbertError("No example can be trained on: none has a label.")
     return dataclasses.replace(given, rows=rows)
+
+
+def identity(
+    job: "TuningJob", *, tests: dict[str, list[TaskExample]]
+) -> dict[str, Any]:
+    """What decides the result: a run goes on only with the same.
+
+    Args:
+        job: What is to be done.
+        tests: Examples to predict, by the name of the file of their predictions.
+    """
+    from albert_tf.runs.checkpoints import arrays_sha256
+
+    deciding = {
+        field.name: getattr(job.config, field.name)
+        for field in dataclasses.fields(job.config)
+        if field.metadata["changes_result"]
+    }
+    return {
+        **deciding,
+        "initializer": job.initializer,
+        "task": [job.spec.kind, *job.spec.metrics],
+        "labels": list(job.spec.labels),
+        "model": [
+            arrays_sha256(job.source),
+            parts_sha256(dataclasses.astuple(job.model_config)),
+        ],
+        "train": rows_sha256(job.train),
+        "eval": rows_sha256(job.held_out),
+        "test": {name: tests_sha256(examples) for name, examples in tests.items()},
+    }
+
+
+def rows_sha256(given: "TaskRows") -> str:
+    """A hash of examples as they are read."""
+    return parts_sha256((r.example, r.sequences, r.target) for r in given.rows)
+
+
+def tests_sha256(examples: Iterable[TaskExample]) -> str:
+    """A hash of examples to predict, wherever their file lies."""
+    return parts_sha256(dataclasses.replace(each, place="") for each in examples)
+
+
+def parts_sha256(parts: Iterable[object]) -> str:
+    """A hash of values, each as Python writes it."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(repr(part).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -1,14 +1,22 @@
-"""The folder a command writes, which is finished only when all of it is there."""
+"""The folder a command writes: held, recognised, continued, finished when whole."""
 
+import errno
+import fcntl
 import json
 
 import pytest
 
 from cli.support import output_folder
 from cli.support.footprints import IMPORT, MAKE_DATA, PRETRAIN, VOCAB
-from pipeline.storage import files
-from schemas.errors import SettingError
+from pipeline.job.marks import is_whole_dataset
+from pipeline.storage import files, remote
+from schemas.config import DataConfig
+from schemas.errors import AlbertError, SettingError
+from schemas.files import json_text
+from schemas.manifest import ShardFile
 from tests.commands import contents, run
+from tests.manifests import manifest_of
+from tests.memory_files import STORAGE
 
 IDENTITY = {"seed": 1}
 
@@ -145,3 +153,162 @@ def test_a_run_that_goes_on_was_started_when_it_was_started_first(
 def test_what_a_killed_process_left_of_a_checkpoint_is_nothing_to_go_on_from(tmp_path):
     (tmp_path / "checkpoints/step-00000001.tmp-9").mkdir(parents=True)
     assert not output_folder.has_progress(tmp_path, PRETRAIN)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with output_folder.lock(tmp_path / "v"):
+        assert (tmp_path / "v/.lock").exists()
+    assert not (tmp_path / "v/.lock").exists()
+
+
+@pytest.mark.parametrize("chosen_by", ["--output", "XDG_CACHE_HOME"])
+def test_a_folder_that_cannot_be_made_is_said_with_what_chooses_it(tmp_path, chosen_by):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file/data"
+    with (
+        pytest.raises(SettingError) as refusal,
+        output_folder.lock(folder, chosen_by=chosen_by),
+    ):
+        pass
+    assert str(refusal.value) == (
+        f"{chosen_by}: {folder} cannot be made: Not a directory."
+    )
+
+
+# On storage that is no folder of this machine
+
+PART = "train/copy-00/part-00000-of-00001.tfrecord"
+
+
+def claim_there(folder="memory://out/data", *, identity=IDENTITY, overwrite=False):
+    return output_folder.claim_remote(
+        folder,
+        MAKE_DATA,
+        settings={"vocab": "/v"},
+        identity=identity,
+        overwrite=overwrite,
+    )
+
+
+def write_data_set(memory):
+    """A finished data set of one file."""
+    part = ShardFile(name=PART, examples=1, bytes=100, sha256="0" * 64)
+    config = DataConfig(dupe_factor=1, num_shards=1, eval_fraction=0.0)
+    manifest = manifest_of(
+        [part], config.resolved(input_bytes=0), sha256="0" * 64, vocab_size=9
+    )
+    for name, data in {
+        PART: bytes(100),
+        "spiece.model": b"model",
+        "README.md": b"card",
+        "manifest.json": json_text(manifest.to_dict()).encode(),
+    }.items():
+        memory[f"memory://out/data/{name}"] = data
+
+
+def test_a_file_appears_only_when_it_is_whole(memory):
+    def write_half():
+        with files.new_file("memory://out/a") as file:
+            file.write(b"half")
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        write_half()
+    assert not [path for path in memory if path.startswith("memory://out")]
+
+
+def test_a_file_replaces_what_an_earlier_attempt_left(memory):
+    for text in ("first", "second"):
+        files.write_whole("memory://out/a", text)
+    assert memory["memory://out/a"] == b"second"
+
+
+def test_storage_that_takes_no_more_is_said_in_one_sentence(memory, monkeypatch):
+    def full(*_, **__):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(STORAGE.__class__, "put_file", full)
+    with pytest.raises(
+        AlbertError, match=r"^memory://full/a cannot be written: no space left\.$"
+    ):
+        files.write_whole("memory://full/a", "text")
+
+
+def test_a_new_folder_is_claimed_by_its_config_json(memory):
+    assert claim_there() is False
+    record = json.loads(memory["memory://out/data/config.json"])
+    assert record["command"] == "make-data"
+    assert record["identity"] == IDENTITY
+
+
+def test_an_interrupted_job_continues_and_a_finished_one_is_finished(memory):
+    claim_there()
+    files.write_whole("memory://out/data/shards/train-00000.json", "{}")
+    assert claim_there() is False
+    write_data_set(memory)
+    assert claim_there() is True
+
+
+@pytest.mark.parametrize("name", ["spiece.model", PART])
+def test_a_data_set_without_one_of_its_files_is_not_finished(memory, name):
+    claim_there()
+    write_data_set(memory)
+    whole = memory.pop(f"memory://out/data/{name}")
+    assert claim_there() is False
+    memory[f"memory://out/data/{name}"] = whole
+    assert claim_there() is True
+    memory[f"memory://out/data/{PART}"] = b"cut"
+    assert claim_there() is False
+
+
+def test_whether_a_data_set_is_finished_takes_one_listing(memory, monkeypatch):
+    claim_there()
+    write_data_set(memory)
+    looked = []
+    listed = remote.list_entries
+    monkeypatch.setattr(
+        remote, "list_entries", lambda folder: looked.append(folder) or listed(folder)
+    )
+    assert is_whole_dataset("memory://out/data") is True
+    assert looked == ["memory://out/data"]
+
+
+def test_other_settings_are_refused_until_overwritten(memory):
+    claim_there()
+    files.write_whole("memory://out/data/manifest.json", "{}")
+    with pytest.raises(SettingError, match=r"--seed was 1 and is 2; give another"):
+        claim_there(identity={"seed": 2})
+    assert claim_there(identity={"seed": 2}, overwrite=True) is False
+    assert "memory://out/data/manifest.json" not in memory
+
+
+def test_an_interrupted_overwrite_there_can_be_given_again(memory, monkeypatch):
+    claim_there()
+    part = f"memory://out/data/{PART}"
+    memory[part] = b"half"
+    remove = files.remove
+
+    def interrupted(path):
+        if path.endswith("/train"):
+            raise KeyboardInterrupt
+        remove(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "remove", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            claim_there(overwrite=True)
+    assert sorted(memory) == ["memory://out/data/config.json", part]
+    assert claim_there(overwrite=True) is False
+    assert list(memory) == ["memory://out/data/config.json"]
+
+
+def test_a_folder_with_other_files_is_refused_and_kept(memory):
+    memory["memory://out/data/thesis.tex"] = b"x"
+    with pytest.raises(SettingError, match=r"^--output: memory://out/data holds other"):
+        claim_there(overwrite=True)
+    assert memory["memory://out/data/thesis.tex"] == b"x"

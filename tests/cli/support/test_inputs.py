@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.support.raw_text import refuse_stray
+from cli.support.inputs import refuse_stray
 from schemas.errors import SettingError
 from tests.commands import attempt
 
