@@ -1,9 +1,11 @@
 """The model card: what an exported model is and how it came to be, for a person."""
 
 import dataclasses
+import json
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
@@ -89,16 +91,27 @@ def model_card(
     return "\n".join(lines) + "\n"
 
 
-def task_card(run: Path, task: TaskSpec, *, step: int, target: str) -> str:
+class Call(NamedTuple):
+    """A request to a SavedModel in a server, and the answer, as values of JSON."""
+
+    request: dict[str, Any]
+    answer: dict[str, Any]
+
+
+def task_card(
+    run: Path, task: TaskSpec, *, step: int, target: str, call: Call | None = None
+) -> str:
     """`README.md` of an export of a fine-tuned model: how to load it, then its own.
 
     Args:
         run: The folder of the model, which may have a card.
         step: Of the weights, which need not be those that were measured.
         target: What it was exported to, `hf` or `saved-model`.
+        call: An example of a SavedModel's use.
     """
     own = run / MODEL_CARD
-    lines = [*_task_use(task, target), ""]
+    lines = [*_task_use(task, target), "", *_outputs(task), ""]
+    lines += [*(_served(call) if call else ()), _written_by(target), ""]
     if not own.is_file():
         return "\n".join(lines) + "\n"
     path = run / TASK_EVALUATION
@@ -138,6 +151,44 @@ def _task_use(task: TaskSpec, target: str) -> Iterator[str]:
         return
     yield from _front_matter(PIPELINES[task.kind])
     yield _loading_by_transformers(ARCHITECTURES[task.kind])
+
+
+def _outputs(task: TaskSpec) -> Iterator[str]:
+    """What the numbers of the logits stand for, in their order."""
+    if task.labels:
+        chosen = {
+            "classify": "softmax gives the probability of each label",
+            "multilabel": "the sigmoid of each gives the probability of its label",
+            "tag": "softmax gives the probability of each label at a token",
+        }[task.kind]
+        yield from (f"The logits are those of these labels; {chosen}.", "")
+        yield from ("| place | label |", "|--:|---|")
+        for place, label in enumerate(task.labels):
+            yield f"| {place} | {label.replace('|', chr(92) + '|')} |"
+        return
+    yield {
+        "regress": "The one logit is the score.",
+        "choose": "There is a logit for each option; the highest is the answer.",
+        "answer": "The two logits of a token say how likely the answer starts and ends "
+        "there.",
+    }[task.kind]
+
+
+def _served(call: Call) -> Iterator[str]:
+    """How a service asks, and what it gets."""
+    yield "TensorFlow Serving answers"
+    yield from ("", "```json", json.dumps(call.request), "```", "", "with", "")
+    yield from ("```json", json.dumps(call.answer), "```", "")
+    yield "`input_ids` are token ids between [CLS] and [SEP], `input_mask` is 1 at all"
+    yield "that are no padding, `segment_ids` is 1 in the second text of two."
+    yield ""
+
+
+def _written_by(target: str) -> str:
+    """The versions that wrote an export, where they matter to who loads it."""
+    packages = ("tensorflow", "keras") if target == "saved-model" else ("safetensors",)
+    named = " and ".join(f"{name} {metadata.version(name)}" for name in packages)
+    return f"Written by albert-pretraining {__version__} with {named}."
 
 
 def _loading_by_transformers(architecture: str) -> str:

@@ -1,10 +1,13 @@
 """A trained model as a SavedModel of TensorFlow, with named signatures on piece ids."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from albert_tf.convert.model_card import Call
 from albert_tf.model.operations import elementary
 from albert_tf.model.pretrainer import AlbertPretrainer, gather_rows
 from albert_tf.model.task_model import TaskModel
@@ -117,6 +120,29 @@ def write_task_saved_model(model: TaskModel, folder: Path) -> None:
         )
     key = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
     _save(served, folder, {"predict": predict, key: predict})
+
+
+def example_call(folder: Path, ids: Sequence[int], *, options: int = 0) -> Call:
+    """What a server answers about one text, computed by the SavedModel itself.
+
+    Args:
+        ids: Its token ids, special ones included.
+        options: How many texts a model that chooses is given.
+    """
+    texts = [[list(ids)] * options] if options else [list(ids)]
+    values = {"input_ids": np.array(texts, np.int32)}
+    values["input_mask"] = np.ones_like(values["input_ids"])
+    values["segment_ids"] = np.zeros_like(values["input_ids"])
+    predict = tf.saved_model.load(str(folder)).signatures["predict"]
+    inputs = {name: tf.constant(value) for name, value in values.items()}
+    logits = predict(**inputs)["logits"].numpy().astype(np.float64).round(4)
+    return Call(
+        {
+            "signature_name": "predict",
+            "inputs": {name: value.tolist() for name, value in values.items()},
+        },
+        {"outputs": logits.tolist()},
+    )
 
 
 def _save(served: tf.Module, folder: Path, signatures: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from cli.support.options import UserPath, debug_option, quiet_option
 from cli.support.trained_model import check_sizes, checkpoint_option, read_vocabulary
 from schemas import __version__
 from schemas.errors import SettingError
+from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
 from schemas.files import (
     copy_whole,
     json_text,
@@ -30,6 +31,7 @@ from schemas.layout import (
 )
 
 if TYPE_CHECKING:
+    from albert_tf.convert.model_card import Call
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
@@ -176,7 +178,7 @@ def write(
     with whole_folder(output) as folder:
         WRITERS[target](model, folder, tokenizer=tokenizer)
         copy_whole(vocabulary, folder / vocabulary.name)
-        write_text(folder / MODEL_CARD, card(model, target))
+        write_text(folder / MODEL_CARD, card(model, folder, target=target))
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
 
@@ -233,12 +235,19 @@ def check_backend() -> None:
         )
 
 
-def card(model: "TrainedModel", target: str) -> str:
-    """The model card; for a fine-tuned model, the one it has."""
+def card(model: "TrainedModel", folder: Path, *, target: str) -> str:
+    """The model card; for a fine-tuned model, the one it has.
+
+    Args:
+        folder: Of the export, which is there but for its card.
+    """
     from albert_tf.convert.model_card import model_card, task_card
 
     if model.task is not None:
-        return task_card(model.folder, model.task.spec, step=model.step, target=target)
+        call = example(model, folder) if target == "saved-model" else None
+        return task_card(
+            model.folder, model.task.spec, step=model.step, target=target, call=call
+        )
     return model_card(
         model.folder,
         model.config,
@@ -246,6 +255,19 @@ def card(model: "TrainedModel", target: str) -> str:
         target=target,
         vocabulary=vocabulary_file(model.folder).name,
     )
+
+
+def example(model: "TrainedModel", folder: Path) -> "Call":
+    """A request to a SavedModel, and its answer, about the first pieces."""
+    from albert_tf.convert.saved_model import example_call
+
+    order = read_vocabulary(model.folder).order
+    first = (CLS_ID, FIRST_ORDINARY_ID, SEP_ID)
+    ids = [order[i] if order else i for i in first]
+    with silent_stderr():
+        return example_call(
+            folder, ids, options=2 if model.record.spec.kind == "choose" else 0
+        )
 
 
 def load(

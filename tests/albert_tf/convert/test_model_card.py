@@ -1,16 +1,21 @@
 """The card of an exported model."""
 
 import dataclasses
+import json
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
-from albert_tf.convert.model_card import model_card, task_card
+from albert_tf.convert.model_card import Call, model_card, task_card
 from albert_tf.runs.last_evaluation import write_evaluation
+from schemas import __version__
 from schemas.config import ModelConfig
 from schemas.files import read_json, write_json
-from schemas.task import TaskSpec
+from schemas.task import KINDS, TaskSpec
+from tests.commands import run
 from tests.evaluations import evaluation
-from tests.exported_runs import SMALL_RUN, write_run
+from tests.exported_runs import SMALL_RUN, write_run, write_tuned
 from tests.manifests import edit_manifest
 
 
@@ -152,7 +157,8 @@ CLASSIFIER = TaskSpec(name="classify", kind="classify", labels=("good", "bad"))
 
 def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
     (tmp_path / "README.md").write_text("# A classifier\n", "utf-8")
-    assert task_card(tmp_path, CLASSIFIER, step=7, target="hf") == (
+    card = task_card(tmp_path, CLASSIFIER, step=7, target="hf")
+    assert card.startswith(
         "---\n"
         "library_name: transformers\n"
         "pipeline_tag: text-classification\n"
@@ -164,15 +170,30 @@ def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
         'model = AlbertForSequenceClassification.from_pretrained("FOLDER")\n'
         'tokenizer = AutoTokenizer.from_pretrained("FOLDER")\n'
         "```\n\n"
-        "# A classifier\n"
     )
+    assert "| place | label |\n|--:|---|\n| 0 | good |\n| 1 | bad |\n" in card
+    assert f"Written by albert-pretraining {__version__} with safetensors" in card
+    assert card.endswith(".\n\n# A classifier\n")
 
 
-def test_the_card_of_a_fine_tuned_saved_model_names_its_signature(tmp_path):
-    assert task_card(tmp_path, CLASSIFIER, step=7, target="saved-model") == (
-        "```python\n"
-        "import tensorflow as tf\n\n"
-        'predict = tf.saved_model.load("FOLDER").signatures["predict"]\n'
-        "```\n\n"
-        "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.\n\n"
-    )
+def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_path):
+    call = Call({"signature_name": "predict", "inputs": {}}, {"outputs": [[0.5, -1.0]]})
+    card = task_card(tmp_path, CLASSIFIER, step=7, target="saved-model", call=call)
+    assert 'tf.saved_model.load("FOLDER").signatures["predict"]' in card
+    assert '```json\n{"signature_name": "predict", "inputs": {}}\n```' in card
+    assert '```json\n{"outputs": [[0.5, -1.0]]}\n```' in card
+    assert f"albert-pretraining {__version__} with tensorflow {tf.__version__}" in card
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_answer_in_a_card_is_that_of_the_saved_model(kind, small, tmp_path):
+    vocabulary = (small / "vocab" / "spiece.model").read_bytes()
+    write_tuned(tmp_path / "tuned", kind, vocabulary)
+    out = tmp_path / "out"
+    run("export", tmp_path / "tuned", "--to", "saved-model", "--output", out)
+    blocks = (out / "README.md").read_text("utf-8").split("```json\n")[1:]
+    request, answer = (json.loads(block.split("\n```")[0]) for block in blocks)
+    predict = tf.saved_model.load(str(out)).signatures[request["signature_name"]]
+    inputs = {n: tf.constant(v, tf.int32) for n, v in request["inputs"].items()}
+    logits = predict(**inputs)["logits"].numpy()
+    assert logits == pytest.approx(np.array(answer["outputs"]), abs=1e-4)
