@@ -327,23 +327,28 @@ def train(
             dataclasses.replace(run, vocabulary=vocabulary),
             max_seconds=max_seconds,
             deadline=deadline,
-            before_first=lambda seconds: check_duration(seconds, asked, console),
+            before_first=lambda seconds: check_duration(
+                seconds, asked, is_alone=run.hosts.number == 1, console=console
+            ),
             progress=console,
         )
 
 
-def check_duration(seconds: float, asked: Asked, console: Console) -> None:
+def check_duration(
+    seconds: float, asked: Asked, *, is_alone: bool, console: Console
+) -> None:
     """Ask for --yes in a terminal before a run of more than a week; else say it.
 
     Args:
         seconds: About what the run will take.
+        is_alone: Whether no other host trains along, which would be left waiting.
     """
     if seconds <= LONG_SECONDS or asked.may_be_long or asked.budget is not None:
         return
     data, output = (shlex.quote(str(path)) for path in (asked.data, asked.output))
     command = f"albert pretrain --data {data} --output {output} --budget 1h"
     long = f"this run would take about {days(seconds)} on this machine"
-    if is_watched():
+    if is_alone and is_watched():
         raise SettingError(
             f"{long}; give --yes to start it all the same, or a time to choose a model "
             f"for: {command}."

@@ -260,13 +260,8 @@ def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
 
 
 def _expectations(choice: "BudgetChoice") -> Iterator[str]:
-    """The loss to expect, neighbours, and what would do better."""
-    from albert_tf.planning.budget import (
-        AS_GOOD,
-        BEYOND,
-        MOST_EPOCHS,
-        suited_vocabulary,
-    )
+    """The loss to expect, that of the models beside it, and advice."""
+    from albert_tf.planning.budget import AS_GOOD
 
     chosen = choice.chosen
     yield f"expected: masked-LM loss {_loss(choice, chosen)}."
@@ -283,6 +278,14 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
             f"Losses within {AS_GOOD - 1:.0%} of the lowest count as equal; the "
             "largest of these models is chosen, because it goes on learning longest."
         )
+    yield from _advice(choice)
+
+
+def _advice(choice: "BudgetChoice") -> Iterator[str]:
+    """What would do better: more text, a smaller vocabulary, a published model."""
+    from albert_tf.planning.budget import BEYOND, MOST_EPOCHS, suited_vocabulary
+
+    chosen = choice.chosen
     epochs = chosen.tokens / choice.text_tokens
     if epochs > BEYOND * MOST_EPOCHS:
         yield (
