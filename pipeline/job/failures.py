@@ -76,7 +76,7 @@ def first_cause(said: str) -> str:
     # The server's own exception stands below the client's that reports it.
     if named and "Exception on server side" in text:
         return named[min(1, len(named) - 1)].strip()
-    return lines[0].strip() if lines else ""
+    return next(iter(named or lines[-1:]), "").strip()
 
 
 def _out_of_memory(job: Job, runner: Runner) -> str:

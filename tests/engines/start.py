@@ -29,6 +29,8 @@ SECONDS = 90
 
 _JAVA = ["java", *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED)]
 _LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK)}
+# Else Spark looks for folders of its own sources to find it out.
+_LOOPBACK["SPARK_SCALA_VERSION"] = "2.12"
 
 
 @contextlib.contextmanager
@@ -218,7 +220,7 @@ def flink_cluster(folder, task_managers=2):
 
 @contextlib.contextmanager
 def spark_cluster(folder, workers=2):
-    """A master and workers of a core each."""
+    """A master and workers of a core each; too slow for the tests, see the docs."""
     port, web = free_port(), free_port()
     log, url = folder / "master.log", f"spark://localhost:{port}"
     java = (*_JAVA, "-Xmx256m", "-cp", f"{SPARK}/jars/*")
