@@ -8,6 +8,7 @@ banding (Leskovec, Rajaraman and Ullman, chapter 3) makes the keys under which d
 meet. The sketch is the set itself, or the least hashes of a large one.
 """
 
+import re
 import unicodedata
 from functools import cache
 from typing import NamedTuple
@@ -15,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.draws import Int, Keys, draws
-from pipeline.core.scripts import is_unspaced
+from pipeline.core.draws import Int, Keys, draws, hash_key
+from pipeline.core.scripts import UNSPACED
 
 NGRAM = 5
 BINS = 128
@@ -32,11 +33,6 @@ Sketch = npt.NDArray[np.uint32]
 
 # Odd, so that a product modulo 2**64 loses nothing.
 _WORD = 0xD6E8FEB86659FD93
-
-# A code point is part of a word, a word of its own, or neither.
-_PART, _OWN = 1, 2
-# Code points from here on are those of rare Han.
-_LAST_CODE = 0x1FFFF
 
 
 class Signature(NamedTuple):
@@ -101,29 +97,45 @@ def ngram_hashes(text: str) -> Keys:
     for place in range(1, min(NGRAM, len(words))):
         factor = np.uint64(pow(_WORD, place, 1 << 64))
         grams += words[place : place + len(grams)] * factor
-    return np.unique(draws(grams, 0))
+    hashes = draws(grams, 0)
+    hashes.sort()
+    is_first = np.ones(len(hashes), np.bool_)
+    is_first[1:] = hashes[1:] != hashes[:-1]
+    return hashes[is_first]
 
 
 def word_hashes(text: str) -> Keys:
     """A hash of each word of a text, `[W]`.
 
+    A word is what stands between spaces without its marks, or a character of a script
+    without spaces.
+
     >>> len(word_hashes("It's 3 words, 東京 two")), len(word_hashes("..."))
-    (7, 0)
+    (6, 0)
     """
-    codes = np.frombuffer(text.lower().encode("utf-32-le", "replace"), np.uint32)
-    kinds = _kinds()[np.minimum(codes, _LAST_CODE)]
-    in_word = kinds > 0
-    starts_word = in_word.copy()
-    starts_word[1:] &= (kinds[1:] == _OWN) | (kinds[:-1] != _PART)
-    codes, starts_word = codes[in_word], starts_word[in_word]
-    if not len(codes):
-        return np.zeros(0, np.uint64)
-    starts = np.flatnonzero(starts_word)
-    place = np.arange(len(codes)) - np.repeat(
-        starts, np.diff(starts, append=len(codes))
-    )
-    values = draws(codes.astype(np.uint64), place)
-    return draws(np.add.reduceat(values, starts), 1)
+    lower = text.lower()
+    if _UNSPACED.search(lower):
+        lower = _UNSPACED.sub(r" \g<0> ", lower)
+    words = lower.split()
+    if len(_HASHES) > _MAX_HASHES:
+        _HASHES.clear()
+    hashes = np.fromiter(map(_HASHES.__getitem__, words), np.uint64, len(words))
+    return hashes[hashes > 0]
+
+
+class _Hashes(dict[str, int]):
+    """The hash of each word met; of one without letters and digits it is 0."""
+
+    def __missing__(self, word: str) -> int:
+        letters = "".join(c for c in word if unicodedata.category(c)[0] in "LMN")
+        self[word] = found = hash_key(letters.encode()) if letters else 0
+        return found
+
+
+_HASHES = _Hashes()
+# Words whose hashes are kept: a process reads any amount of text.
+_MAX_HASHES = 1 << 20
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def band_keys(hashes: Keys) -> Keys:
@@ -157,15 +169,3 @@ def _orders() -> Int:
     """For each bin the order in which an empty one asks others, `[BINS, BINS]`."""
     keys = np.arange(BINS * BINS, dtype=np.uint64)
     return np.argsort(draws(keys, 2).reshape(BINS, BINS), axis=1)
-
-
-@cache
-def _kinds() -> npt.NDArray[np.uint8]:
-    """Of each code point _PART, _OWN or 0, `[_LAST_CODE + 1]`."""
-    kinds = np.full(_LAST_CODE + 1, _OWN, np.uint8)
-    for code, character in enumerate(map(chr, range(_LAST_CODE))):
-        if unicodedata.category(character)[0] not in "LMN":
-            kinds[code] = 0
-        elif not is_unspaced(character):
-            kinds[code] = _PART
-    return kinds
