@@ -77,8 +77,8 @@ def test_an_engine_writes_the_bytes_of_one_process(
         ),
         (
             "--job_server_timeout=soon",
-            "Beam's options after --: argument --job_server_timeout: invalid int "
-            "value: 'soon'.",
+            "Beam's options after --: argument --job_server_timeout/"
+            "--job-server-timeout: invalid int value: 'soon'.",
         ),
     ],
 )
