@@ -29,7 +29,7 @@ def make_small(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     write_topics(folder / "text", count=24)
     run("vocab", "--text", folder / "text", *VOCAB, "--output", folder / "vocab")
-    make_data(folder, "--eval-fraction", 0.3, output=folder / "data")
+    make_data(folder, "--eval-fraction", 0.15, output=folder / "data")
 
 
 def make_data(small: Path, *arguments, output: Path) -> tuple[int, str]:
