@@ -53,7 +53,7 @@ def job(small, model):
     ).job
 
 
-def test_the_graph_is_one_linear_chain_of_standard_steps(job):
+def test_the_graph_is_one_chain_of_standard_steps(job):
     transforms = job.proto_pipeline.components.transforms
     chain = {t.unique_name: t for t in transforms.values()}["MakeData"]
     steps = [transforms[step] for step in chain.subtransforms]
@@ -61,6 +61,7 @@ def test_the_graph_is_one_linear_chain_of_standard_steps(job):
         ("Chunks", "beam:transform:pickled_python:v1"),
         ("Spread", "beam:transform:reshuffle:v1"),
         ("ReadChunk", "beam:transform:pardo:v1"),
+        ("AddGone", "beam:transform:generic_composite:v1"),
         ("ByShard", "beam:transform:group_by_key:v1"),
         ("BuildGroup", "beam:transform:pardo:v1"),
         ("AllShards", "beam:transform:group_by_key:v1"),

@@ -7,6 +7,7 @@ step at once. On a cluster the same steps compute where the engine calls them.
 """
 
 import contextlib
+import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -103,6 +104,8 @@ def chain(
     chunks: list[Chunk], job: Job, *, shuffle: Shuffle, workers: WorkerProcesses | None
 ) -> beam.PTransform:
     """The whole job: chunks -> documents by shard -> files -> manifest."""
+    # A graph has each step's job once more, and Dataflow takes one of up to 10 MB.
+    bare = dataclasses.replace(job, model=b"")
     start = "Chunks" >> beam.Create(chunks) | "Spread" >> beam.Reshuffle()
     if shuffle == "files":
         sidecars = (
@@ -114,9 +117,9 @@ def chain(
             | "BuildShard" >> beam.ParDo(Step(steps.build_shard, job, workers))
         )
     else:
-        elements = start | "ReadChunk" >> beam.ParDo(Step(steps.read_for_engine, job))
+        elements = start | "ReadChunk" >> beam.ParDo(Step(steps.read_for_engine, bare))
         if job.near_duplicates:
-            elements |= AddGone(job)
+            elements |= "AddGone" >> AddGone(bare)
         sidecars = (
             elements
             | "ByShard" >> beam.GroupByKey()
@@ -125,7 +128,7 @@ def chain(
     return (
         sidecars
         | "AllShards" >> beam.GroupByKey()
-        | "WriteManifest" >> beam.ParDo(Step(steps.write_manifest, job))
+        | "WriteManifest" >> beam.ParDo(Step(steps.write_manifest, bare))
     )
 
 
