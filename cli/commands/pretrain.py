@@ -65,7 +65,7 @@ TOPICS = {
     ),
     "How large and how long": (
         *("budget", "model", "overrides", "recipe", "steps", "batch_size"),
-        *("micro_batch_size", "max_time", "yes"),
+        *("micro_batch_size", "max_time", "may_be_long"),
     ),
     "Measuring and saving": ("eval_every", "eval_examples", "checkpoint_every"),
     "Learning rate and optimizer": (

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cli.support.architecture import parse_override, resolve_model
 from cli.support.console import Console, silent_stderr
 from cli.support.recipes import Asked
@@ -100,6 +98,9 @@ def product_rate() -> float:
 
     `timing.matrix_rate` needs TensorFlow, which takes seconds to load.
     """
+    # Only here: a plan without a budget needs no NumPy.
+    import numpy as np
+
     rows, kernel = np.ones((1024, 1024), "f4"), np.ones((1024, 1024), "f4")
     seconds = []
     for _ in range(8):
