@@ -10,7 +10,7 @@ import click
 from cli.support.console import Console
 from cli.support.options import TextPath, UserPath, from_anywhere
 from pipeline.reading.formats import FORMATS, KINDS
-from pipeline.storage.files import find_files, is_remote
+from pipeline.storage.files import find_local, is_remote
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK
 from schemas.readable import prefixed
@@ -50,11 +50,12 @@ def input_options(command: Command) -> Command:
             click.option(
                 "--text",
                 **paths,
-                help="Any other text: one sentence per line with a blank line between "
-                "documents, running prose, JSON lines, parquet or CSV. A line "
-                "<|endoftext|> or </s> ends a document, and so does ---- with "
-                "--input-format marked; --input-format lines takes one document per "
-                "line.",
+                help="Any other text: running prose, one sentence or paragraph per line "
+                "with a blank line between documents, subtitles, WET, JSON lines, "
+                "parquet, Arrow or CSV. A line <|endoftext|> or </s> ends a document, "
+                "and so does ---- with --input-format marked; --input-format lines "
+                "takes one document per line. PATH:KEY says where rows have their text, "
+                "as in notes.csv:transcription.",
             ),
             click.option(
                 "--language",
@@ -72,8 +73,9 @@ def input_options(command: Command) -> Command:
             click.option(
                 "--text-key",
                 metavar="NAME",
-                help="Column or key of the text in parquet, CSV and JSON lines, as a.b "
-                "if nested  [default: text]",
+                help="Column or key of the text in parquet, Arrow, CSV and JSON lines, "
+                "as a.b if nested, of each path that names none itself as PATH:KEY  "
+                "[default: text]",
             ),
         )
     ):
@@ -139,12 +141,13 @@ def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> Non
 
 def _local_bytes(values: dict[str, Any]) -> int:
     """The size of all files of this machine that the flags for raw text name."""
-    patterns = (pattern for kind in KINDS for pattern in values[kind])
+    from pipeline.reading.inputs import split_key
+
+    patterns = (split_key(path)[0] for kind in KINDS for path in values[kind])
     return sum(
         os.path.getsize(path)
         for pattern in patterns
-        if not is_remote(pattern)
-        for path in find_files(pattern)
+        for path in find_local(pattern)
         if os.path.isfile(path)
     )
 

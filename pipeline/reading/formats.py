@@ -1,7 +1,7 @@
-"""The formats of raw text: their names, what they imply, how they are recognised.
+"""The formats of raw text, in one table: what each is and how it is recognised.
 
-A new format is a name in `Format`, a line in `_ABOUT`, a case in `recognise` and a
-reader in `pipeline.reading.read`.
+A new format is a name in `Format`, an entry in `FORMAT_TABLE`, a case in `recognise`
+and a reader in `pipeline.reading.read`.
 """
 
 import re
@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
 from pipeline.reading.plain_text import has_marker, is_tokenized, recognise_text
+from pipeline.reading.subtitles import is_subtitles
 from pipeline.reading.tables import is_columnar
-from pipeline.storage.lines import (
-    is_binary,
-    read_lines,
+from pipeline.storage.encodings import (
     refuse_other_encoding,
+    refuse_seven_bits,
     refuse_utf16,
 )
+from pipeline.storage.lines import decode, is_binary, read_lines
 from schemas.errors import AlbertError
 
 Kind = Literal["wikipedia", "books", "text"]
@@ -26,99 +27,222 @@ Format = Literal[
     "jsonl-sentences",
     "parquet",
     "parquet-sentences",
+    "csv",
+    "wet",
     "book",
     "prose",
+    "paragraphs",
     "sentences",
     "bookcorpus",
-    "paragraphs",
+    "numbered",
     "lines",
     "marked",
-    "wet",
-    "csv",
+    "subtitles",
 ]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_NOT_WIKIPEDIA: tuple[Kind, ...] = ("books", "text")
 
 # A format is recognised by this much of a file, decompressed.
 HEAD_BYTES = 1 << 16
 
 
-class _About(NamedTuple):
-    """What a format implies.
+class FormatEntry(NamedTuple):
+    """What a format is, in words for a person.
 
     Attributes:
+        recognised: By what a file of it is known; "not" if it has to be named.
+        document: What is one document, as are the following a paragraph and a line.
+        kinds: The flags that take it.
         has_sentences: Whether its text is in sentences already, one a line or row.
     """
 
     meaning: str
+    recognised: str
+    document: str
+    paragraph: str
+    line: str
     kinds: tuple[Kind, ...]
     has_sentences: bool = False
 
 
-_ABOUT: dict[Format, _About] = {
-    "mediawiki": _About(
+_ROW_PARAGRAPH = "ends with a line feed; with a blank line where lines are wrapped"
+_MADE_UP = "made up, of about 500 sentences"
+
+FORMAT_TABLE: dict[Format, FormatEntry] = {
+    "mediawiki": FormatEntry(
         "MediaWiki dump, one document a page, markup removed, segmented",
+        "`<mediawiki` or `<page>`",
+        "a page",
+        "as the wiki shows it",
+        "markup",
         ("wikipedia",),
     ),
-    "wikiextractor": _About(
+    "wikiextractor": FormatEntry(
         "wikiextractor output, one document a <doc>, title left out, segmented",
+        "`<doc `",
+        "a `<doc>`",
+        "a line",
+        "a paragraph",
         ("wikipedia",),
     ),
-    "jsonl": _About("JSON lines, one document a line, segmented", KINDS),
-    "jsonl-sentences": _About(
+    "jsonl": FormatEntry(
+        "JSON lines, one document a line, segmented",
+        '`{"`',
+        "a line",
+        _ROW_PARAGRAPH,
+        "a record",
+        KINDS,
+    ),
+    "jsonl-sentences": FormatEntry(
         "JSON lines, one sentence a line, documents made up of about 500 sentences",
-        ("books", "text"),
+        "`--books` with short texts in its records",
+        _MADE_UP,
+        "a record",
+        "a record",
+        _NOT_WIKIPEDIA,
         has_sentences=True,
     ),
-    "parquet": _About("parquet or Arrow, one document a row, segmented", KINDS),
-    "parquet-sentences": _About(
+    "parquet": FormatEntry(
+        "parquet or Arrow, one document a row, segmented",
+        "`PAR1`, `ARROW1` (Feather), or how `save_to_disk` begins",
+        "a row",
+        _ROW_PARAGRAPH,
+        "none",
+        KINDS,
+    ),
+    "parquet-sentences": FormatEntry(
         "parquet or Arrow, one sentence a row, documents made up of about 500 of them",
-        ("books", "text"),
+        "`--books` with short texts in its rows",
+        _MADE_UP,
+        "a row",
+        "none",
+        _NOT_WIKIPEDIA,
         has_sentences=True,
     ),
-    "book": _About("book, one document a file, segmented", ("books",)),
-    "prose": _About(
-        "running prose, one document a file, a blank line ends a paragraph, segmented",
+    "csv": FormatEntry(
+        "CSV or TSV, one document a row, segmented",
+        "the name: .csv or .tsv",
+        "a row",
+        _ROW_PARAGRAPH,
+        "a row, unless quoted cells have line feeds",
+        KINDS,
+    ),
+    "wet": FormatEntry(
+        "WET (WARC), one document a page, a paragraph a line, segmented",
+        "`WARC/`, and no pages as they were sent",
+        "a record of type conversion",
+        "a line",
+        "a paragraph",
         ("text",),
     ),
-    "sentences": _About(
+    "book": FormatEntry(
+        "book, one document a file, segmented",
+        "`--books` with any other text",
+        "a file",
+        "ends with a blank line, or with its line where lines are wide",
+        "a part of a paragraph",
+        ("books",),
+    ),
+    "prose": FormatEntry(
+        "running prose, one document a file, a blank line ends a paragraph, segmented",
+        "any other text",
+        "a file",
+        "ends with a blank line; with a line feed where no sentence crosses lines",
+        "a part of a paragraph",
+        ("text",),
+    ),
+    "paragraphs": FormatEntry(
+        "one paragraph a line, a blank line between documents, segmented",
+        "blocks of lines that no sentence crosses",
+        "a block between blank lines",
+        "a line",
+        "a paragraph",
+        _NOT_WIKIPEDIA,
+    ),
+    "sentences": FormatEntry(
         "one sentence a line, a blank line between documents",
-        ("books", "text"),
+        "blocks of lines that each end a sentence",
+        "a block between blank lines",
+        "a line",
+        "a sentence",
+        _NOT_WIKIPEDIA,
         has_sentences=True,
     ),
-    "bookcorpus": _About(
+    "bookcorpus": FormatEntry(
         "one sentence a line without document boundaries, documents made up of about "
         "500 sentences",
-        ("books", "text"),
+        "many sentences a line without a blank line",
+        _MADE_UP,
+        "a line",
+        "a sentence",
+        _NOT_WIKIPEDIA,
         has_sentences=True,
     ),
-    "paragraphs": _About(
-        "one paragraph a line, a blank line between documents, segmented",
-        ("books", "text"),
+    "numbered": FormatEntry(
+        "one numbered sentence a line in no order (Leipzig), documents made up of "
+        "about 500 sentences; give --sentence-task none",
+        "a number and a tab before each line",
+        _MADE_UP,
+        "a line",
+        "a number and a sentence",
+        _NOT_WIKIPEDIA,
+        has_sentences=True,
     ),
-    "lines": _About("one document a line, segmented", ("books", "text")),
-    "marked": _About(
+    "lines": FormatEntry(
+        "one document a line, segmented",
+        "not",
+        "a line",
+        "a line",
+        "a document",
+        _NOT_WIKIPEDIA,
+    ),
+    "marked": FormatEntry(
         "running prose, a line <|endoftext|>, </s> or ---- between documents, "
         "segmented",
-        ("books", "text"),
+        "a line `<|endoftext|>` or `</s>`",
+        "what stands between such lines",
+        "ends with a blank line",
+        "a part of a paragraph",
+        _NOT_WIKIPEDIA,
     ),
-    "wet": _About(
-        "WET (WARC), one document a page, a paragraph a line, segmented", ("text",)
+    "subtitles": FormatEntry(
+        "subtitles (SubRip, WebVTT), one document a file, segmented",
+        "`WEBVTT`, or a number and times with `-->`",
+        "a file",
+        "what one speaker says up to the end of a sentence",
+        "a part of a paragraph",
+        _NOT_WIKIPEDIA,
     ),
-    "csv": _About("CSV or TSV, one document a row, segmented", KINDS),
 }
 
 # What the command line offers and prints.
 FORMATS: tuple[Format, ...] = get_args(Format)
-MEANINGS: dict[Format, str] = {name: about.meaning for name, about in _ABOUT.items()}
+MEANINGS: dict[Format, str] = {
+    name: entry.meaning for name, entry in FORMAT_TABLE.items()
+}
 FORMATS_OF: dict[Kind, tuple[Format, ...]] = {
-    kind: tuple(name for name, about in _ABOUT.items() if kind in about.kinds)
+    kind: tuple(name for name, entry in FORMAT_TABLE.items() if kind in entry.kinds)
     for kind in KINDS
 }
 
 SENTENCE_FORMATS = frozenset(
-    name for name, about in _ABOUT.items() if about.has_sentences
+    name for name, entry in FORMAT_TABLE.items() if entry.has_sentences
 )
+
+
+def format_page() -> str:
+    """The table of formats for the documents, in Markdown."""
+    rows = [
+        (f"`{name}`", *entry[1:5], ", ".join(f"`--{kind}`" for kind in entry.kinds))
+        for name, entry in FORMAT_TABLE.items()
+    ]
+    head = ("format", "recognised by", "a document", "a paragraph", "a line", "flags")
+    lines = [head, ("---",) * len(head), *rows]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    # A bar inside a cell would divide it.
+    return table.replace("<|", "<\\|").replace("|>", "\\|>")
+
 
 _PAGE = re.compile(rb"<page[\s>]")
 _HTML = re.compile(
@@ -130,11 +254,14 @@ _XML = re.compile(
     rb"<\?xml\b|<(?:!DOCTYPE|TEI|tmx|xliff|rss|feed|osis)\b", re.IGNORECASE
 )
 _WARC = re.compile(rb"WARC/1\.\d\r?\n")
-_TIMES = rb"\d\d:\d\d(?::\d\d)?[,.]\d{3}[ \t]*-->[ \t]*\d\d:\d\d"
 # How a file begins that is text for a program, what it is, and what to do about it.
 _STRUCTURED = (
-    (rb"(?:WEBVTT\b|(?:\d+\r?\n)?" + _TIMES + rb")", "subtitles", "give what is said"),
-    (rb"\[Script Info\]", "subtitles", "give what is said"),
+    (rb"\[Script Info\]|\{\d+\}\{\d+\}", "subtitles", "convert them to SubRip (.srt)"),
+    (rb"INSERT INTO\b", "an SQL dump", "write its texts as JSON lines"),
+    (rb"BEGIN:V(?:CALENDAR|CARD)", "a calendar or address book", "give its text"),
+    (rb"@[a-zA-Z]+\{[^\s{}]+,\s*\n", "a bibliography", "write it as JSON lines"),
+    (rb"%!PS", "PostScript", "give its text, for example as ps2ascii writes it"),
+    (rb"(?:#[^\n]*\n)*msgid \"", "a catalogue of messages", "write it as JSON lines"),
     (rb"\\documentclass|\\begin\{document\}", "LaTeX", _PANDOC),
     (rb"(?:--|/\*)[^\n]*\bdump\b", "an SQL dump", "write its texts as JSON lines"),
     (rb"From \S+@\S+ [^\n]*\n(?:[\w-]+:|>)", "a mailbox", "give the text of its mails"),
@@ -166,8 +293,24 @@ _BINARIES = (
     (rb"\x93NUMPY", "an array of NumPy", "write its texts as JSON lines"),
     (rb"\x80[\x02-\x05]", "a pickle", "write its texts as JSON lines"),
     (rb"BOOKMOBI|.{60}BOOKMOBI", "a Mobipocket book", _PANDOC),
+    (rb"FEA1", "a Feather file of version 1", "write it as parquet"),
+    (rb"GGUF|.{7}\0\{\"", "the weights of a model", "give text"),
+    (
+        rb"\x89PNG|\xff\xd8\xff|GIF8|II\*\0|MM\0\*|AT&TFORM",
+        "a picture",
+        "give its text",
+    ),
+    (rb"ID3|OggS|fLaC|RIFF|.{4}ftyp|\x1aE\xdf\xa3", "sound or a film", "give its text"),
+    (rb"\x04\x22\x4d\x18", "packed with lz4", "pack it with gz, bz2, xz or zst"),
+    (rb"\x1f\x9d|LZIP", "packed with an old program", "pack it with gz or xz"),
+    (rb"\x7fELF|\xfe\xed\xfa|\xcf\xfa\xed\xfe", "a program", "give text"),
     (rb"SQLite format 3", "an SQLite database", "write its texts as JSON lines"),
 )
+# Text that was damaged has fewer zero bytes, or a smaller share of them.
+_FEW_ZEROS, _MOST_ZEROS = 64, 0.02
+# A tag, or nothing, in the last column of a table of tokens that spaces divide.
+_TAG = re.compile(rb"O|_|[BIESL]-[\w-]+|[A-Z]{2,5}\$?|[.,:]")
+_NUMBERED = re.compile(r"\d+\t[^\t]+")
 # Markup that only the file's name tells from plain text.
 _MARKUP_NAMES = {
     "md": "Markdown",
@@ -201,7 +344,9 @@ def refuse_binary(head: bytes, *, path: str) -> None:
         if re.match(start, head, re.DOTALL):
             raise UnusableFile(f"{path} is {name}; {advice}.")
     refuse_utf16(head, path=path)
-    if is_binary(head):
+    refuse_seven_bits(head, path=path)
+    zeros = head.count(0)
+    if is_binary(head) or zeros > max(_FEW_ZEROS, _MOST_ZEROS * len(head)):
         raise UnusableFile(
             f"{path} is not text: it is full of control characters; give text, "
             "plain or packed with gz, bz2, xz or zst."
@@ -244,28 +389,44 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
     return _recognise_plain(kind, head, path=path)
 
 
+def is_numbered(lines: list[str]) -> bool:
+    r"""Whether each line has a number, a tab and a sentence, as Leipzig's files.
+
+    >>> is_numbered(["1\tHe came.", "2\tShe left."]), is_numbered(["1\ta\tb"] * 2)
+    (True, False)
+    """
+    full = [line for line in lines if line.strip()]
+    numbers = {line.partition("\t")[0] for line in full if _NUMBERED.fullmatch(line)}
+    return len(full) > 1 and len(numbers) == len(full) and any(map(_has_space, full))
+
+
+def _has_space(line: str) -> bool:
+    return " " in line
+
+
 def _refuse_columns(head: bytes, *, path: str) -> None:
-    """Refuse lines of columns: numbered sentences, tokens with tags.
+    """Refuse lines of columns: tokens with tags, tables without the name of one.
 
     Raises:
         UnusableFile: Names what it is and what to do.
     """
-    lines = [line for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
-    of_columns = sum(b"\t" in line.strip() for line in lines)
-    if len(lines) < 3 or of_columns < 0.9 * len(lines):
+    lines = [line.strip() for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
+    of_columns = sum(b"\t" in line for line in lines)
+    tagged = sum(
+        line.count(b" ") == lines[0].count(b" ") > 0
+        and _TAG.fullmatch(line.rpartition(b" ")[2]) is not None
+        for line in lines
+    )
+    most = 0.9 * len(lines)
+    if len(lines) < 3 or max(of_columns, tagged) < most:
         return
-    numbered = sum(re.match(rb"\d+\t", line) is not None for line in lines)
     # A token has no space in it.
-    tokens = sum(b" " not in line.strip().split(b"\t")[0] for line in lines)
-    if numbered > 0.9 * len(lines) and b"\n\n" not in head:
-        raise UnusableFile(
-            f"{path} has a number before each line; write its text with cut -f 2- and "
-            "say --input-format bookcorpus if it is a sentence a line."
-        )
-    name = "a token" if tokens > 0.9 * len(lines) else "several columns"
+    tokens = sum(b" " not in line.split(b"\t")[0] for line in lines)
+    name = "a token" if tagged > most or tokens > most else "several columns"
+    divided = "spaces" if tagged > most else "tabs"
     raise UnusableFile(
-        f"{path} has {name} in each line, between tabs; give its text, or name a table "
-        "with a header .tsv."
+        f"{path} has {name} in each line, between {divided}; give its text, or name a "
+        "table with a header .tsv."
     )
 
 
@@ -273,6 +434,10 @@ def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
     if has_marker(head):
         return "marked"
     lines, is_whole = _whole_lines(head)
+    if is_subtitles("\n".join(lines[:10])):
+        return "subtitles"
+    if is_numbered(decode(head).split("\n")[: len(lines)]):
+        return "numbered"
     _refuse_columns(head, path=path)
     if kind == "books":
         is_endless = not is_whole and "" not in lines

@@ -23,7 +23,7 @@ from schemas.readable import prefixed
 
 # Files that lie beside texts in folders.
 _NO_TEXT_NAMES = re.compile(
-    r"(readme|licen[cs]e|manifest|sha256sums|md5sums)(\.[a-z0-9]+)*"
+    r"(readme|licen[cs]e|manifest|sha256sums|md5sums)(\.[a-z0-9]+)*|#.*#.*|~\$.*"
 )
 _NO_TEXT_SUFFIXES = (
     *(".csv", ".tsv", ".md", ".rst", ".html", ".htm", ".css", ".js", ".py", ".log"),
@@ -31,6 +31,9 @@ _NO_TEXT_SUFFIXES = (
     *(".gif", ".svg", ".pdf", ".epub", ".mobi", ".doc", ".docx", ".zip", ".7z"),
     # The pieces of a vocabulary, of which a folder may hold one beside its texts.
     ".vocab",
+    # Copies that editors and copying programs leave.
+    *("~", "#", ".bak", ".backup", ".orig", ".old", ".tmp", ".temp", ".swp", ".swo"),
+    *(".part", ".partial", ".crdownload", ".download", ".rej", ".save", ".autosave"),
 )
 _TABLE_SUFFIXES = (".csv", ".tsv")
 
@@ -53,22 +56,23 @@ def find_inputs(
         language: Of all files and their records; by default each record's own, or its
             file's, or English.
         input_format: Forces how files of the kinds that allow it are read.
-        text_key: Where rows of JSON lines, parquet and CSV have their text.
+        text_key: Where rows have their text, of files whose path names no key itself.
     """
     if not any(given.values()):
         raise SettingError("Give at least one input: --wikipedia, --books or --text.")
     _check_format(given, input_format)
     if language is not None and not is_code(language):
         raise SettingError(f"--language takes a code such as en, not {language!r}.")
-    look = partial(
+    look_at = partial(
         _inspect_or_refuse,
         input_format=input_format,
-        text_key=text_key,
-        on_hashed=on_hashed,
+        inspect_file=partial(inspect, language=language, on_hashed=on_hashed),
     )
     found: dict[tuple[Kind, str], InputFile] = {}
     for kind, patterns in given.items():
-        for pattern in patterns:
+        for given_path in patterns:
+            pattern, key = split_key(given_path)
+            look = partial(look_at, text_key=key or text_key)
             for file in _inspect_all(
                 kind, pattern, look, on_passed_over=on_passed_over
             ):
@@ -83,11 +87,19 @@ def find_inputs(
             f"--text-key {text_key} says where rows have their text, and no file given "
             "has rows; leave it out."
         )
-    inputs = [
-        file._replace(language=language, language_from="flag") if language else file
-        for file in found.values()
-    ]
-    return sorted(inputs, key=lambda file: (file.kind, file.sha256, file.path))
+    return sorted(found.values(), key=lambda file: (file.kind, file.sha256, file.path))
+
+
+def split_key(pattern: str) -> tuple[str, str | None]:
+    """A path, and the key of the text that stands after it; None if none does.
+
+    >>> split_key("no/such.csv:notes.text"), split_key("gs://bucket/a.csv")
+    (('no/such.csv', 'notes.text'), ('gs://bucket/a.csv', None))
+    """
+    path, colon, key = pattern.rpartition(":")
+    if not colon or not path or not key or "/" in key or files.find_local(pattern):
+        return pattern, None
+    return path, key
 
 
 def _check_format(
@@ -135,7 +147,7 @@ def _inspect_or_refuse(
     is_in_folder: bool,
     input_format: Format | None,
     text_key: str | None,
-    on_hashed: Callable[[int], None],
+    inspect_file: Callable[..., InputFile],
 ) -> InputFile | UnusableFile:
     """A file as recognised, or why it cannot be read."""
     if is_in_folder and _is_beside_text(path, input_format):
@@ -143,13 +155,7 @@ def _inspect_or_refuse(
             f"{path} is not named like a text; give the file itself to read it."
         )
     try:
-        return inspect(
-            kind,
-            path,
-            input_format=input_format,
-            text_key=text_key,
-            on_hashed=on_hashed,
-        )
+        return inspect_file(kind, path, input_format=input_format, text_key=text_key)
     except UnusableFile as error:
         return error
 

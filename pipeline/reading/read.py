@@ -6,6 +6,7 @@ are decoded, and what is no text of the document is left out.
 """
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator
 
 from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocument
@@ -26,7 +27,9 @@ from pipeline.reading.plain_text import (
     starts_document,
     starts_wet_record,
 )
+from pipeline.reading.recognise import InputFile
 from pipeline.reading.sentences import divide, split_sentences
+from pipeline.reading.subtitles import read_subtitles
 from pipeline.reading.text_rows import (
     csv_rows,
     json_rows,
@@ -46,6 +49,7 @@ from pipeline.storage.byte_ranges import (
 from pipeline.storage.lines import decode, read_lines, read_raw_lines
 from pipeline.wikipedia.extracted import read_articles, starts_article
 from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo, starts_page
+from schemas.readable import counted
 
 Documents = Iterator[Document | Dropped]
 
@@ -70,6 +74,24 @@ def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument
                     if said := unlike_language(text, language, is_default=is_default):
                         counts.changed[said] += 1
                 yield from shard_documents(document, language=language)
+
+
+def show_sentences(file: InputFile, *, documents: int) -> Iterator[str]:
+    """The first documents of a file as lines for a person, one for each sentence."""
+    whole = FilePart(file, 0, None, file.text_bytes)
+    found = read_part(whole, counts=ReadingCounts())
+    texts = (document for document in found if isinstance(document, Document))
+    for number, document in enumerate(itertools.islice(texts, documents), 1):
+        is_own = document.language and file.language_from != "flag"
+        language = document.language if is_own else file.language
+        paragraphs = split_sentences(document, language=language)
+        sentences = sum(map(len, paragraphs))
+        yield (
+            f"{file.path}, document {number}: {counted(len(paragraphs), 'paragraph')}, "
+            f"{counted(sentences, 'sentence')}"
+        )
+        for place, paragraph in enumerate(paragraphs, 1):
+            yield from (f"  {place}. {sentence}" for sentence in paragraph)
 
 
 def shard_documents(document: Document, *, language: str) -> Iterator[ShardDocument]:
@@ -127,6 +149,7 @@ _STARTS: dict[Format, StartsDocument] = {
     "sentences": starts_after_blank,
     "paragraphs": starts_after_blank,
     "bookcorpus": _if_whole(_starts_sentence),
+    "numbered": _if_whole(lambda line: _starts_sentence(line.partition(b"\t")[2])),
 }
 
 
@@ -204,6 +227,16 @@ def _read_paragraphs(part: FilePart, counts: ReadingCounts) -> Documents:
     return read_paragraphs(read_lines(_blocks(part, counts), counts=counts))
 
 
+def _read_numbered(part: FilePart, counts: ReadingCounts) -> Documents:
+    lines = read_raw_lines(_blocks(part, counts), counts=counts)
+    sentences = (" ".join(line.partition("\t")[2].split()) for line in lines)
+    return read_bookcorpus(sentences)
+
+
+def _read_subtitles(part: FilePart, counts: ReadingCounts) -> Documents:
+    return read_subtitles(read_lines(_blocks(part, counts), counts=counts))
+
+
 def _read_bookcorpus(part: FilePart, counts: ReadingCounts) -> Documents:
     return read_bookcorpus(read_lines(_blocks(part, counts), counts=counts))
 
@@ -220,6 +253,8 @@ _READERS: dict[Format, Callable[[FilePart, ReadingCounts], Documents]] = {
     "sentences": _read_sentences,
     "paragraphs": _read_paragraphs,
     "bookcorpus": _read_bookcorpus,
+    "numbered": _read_numbered,
+    "subtitles": _read_subtitles,
     "lines": _read_lines,
     "marked": _read_marked,
     "wet": _read_wet,

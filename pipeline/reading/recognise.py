@@ -20,6 +20,7 @@ from pipeline.reading.formats import (
 )
 from pipeline.reading.languages import (
     DEFAULT_LANGUAGE,
+    known_language,
     language_of_address,
     language_of_record,
 )
@@ -43,6 +44,7 @@ from pipeline.reading.text_rows import (
 from pipeline.storage import files
 from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import is_multistream, recognise_compression
+from pipeline.storage.encodings import refuse_foreign_bytes
 from pipeline.storage.lines import MAX_RECORD_BYTES, decode
 from pipeline.wikipedia.extracted import find_address
 from pipeline.wikipedia.mediawiki import read_siteinfo
@@ -62,6 +64,7 @@ _DIVISIBLE: frozenset[Format] = frozenset(
         "sentences",
         "paragraphs",
         "bookcorpus",
+        "numbered",
         "lines",
         "marked",
         "wet",
@@ -131,9 +134,13 @@ def inspect(
     *,
     input_format: Format | None = None,
     text_key: str | None = None,
+    language: str | None = None,
     on_hashed: Callable[[int], None] = lambda _: None,
 ) -> InputFile:
     """Recognise one file from its content.
+
+    Args:
+        language: As a person names it; by default as the file or its records do.
 
     Raises:
         UnusableFile: It is empty, or of no format that its kind allows.
@@ -158,14 +165,26 @@ def inspect(
         sha256=files.file_hash(path, on_bytes=on_hashed),
     )
     if found.startswith("parquet"):
-        return _inspect_parquet(file, text_key, is_forced=is_forced)
+        file = _inspect_parquet(file, text_key, is_forced=is_forced)
+        return _by_flag(file, language)
     if found.startswith("jsonl"):
         file = _inspect_jsonl(file, head, text_key, is_forced=is_forced)
     elif found == "csv":
         file = _inspect_csv(file, head, text_key)
     else:
         file = _with_language(file, {_language_of_file(file, head)}, source="file")
+    file = _by_flag(file, language)
+    is_named = file.language_from != "default"
+    known = known_language(file.language) if is_named else ""
+    refuse_foreign_bytes(head[:HEAD_BYTES], language=known, path=path)
     return _inspect_size(file)
+
+
+def _by_flag(file: InputFile, language: str | None) -> InputFile:
+    """A file with the language that a person gave, if there is one."""
+    if not language:
+        return file
+    return file._replace(language=language, language_from="flag")
 
 
 def read_head(path: str) -> bytes:

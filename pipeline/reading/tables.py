@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Self
 
 from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
@@ -19,6 +19,14 @@ MORE_CELLS = Dropped("row with more cells than the header")
 # Rows of parquet read at a time: few, since a small file can hold many huge texts that
 # are alike.
 _BATCH_ROWS = 8
+
+# Columns of a group that hold more and are packed more tightly than any text are read a
+# row at a time.
+_LARGE_COLUMN_BYTES, _HIGHEST_RATIO = 16 << 20, 50
+# A row of CSV with more cells is none.
+_MAX_CELLS = 1 << 20
+# The first line by which Excel is told what divides the cells.
+_SEPARATOR_LINE = re.compile(r"sep=([\t,;|])\n?", re.IGNORECASE)
 
 # Columns whose bytes are text.
 _TEXT_NAMES = ("text", "content", "body", "title", "sentence", "document")
@@ -43,8 +51,8 @@ def divide_lines(
 ) -> Iterator[tuple[int, Cells | csv.Error]]:
     r"""The header of a table of lines, and each of its rows that is not blank.
 
-    Tabs divide the cells if the header has one, else the more frequent of comma and
-    semicolon.
+    Tabs divide the cells if the header has one, else the most frequent of comma,
+    semicolon and bar, or what a line ``sep=;`` before it names.
 
     Args:
         lines: With their line feeds, which may stand inside quoted cells.
@@ -61,9 +69,12 @@ def divide_lines(
     lines = iter(lines)
     numbered = ((n, line) for n, line in enumerate(lines, 1) if line != "\n")
     start, header = next(numbered, (1, ""))
+    if named := _SEPARATOR_LINE.fullmatch(header):
+        start, header = next(numbered, (1, ""))
     # The name of a single column is divided by nothing; tabs are rarest in its texts.
     has_tabs = "\t" in header
-    delimiter = "\t" if has_tabs else max("\t,;", key=header.count)
+    delimiter = "\t" if has_tabs else max("\t,;|", key=header.count)
+    delimiter = named[1] if named else delimiter
     if (quoting or ("none" if has_tabs else "doubled")) == "none":
         for number, line in itertools.chain([(start, header)], numbered):
             yield number, line.removesuffix("\n").split(delimiter)
@@ -72,13 +83,34 @@ def divide_lines(
     if quoting == "escaped":
         number = len(header.split(delimiter))
         lines = _with_closed_cells(lines, number, delimiter=delimiter)
+    bounded = _BoundedRow(itertools.chain([header], lines), delimiter)
     reader = csv.reader(
-        itertools.chain([header], lines),
+        bounded,
         delimiter=delimiter,
         escapechar="\\" if quoting == "escaped" else None,
         strict=is_strict,
     )
-    yield from _quoted_rows(reader, start)
+    yield from _quoted_rows(reader, start, bounded)
+
+
+class _BoundedRow:
+    """Lines, as many as one row may have; more are an error of the row."""
+
+    def __init__(self, lines: Iterable[str], delimiter: str) -> None:
+        self._lines = iter(lines)
+        self._delimiter = delimiter
+        self.characters = self.cells = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.characters += len(line)
+        self.cells += line.count(self._delimiter)
+        if self.characters > MAX_RECORD_BYTES or self.cells > _MAX_CELLS:
+            raise csv.Error("row too long")
+        return line
 
 
 def _with_closed_cells(
@@ -105,9 +137,12 @@ def _with_closed_cells(
         yield _BACKSLASH.sub(r"\\\\\1", line)
 
 
-def _quoted_rows(reader: Any, start: int) -> Iterator[tuple[int, Cells | csv.Error]]:
+def _quoted_rows(
+    reader: Any, start: int, bounded: _BoundedRow
+) -> Iterator[tuple[int, Cells | csv.Error]]:
     number = start
     while True:
+        bounded.characters = bounded.cells = 0
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -325,8 +360,9 @@ class ColumnTable:
     def _group(self, group: int, columns: Sequence[str] | None) -> Iterator[Any]:
         """The rows of a group, a few at a time."""
         if self._parquet is not None:
+            rows = 1 if self._is_tightly_packed(group) else _BATCH_ROWS
             yield from self._parquet.iter_batches(
-                batch_size=_BATCH_ROWS, row_groups=[group], columns=columns
+                batch_size=rows, row_groups=[group], columns=columns
             )
             return
         # Of a column inside of another the outer one is read.
@@ -335,6 +371,17 @@ class ColumnTable:
             some = batch.select(names) if names else batch
             for start in range(0, some.num_rows, _BATCH_ROWS):
                 yield some.slice(start, _BATCH_ROWS)
+
+    def _is_tightly_packed(self, group: int) -> bool:
+        """Whether a few bytes may hold texts that are huge and all alike."""
+        if self._parquet is None:
+            return False
+        rows = self._parquet.metadata.row_group(group)
+        return any(
+            column.total_uncompressed_size
+            > max(_LARGE_COLUMN_BYTES, _HIGHEST_RATIO * column.total_compressed_size)
+            for column in map(rows.column, range(rows.num_columns))
+        )
 
 
 def _with_text(record: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,11 @@ from pipeline.reading.tables import (
 )
 from pipeline.storage.files import open_binary
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, read_whole_lines
-from pipeline.wikipedia.extracted import article_document
+from pipeline.wikipedia.extracted import (
+    article_document,
+    is_wiki40b,
+    lines_of_wiki40b,
+)
 
 NOT_JSON = Dropped("line is not a JSON record")
 DAMAGED_GROUP = Dropped("damaged row group")
@@ -93,7 +97,10 @@ def row_document(
     row: TextRow, *, kind: Kind, counts: ReadingCounts
 ) -> Document | Dropped:
     """A row as a document of its kind."""
-    if kind == "wikipedia":
+    if is_wiki40b(row.text):
+        lines = lines_of_wiki40b(row.text)
+        document = article_document(lines, title=row.title, counts=counts)
+    elif kind == "wikipedia":
         document = article_document(
             row.text.split("\n"), title=row.title, counts=counts
         )

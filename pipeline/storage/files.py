@@ -65,6 +65,11 @@ def find_files(pattern: str) -> list[str]:
     return sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
 
 
+def find_local(pattern: str) -> list[str]:
+    """The files of this machine at a path, in a folder or of a glob."""
+    return [] if is_remote(pattern) else find_files(pattern)
+
+
 def _files_in(folder: Path) -> Iterator[Path]:
     """The files below a folder, links followed; what is there twice comes once."""
 

@@ -4,7 +4,6 @@ import codecs
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import Dropped, ReadingCounts
-from schemas.errors import AlbertError
 
 # A longer line is divided at a space, so that no line takes memory without bound.
 MAX_LINE_BYTES = 1 << 20
@@ -18,9 +17,7 @@ NOT_UTF8 = "line not UTF-8, read as Windows-1252"
 BAD_BYTES = "line with a few bytes that are not UTF-8, left out"
 NUL_BYTES = "zero byte taken out"
 
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BYTE_ORDER_MARK = "\ufeff"
-_ASCII = bytes(range(128))
 # Bytes that no text has: control characters except white space, zero and escape.
 _CONTROL = bytes({*range(1, 8), *range(14, 27), *range(28, 32), 127})
 
@@ -30,38 +27,7 @@ def is_binary(data: bytes) -> bool:
     return len(data) - len(data.translate(None, _CONTROL)) > len(data) // 20
 
 
-def refuse_utf16(head: bytes, *, path: str) -> None:
-    """Refuse UTF-16, in which every other byte is often zero."""
-    zeros = max(head[0::2].count(0), head[1::2].count(0))
-    if head.startswith(_UTF16) or (len(head) > 3 and zeros > len(head) // 4):
-        raise AlbertError(
-            f"{path} is UTF-16; convert it to UTF-8, "
-            f"for example with iconv -f UTF-16 -t UTF-8."
-        )
-
-
-def refuse_other_encoding(head: bytes, *, path: str) -> None:
-    """Refuse encodings whose text is mostly bytes beyond ASCII, except UTF-8.
-
-    In Windows-1252 text at most a fifth of the bytes are non-ASCII.
-
-    >>> refuse_other_encoding("Привет, мир.".encode("cp1251"), path="a.txt")
-    Traceback (most recent call last):
-    schemas.errors.AlbertError: a.txt is in another encoding than UTF-8; convert it, \
-for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
-    """
-    lines = [line for line in head.split(b"\n") if not line.isascii()]
-    others = [line for line in lines if _mostly_utf8(line, is_cut=True) is None]
-    text = b"".join(others)
-    beyond = len(text.translate(None, _ASCII))
-    if 2 * len(others) > len(lines) and 2 * beyond > len(text):
-        raise AlbertError(
-            f"{path} is in another encoding than UTF-8; convert it, for example with "
-            "iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030."
-        )
-
-
-def _mostly_utf8(line: bytes, *, is_cut: bool = False) -> str | None:
+def mostly_utf8(line: bytes, *, is_cut: bool = False) -> str | None:
     """A line of UTF-8 without its bad bytes; None where good ones are not more.
 
     Args:
@@ -119,7 +85,7 @@ def decode_line(line: bytes, *, counts: ReadingCounts | None = None) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
-        text = _mostly_utf8(line)
+        text = mostly_utf8(line)
     if counts is not None:
         counts.changed[NOT_UTF8 if text is None else BAD_BYTES] += 1
     return line.decode("cp1252", errors="replace") if text is None else text

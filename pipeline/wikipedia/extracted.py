@@ -23,6 +23,7 @@ from pipeline.core.documents import (
 )
 from pipeline.core.scripts import ends_sentence
 from pipeline.storage.lines import decode
+from pipeline.wikipedia.html import decode_entities
 from pipeline.wikipedia.paragraphs import (
     CHARACTERS_PER_WORD,
     LONGEST_TITLE,
@@ -127,6 +128,10 @@ _CODE_STARTS = ("|", "!", "=", "#", "*")
 # "as of 2013[ [update]]", "Fresnel ( ; ]; 1788", "the ring [[of the king".
 _BRACKETS = re.compile(r"\[ ?\[update\]\]|(?<=[(\s])\][;,]?|\[\[|\]\]")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_LINE_BREAK = re.compile(r"</?br\b[^<>]{0,200}>\s*", re.IGNORECASE)
+# Of wikiextractor with sections and lists, and of Wiki-40B.
+_HEADING, _ITEM = "Section::::", "BULLET::::- "
+_START_ARTICLE = "_START_ARTICLE_"
 # json-wikipedia's name for a template it could not render.
 _TEMPLATE = "TEMPLATE["
 _EITHER_BRACKET = re.compile(r"[\[\]]")
@@ -156,24 +161,33 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
     """The lines of an article that are prose, an empty one for every other."""
     min_words = 0
     is_first = True
-    for line in lines:
-        if not line or line.isspace():
+    for raw in lines:
+        if not raw or raw.isspace():
             continue
+        line = decode_entities(raw)
         is_title, is_first = is_first and line.strip() == title, False
         if is_title:
             continue
-        if len(line) < LONGEST_TITLE and is_apparatus(line):
+        heading = line.removeprefix(_HEADING)
+        if len(heading) < LONGEST_TITLE and is_apparatus(heading):
             min_words = _MIN_WORDS_IN_APPARATUS
-            continue
-        if line.count(" ") + 1 < _MIN_SENTENCE_WORDS and line.isascii():
+        elif heading != line:
+            min_words = 0
             yield ""
-            continue
-        paragraph = close_holes(remove_residue(line))
-        words = count_words(paragraph)
-        # A bracket is what is left of a reference or a link.
-        is_sentence = ends_sentence(paragraph) and paragraph[-1] != "]"
-        enough = max(min_words, _MIN_SENTENCE_WORDS if is_sentence else _MIN_WORDS)
-        yield paragraph if words >= enough else ""
+        else:
+            yield _prose_of(line.removeprefix(_ITEM), min_words=min_words)
+
+
+def _prose_of(line: str, *, min_words: int) -> str:
+    """A line as a paragraph; empty if it is not prose."""
+    if line.count(" ") + 1 < _MIN_SENTENCE_WORDS and line.isascii():
+        return ""
+    paragraph = close_holes(remove_residue(line))
+    words = count_words(paragraph)
+    # A bracket is what is left of a reference or a link.
+    is_sentence = ends_sentence(paragraph) and paragraph[-1] != "]"
+    enough = max(min_words, _MIN_SENTENCE_WORDS if is_sentence else _MIN_WORDS)
+    return paragraph if words >= enough else ""
 
 
 def remove_residue(line: str) -> str:
@@ -191,8 +205,32 @@ def remove_residue(line: str) -> str:
             line = remove_templates(line)
         line = _BRACKETS.sub("", line)
     if "<" in line:
-        line = _TAG.sub("", line)
+        line = _TAG.sub("", _LINE_BREAK.sub(" ", line))
     return line
+
+
+def is_wiki40b(text: str) -> bool:
+    """Whether a text has the markers of Wiki-40B."""
+    return _START_ARTICLE in text[:100]
+
+
+def lines_of_wiki40b(text: str) -> list[str]:
+    r"""The lines of an article of Wiki-40B, its title left out.
+
+    >>> lines_of_wiki40b("\n_START_ARTICLE_\nAda\n_START_SECTION_\nLife\n"
+    ...                  "_START_PARAGRAPH_\nShe wrote._NEWLINE_She died.")
+    ['Section::::Life', 'She wrote.', 'She died.']
+    """
+    lines: list[str] = []
+    marker = ""
+    for line in text.replace("_NEWLINE_", "\n").split("\n"):
+        if line.startswith("_START_") and line.endswith("_"):
+            marker = line
+        elif marker == "_START_SECTION_":
+            lines.append(_HEADING + line)
+        elif marker != _START_ARTICLE and line:
+            lines.append(line)
+    return lines
 
 
 def remove_templates(line: str) -> str:

@@ -33,6 +33,11 @@ _INLINE_NAMES = (
 )
 _BLOCK_TAG = re.compile(rf"<[/\\]?(?:{_BLOCK_NAMES})\b(?:[^<>]*+>)?+", re.IGNORECASE)
 _INLINE_TAG = re.compile(rf"<[/\\]?(?:{_INLINE_NAMES})\b(?:[^<>]*+>)?+", re.IGNORECASE)
+# What no wiki shows as text: a tag of an extension, known by its attributes or name.
+_OTHER_TAG = re.compile(
+    r"</?(?:pagequality|pages|pagelist|languages|dynamicpagelist|inputbox|smiles)\b[^<>]*+>"
+    r"|<[a-zA-Z][\w-]{0,30}(?:\s++[\w:-]{1,40}=(?:\"[^\"<>]*+\"|[^\s\"<>]++))++\s*+/?>"
+)
 _LINE_BREAK = re.compile(r"<[/\\]?br\b(?:[^<>]*+>)?+", re.IGNORECASE)
 
 # Written as entities, these characters are text to every later step.
@@ -146,7 +151,8 @@ def remove_tags(text: str) -> str:
     """
     text = _LINE_BREAK.sub(" ", text)
     text = _INLINE_TAG.sub("", text)
-    return _BLOCK_TAG.sub("\n\n", text)
+    text = _BLOCK_TAG.sub("\n\n", text)
+    return _OTHER_TAG.sub("", text) if "<" in text else text
 
 
 # Control characters, soft hyphens, marks of writing direction, U+FFFD.

@@ -23,6 +23,10 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 # On average, in such a script.
 CHARACTERS_PER_WORD = 2
 
+# Counted for each unknown template that stood in the place of words.
+LOST_WORDS = "unknown template left out of a sentence"
+_LOST_WORDS = re.compile(f"(?<=[^\\W_] ){HOLE}")
+
 _TITLE_JOINT = re.compile(
     r" (?:and|und|et|y|e|i|és|și|şi|og|och|en|ja|ir|un|ve|və|và|dan|и|і|й|та|και|եւ|և|و"
     r"|এবং|ও|और|तथा|και|&|\+) | ?[,/、・] ?|و(?=ال)"
@@ -43,7 +47,8 @@ def split_paragraphs(text: str, *, counts: ReadingCounts | None = None) -> list[
     Args:
         text: The page without markup, except for headings and list marks at the start
             of lines, and ``HOLE`` in place of each unknown template.
-        counts: Receives ``NOT_PROSE`` for each paragraph that is left out.
+        counts: Receives ``NOT_PROSE`` for each paragraph that is left out, and
+            ``LOST_WORDS``.
 
     >>> split_paragraphs("One line\nand its end.\n\n* item\n== Notes ==\nNo.")
     ['One line and its end.']
@@ -54,6 +59,8 @@ def split_paragraphs(text: str, *, counts: ReadingCounts | None = None) -> list[
         paragraph = close_holes(decode_entities(block))
         if _is_prose(paragraph, is_item=is_item):
             paragraphs.append(paragraph)
+            if counts is not None and HOLE in block:
+                counts.changed[LOST_WORDS] += len(_LOST_WORDS.findall(block))
         elif counts is not None and paragraph:
             counts.dropped[NOT_PROSE] += 1
     return paragraphs

@@ -78,6 +78,12 @@ _TABLE = (
         не переведено 3 | не переведено 4 | не переведено 5 | не перекладено
         """),
     ("{joined}", 'linktext | wikt'),
+    # Of sister wikis: links to Wikipedia, first letters, what a listing says.
+    ("{2|1}", 'w | lw | wlink | pedia | pedialink | wikipedialink | วิ'),
+    ("{1}", 'drop initial | dropinitial | di | initial | dropcap | drop cap'),
+    ("{content|description|beschreibung|contenu|descrizione|descripción|内容}", """
+        see | do | eat | drink | sleep | buy | listing | go | vcard | marker-listing
+        """),
     ("{2|1}", 'section link | slink'),
     ("{pair}", 'ship'),
     ("USS {ship}", "uss"),

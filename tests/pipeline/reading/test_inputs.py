@@ -108,10 +108,7 @@ def languages(*inputs):
 
 # Text that is for a program: its name, its first bytes and what it is called.
 STRUCTURED = {
-    "film.srt": (b"1\n00:00:04,004 --> 00:00:07,007\nWho?\n", "is subtitles"),
-    "film.vtt": (b"WEBVTT\n\n00:04.000 --> 00:07.000\nWho?\n", "is subtitles"),
     "film.ass": (b"[Script Info]\nTitle: X\n", "is subtitles"),
-    "eng_news.txt": (b"".join(b"%d\tWhy?\n" % n for n in range(9)), "has a number"),
     "de.conllu": (b"1\tAda\tX\n2\tschrieb\tY\n\n1\tWer\tX\n2\tlas\tY\n", "has a token"),
     "ner.txt": (b"Ada\tB-PER\nschrieb\tO\n\nWer\tO\nlas\tO\n", "has a token"),
     "pairs.txt": (b"He came.\tEr kam.\n" * 9, "has several columns"),

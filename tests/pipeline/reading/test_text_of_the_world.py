@@ -1,0 +1,225 @@
+"""Text as the world writes it: what its writers meant comes out."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.core.documents import Document, ReadingCounts
+from pipeline.reading.chunks import FilePart
+from pipeline.reading.inputs import find_inputs
+from pipeline.reading.read import read_part, show_sentences
+from schemas.errors import AlbertError
+
+WRAPPED = (
+    "The old mill stands at the end of the lane and belonged\n"
+    "to one family for nearly two hundred years before it was\n"
+    "sold. Its owner came every Monday with the wagon, or sent\n"
+    "one of his sons."
+)
+WET = (
+    b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 4\r\n\r\na: b\r\n\r\n"
+    b"WARC/1.0\r\nWARC-Type: conversion\r\n"
+    b"WARC-Identified-Content-Language: deu\r\nContent-Length: 16\r\n\r\n"
+    b"Home\nWer kam da?\r\n\r\n"
+)
+
+
+def read(path, kind="text", **settings):
+    """The recognised format of a file, and the paragraphs of its documents."""
+    (file,) = find_inputs({kind: (str(path),)}, **settings)
+    counts = ReadingCounts()
+    found = read_part(FilePart(file, 0, None, file.text_bytes), counts=counts)
+    documents = [each for each in found if isinstance(each, Document)]
+    return file.format, [list(document.paragraphs) for document in documents]
+
+
+def written(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "paragraphs"),
+    [
+        ("Knitting evening\nBring wool\nTea at eight", 3),
+        ("Strickabend\r\nBitte Wolle mitbringen\r\nTee um acht", 3),
+        ("编织之夜\n请带羊毛\n八点喝茶", 3),
+        ("Rubrik\u2028Text som följer\u2029Slut", 3),
+        ("HISTORY:\nNone.\n\nMEDICATION:\nAspirin", 4),
+        (WRAPPED, 1),
+        (f"Dear all\n\n{WRAPPED}\n\nYours", 3),
+        ("He came home\nlate.", 1),
+    ],
+)
+def test_a_line_feed_in_a_record_ends_a_paragraph_unless_lines_are_wrapped(
+    text, paragraphs, tmp_path
+):
+    lines = written(tmp_path, "a.jsonl", json.dumps({"text": text}))
+    pq.write_table(pa.table({"text": [text]}), tmp_path / "a.parquet")
+    for path in (lines, tmp_path / "a.parquet"):
+        _, (document,) = read(path)
+        assert len(document) == paragraphs
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form", "documents"),
+    [
+        ("wrapped.txt", f"{WRAPPED}\n\n{WRAPPED}", "prose", None),
+        ("a.warc.wet.gz", gzip.compress(WET), "wet", [["Home", "Wer kam da?"]]),
+        (
+            "a.srt",
+            "1\n00:00:01,000 --> 00:00:02,000\n- <i>Who left</i>\nthe gate open?\n"
+            "- Not me.\n\n2\n00:00:03,000 --> 00:00:04,000\n[whistle]\n",
+            "subtitles",
+            [["Who left the gate open?", "Not me."]],
+        ),
+        (
+            "a.vtt",
+            "WEBVTT\n\n00:01.000 --> 00:02.000 align:start\nWer ist da?\n",
+            "subtitles",
+            [["Wer ist da?"]],
+        ),
+        (
+            "eng_news.txt",
+            "1\tHe came.\n2\tShe left early.\n3\tWhy?\n",
+            "numbered",
+            [["He came.", "She left early.", "Why?"]],
+        ),
+        (
+            "spark.csv",
+            'id,text\n1,"He said \\"no\\", twice."\n2,"It ended \\"\n3,Rain.\n',
+            "csv",
+            [['He said "no", twice.'], ["It ended \\"], ["Rain."]],
+        ),
+        (
+            "pandas.csv",
+            ',text\n0,"He said ""no"", twice."\n1,"A\nB\\C"\n',
+            "csv",
+            [['He said "no", twice.'], ["A", "B\\C"]],
+        ),
+        ("bars.csv", "id|text\n1|One, two.\n", "csv", [["One, two."]]),
+        ("excel.csv", "sep=;\nid;text\n1;One, two.\n", "csv", [["One, two."]]),
+    ],
+)
+def test_a_format_is_recognised_and_read_as_it_was_meant(
+    name, content, form, documents, tmp_path
+):
+    found = read(written(tmp_path, name, content))
+    assert found[0] == form
+    assert documents is None or found[1] == documents
+
+
+def test_arrow_is_read_as_save_to_disk_and_feather_write_it(tmp_path):
+    table = pa.table({"id": [1, 2], "text": ["One.\nTwo.", "Three."]})
+    with pa.ipc.new_stream(tmp_path / "data-00000-of-00001.arrow", table.schema) as out:
+        out.write_table(table)
+    pyarrow.feather.write_feather(table, tmp_path / "a.feather")
+    for name in ("data-00000-of-00001.arrow", "a.feather"):
+        assert read(tmp_path / name) == ("parquet", [["One.", "Two."], ["Three."]])
+
+
+def test_text_stored_as_bytes_is_text_and_numbers_are_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    for kind in (pa.binary(), pa.large_binary(), pa.string_view()):
+        pq.write_table(pa.table({"text": pa.array(["Ära."]).cast(kind)}), path)
+        assert read(path)[1] == [["Ära."]]
+    pq.write_table(pa.table({"text": [7], "body": ["One."]}), path)
+    with pytest.raises(AlbertError, match="of type int64 and not text, but it has"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "language", "said"),
+    [
+        ("Łódź stała. Źrebię śpi. Gęś.".encode("cp1250"), "pl", "WINDOWS-1250"),
+        ("Žluťoučký kůň úpěl.".encode("cp1250"), "ces", "WINDOWS-1250"),
+        ("Işık ve ağaç.".encode("cp1254"), "tr", "WINDOWS-1254"),
+        ("Šaltą žiemą.".encode("cp1257"), "lt", "WINDOWS-1257"),
+        ("łódka stała, pałac biały, ząb".encode("cp1250"), None, "CP1250"),
+        ("Müller, schön, größer, für".encode("cp850"), None, "CP850"),
+        ("今朝、港に船が着いた。".encode("iso2022_jp") * 2, None, "ISO-2022-JP"),
+        ("안녕하세요 세계".encode("iso2022_kr") * 2, None, "ISO-2022-KR"),
+    ],
+)
+def test_an_encoding_that_would_be_read_wrongly_is_refused_by_name(
+    content, language, said, tmp_path
+):
+    with pytest.raises(AlbertError, match=said):
+        read(written(tmp_path, "a.txt", content), language=language)
+
+
+def test_windows_1252_is_read_where_it_can_write_the_language(tmp_path):
+    text = "Größe, Müller’s Café – l’été, São Paulo."
+    path = written(tmp_path, "a.txt", text.encode("cp1252"))
+    for language in (None, "de", "fr", "pt"):
+        assert read(path, language=language)[1] == [[text]]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("1\tHe\the\tPRON\n2\tcame\tcome\tVERB\n\n" * 3, "has a token in each line"),
+        ("EU NNP B-ORG\nrejects VBZ O\n. . O\n\n" * 3, "has a token in each line"),
+        ("a\tb\nc\td\ne\tf\ng\th\n", "in each line, between tabs"),
+        (
+            "WARC/1.0\r\nWARC-Type: response\r\n\r\n<html>",
+            "web pages as they were sent",
+        ),
+        ("<?xml version='1.0'?>\n<TEI><text>One.</text></TEI>", "XML"),
+        ("-- MySQL dump 10.13\nINSERT INTO a VALUES (1);\n", "an SQL dump"),
+        ("\\documentclass{article}\n\\begin{document}One.", "LaTeX"),
+        (b"Obj\x01\x04\x14avro.codec", "an Avro file"),
+        (b"\x93NUMPY\x01\x00v\x00{'descr'", "an array of NumPy"),
+        (b"\x89PNG\r\n\x1a\n", "a picture"),
+        (b"One two. " * 50 + bytes(100), "not text"),
+    ],
+)
+def test_what_is_structured_and_cannot_be_read_is_refused_by_name(
+    content, said, tmp_path
+):
+    with pytest.raises(AlbertError, match=said):
+        read(written(tmp_path, "a.txt", content))
+
+
+def test_a_path_may_name_the_key_of_its_text(tmp_path):
+    notes = written(tmp_path, "notes.csv", "id,transcription\n1,He came.\n")
+    more = written(tmp_path, "a.jsonl", '{"abstract": {"body": "She left."}}\n')
+    plain = written(tmp_path, "b.txt", "It rained. Why?\n\nNo.\n")
+    strange = written(tmp_path, "c.txt:d", "Rain.\n")
+    given = (f"{notes}:transcription", f"{more}:abstract.body", str(plain))
+    files = find_inputs({"text": (*given, str(strange))})
+    assert sorted(file.text_key for file in files) == [
+        "",
+        "",
+        "abstract.body",
+        "transcription",
+    ]
+
+
+def test_copies_that_editors_leave_in_a_folder_are_passed_over(tmp_path):
+    for name in ("x.txt", "x.txt~", "#y#.txt", "#z#", "x.txt.bak", "x.txt.orig"):
+        written(tmp_path, name, "One. Two.\n")
+    files = find_inputs({"text": (str(tmp_path),)})
+    assert [file.path.rpartition("/")[2] for file in files] == ["x.txt"]
+
+
+def test_the_sentences_of_a_file_are_shown_as_they_were_divided(tmp_path):
+    path = written(tmp_path, "a.jsonl", '{"text": "He came. She left.\\nWhy?"}\n')
+    (file,) = find_inputs({"text": (str(path),)})
+    assert list(show_sentences(file, documents=3)) == [
+        f"{path}, document 1: 2 paragraphs, 3 sentences",
+        "  1. He came.",
+        "  1. She left.",
+        "  2. Why?",
+    ]
+
+
+def test_a_row_of_csv_that_never_ends_is_left_out(tmp_path):
+    cells = '"a\n",' * (1 << 21)
+    path = written(tmp_path, "a.csv", f"id,text\n1,One.\n{cells}")
+    assert read(path)[1] == [["One."]]
