@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from cli.main import cli
+from pipeline.reading import formats
 from schemas.config import ModelConfig
 from schemas.example import DOCUMENT_FEATURES, FEATURES, SPECIAL_TOKENS, USER_SYMBOLS
 from schemas.finetune_config import RATES
@@ -36,6 +37,15 @@ _BESIDE = (
     "| **`benchmarks/`** | Small programs that measure and print a table; the demo. |",
     "| **`docs/`** | What was decided and why, reference, figures, failed ideas. |",
 )
+
+_RAW_TEXT = """
+## Raw text
+
+Files are recognised by their content, tables of lines by their names; `--input-format`
+names a format. Texts may be packed with gz, bz2, xz or zst. What is structured and not
+here is refused by its name.
+
+"""
 
 _FORMAT = """\
 # Data formats
@@ -178,7 +188,7 @@ def format_page() -> str:
     ]
     documents = [f"| `{f.name}` | {f.dtype} | {f.meaning} |" for f in DOCUMENT_FEATURES]
     special = ", ".join(f"`{token}` {i}" for i, token in enumerate(SPECIAL_TOKENS))
-    return _FORMAT.format(
+    page = _FORMAT.format(
         features="\n".join(rows),
         documents="\n".join(documents),
         manifest=table_of_attributes(DatasetManifest),
@@ -187,6 +197,7 @@ def format_page() -> str:
         special=special,
         symbols=" ".join(f"`{symbol}`" for symbol in USER_SYMBOLS),
     )
+    return f"{page}{_RAW_TEXT}{formats.format_page()}\n"
 
 
 def table_of_attributes(described: type) -> str:

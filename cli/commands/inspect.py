@@ -4,12 +4,15 @@ import itertools
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from cli.support.console import Console
 from cli.support.inputs import DataFolder, data_here, kind_of
 from cli.support.options import debug_option
+from cli.support.raw_text import find_given_inputs, input_options
+from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest, ShardFile, read_manifest
@@ -17,7 +20,15 @@ from schemas.readable import counted
 
 
 @click.command(epilog="Example:  albert inspect data --examples 2 --verify")
-@click.argument("data", metavar="DATA|RUN", type=DataFolder())
+@click.argument("data", metavar="[DATA|RUN]", type=DataFolder(), required=False)
+@input_options
+@click.option(
+    "--documents",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1, max=1_000_000),
+    help="Documents to show of each file of raw text.",
+)
 @click.option(
     "--examples",
     default=3,
@@ -47,16 +58,84 @@ from schemas.readable import counted
 )
 @debug_option
 def inspect(
-    data: Path | str, examples: int, split: str, epoch: int, verify: bool, debug: bool
+    data: Path | str | None,
+    examples: int,
+    split: str,
+    epoch: int,
+    verify: bool,
+    documents: int,
+    debug: bool,
+    **raw_text: Any,
 ) -> None:
-    """Show what a data set holds, with examples, or where a run stands.
+    """Show what a data set holds, where a run stands, or how raw text is divided.
 
     Of a run it says how far it is, what comes next and when, and what the same command
-    would do. Of a data set it shows examples.
+    would do. Of a data set it shows examples. Of files given with --wikipedia, --books
+    or --text it shows the first documents: a line for each sentence, with the number of
+    its paragraph before it.
 
     Masked tokens are in brackets, as [MASK] or whatever replaced them; below, the text
     is restored, with the masked tokens in guillemets.
     """
+    if any(raw_text[kind] for kind in KINDS):
+        show_raw_text(raw_text, data=data, documents=documents)
+        return
+    if data is None:
+        raise SettingError(
+            "Give a data set, or raw text with --wikipedia, --books or --text."
+        )
+    show_data_set(data, examples=examples, split=split, epoch=epoch, is_verified=verify)
+
+
+def show_raw_text(
+    values: dict[str, Any], *, data: Path | str | None, documents: int
+) -> None:
+    """Print the sentences of the first documents of files of raw text."""
+    from pipeline.reading.read import show_sentences
+
+    if data is not None:
+        raise SettingError(f"Give the data set {data} or raw text, not both.")
+    for file in find_given_inputs(values, Console(quiet=False)).files:
+        for line in show_sentences(file, documents=documents):
+            click.echo(line)
+
+
+def show_data_set(
+    data: Path | str, *, examples: int, split: str, epoch: int, is_verified: bool
+) -> None:
+    """Print the card of a data set and some of its examples."""
+    if any(raw_text[kind] for kind in KINDS):
+        show_raw_text(raw_text, data=data, documents=documents)
+    elif data is None:
+        raise SettingError(
+            "Give a data set, a run, or raw text with --wikipedia, --books or --text."
+        )
+    elif isinstance(data, Path) and kind_of(data) != "data":
+        for line in run_lines(data):
+            click.echo(line)
+    else:
+        show_data_set(
+            data, examples=examples, split=split, epoch=epoch, is_verified=verify
+        )
+
+
+def show_raw_text(
+    values: dict[str, Any], *, data: Path | str | None, documents: int
+) -> None:
+    """Print the sentences of the first documents of files of raw text."""
+    from pipeline.reading.read import show_sentences
+
+    if data is not None:
+        raise SettingError(f"Give the data set {data} or raw text, not both.")
+    for file in find_given_inputs(values, Console(quiet=False)).files:
+        for line in show_sentences(file, documents=documents):
+            click.echo(line)
+
+
+def show_data_set(
+    data: Path | str, *, examples: int, split: str, epoch: int, is_verified: bool
+) -> None:
+    """Print the card of a data set and some of its examples."""
     from pipeline.dataset.contents import load_vocabulary, read_examples, show_example
     from pipeline.dataset.local_copy import all_files, first_files
     from pipeline.dataset.manifest import data_card
@@ -65,16 +144,12 @@ def inspect(
         copy = copy_of_epoch(epoch, split, manifest)
         return first_files(split, copy=copy, examples=examples)(manifest)
 
-    if isinstance(data, Path) and kind_of(data) != "data":
-        for line in run_lines(data):
-            click.echo(line)
-        return
     console = Console(quiet=False)
     is_copy = isinstance(data, str)
-    data = data_here(data, console, choose=all_files if verify else choose)
+    data = data_here(data, console, choose=all_files if is_verified else choose)
     manifest = read_manifest(data)
     copy = copy_of_epoch(epoch, split, manifest)
-    if verify:
+    if is_verified:
         check_files(data, manifest, is_copy=is_copy)
     tokenizer = load_vocabulary(data, manifest)
     click.echo(data_card(manifest))
@@ -84,7 +159,7 @@ def inspect(
     for features in itertools.islice(records, examples):
         task = manifest.config.sentence_task
         click.echo(show_example(features, tokenizer.piece, task=task) + "\n")
-    if verify:
+    if is_verified:
         click.echo(
             f"{data} is whole: {counted(len(manifest.shards), 'file')} verified."
         )

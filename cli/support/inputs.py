@@ -50,12 +50,12 @@ def input_options(command: Command) -> Command:
             click.option(
                 "--text",
                 **paths,
-                help="Any other text: running prose, one sentence or paragraph per line "
-                "with a blank line between documents, subtitles, WET, JSON lines, "
+                help="Any other text: running prose, one sentence or paragraph per "
+                "line with a blank line between documents, subtitles, WET, JSON lines, "
                 "parquet, Arrow or CSV. A line <|endoftext|> or </s> ends a document, "
                 "and so does ---- with --input-format marked; --input-format lines "
-                "takes one document per line. PATH:KEY says where rows have their text, "
-                "as in notes.csv:transcription.",
+                "takes one document per line. PATH:KEY says where rows have their "
+                "text, as in notes.csv:transcription.",
             ),
             click.option(
                 "--language",

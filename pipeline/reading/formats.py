@@ -148,7 +148,7 @@ FORMAT_TABLE: dict[Format, FormatEntry] = {
         "running prose, one document a file, a blank line ends a paragraph, segmented",
         "any other text",
         "a file",
-        "ends with a blank line; with a line feed where no sentence crosses lines",
+        "ends with a blank line, or with its line where lines are wide",
         "a part of a paragraph",
         ("text",),
     ),
@@ -191,7 +191,7 @@ FORMAT_TABLE: dict[Format, FormatEntry] = {
     ),
     "lines": FormatEntry(
         "one document a line, segmented",
-        "not",
+        "`--input-format` alone",
         "a line",
         "a line",
         "a document",

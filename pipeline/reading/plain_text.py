@@ -131,7 +131,8 @@ _LONG_LINE_CHARACTERS = 80
 _UNMARKED = re.compile("[\u0e00-\u0eff]")
 
 # Other characters at which a line or a paragraph of a record ends.
-_OTHER_LINE_ENDS = dict.fromkeys("\x0b\x0c\x85\u2028", "\n") | {"\u2029": "\n\n"}
+_OTHER_LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
+_LINE_FEEDS = str.maketrans(dict.fromkeys(_OTHER_LINE_ENDS, "\n"))
 
 # What stands alone on a line between documents; so does a line of dashes.
 _MARKERS = (b"<|endoftext|>", b"</s>")
@@ -439,7 +440,7 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> list[str]:
     """
     are_lines = _are_wide(text[:_HEAD_CHARACTERS].split("\n"))
     if is_record and any(mark in text for mark in _OTHER_LINE_ENDS):
-        text = text.translate(str.maketrans(_OTHER_LINE_ENDS))
+        text = text.translate(_LINE_FEEDS)
     text = with_whole_words(text)
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
     if is_record and not are_lines:
