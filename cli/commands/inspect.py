@@ -79,33 +79,6 @@ def inspect(
     """
     if any(raw_text[kind] for kind in KINDS):
         show_raw_text(raw_text, data=data, documents=documents)
-        return
-    if data is None:
-        raise SettingError(
-            "Give a data set, or raw text with --wikipedia, --books or --text."
-        )
-    show_data_set(data, examples=examples, split=split, epoch=epoch, is_verified=verify)
-
-
-def show_raw_text(
-    values: dict[str, Any], *, data: Path | str | None, documents: int
-) -> None:
-    """Print the sentences of the first documents of files of raw text."""
-    from pipeline.reading.read import show_sentences
-
-    if data is not None:
-        raise SettingError(f"Give the data set {data} or raw text, not both.")
-    for file in find_given_inputs(values, Console(quiet=False)).files:
-        for line in show_sentences(file, documents=documents):
-            click.echo(line)
-
-
-def show_data_set(
-    data: Path | str, *, examples: int, split: str, epoch: int, is_verified: bool
-) -> None:
-    """Print the card of a data set and some of its examples."""
-    if any(raw_text[kind] for kind in KINDS):
-        show_raw_text(raw_text, data=data, documents=documents)
     elif data is None:
         raise SettingError(
             "Give a data set, a run, or raw text with --wikipedia, --books or --text."
