@@ -164,7 +164,9 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
     for raw in lines:
         if not raw or raw.isspace():
             continue
-        line = decode_entities(raw)
+        line = raw
+        if "&" in raw:
+            line = _LINE_BREAK.sub(" ", decode_entities(raw))
         is_title, is_first = is_first and line.strip() == title, False
         if is_title:
             continue
@@ -205,7 +207,7 @@ def remove_residue(line: str) -> str:
             line = remove_templates(line)
         line = _BRACKETS.sub("", line)
     if "<" in line:
-        line = _TAG.sub("", _LINE_BREAK.sub(" ", line))
+        line = _TAG.sub("", line)
     return line
 
 
