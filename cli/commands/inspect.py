@@ -9,9 +9,14 @@ from typing import Any
 import click
 
 from cli.support.console import Console
-from cli.support.inputs import DataFolder, data_here, kind_of
+from cli.support.inputs import (
+    DataFolder,
+    data_here,
+    find_given_inputs,
+    input_options,
+    kind_of,
+)
 from cli.support.options import debug_option
-from cli.support.raw_text import find_given_inputs, input_options
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
