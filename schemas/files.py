@@ -215,7 +215,9 @@ def read_json(path: str | Path) -> dict[str, Any]:
     """Read a JSON object."""
     try:
         with Path(path).open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
+            # Asked for more, reading would set that much memory aside.
+            size = os.fstat(file.fileno()).st_size or _MAX_BYTES
+            data = file.read(min(size, _MAX_BYTES) + 1)
     except FileNotFoundError:
         raise AlbertError(f"{path} does not exist.") from None
     except OSError as error:

@@ -753,7 +753,7 @@ VOCABULARY_CASES = [
 ]
 
 DATA_CASES = [
-    Case("a folder that is no data set", "inspect text", says="a data set"),
+    Case("a folder that is no data set", "inspect text", says="a finished data set"),
     Case("a run that is no data set", "evaluate run --data run", says="a data set"),
     Case(
         "a data set that is not finished",

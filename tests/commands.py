@@ -24,12 +24,16 @@ def write_topics(folder: Path, *, count: int) -> None:
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
 
 
+# With more the first evaluation of a run would read only some of the examples.
+EVAL_FRACTION = 0.15
+
+
 def make_small(folder: Path) -> None:
     """A folder with texts, a vocabulary and a data set, made by the commands."""
     folder.mkdir(exist_ok=True)
     write_topics(folder / "text", count=24)
     run("vocab", "--text", folder / "text", *VOCAB, "--output", folder / "vocab")
-    make_data(folder, "--eval-fraction", 0.15, output=folder / "data")
+    make_data(folder, "--eval-fraction", EVAL_FRACTION, output=folder / "data")
 
 
 def make_data(small: Path, *arguments, output: Path) -> tuple[int, str]:

@@ -127,7 +127,7 @@ EDITS = [
     (export, f"run/{STATE}", values(sha256=["a"]), "is not what was written"),
     (export, f"run/{STATE}", content(DEEP), "state.json is not valid JSON"),
     (export, f"run/{WEIGHTS}", length(2**63), "header too large"),
-    (export, f"run/{WEIGHTS}", header(dtype="I32"), "is of type I32, and only F16"),
+    (export, f"run/{WEIGHTS}", header(dtype="I32"), "is of type I32, and only BF16"),
     (export, f"run/{WEIGHTS}", header(shape=[2, -4]), "no checkpoint that can be"),
     (export, "run/model.json", values(num_hidden_layers=10**9), "at most 1024"),
     (export, "run/model.json", values(intermediate_size=200_000), "and (200000,) in"),

@@ -228,6 +228,7 @@ def processes(
         read_bytes: Where those that read text say how much, by the number of the chunk.
     """
     # Python would import modules from the current folder, before the first of ours.
+    before = os.environ.get("PYTHONSAFEPATH", "")
     os.environ["PYTHONSAFEPATH"] = "1"
     pool = ProcessPoolExecutor(
         max_workers=count,
@@ -246,7 +247,11 @@ def processes(
         with contextlib.suppress(RuntimeError):
             pool.shutdown(cancel_futures=True)
         raise
-    pool.shutdown()
+    else:
+        pool.shutdown()
+    finally:
+        # Set to nothing it is not there.
+        os.environ["PYTHONSAFEPATH"] = before
 
 
 def _begin(parent: int, read_bytes: MutableSequence[int] | None) -> None:

@@ -10,6 +10,14 @@ import pytest
 from albert_tf.training.interruption import StopRequest, stop_requests
 
 
+@pytest.fixture
+def hangup():
+    """SIGHUP as in a terminal; where nohup began the tests it is ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize(
     ("number", "reason"),
     [
@@ -19,7 +27,7 @@ from albert_tf.training.interruption import StopRequest, stop_requests
         (signal.SIGUSR1, "terminated"),
     ],
 )
-def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason):
+def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason, hangup):
     before = signal.getsignal(number)
     with stop_requests() as stop:
         assert stop.reason is None

@@ -131,7 +131,7 @@ def test_a_signal_while_the_step_is_compiled_ends_the_run_before_its_first_step(
     compiled = TensorFlowSteps.compile
 
     def signalled(self, parts, **kwargs):
-        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGTERM)
         return compiled(self, parts, **kwargs)
 
     with monkeypatch.context() as patch:

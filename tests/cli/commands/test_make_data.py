@@ -16,7 +16,7 @@ from cli.support import budget, console
 from pipeline.job import estimate
 from pipeline.job.spill import chunks_folder
 from schemas.manifest import read_manifest
-from tests.commands import attempt, contents, make_data, run
+from tests.commands import EVAL_FRACTION, attempt, contents, make_data, run
 
 ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
 
@@ -282,7 +282,7 @@ def test_text_vocabulary_and_data_set_may_all_be_on_storage(
     command = (
         *("make-data", "--text", "memory://bucket/text", "--workers", 1),
         *("--vocab", "memory://bucket/vocab", "--max-seq-length", 32),
-        *("--dupe-factor", 2, "--eval-fraction", 0.3),
+        *("--dupe-factor", 2, "--eval-fraction", EVAL_FRACTION),
         *("--output", "memory://bucket/data"),
     )
     said = run(*command)
