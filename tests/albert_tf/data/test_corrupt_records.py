@@ -21,7 +21,7 @@ from pipeline.records.tfrecord import frame, masked_crc, read_records
 from schemas.errors import AlbertError
 from schemas.layout import shard_file
 from schemas.manifest import read_manifest
-from tests.commands import make_data
+from tests.commands import EVAL_FRACTION, make_data
 from tests.pipeline.records.one_record import encode
 from tests.training_data import make_instance, padded_instance, write_dataset
 
@@ -214,5 +214,5 @@ def test_a_pretraining_on_a_damaged_file_ends_with_one_sentence(small, tmp_path)
     )
     # As it says.
     path.unlink()
-    make_data(small, "--eval-fraction", 0.3, output=tmp_path / "data")
+    make_data(small, "--eval-fraction", EVAL_FRACTION, output=tmp_path / "data")
     assert path.read_bytes() == (small / "data" / shard.name).read_bytes()

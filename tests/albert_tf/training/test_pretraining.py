@@ -34,7 +34,7 @@ from schemas import config as config_module
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
-from tests.commands import make_data
+from tests.commands import EVAL_FRACTION, make_data
 from tests.runs import (
     DROPOUT,
     OF_DOCUMENTS,
@@ -643,7 +643,14 @@ ON_THE_FLY = TrainConfig(batch_size=960, micro_batch_size=480, steps=3, eval_exa
 @pytest.fixture(scope="module")
 def documents(small, tmp_path_factory):
     output = tmp_path_factory.mktemp("documents") / "data"
-    make_data(small, "--eval-fraction", 0.3, "--examples", "on-the-fly", output=output)
+    make_data(
+        small,
+        "--eval-fraction",
+        EVAL_FRACTION,
+        "--examples",
+        "on-the-fly",
+        output=output,
+    )
     return output
 
 
