@@ -192,8 +192,8 @@ def flink_cluster(folder, task_managers=2):
         "taskmanager.memory.task.heap.size": "256m",
         "taskmanager.memory.task.off-heap.size": "0m",
         "taskmanager.memory.managed.size": "64m",
-        "taskmanager.memory.network.min": "32m",
-        "taskmanager.memory.network.max": "32m",
+        "taskmanager.memory.network.min": "128m",
+        "taskmanager.memory.network.max": "128m",
     }
     lines = [f"{name}: {value}\n" for name, value in settings.items()]
     (folder / "config.yaml").write_text("".join(lines))
