@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 LOCAL_RUNNER = "FnApiRunner"
 
 # Beam and its libraries take this much, or abort.
-LEAST_MEMORY = 450_000_000
+LEAST_MEMORY = 700_000_000
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
 ENOUGH_HELD_OUT = 200

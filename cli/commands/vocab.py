@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pipeline.vocabulary.sampling import SampledText
 
 # NumPy and SentencePiece take this much, or abort.
-LEAST_MEMORY = 450_000_000
+LEAST_MEMORY = 500_000_000
 
 
 @click.command(
