@@ -20,7 +20,7 @@ def test_a_run_and_its_export_score_alike_on_the_same_words(small, tmp_path):
     arguments = argparse.Namespace(models=folders, data=small / "data")
     models = list(models_of(arguments))
     passages = list(held_out_passages(small / "data"))
-    ours, theirs, neighbours, tokens = score(models, passages, maximum=100)
-    assert len(ours["losses"]) == 100
+    ours, theirs, neighbours, tokens = score(models, passages, maximum=40)
+    assert len(ours["losses"]) == 40
     np.testing.assert_allclose(theirs["losses"], ours["losses"], rtol=1e-4)
     assert neighbours["losses"].sum() < tokens["losses"].sum() < ours["losses"].sum()
