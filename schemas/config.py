@@ -268,12 +268,6 @@ class DataConfig:
             )
 
     @property
-    def seeks_near_duplicates(self) -> bool:
-        """Whether documents may go because they nearly equal others."""
-        seeks_held_out = self.near_duplicates == "hold-out" and self.eval_fraction > 0
-        return seeks_held_out or self.near_duplicates == "drop"
-
-    @property
     def num_special_tokens(self) -> int:
         """Special tokens in an example: [CLS], and a [SEP] after each segment."""
         return 2 if self.sentence_task == "none" else 3

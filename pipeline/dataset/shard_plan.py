@@ -35,6 +35,11 @@ class Shard:
         )
 
 
+def number_of(document_id: bytes) -> int:
+    """The 64 bits that all parts of a document share: the first of its id."""
+    return int.from_bytes(document_id[:8], "big")
+
+
 class ShardPlan(NamedTuple):
     """How the documents are divided; shards are numbered train first, then eval.
 
@@ -63,7 +68,7 @@ class ShardPlan(NamedTuple):
         (8, 2)
         """
         place = int.from_bytes(document_id[8:], "big")
-        if self.is_held_out(int.from_bytes(document_id[:8], "big")):
+        if self.is_held_out(number_of(document_id)):
             return self.train_shards + place % self.eval_shards
         return place % self.train_shards
 

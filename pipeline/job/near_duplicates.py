@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import Keys
-from pipeline.dataset.shard_plan import ShardPlan
+from pipeline.dataset.shard_plan import ShardPlan, number_of
 from pipeline.near_duplicates.groups import (
     Choice,
     Pair,
@@ -61,11 +61,6 @@ class Signed(NamedTuple):
         return self.id, self.shards
 
 
-def number_of(document: ShardDocument) -> int:
-    """The 64 bits that all parts of a document share."""
-    return int.from_bytes(document.id[:8], "big")
-
-
 def signed(
     documents: Iterable[ShardDocument],
     tell: Callable[[Signed], None],
@@ -79,7 +74,7 @@ def signed(
         found = signature("\n".join(part.text for part in parts)) if parts else None
         if found:
             shards = {plan.shard_of(part.id): None for part in parts}
-            tell(Signed(number_of(parts[0]), found, tuple(shards)))
+            tell(Signed(number_of(parts[0].id), found, tuple(shards)))
 
     for document in documents:
         if document.is_first:
@@ -179,7 +174,7 @@ def without(
 ) -> Iterator[ShardDocument]:
     """The documents that stay; the others are counted, long ones once."""
     for document in documents:
-        if number_of(document) not in gone:
+        if number_of(document.id) not in gone:
             yield document
         elif document.is_first:
             dropped[why] += 1

@@ -77,9 +77,10 @@ class Job:
     def near_duplicates(self) -> Choice | None:
         """Which near-copies go, if any."""
         config = self.dataset.config
-        if config.near_duplicates == "keep" or not config.seeks_near_duplicates:
+        choice = config.near_duplicates
+        if choice == "keep" or (choice == "hold-out" and not config.eval_fraction):
             return None
-        return config.near_duplicates
+        return choice
 
     @property
     def waiting_folder(self) -> Path:

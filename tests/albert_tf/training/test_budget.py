@@ -26,7 +26,6 @@ from schemas.config import DataConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
 from schemas.phases import mean_length, samples_of
-from tests.commands import EVAL_FRACTION, make_data
 from tests.runs import OF_DOCUMENTS, SETTINGS, final, train
 from tests.training_data import TINY, write_dataset
 
@@ -196,20 +195,6 @@ def stored(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
     write_dataset(root)
     return root
-
-
-@pytest.fixture(scope="module")
-def documents(small, tmp_path_factory):
-    output = tmp_path_factory.mktemp("documents") / "data"
-    make_data(
-        small,
-        "--eval-fraction",
-        EVAL_FRACTION,
-        "--examples",
-        "on-the-fly",
-        output=output,
-    )
-    return output
 
 
 @pytest.mark.parametrize(

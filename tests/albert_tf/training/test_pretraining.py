@@ -34,7 +34,6 @@ from schemas import config as config_module
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
-from tests.commands import EVAL_FRACTION, make_data
 from tests.runs import (
     DROPOUT,
     OF_DOCUMENTS,
@@ -638,20 +637,6 @@ def test_kill_minus_nine_at_any_moment_loses_nothing(data, tmp_path, model):
 
 
 ON_THE_FLY = TrainConfig(batch_size=960, micro_batch_size=480, steps=3, eval_examples=7)
-
-
-@pytest.fixture(scope="module")
-def documents(small, tmp_path_factory):
-    output = tmp_path_factory.mktemp("documents") / "data"
-    make_data(
-        small,
-        "--eval-fraction",
-        EVAL_FRACTION,
-        "--examples",
-        "on-the-fly",
-        output=output,
-    )
-    return output
 
 
 @pytest.mark.slow
