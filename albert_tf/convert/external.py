@@ -15,8 +15,8 @@ import numpy as np
 from albert_tf.model.initial_weights import truncated_normal
 from albert_tf.model.parameters import weight_shapes, whole_layers, whole_layers_source
 from albert_tf.model.trained_model import TrainedModel
+from albert_tf.runs.checkpoints import Arrays, Shapes
 from albert_tf.runs.run_record import trained_length
-from albert_tf.runs.tensor_files import Arrays, Shapes
 from schemas.config import ModelConfig, config_from_dict
 from schemas.errors import AlbertError, SettingError
 

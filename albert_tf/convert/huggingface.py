@@ -18,7 +18,7 @@ from albert_tf.convert.external import (
 )
 from albert_tf.model.parameters import whole_layers
 from albert_tf.model.trained_model import TrainedModel
-from albert_tf.runs.tensor_files import (
+from albert_tf.runs.checkpoints import (
     Arrays,
     Shapes,
     TensorFileError,

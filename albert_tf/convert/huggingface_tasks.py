@@ -39,8 +39,8 @@ from albert_tf.model.parameters import (
     whole_layers_source,
 )
 from albert_tf.model.trained_model import TrainedModel
+from albert_tf.runs.checkpoints import Arrays
 from albert_tf.runs.task_record import TaskRecord, exported_record
-from albert_tf.runs.tensor_files import Arrays
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError
 from schemas.files import read_json

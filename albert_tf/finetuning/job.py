@@ -10,9 +10,8 @@ from albert_tf.model.initial_weights import draw_first_weights, initialize_weigh
 from albert_tf.model.parameters import TASK_HEAD
 from albert_tf.model.task_model import TaskModel
 from albert_tf.model.trained_model import with_scores_scaled
-from albert_tf.runs.checkpoints import check_shapes, shapes_of
+from albert_tf.runs.checkpoints import Arrays, check_shapes, shapes_of
 from albert_tf.runs.metrics import Metrics
-from albert_tf.runs.tensor_files import Arrays
 from albert_tf.tasks.evaluation import task_of
 from albert_tf.training.steps import StepDone
 from schemas.config import Initializer, ModelConfig

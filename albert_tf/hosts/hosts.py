@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import safetensors.numpy
 
-from albert_tf.runs.checkpoints import Checkpoint
-from albert_tf.runs.tensor_files import Arrays
+from albert_tf.runs.checkpoints import Arrays, Checkpoint
 from schemas.errors import SettingError
 
 Array = np.ndarray[Any, Any]

@@ -9,6 +9,7 @@ from albert_tf.model.parameters import TASK_HEAD, task_weight_shapes, weight_sha
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import (
+    Arrays,
     Which,
     assign_arrays,
     check_shapes,
@@ -22,7 +23,6 @@ from albert_tf.runs.run_record import (
     trained_length,
 )
 from albert_tf.runs.task_record import TaskRecord, read_record
-from albert_tf.runs.tensor_files import Arrays
 from schemas.config import Initializer, ModelConfig, Precision
 from schemas.errors import AlbertError
 from schemas.layout import TASK

@@ -14,9 +14,8 @@ from albert_tf.data.data_check import check_same_vocabulary, vocabulary_of
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, read_trained, silent
-from albert_tf.runs.checkpoints import assign_arrays, check_shapes, shapes_of
+from albert_tf.runs.checkpoints import Arrays, assign_arrays, check_shapes, shapes_of
 from albert_tf.runs.run_record import is_tuned, run_config
-from albert_tf.runs.tensor_files import Arrays
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError
 from schemas.manifest import DatasetManifest

@@ -149,7 +149,7 @@ def run_lines(run: Path) -> Iterator[str]:
         quoted = shlex.quote(str(run))
         yield f"{run}: a fine-tuned model; albert report {quoted} shows its measures."
     else:
-        from albert_tf.runs.standing import standing
+        from albert_tf.runs.run_record import standing
 
         yield from standing(run)
 
