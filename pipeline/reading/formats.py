@@ -316,6 +316,8 @@ _MARKUP_NAMES = {
     "md": "Markdown",
     "markdown": "Markdown",
     "rst": "reStructuredText",
+    "adoc": "AsciiDoc",
+    "org": "Org",
     "tex": "LaTeX",
     "html": "HTML",
     "htm": "HTML",

@@ -324,7 +324,9 @@ def is_marker(line: bytes) -> bool:
 
 def has_marker(head: bytes) -> bool:
     """Whether a file has a marker that is never part of a text."""
-    return any(line.strip() in _MARKERS for line in head.split(b"\n")[:-1])
+    lines = head.splitlines(keepends=True)
+    # The last one may be cut.
+    return any(line.strip() in _MARKERS for line in lines if line[-1] in b"\r\n")
 
 
 def read_marked(

@@ -7,6 +7,7 @@ languages of Western Europe only.
 import codecs
 import re
 import unicodedata
+from collections import Counter
 
 from pipeline.storage.lines import mostly_utf8
 from schemas.errors import AlbertError
@@ -50,6 +51,27 @@ _WITHIN_WORDS = "\u2019\xad\xb7\u2013\u2014\xb4\u2026\xa0\u2022"
 # In real text of Windows-1252 a smaller share of what is beyond ASCII is no letter
 # though it stands between letters.
 _MOST_WITHIN_WORDS, _FEWEST = 0.1, 3
+
+# Letters beyond ASCII of languages that Windows-1252 can write.
+_ALPHABETS = (
+    "àâæçéèêëîïôœùûüÿ",  # French
+    "äöüß",  # German
+    "áéíñóúü",  # Spanish
+    "áâãàçéêíóôõúü",  # Portuguese
+    "àéèìíîòóùú",  # Italian
+    "éëïóöüáèê",  # Dutch
+    "åäöé",  # Swedish, Finnish
+    "æøåéèêóòôâä",  # Danish, Norwegian
+    "áðéíóúýþæö",  # Icelandic
+    "àçèéíïòóúü",  # Catalan
+    "äõöüšž",  # Estonian
+    "çë",  # Albanian
+    "áéíóú",  # Irish
+)
+# In text of such a language all but a few of its letters beyond ASCII are in one of
+# these (0.986 and more in eleven of them; 0.90 and less in text of Windows-1250 or
+# 1254 that was read as Windows-1252). English has too few to tell.
+_LEAST_IN_ALPHABET, _LEAST_BEYOND_ASCII, _FEWEST_LETTERS = 0.95, 0.02, 10
 
 
 def refuse_utf16(head: bytes, *, path: str) -> None:
@@ -129,6 +151,32 @@ def refuse_foreign_bytes(head: bytes, *, language: str, path: str) -> None:
             f"iconv -f {codecs.lookup(likely).name.upper()} -t UTF-8, or as its "
             "language needs."
         )
+    if not language and not _is_western(head.decode("cp1252", errors="replace")):
+        raise AlbertError(
+            f"{path} is not UTF-8, and its letters are of no language that "
+            "Windows-1252 can write; convert it with iconv from the encoding of its "
+            "language, as WINDOWS-1250 (Czech, Hungarian), -1254 (Turkish) or -1257 "
+            "(Latvian), or name its language with --language."
+        )
+
+
+def _is_western(text: str) -> bool:
+    """Whether the letters beyond ASCII are those of one language of Western Europe.
+
+    >>> _is_western("Größe ändert für Schüler übrigens nichts, größtenteils schön.")
+    True
+    >>> _is_western("Pøíliš žluouèký kùò úpìl ïábelské ódy, øeka teèe.")
+    False
+    """
+    letters = Counter(filter(str.isalpha, text.lower()))
+    beyond = {letter: n for letter, n in letters.items() if not letter.isascii()}
+    number = sum(beyond.values())
+    if number < max(_FEWEST_LETTERS, _LEAST_BEYOND_ASCII * letters.total()):
+        return True
+    return any(
+        sum(beyond.get(letter, 0) for letter in alphabet) >= _LEAST_IN_ALPHABET * number
+        for alphabet in _ALPHABETS
+    )
 
 
 def _strange_within_words(text: bytes, encoding: str) -> int:

@@ -141,6 +141,16 @@ def test_text_stored_as_bytes_is_text_and_numbers_are_named(tmp_path):
         ("Işık ve ağaç.".encode("cp1254"), "tr", "WINDOWS-1254"),
         ("Šaltą žiemą.".encode("cp1257"), "lt", "WINDOWS-1257"),
         ("łódka stała, pałac biały, ząb".encode("cp1250"), None, "CP1250"),
+        ("Příliš žluťoučký kůň úpěl, řeka teče.".encode("cp1250"), None, "1250"),
+        ("Jó őszi idő, tükörfúrógép, árvíztűrő.".encode("latin2"), None, "Hungarian"),
+        ("Çocuğun ışığı söndü, şimdi kış.".encode("cp1254"), None, "Turkish"),
+        (
+            "Šaltą žiemą ežere plūduriavo žąsys, ėjo čia ąžuolų kelią.".encode(
+                "cp1257"
+            ),
+            None,
+            "1257",
+        ),
         ("Müller, schön, größer, für".encode("cp850"), None, "CP850"),
         ("今朝、港に船が着いた。".encode("iso2022_jp") * 2, None, "ISO-2022-JP"),
         ("안녕하세요 세계".encode("iso2022_kr") * 2, None, "ISO-2022-KR"),
