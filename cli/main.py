@@ -1,8 +1,10 @@
 """The command `albert` and how each of its commands ends."""
 
+import contextlib
 import errno
 import io
 import itertools
+import os
 import re
 import resource
 import signal
@@ -28,7 +30,6 @@ from cli.commands.report import report
 from cli.commands.vocab import vocab
 from cli.commands.worker import worker
 from cli.support.console import forget_output, prepare_streams, tell
-from cli.support.several_hosts import leave
 from schemas import __version__
 from schemas.errors import AlbertError
 from schemas.readable import printable
@@ -69,12 +70,14 @@ class AlbertGroup(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command and exit with its code."""
         is_process = not args and "args" not in kwargs
+        has_ended_well = False
         _hear_signals()
         prepare_streams()
         try:
             kwargs["standalone_mode"] = False
             code = super().main(*args, **kwargs) or 0
             sys.stdout.flush()
+            has_ended_well = code == 0
         except click.exceptions.Exit as request:
             code = request.exit_code
         except click.ClickException as error:
@@ -91,12 +94,20 @@ class AlbertGroup(click.Group):
             code = _fail("Terminated; run the same command again.", code=TERMINATED)
         except BrokenPipeError:
             # Whoever reads the output has seen enough.
-            forget_output()
             code = 0
         except Exception as error:
             code = _fail(_unforeseen(error))
-        # Libraries' threads may not end after an error, or crash when memory is short.
-        leave(code, at_once=is_process and code != 0)
+        # Libraries' threads may not end after an error, or wait for other hosts.
+        _leave(code, at_once=is_process and not has_ended_well)
+
+
+def _leave(code: int, *, at_once: bool) -> NoReturn:
+    forget_output()
+    if at_once:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _shown(error: click.ClickException) -> str:

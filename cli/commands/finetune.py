@@ -11,7 +11,6 @@ import click
 
 from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
-from cli.support.footprints import FINETUNE
 from cli.support.options import (
     UserPath,
     column_options,
@@ -21,6 +20,7 @@ from cli.support.options import (
     is_given,
     take_config,
 )
+from cli.support.output_folder import Footprint, Identity
 from cli.support.recipes import is_of_recipe, recipe_option
 from cli.support.trained_model import (
     Start,
@@ -33,7 +33,22 @@ from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.files import write_text
 from schemas.finetune_config import OF_ANSWERS, FineTuneConfig
-from schemas.layout import TEST_PREDICTIONS, vocabulary_file
+from schemas.layout import (
+    CHECKPOINT_DIRECTORIES,
+    CHECKPOINTS,
+    HF_TOKENIZER_CONFIG,
+    METRICS,
+    MODEL_CARD,
+    MODEL_CONFIG,
+    SPM_MODEL,
+    TASK,
+    TASK_EVALUATION,
+    TASK_PREDICTIONS,
+    TENSORBOARD,
+    TEST_PREDICTIONS,
+    WORDPIECE,
+    vocabulary_file,
+)
 from schemas.presets import TASK_RECIPES
 from schemas.report import text_lines
 from schemas.task import Columns, Kind, TaskExample, TaskSpec
@@ -50,6 +65,35 @@ _FILES: dict[str, Any] = {
     "metavar": "FILE",
     "type": UserPath(readable=False),
 }
+
+
+def is_measured(folder: Path | str, identity: Identity) -> bool:
+    """Whether a fine-tuned model is there, with all predictions it was asked for."""
+    tests = (f"{TEST_PREDICTIONS}/{name}" for name in identity["test"])
+    names = (TASK_EVALUATION, *tests)
+    return all((Path(folder) / name).exists() for name in names)
+
+
+FINETUNE = Footprint(
+    "finetune",
+    writes=(
+        SPM_MODEL,
+        WORDPIECE,
+        HF_TOKENIZER_CONFIG,
+        MODEL_CONFIG,
+        TASK,
+        METRICS,
+        TENSORBOARD,
+        CHECKPOINTS,
+        TASK_EVALUATION,
+        TASK_PREDICTIONS,
+        TEST_PREDICTIONS,
+        MODEL_CARD,
+    ),
+    progress=(CHECKPOINT_DIRECTORIES,),
+    is_finished=is_measured,
+    evidence=(METRICS,),
+)
 
 Say = Callable[[str], None]
 

@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from cli.commands.vocab import VOCAB
 from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
-from cli.support.footprints import IMPORT
 from cli.support.options import UserPath, common_options
+from cli.support.output_folder import Footprint
 from schemas.errors import AlbertError, SettingError
 from schemas.files import write_json
-from schemas.layout import MODEL_CONFIG, SPM_MODEL, WORDPIECE
+from schemas.layout import (
+    CHECKPOINTS,
+    EVALUATION,
+    MANIFEST,
+    MODEL_CONFIG,
+    SPM_MODEL,
+    TASK,
+    WORDPIECE,
+)
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
@@ -23,6 +32,21 @@ if TYPE_CHECKING:
 
 # Files of weights: a folder that has one is more than a vocabulary.
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb")
+
+# A vocabulary, and beside it the weights of a run where there are any.
+IMPORT = Footprint(
+    "import",
+    writes=(
+        *VOCAB.writes,
+        WORDPIECE,
+        MODEL_CONFIG,
+        TASK,
+        CHECKPOINTS,
+        EVALUATION,
+    ),
+    progress=(MANIFEST,),
+    is_finished=VOCAB.is_finished,
+)
 
 
 @click.command(

@@ -21,7 +21,6 @@ from cli.support.console import (
     silent_logging,
     watching,
 )
-from cli.support.footprints import MAKE_DATA
 from cli.support.inputs import (
     find_given_inputs,
     input_options,
@@ -39,13 +38,24 @@ from cli.support.options import (
     settings_line,
     take_config,
 )
+from cli.support.output_folder import Footprint, Identity
 from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
 from pipeline.storage import files
 from schemas.config import DataConfig, ResolvedDataConfig
 from schemas.errors import SettingError
 from schemas.files import parse_json
-from schemas.layout import EVAL, MANIFEST, TRAIN
+from schemas.layout import (
+    CHUNK_MARKS,
+    DATA_CARD,
+    EVAL,
+    MANIFEST,
+    SIDECAR_FILES,
+    SIDECARS,
+    SPM_MODEL,
+    TRAIN,
+    WORK,
+)
 from schemas.manifest import DatasetManifest, parse_manifest
 from schemas.readable import counted, duration, prefixed
 
@@ -68,6 +78,30 @@ ENOUGH_DOCUMENTS, ENOUGH_OF_FEW = 5, 1 / 8
 MAY_FAIL = 0.02
 # The largest share of the documents that is ever advised to be held out.
 GREATEST_SHARE = 0.5
+
+
+def has_all_shards(folder: Path | str, identity: Identity) -> bool:
+    """Whether a data set is there with all its files."""
+    from pipeline.job.spill import is_whole_dataset
+
+    return is_whole_dataset(folder)
+
+
+MAKE_DATA = Footprint(
+    "make-data",
+    writes=(
+        SPM_MODEL,
+        MANIFEST,
+        DATA_CARD,
+        SIDECARS,
+        TRAIN,
+        EVAL,
+        WORK,
+    ),
+    progress=(MANIFEST, SIDECAR_FILES, CHUNK_MARKS),
+    is_finished=has_all_shards,
+    defaults={"examples": "stored"},
+)
 
 # The flags by topic, in the order of a person's questions.
 TOPICS = {
@@ -362,7 +396,7 @@ class JobBars:
 
     def __init__(self, task: Task, output: Path | str, console: Console) -> None:
         from pipeline.dataset.shard_plan import plan_shards
-        from pipeline.job.marks import ProgressReader
+        from pipeline.job.spill import ProgressReader
 
         self._progress = ProgressReader(output)
         self._console = console

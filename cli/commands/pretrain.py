@@ -15,7 +15,6 @@ from cli.support import output_folder, several_hosts
 from cli.support.architecture import model_options
 from cli.support.budget import LONG_SECONDS, days
 from cli.support.console import Console, silent_stderr
-from cli.support.footprints import PRETRAIN
 from cli.support.inputs import DataFolder, data_here
 from cli.support.options import (
     ByTopic,
@@ -37,7 +36,7 @@ from cli.support.recipes import (
     recipe_in_use,
     recipe_option,
 )
-from cli.support.resolve import identity_of, resolve, settings_of
+from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
 from schemas.config import (

@@ -11,7 +11,6 @@ import click
 
 from cli.support import output_folder
 from cli.support.console import Console
-from cli.support.footprints import VOCAB
 from cli.support.inputs import (
     GivenInputs,
     find_given_inputs,
@@ -25,8 +24,17 @@ from cli.support.options import (
     take_config,
     workers_option,
 )
+from cli.support.output_folder import Footprint, Identity
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
+from schemas.layout import (
+    HF_TOKENIZER,
+    HF_TOKENIZER_CONFIG,
+    MANIFEST,
+    SPM_MODEL,
+    SPM_VOCAB,
+    vocabulary_file,
+)
 from schemas.readable import duration, prefixed
 
 if TYPE_CHECKING:
@@ -34,6 +42,26 @@ if TYPE_CHECKING:
 
 # NumPy and SentencePiece take this much, or abort.
 LEAST_MEMORY = 500_000_000
+
+
+def has_vocabulary(folder: Path | str, identity: Identity) -> bool:
+    """Whether a vocabulary is there, of which the manifest is written last."""
+    manifest = Path(folder) / MANIFEST
+    return manifest.exists() and vocabulary_file(Path(folder)).exists()
+
+
+VOCAB = Footprint(
+    "vocab",
+    writes=(
+        SPM_MODEL,
+        SPM_VOCAB,
+        HF_TOKENIZER,
+        HF_TOKENIZER_CONFIG,
+        MANIFEST,
+    ),
+    progress=(MANIFEST,),
+    is_finished=has_vocabulary,
+)
 
 
 @click.command(

@@ -6,11 +6,11 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from types import MappingProxyType
+from typing import Any, NamedTuple, TextIO
 
-from cli.support.footprints import Footprint, Identity
 from cli.support.options import tell_ignored
 from pipeline.storage import files
 from schemas import __version__, layout
@@ -22,6 +22,48 @@ from schemas.secrets import record_without_secrets
 
 # Digits of a sha256: it is enough to know that such a value changed.
 _HASH_DIGITS = 64
+
+Identity = dict[str, Any]
+
+
+class Footprint(NamedTuple):
+    """What a command leaves in its folder, beside `config.json`.
+
+    Attributes:
+        command: The name of the command.
+        writes: Everything else that it may have written.
+        progress: Globs of what would be lost if another setting were used.
+        is_finished: Whether a folder, here or remote, has a finished run of this
+            identity, all of it.
+        evidence: Files that show why a command failed, and keep its folder once they
+            say anything; the next command with this output replaces them.
+        defaults: What an identity stands for that earlier versions did not write.
+        changeable: Settings of the identity that may change when a run goes on.
+        check_change: Refuses such a change where a run cannot go on with it; takes the
+            folder, and the identity before and now.
+        remedy: What to do about a folder with a run of other settings.
+    """
+
+    command: str
+    writes: tuple[str, ...]
+    progress: tuple[str, ...]
+    is_finished: Callable[[Path | str, Identity], bool]
+    evidence: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = MappingProxyType({})
+    changeable: tuple[str, ...] = ()
+    check_change: Callable[[Path | str, Identity, Identity], None] = (
+        lambda folder, before, now: None
+    )
+    remedy: str = "give another --output, or --overwrite to start over"
+
+    @property
+    def removable(self) -> tuple[str, ...]:
+        """The only things that --overwrite removes, in this order.
+
+        The folder is recognised by the last, so that an interrupted --overwrite can be
+        given again.
+        """
+        return (*self.writes, layout.CONFIG)
 
 
 @contextlib.contextmanager

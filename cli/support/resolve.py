@@ -10,9 +10,21 @@ from cli.support.architecture import resolve_model
 from cli.support.budget import as_begun_for_budget, asked_for_budget
 from cli.support.console import Console, silent_stderr
 from cli.support.options import from_anywhere
+from cli.support.output_folder import Footprint, Identity
 from cli.support.recipes import Asked, useful
 from schemas.config import ModelConfig, TrainConfig
-from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE, MODEL_CONFIG
+from schemas.layout import (
+    BUDGET_RECORD,
+    CHECKPOINT_DIRECTORIES,
+    CHECKPOINTS,
+    DATA_MANIFEST,
+    EVALUATION,
+    LENGTH_BEFORE,
+    METRICS,
+    MODEL_CONFIG,
+    SPM_MODEL,
+    TENSORBOARD,
+)
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.presets import PRESETS
 
@@ -166,3 +178,45 @@ def _changed(model: Mapping[str, Any]) -> dict[str, Any]:
     """Only what was changed, so that a run goes on under a version with more fields."""
     default = dataclasses.asdict(ModelConfig())
     return {name: value for name, value in model.items() if value != default[name]}
+
+
+def has_all_steps(folder: Path | str, identity: Identity) -> bool:
+    """Whether the newest checkpoint of a run is its last."""
+    from albert_tf.runs.run_record import finished_step
+
+    step = finished_step(Path(folder))
+    return step is not None and step >= int(identity["steps"])
+
+
+def check_new_steps(folder: Path | str, before: Identity, now: Identity) -> None:
+    """Refuse other steps of a run that has done too many of the ones it has."""
+    from albert_tf.training.schedule import check_steps_may_change
+
+    given = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+    old, new = (
+        TrainConfig(**{name: identity.get(name, given[name]) for name in given})
+        for identity in (before, now)
+    )
+    check_steps_may_change(Path(folder), old, new)
+
+
+PRETRAIN = Footprint(
+    "pretrain",
+    writes=(
+        SPM_MODEL,
+        MODEL_CONFIG,
+        DATA_MANIFEST,
+        METRICS,
+        EVALUATION,
+        TENSORBOARD,
+        CHECKPOINTS,
+    ),
+    progress=(CHECKPOINT_DIRECTORIES,),
+    is_finished=has_all_steps,
+    evidence=(METRICS,),
+    defaults=dataclasses.asdict(TrainConfig()),
+    changeable=("steps", "cooldown_share", "micro_batch_size"),
+    check_change=check_new_steps,
+    remedy="give another --output (--init-from takes this run's weights along), or "
+    "--overwrite to start over",
+)

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.support.console import forget_output, silent_stderr, tell
+from cli.support.console import silent_stderr, tell
 from cli.support.options import Command
 from schemas.errors import SettingError
 from schemas.readable import printable
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts, HostSetting
-
-# Filled when an error has ended this host while the others may wait for it.
-_left_alone: "list[HostSetting]" = []
 
 
 def host_options(command: Command) -> Command:
@@ -70,22 +67,8 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
     from albert_tf.hosts import jax_hosts
 
     joining = jax_hosts.joined(place, say_last=_say_last)
-    try:
-        with _native_silence(debug=debug), joining as together:
-            yield together
-    except BaseException:
-        _left_alone.append(place)
-        raise
-
-
-def leave(code: int, *, at_once: bool) -> None:
-    """End the process; at once too where `sys.exit` would wait for the other hosts."""
-    forget_output()
-    if at_once or _left_alone:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    with _native_silence(debug=debug), joining as together:
+        yield together
 
 
 @contextlib.contextmanager

@@ -26,8 +26,8 @@ from apache_beam.transforms.window import GlobalWindows
 from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
 from pipeline.job import spill, steps
 from pipeline.job.failures import explain
-from pipeline.job.marks import forget_incomplete
 from pipeline.job.runners import Runner, environment_of, make_engine
+from pipeline.job.spill import forget_incomplete
 from pipeline.job.steps import Job, check_versions, plan_job
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks

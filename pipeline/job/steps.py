@@ -22,8 +22,8 @@ from pipeline.dataset.manifest import (
 from pipeline.dataset.shard import write_shard
 from pipeline.dataset.shard_plan import ShardPlan, plan_shards
 from pipeline.job import near_duplicates, spill
-from pipeline.job.marks import finished_sidecar
 from pipeline.job.near_duplicates import REASONS, Place, Signed, signed, without
+from pipeline.job.spill import finished_sidecar
 from pipeline.near_duplicates.groups import Choice, pairs_to_check
 from pipeline.near_duplicates.signatures import are_near
 from pipeline.reading.chunks import Chunk

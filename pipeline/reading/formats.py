@@ -11,12 +11,14 @@ from typing import Literal, NamedTuple, get_args
 from pipeline.reading.plain_text import has_marker, is_tokenized, recognise_text
 from pipeline.reading.subtitles import is_subtitles
 from pipeline.reading.tables import is_columnar
-from pipeline.storage.encodings import (
+from pipeline.storage.lines import (
+    decode,
+    is_binary,
+    read_lines,
     refuse_other_encoding,
     refuse_seven_bits,
     refuse_utf16,
 )
-from pipeline.storage.lines import decode, is_binary, read_lines
 from schemas.errors import AlbertError
 
 Kind = Literal["wikipedia", "books", "text"]

@@ -44,8 +44,7 @@ from pipeline.reading.text_rows import (
 from pipeline.storage import files
 from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import is_multistream, recognise_compression
-from pipeline.storage.encodings import refuse_foreign_bytes
-from pipeline.storage.lines import MAX_RECORD_BYTES, decode
+from pipeline.storage.lines import MAX_RECORD_BYTES, decode, refuse_foreign_bytes
 from pipeline.wikipedia.extracted import find_address
 from pipeline.wikipedia.mediawiki import read_siteinfo
 from schemas.errors import AlbertError

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from cli.commands.vocab import VOCAB
 from cli.support import output_folder
-from cli.support.footprints import VOCAB
 from schemas.errors import SettingError
 from schemas.gone_settings import GONE, Gone
 from tests.commands import attempt

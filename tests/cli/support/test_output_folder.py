@@ -6,9 +6,12 @@ import json
 
 import pytest
 
+from cli.commands.import_model import IMPORT
+from cli.commands.make_data import MAKE_DATA
+from cli.commands.vocab import VOCAB
 from cli.support import output_folder
-from cli.support.footprints import IMPORT, MAKE_DATA, PRETRAIN, VOCAB
-from pipeline.job.marks import is_whole_dataset
+from cli.support.resolve import PRETRAIN
+from pipeline.job.spill import is_whole_dataset
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError

@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.storage.encodings import refuse_other_encoding, refuse_utf16
 from pipeline.storage.lines import (
     BAD_BYTES,
     NOT_UTF8,
@@ -12,6 +11,8 @@ from pipeline.storage.lines import (
     decode,
     line_blocks,
     read_lines,
+    refuse_other_encoding,
+    refuse_utf16,
 )
 from schemas.errors import AlbertError
 
