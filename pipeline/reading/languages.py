@@ -141,6 +141,8 @@ class SentenceRules(NamedTuple):
         ['Im 19. Jahrhundert kam er. ', 'Er ging.']
         >>> rules_of("sv").mended(["Han gick. ”", "Jag kom.”"])
         ['Han gick. ', '”Jag kom.”']
+        >>> rules_of("ja").mended(["「なぜ？」", "と聞いた。"])
+        ['「なぜ？」と聞いた。']
         """
         sentences = found[:1]
         for sentence in found[1:]:
@@ -159,6 +161,9 @@ class SentenceRules(NamedTuple):
     def _goes_on(self, before: str, after: str) -> bool:
         """Whether a sentence that seems to end goes on."""
         if before[-1] in _WITHIN_WORDS and after[0].isalpha():
+            return True
+        # Japanese says after a quotation that it was one.
+        if before[-1] in "」』" and after.startswith(("と", "って")):
             return True
         first, following = (_FIRST_LETTER.match(text) for text in (before, after))
         # Where nobody writes capital letters, small ones say nothing.
@@ -188,7 +193,7 @@ def rules_of(language: str) -> SentenceRules:
         segmenter=segmenter or DEFAULT_LANGUAGE,
         is_known=segmenter is not None or has_small_letters,
         is_mended=has_small_letters
-        or code == "zh"
+        or code in ("zh", "ja")
         or segmenter not in (None, DEFAULT_LANGUAGE),
     )
 

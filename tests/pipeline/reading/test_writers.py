@@ -1,0 +1,151 @@
+"""Files as ten writers write them: documents, paragraphs, sentences counted by hand."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pytest
+
+from pipeline.core.documents import Document, ReadingCounts
+from pipeline.reading.chunks import divide_file
+from pipeline.reading.inputs import find_inputs
+from pipeline.reading.read import read_part
+from pipeline.reading.sentences import split_sentences
+
+
+def jsonl(*records):
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def arrow(*texts):
+    sink = pa.BufferOutputStream()
+    table = pa.table({"id": [str(n) for n in range(len(texts))], "text": texts})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def warc(*pages):
+    records = [
+        b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 2\r\n\r\na:\r\n\r\n"
+    ]
+    for language, text in pages:
+        body = text.encode()
+        records.append(
+            b"WARC/1.0\r\nWARC-Type: conversion\r\n"
+            b"WARC-Target-URI: http://example.org/\r\n"
+            + f"WARC-Identified-Content-Language: {language}\r\n".encode()
+            + b"Content-Type: text/plain\r\n"
+            + f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body
+            + b"\r\n\r\n"
+        )
+    return gzip.compress(b"".join(records))
+
+
+CC100 = """Die Brücke wurde im 19. Jahrhundert gebaut. Sie steht noch heute, obwohl
+ihre Pfeiler schwach sind, und wird von Fußgängern benutzt.
+Im Jahr 1945 wurde sie gesprengt. Ein Jahr später stand sie wieder.
+""".replace("obwohl\n", "obwohl ")
+WRITERS = {
+    # C4: a line of a page is a paragraph; addresses and times are fields.
+    "c4.json.gz": (
+        gzip.compress(
+            jsonl(
+                {
+                    "text": "Beginner knitting evening\nBring two needles. We have "
+                    "wool.\nTuesday at 7 p.m. in the library.",
+                    "timestamp": "2019-04-25T12:57:54Z",
+                    "url": "https://example.org/a",
+                },
+                {
+                    "text": "Mr. Lee sold the shop. Who will run it?",
+                    "timestamp": "2019-04-25T12:57:54Z",
+                    "url": "https://example.org/b",
+                },
+            )
+        ),
+        (2, 4, 6),
+    ),
+    # CC-100: a paragraph a line, a blank line between documents.
+    "de.txt": ((CC100 + "\n" + CC100).encode(), (2, 4, 8)),
+    # OSCAR 23.01: the text is under "content", the language in "metadata".
+    "es_meta.jsonl": (
+        jsonl(
+            {
+                "content": "El Sr. Ruiz llegó tarde.\nNadie lo esperaba. ¿Por qué?",
+                "metadata": {"identification": {"label": "es", "prob": 0.98}},
+            },
+            {
+                "content": "Hoy llueve.",
+                "metadata": {"identification": {"label": "es", "prob": 0.9}},
+            },
+        ),
+        (2, 3, 4),
+    ),
+    "CC-MAIN.warc.wet.gz": (
+        warc(
+            ("ell", "Αρχική\nΤι είναι αυτό; Ένα βιβλίο."),
+            ("deu", "Kontakt\nDr. Frey hilft gern. Z. B. am Montag."),
+        ),
+        (2, 4, 6),
+    ),
+    # Leipzig: a number, a tab and a sentence in no order.
+    "deu_news_2020_10K-sentences.txt": (
+        b"1\tEr kam um 8 Uhr an.\n2\tDas war 1999.\n3\t19 Boote sanken.\n",
+        (1, 3, 3),
+    ),
+    # Wiki-40B as TensorFlow Datasets exports it.
+    "wiki40b.jsonl": (
+        jsonl(
+            {
+                "wikidata_id": "Q1",
+                "text": "\n_START_ARTICLE_\nAda Lovelace\n_START_SECTION_\nLife\n"
+                "_START_PARAGRAPH_\nAda Lovelace was born in London in the winter of "
+                "1815._NEWLINE_She wrote the first program ever published. It ran on "
+                "a machine that nobody had built.",
+                "version_id": "1",
+            }
+        ),
+        (1, 2, 3),
+    ),
+    # Spark escapes quotation marks by a backslash.
+    "part-00000.csv": (
+        b'id,text\n1,"He said \\"no\\", twice. Then he left."\n2,"Rain, again."\n',
+        (2, 2, 3),
+    ),
+    # pandas doubles them, and its index is a column without a name.
+    "frame.csv": (
+        b',text,label\n0,"She said ""no"", twice. Why?",1\n1,"One.\n\nTwo.",0\n',
+        (2, 3, 4),
+    ),
+    "data-00000-of-00001.arrow": (
+        arrow("雨が降った。彼は帰った。", "彼女は「なぜ？」と聞いた。"),
+        (2, 2, 3),
+    ),
+    "film.srt": (
+        "\ufeff1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Quand est-il parti ?</i>\r\n"
+        "\r\n2\r\n00:00:03,000 --> 00:00:04,000\r\n- Hier soir,\r\nje crois.\r\n"
+        "- Ah bon !\r\n\r\n".encode(),
+        (1, 3, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_has_what_a_person_counts_in_it(name, tmp_path):
+    content, counted = WRITERS[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    kind = "wikipedia" if name.startswith("wiki") else "text"
+    key = {"text_key": "content"} if "meta" in name else {}
+    language = {"de.txt": "de", "data-00000-of-00001.arrow": "ja"}.get(name)
+    (file,) = find_inputs({kind: (str(path),)}, language=language, **key)
+    (part,) = divide_file(file._replace(is_divisible=False), chunk_bytes=1 << 62)
+    documents = [
+        split_sentences(document, language=document.language or file.language)
+        for document in read_part(part, counts=ReadingCounts())
+        if isinstance(document, Document)
+    ]
+    sentences = [each for document in documents for each in document]
+    assert (len(documents), len(sentences), sum(map(len, sentences))) == counted
