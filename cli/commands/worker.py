@@ -17,13 +17,13 @@ from cli.support.options import debug_option, quiet_option
     default="localhost:50000",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where engines ask for workers; whoever reaches it can run programs here.",
+    help="Where engines ask for workers. Only its own user's engines are served.",
 )
 @click.option(
     "--open",
     "is_open",
     is_flag=True,
-    help="Let --address be one that other machines reach.",
+    help="Work for other users, and let --address be one that other machines reach.",
 )
 @quiet_option()
 @debug_option
@@ -35,7 +35,8 @@ def worker(
 
     Run one on every machine of a cluster that is to work, and give make-data
     --environment_type=EXTERNAL --environment_config=localhost:50000 after --: to each
-    machine of a cluster localhost is that machine. With --id and --provision_endpoint,
+    machine of a cluster localhost is that machine. Whoever is served can run programs
+    here: with --open these are other users too. With --id and --provision_endpoint,
     which are added by an engine that starts its workers itself
     (--environment_type=PROCESS), this is such a worker.
     """
@@ -45,6 +46,6 @@ def worker(
         boot(boot_options, debug=debug)
         return
     check_address(address, is_open=is_open)
-    with worker_pool(address, debug=debug) as address:
+    with worker_pool(address, is_open=is_open, debug=debug) as address:
         Console(quiet=quiet).say(f"Workers are started at {address}; Ctrl-C ends them.")
         threading.Event().wait()

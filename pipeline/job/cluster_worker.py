@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import grpc
@@ -38,16 +39,28 @@ _DEBUG = "--debug"
 # Sent by engines but of no use: albert has no files to fetch.
 _UNUSED = ("artifact_endpoint", "semi_persist_dir", "status_endpoint")
 
+# The connections of this machine, with the user of each.
+_CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
+_ESTABLISHED = "01"
+
 
 class WorkerPool(BeamFnExternalWorkerPoolServicer):
-    """Starts a worker for each request of an engine, and ends it on request."""
+    """Starts a worker for each request of an engine, and ends it on request.
 
-    def __init__(self, *, debug: bool = False) -> None:
+    Args:
+        port: Where it is asked; other users of this machine are refused there. None to
+            serve whoever asks.
+        debug: Let workers write to stderr.
+    """
+
+    def __init__(self, *, port: int | None = None, debug: bool = False) -> None:
         super().__init__(use_process=True)
         self._debug = debug
+        self.port = port
 
-    def StartWorker(self, start_worker_request: Any, unused_context: Any) -> Any:
+    def StartWorker(self, start_worker_request: Any, context: Any) -> Any:
         """Start a worker."""
+        self._refuse_others(context)
         # -P: what lies in the current folder must not stand in for our modules.
         command = [sys.executable, "-P", "-m", "pipeline.job.cluster_worker"]
         command.append(f"--id={start_worker_request.worker_id}")
@@ -65,6 +78,24 @@ class WorkerPool(BeamFnExternalWorkerPoolServicer):
         self._worker_processes[start_worker_request.worker_id] = process
         return beam_fn_api_pb2.StartWorkerResponse()
 
+    def StopWorker(self, stop_worker_request: Any, context: Any) -> Any:
+        """End a worker."""
+        self._refuse_others(context)
+        return super().StopWorker(stop_worker_request, context)
+
+    def _refuse_others(self, context: Any) -> None:
+        """End a request of another user: it could run any program as this one."""
+        if self.port is None or not Path(_CONNECTIONS[0]).exists():
+            return
+        users = users_of(context.peer(), port=self.port)
+        # Root may run what it likes anyway.
+        if not users or users - {os.getuid(), 0}:
+            context.abort(
+                grpc.StatusCode.PERMISSION_DENIED,
+                "Workers of albert serve engines of their own user only; where the "
+                "engine is another's, start albert worker with --open.",
+            )
+
     def end_all(self) -> None:
         """End every worker."""
         for process in list(self._worker_processes.values()):
@@ -72,12 +103,34 @@ class WorkerPool(BeamFnExternalWorkerPoolServicer):
             process.wait()
 
 
+def users_of(peer: str, *, port: int) -> set[int]:
+    """The users who have a connection of this machine to a port open.
+
+    Args:
+        peer: The other end, as gRPC tells it: `ipv4:127.0.0.1:40312`.
+    """
+    asks, found = int(peer.rpartition(":")[2]), set()
+    for path in _CONNECTIONS:
+        with contextlib.suppress(FileNotFoundError), open(path) as file:
+            next(file)
+            for line in file:
+                _, here, there, state, _, _, _, user, *_ = line.split()
+                ports = tuple(int(end.rpartition(":")[2], 16) for end in (here, there))
+                # A connection that is being closed has lost its user: it seems root's.
+                if ports == (asks, port) and state == _ESTABLISHED:
+                    found.add(int(user))
+    return found
+
+
 @contextlib.contextmanager
-def worker_pool(address: str, *, debug: bool = False) -> Iterator[str]:
+def worker_pool(
+    address: str, *, is_open: bool = False, debug: bool = False
+) -> Iterator[str]:
     """Start workers for whoever asks at an address, until the block ends.
 
     Args:
         address: ``host:port``, with port 0 for one that is free.
+        is_open: Work for other users too.
         debug: Let workers write to stderr.
 
     Yields:
@@ -94,7 +147,7 @@ def worker_pool(address: str, *, debug: bool = False) -> Iterator[str]:
             f"--address: nothing can listen at {address}: its port is taken, or it is "
             "not an address of this machine; give another."
         ) from None
-    pool = WorkerPool(debug=debug)
+    pool = WorkerPool(port=None if is_open else port, debug=debug)
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
     server.start()
     try:

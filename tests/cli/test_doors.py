@@ -1,25 +1,46 @@
-"""No command listens on a port, and none runs what lies in the current folder."""
+"""No command but one listens on a port; none runs what lies in the current folder.
+
+`albert worker` does listen, on the loopback address: what another user of the machine
+did to the ports of Beam is tried on it.
+"""
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import grpc
 import pytest
+from apache_beam.portability.api import (
+    beam_artifact_api_pb2,
+    beam_artifact_api_pb2_grpc,
+    beam_fn_api_pb2,
+    beam_fn_api_pb2_grpc,
+)
 
-from tests.commands import LITTLE_MODEL
-from tests.exported_runs import SMALL_RUN, write_run
+from cli.main import cli
+from pipeline.job.cluster_worker import worker_pool
+from tests.commands import LITTLE_MODEL, run
+from tests.exported_runs import SMALL_RUN, write_run, write_tuned
+from tests.servers import HERE
 
 PROGRAM = "import sys; from cli.main import cli; cli(sys.argv[1:])"
 LISTENS = "0A"
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/net/tcp").exists(), reason="Linux tells there what listens"
+)
 
 # Modules that children of a command import by name.
 MODULES = (
     *("pipeline", "schemas", "multiprocessing", "random", "numpy", "tensorflow"),
     *("apache_beam", "sentencepiece", "keras", "socket", "sitecustomize"),
 )
+
+OF_TASK = ("--task", "classify", "--train", "rows.tsv", "--max-seq-length", 32)
 
 COMMANDS = {
     "vocab": (
@@ -40,9 +61,22 @@ COMMANDS = {
     ),
     "evaluate": ("evaluate", "run", "--data", "data", "--eval-examples", 2),
     "fill-mask": ("fill-mask", "run", "The [MASK] is here."),
-    "export": ("export", "run", "--to", "hf", "--output", "out-hf"),
+    "order": ("order", "run", "The first.", "The second."),
+    "report": ("report", "run", "data", "--output", "out.html"),
     "inspect": ("inspect", "data", "--verify"),
+    "finetune": ("finetune", "run", *OF_TASK, "--steps", 1, "--output", "out-tuned"),
+    "predict": ("predict", "tuned", "Dull."),
+    "export": ("export", "run", "--to", "hf", "--output", "out-hf"),
+    "export a SavedModel": (
+        *("export", "run", "--to", "saved-model", "--output", "out-saved"),
+    ),
+    "import": ("import", "hf", "--output", "out-import"),
+    "plan": ("plan", "--data", "data", *LITTLE_MODEL, "--measure"),
+    "analyze": ("analyze", "layers", "run", "--data", "data"),
 }
+
+# What listens, and is told of in docs/engines.md.
+LISTENING = {"worker"}
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +86,11 @@ def folder(small, tmp_path_factory):
     for name in ("text", "vocab", "data"):
         (folder / name).symlink_to(small / name)
     write_run(folder / "run", SMALL_RUN, small)
+    vocabulary = (small / "vocab" / "spiece.model").read_bytes()
+    write_tuned(folder / "tuned", "classify", vocabulary)
+    run("export", folder / "run", "--to", "hf", "--output", folder / "hf")
+    rows = "".join(f"It was {n}\t{n % 2}\n" for n in range(40))
+    (folder / "rows.tsv").write_text(f"text\tlabel\n{rows}", encoding="utf-8")
     for name in MODULES:
         program = f"open({str(folder / 'ran')!r}, 'a').write({name!r})\n"
         (folder / f"{name}.py").write_text(program, encoding="utf-8")
@@ -77,25 +116,141 @@ def sockets_of(session):
     ]
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="Linux tells it there")
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_opens_no_port_and_runs_nothing_of_the_folder(folder, name):
-    command = subprocess.Popen(
+def start(folder, *arguments, **streams):
+    return subprocess.Popen(
         [
             *(sys.executable, "-P", "-W", "ignore", "-c", PROGRAM),
-            *map(str, COMMANDS[name]),
+            *map(str, arguments),
         ],
         cwd=folder,
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
         start_new_session=True,
+        text=True,
+        **{"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE} | streams,
     )
+
+
+def test_every_command_is_here():
+    assert {name.partition(" ")[0] for name in COMMANDS} | LISTENING == {*cli.commands}
+
+
+@needs_proc
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_opens_no_port_and_runs_nothing_of_the_folder(folder, name):
+    said = folder / "said"
+    with said.open("w") as stderr:
+        command = start(folder, *COMMANDS[name], stderr=stderr)
     found = []
     while command.poll() is None:
         found += sockets_of(command.pid)
         time.sleep(0.05)
-    assert command.returncode == 0
+    assert command.returncode == 0, said.read_text()
     assert found == []
     assert not (folder / "ran").exists(), (folder / "ran").read_text("utf-8")
     assert sockets_of(command.pid) == []
+
+
+@pytest.fixture
+def pool():
+    """The address of what starts workers, and a channel to it."""
+    with (
+        worker_pool("localhost:0") as address,
+        grpc.insecure_channel(address) as channel,
+    ):
+        yield address, channel
+
+
+def refusal(call):
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    return caught.value.code()
+
+
+def test_no_file_is_read_through_a_pool_of_workers(pool, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("a key")
+    secret.chmod(0o600)
+    artifact = beam_artifact_api_pb2.GetArtifactRequest()
+    artifact.artifact.type_urn = "beam:artifact:type:file:v1"
+    artifact.artifact.type_payload = str(secret).encode()
+    service = beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceStub(pool[1])
+    code = refusal(lambda: list(service.GetArtifact(artifact)))
+    assert code == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_no_element_is_unpickled_by_a_pool_of_workers(pool):
+    data = beam_fn_api_pb2_grpc.BeamFnDataStub(pool[1])
+    element = beam_fn_api_pb2.Elements()
+    element.data.add(instruction_id="1", transform_id="1", data=b"cos\nsystem\n.")
+    assert (
+        refusal(lambda: list(data.Data(iter([element]))))
+        == grpc.StatusCode.UNIMPLEMENTED
+    )
+
+
+def test_a_held_connection_keeps_nobody_waiting(folder):
+    with worker_pool("localhost:0") as address:
+        host, _, port = address.rpartition(":")
+        with contextlib.ExitStack() as held:
+            for _ in range(50):
+                silent = held.enter_context(socket.create_connection((host, port)))
+                silent.sendall(b"PRI * HTTP/2.0\r\n")
+            with grpc.insecure_channel(address) as channel:
+                assert start_and_stop(channel) == ""
+            begun = time.monotonic()
+    assert time.monotonic() - begun < 10
+
+
+def start_and_stop(channel, *, name="1"):
+    """What a pool says to who wants a worker of it."""
+    service = beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel)
+    asked = beam_fn_api_pb2.StartWorkerRequest(worker_id=name)
+    asked.provision_endpoint.url = "localhost:9"
+    answer = service.StartWorker(asked, timeout=30)
+    service.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id=name), timeout=30)
+    return answer.error
+
+
+AS_NOBODY = """
+import os, sys, grpc
+from tests.cli.test_doors import start_and_stop
+os.setgid(65534), os.setuid(65534)
+try:
+    start_and_stop(grpc.insecure_channel(sys.argv[1]))
+except grpc.RpcError as error:
+    print(error.code().name, error.details())
+else:
+    print("SERVED")
+"""
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("options", "answer"), [((), "PERMIS"), (("--open",), "SERVED")]
+)
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+def test_another_user_gets_a_worker_only_of_an_open_pool(folder, options, answer):
+    """A worker runs what it is told to, as the user of the pool."""
+    command = start(folder, "worker", "--address", "localhost:0", *options)
+    address = command.stderr.readline().split()[4].rstrip(";")
+    asked = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", AS_NOBODY, address],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=HERE,
+    )
+    command.terminate()
+    command.communicate()
+    assert asked.stdout.startswith(answer), asked.stderr
+    assert command.returncode == 143
+
+
+@needs_proc
+def test_whose_a_connection_is_decides_and_not_its_address(pool, monkeypatch):
+    assert start_and_stop(pool[1]) == ""
+    # Of a user who is neither us nor root.
+    users = "pipeline.job.cluster_worker.users_of"
+    monkeypatch.setattr(users, lambda *_, **__: {os.getuid(), 7})
+    code = refusal(lambda: start_and_stop(pool[1]))
+    assert code == grpc.StatusCode.PERMISSION_DENIED
