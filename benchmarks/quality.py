@@ -35,13 +35,13 @@ from albert_tf.evaluation.words import (
     Word,
     WordScorer,
     batches_by_length,
-    bits_per_character,
     known_beside,
     questions_about,
     sum_by_word,
     width_of,
     words_of_row,
 )
+from albert_tf.runs.metrics import bits_per_character
 from benchmarks.peers import KERAS_HUB_FILE, LENGTH, inputs_of, read_keras_hub
 from pipeline.records.reading import read_unmasked
 from pipeline.vocabulary.tokenizer import (

@@ -44,6 +44,8 @@ NEAR_DUPLICATES = f"{WORK}/near-duplicates.npy"
 MODEL_CONFIG = "model.json"
 DATA_MANIFEST = "data_manifest.json"
 METRICS = "metrics.jsonl"
+EVALUATIONS = "evaluations"
+# The only evaluation that earlier versions kept.
 EVALUATION = "evaluation.json"
 TENSORBOARD = "tensorboard"
 CHECKPOINTS = "checkpoints"

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 
 from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
-from albert_tf.runs.last_evaluation import comparison, read_evaluation, sentences
+from albert_tf.runs.evaluations import (
+    comparison,
+    heading,
+    read_evaluations,
+    sentences,
+)
 from albert_tf.runs.metrics import Metrics, metric_text, read_metrics
 from albert_tf.runs.run_record import (
     recorded_manifest,
@@ -294,10 +299,8 @@ def _data(manifest: DatasetManifest | None) -> Iterator[str]:
 def _metrics(run: Path, *, step: int) -> Iterator[str]:
     yield from ("## Metrics", "")
     lines = [m for m in read_metrics(run) if m["split"] == EVAL and m["step"] <= step]
-    evaluation = read_evaluation(run)
-    if evaluation is not None and evaluation["step"] != step:
-        evaluation = None
-    if not lines and evaluation is None:
+    evaluations = [one for one in read_evaluations(run) if one["step"] == step]
+    if not lines and not evaluations:
         yield from ("Nothing was measured on held-out text.", "")
     if lines:
         last = lines[-1]
@@ -307,7 +310,8 @@ def _metrics(run: Path, *, step: int) -> Iterator[str]:
             if last.get(name) is not None:
                 yield f"| {words} | {metric_text(name, last[name])} |"
         yield ""
-    if evaluation is not None:
+    for evaluation in evaluations:
+        yield from (f"{heading(evaluation)}:", "")
         yield from _against_counting(evaluation)
 
 

@@ -2,9 +2,9 @@
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from albert_tf.evaluation.counting import (
     masked_tokens,
     training_text,
 )
-from albert_tf.evaluation.held_out import HeldOut, held_out_examples
+from albert_tf.evaluation.held_out import HeldOut, error_of_ratio, held_out_examples
 from albert_tf.evaluation.minimal_pairs import (
     MinimalPair,
     score_by_paradigm,
@@ -35,7 +35,6 @@ from albert_tf.evaluation.words import (
     Row,
     Vocabulary,
     WordScorer,
-    bits_per_character,
     first_rows,
     known_beside,
     questions_about,
@@ -44,12 +43,31 @@ from albert_tf.evaluation.words import (
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, pretrainer_of
-from albert_tf.runs.metrics import Metrics, Sums, interval, means, perplexity
+from albert_tf.runs.evaluations import WORD_LOSSES
+from albert_tf.runs.metrics import (
+    Metrics,
+    bits_per_character,
+    interval,
+    perplexity,
+)
 from albert_tf.runs.progress import QUIET, Progress
 from albert_tf.runs.run_record import recorded_settings, recorded_training
+from pipeline.records.reading import Unmasked
 from schemas.config import EVALUATED_WORDS, Precision
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
+
+
+class Text(NamedTuple):
+    """Held-out text.
+
+    Attributes:
+        name: What people call it.
+        records: A data set whose eval split has it.
+    """
+
+    name: str
+    records: Records
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,33 +94,43 @@ class Scope:
 def evaluate(
     model: TrainedModel,
     *,
-    data: Path,
+    data: Path | None = None,
+    text: Text | None = None,
     scope: Scope = Scope(),
     precision: Precision | None = None,
     progress: Progress = QUIET,
 ) -> Metrics:
-    """Measure a run on the eval split of a data set.
+    """Measure a run on the eval split of a data set, or on a text of its own.
 
     Args:
         model: A run as it was read.
-        data: Any data set made with the same vocabulary, whatever its sentence task.
+        data: Any data set made with the same vocabulary, whatever its sentence task;
+            the tokens of its training split are counted, if there is one.
+        text: What is measured instead of the eval split of the data set.
         precision: Of the computation; None for that of the run's own evaluations.
 
     Returns:
-        What `runs.last_evaluation` describes.
+        What `runs.evaluations` describes.
     """
-    run, manifest = model.folder, read_manifest(data)
-    check_model_fits(model.config, manifest, data=data)
-    check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
-    examples = held_out_examples(manifest, data=data, maximum=scope.examples)
+    run = model.folder
+    training = None
+    if data is not None:
+        training = _checked(Records(data, read_manifest(data)), model)
+    if text is None:
+        assert training, "there is nothing to measure on"
+        text = Text(training.dataset.resolve().name, training)
+    records = _checked(text.records, model)
+    examples = held_out_examples(
+        records.manifest, data=records.dataset, maximum=scope.examples
+    )
     longest = model.config.max_position_embeddings
     sentences = sentence_rows(scope.pairs, scope.sentences, longest=longest)
     precision = precision or training_precision(run)
     pretrainer = pretrainer_of(model, precision=precision)
-    records = Records(data, manifest)
     measured: Metrics = {
         "step": model.step,
-        "data_fingerprint": manifest.fingerprint,
+        "text": text.name,
+        "data_fingerprint": records.manifest.fingerprint,
         "precision": precision,
         "examples": examples,
         **held_out_losses(pretrainer, records, examples=examples, progress=progress),
@@ -112,11 +140,19 @@ def evaluate(
     yardstick = Yardstick(pretrainer, scope.vocabulary, progress)
     if scope.words:
         measured |= yardstick.against_counting(
-            records, examples=examples, words=scope.words
+            records, training, examples=examples, words=scope.words
         )
     if scope.pairs:
         measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs, sentences)
     return measured
+
+
+def _checked(records: Records, model: TrainedModel) -> Records:
+    """Records that a model can read."""
+    data, run = records.dataset, model.folder
+    check_model_fits(model.config, records.manifest, data=data)
+    check_same_vocabulary(vocabulary_of(run), records.manifest, run=run, data=data)
+    return records
 
 
 def training_precision(run: Path) -> Precision:
@@ -130,21 +166,11 @@ def held_out_losses(
     """Means over the first held-out examples, and the counts they are means over."""
     progress.start("evaluating", total=examples)
     held_out = HeldOut(model, records, examples=examples)
-    sums = held_out.sums(on_batch=progress.advance)
-    assert sums is not None, "only a stop request makes it so"
-    return _report(sums)
-
-
-def _report(sums: Sums) -> Metrics:
-    """Means and the perplexity, with the counts that their intervals follow from."""
-    values = means(sums)
+    measured = held_out.measure(on_batch=progress.advance)
+    assert measured is not None, "only a stop request makes it so"
+    values = measured.figures()
     loss = values["mlm_loss"]
-    return {
-        **values,
-        "mlm_perplexity": None if loss is None else perplexity(loss),
-        "mlm_count": int(sums.mlm_count),
-        "sentence_count": int(sums.sentence_count),
-    }
+    return {**values, "mlm_perplexity": None if loss is None else perplexity(loss)}
 
 
 class Yardstick:
@@ -157,34 +183,28 @@ class Yardstick:
         self._scorer, self._progress = WordScorer(model), progress
 
     def against_counting(
-        self, records: Records, *, examples: int, words: int
+        self, records: Records, training: Records | None, *, examples: int, words: int
     ) -> Metrics:
         """Bits per character of held-out words, and how well counting predicts.
 
         Args:
+            records: What is measured on.
+            training: What is counted, if anything is.
             examples: Held-out examples, from the first, that are measured on.
         """
         data, manifest = records.dataset, records.manifest
-        counts = self._counts(data, manifest)
-        rows = itertools.chain.from_iterable(
-            text.rows for text in held_out_text(data, manifest, examples=examples)
+        counts = None
+        if training is not None:
+            counts = self._counts(training.dataset, training.manifest)
+        texts = held_out_text(data, manifest, examples=examples)
+        rows = itertools.chain.from_iterable(text.rows for text in texts)
+        measured = self._of_words(
+            list(first_rows(rows, self._vocabulary)), counts, maximum=words
         )
-        asked = [
-            masked_tokens(text)
-            for text in held_out_text(data, manifest, examples=examples)
-        ]
-        masked = Asked(*map(np.concatenate, zip(*asked, strict=True)))
-        return {
-            "counting": {
-                "examples": counts.rows,
-                "tokens": counts.tokens,
-                "neighbours": _guessed(counts.from_neighbours(masked)),
-                "unigram": _guessed(counts.from_frequencies(masked)),
-            },
-            "bits_per_character": self._word_bits(
-                list(first_rows(rows, self._vocabulary)), counts, maximum=words
-            ),
-        }
+        if counts:
+            texts = held_out_text(data, manifest, examples=examples)
+            measured["counting"] = _of_counting(counts, texts)
+        return measured
 
     def _counts(self, data: Path, manifest: DatasetManifest) -> NeighbourCounts:
         """What the first copy of the training split has, as far as it is counted."""
@@ -196,30 +216,41 @@ class Yardstick:
             vocab_size=self._config.vocab_size,
         )
 
-    def _word_bits(
-        self, rows: Sequence[Row], counts: NeighbourCounts, *, maximum: int
-    ) -> Metrics | None:
-        """Bits per character by the model and by counting; None without words."""
+    def _of_words(
+        self, rows: Sequence[Row], counts: NeighbourCounts | None, *, maximum: int
+    ) -> Metrics:
+        """Bits per character by the model and by counting, and the losses of words."""
         words = sample_words(rows, self._vocabulary, maximum=maximum)
         if not words:
-            return None
+            return {"bits_per_character": None}
         spans = [word.span for word in words]
         characters = np.array([word.characters for word in words], np.float64)
         questions = questions_about(rows, spans)
-        asked = known_beside(questions)
         self._progress.start("predicting words", total=len(questions.row))
         losses = {
-            "model": self._scorer.losses(rows, spans, on_batch=self._progress.advance),
-            "neighbours": sum_by_word(counts.from_neighbours(asked).losses, spans),
-            "unigram": sum_by_word(counts.from_frequencies(asked).losses, spans),
+            "model": self._scorer.losses(rows, spans, on_batch=self._progress.advance)
         }
-        losses["model_minus_neighbours"] = losses["model"] - losses["neighbours"]
+        if counts:
+            asked = known_beside(questions)
+            for name, guesses in (
+                ("neighbours", counts.from_neighbours(asked)),
+                ("unigram", counts.from_frequencies(asked)),
+            ):
+                losses[name] = sum_by_word(guesses.losses, spans)
+            losses["model_minus_neighbours"] = losses["model"] - losses["neighbours"]
         return {
-            "words": len(words),
-            "characters": int(characters.sum()),
-            **{
-                name: bits_per_character(of_words, characters)._asdict()
-                for name, of_words in losses.items()
+            "bits_per_character": {
+                "words": len(words),
+                "characters": int(characters.sum()),
+                **{
+                    name: bits_per_character(of_words, characters)._asdict()
+                    for name, of_words in losses.items()
+                },
+            },
+            WORD_LOSSES: {
+                "keys": [word.key for word in words],
+                "characters": [word.characters for word in words],
+                "losses": [float(f"{loss:.6g}") for loss in losses["model"].tolist()],
             },
         }
 
@@ -247,12 +278,28 @@ class Yardstick:
         }
 
 
-def _guessed(guesses: Guesses) -> dict[str, float | None]:
+def _of_counting(counts: NeighbourCounts, texts: Iterable[Unmasked]) -> Metrics:
+    """How well counting predicts the masked tokens of some texts."""
+    asked = [masked_tokens(text) for text in texts]
+    masked = Asked(*map(np.concatenate, zip(*asked, strict=True)))
+    return {
+        "examples": counts.rows,
+        "tokens": counts.tokens,
+        "neighbours": _guessed(counts.from_neighbours(masked)),
+        "unigram": _guessed(counts.from_frequencies(masked)),
+    }
+
+
+def _guessed(guesses: Guesses) -> Metrics:
     """Mean loss in nats and accuracy, under the names they have of a model."""
-    if not len(guesses.losses):
-        return {"mlm_loss": None, "mlm_accuracy": None}
-    loss, hits = guesses.losses.mean(), guesses.hits.mean()
-    return {"mlm_loss": float(loss), "mlm_accuracy": float(hits)}
+    number = len(guesses.losses)
+    if not number:
+        return {"mlm_loss": None, "mlm_accuracy": None, "mlm_loss_error": None}
+    return {
+        "mlm_loss": float(guesses.losses.mean()),
+        "mlm_accuracy": float(guesses.hits.mean()),
+        "mlm_loss_error": error_of_ratio(guesses.losses, np.ones(number)),
+    }
 
 
 def _share_of(right: int, pairs: int) -> dict[str, Any]:

@@ -4,24 +4,27 @@ And what all measuring of a model goes through: a function of it and a batch, co
 by the backend that Keras runs on.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import keras
 import numpy as np
 from keras import ops
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch, pretraining_sums
+from albert_tf.model.operations import cross_entropy
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch, task_sums
 from albert_tf.model.unpadding import OF_SIZE, unpadded
 from albert_tf.planning.memory import MAX_TOKENS
-from albert_tf.runs.metrics import Sums
+from albert_tf.runs.metrics import DEVIATIONS, Metrics, Sums, means
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL
 from schemas.manifest import DatasetManifest
 
 Tensor = Any
+Array = np.ndarray[Any, Any]
 # Asked now and then; true to stop. Several hosts have to ask together.
 Stop = Callable[[], object]
 
@@ -31,9 +34,73 @@ def never() -> bool:
     return False
 
 
-def _stacked_sums(model: AlbertPretrainer, batch: Batch) -> Tensor:
-    """The `Sums` of a batch, without dropout, as one tensor `[6]`."""
-    return ops.stack(pretraining_sums(model, batch))
+class Measured(NamedTuple):
+    """What a model gives on N held-out examples.
+
+    Attributes:
+        sums: Over all of them.
+        by_example: Of each its masked-LM loss and its masked tokens, its sentence loss
+            and whether it has a sentence label, `[4, N]`.
+    """
+
+    sums: Sums
+    by_example: Array
+
+    def figures(self) -> Metrics:
+        """Means, and what their 95 % intervals follow from.
+
+        An `_error` is half the width of an interval, over the draw of the examples;
+        None of fewer than two. The intervals of accuracies follow from the counts.
+        """
+        mlm, masked, sentence, labelled = self.by_example
+        return {
+            **means(self.sums),
+            "mlm_loss_error": error_of_ratio(mlm, masked),
+            "sentence_loss_error": error_of_ratio(sentence, labelled),
+            "mlm_count": int(self.sums.mlm_count),
+            "sentence_count": int(self.sums.sentence_count),
+        }
+
+
+def error_of_ratio(values: Array, weights: Array) -> float | None:
+    """Half the width of the 95 % interval of a ratio of two sums over N draws.
+
+    To first order; None of fewer than two draws.
+
+    >>> round(error_of_ratio(np.array([1.0, 3.0]), np.array([1.0, 1.0])), 2)
+    1.96
+    """
+    number = np.count_nonzero(weights)
+    if number < 2:
+        return None
+    residuals = values - values.sum() / weights.sum() * weights
+    variance = np.sum(residuals**2) * number / (number - 1)
+    return float(DEVIATIONS * math.sqrt(variance) / weights.sum())
+
+
+def _measure(model: AlbertPretrainer, batch: Batch) -> Tensor:
+    """The `Sums` of a batch without dropout, then `by_example`, `[6 + 4 * B]`."""
+    mlm_logits, sentence_logits = model(batch)
+    labels, weights, places = (
+        ops.reshape(batch[f"masked_lm_{name}"], (-1,))
+        for name in ("ids", "weights", "positions")
+    )
+    rows, length = batch["input_ids"].shape
+    # Of a batch without padding, positions are places in all rows one after the other.
+    is_of_row = ops.equal(ops.arange(rows)[:, None], places[None] // length)
+    losses, _ = cross_entropy(mlm_logits, labels)
+    weights = ops.cast(weights, "float32")
+    of_masked = ops.stack([losses * weights, weights], axis=1)
+    masked = ops.matmul(ops.cast(is_of_row, "float32"), of_masked)
+    sentences = ops.zeros((rows, 2), "float32")
+    if sentence_logits is not None:
+        labels = batch["sentence_order_labels"]
+        losses, _ = cross_entropy(sentence_logits, ops.maximum(labels, 0))
+        labelled = ops.cast(labels >= 0, "float32")
+        sentences = ops.stack([losses * labelled, labelled], axis=1)
+    by_example = ops.concatenate([masked, sentences], axis=1)
+    sums = ops.stack(task_sums(mlm_logits, sentence_logits, batch))
+    return ops.concatenate([sums, ops.reshape(ops.transpose(by_example), (-1,))])
 
 
 def held_out_examples(
@@ -70,15 +137,15 @@ class HeldOut:
         self._records = records
         length = records.manifest.config.max_seq_length
         self._batch_size = max(1, MAX_TOKENS // length)
-        self._measure = compiled(_stacked_sums, model)
+        self._measure = compiled(_measure, model)
 
-    def sums(
+    def measure(
         self,
         *,
         on_batch: Callable[[int], None],
         examples: int | None = None,
         should_stop: Stop = never,
-    ) -> Sums | None:
+    ) -> Measured | None:
         """Losses and hits without dropout; None if stopped.
 
         Args:
@@ -87,18 +154,19 @@ class HeldOut:
             should_stop: Asked between batches.
         """
         total = np.zeros(len(Sums._fields))
-        size, left = self._batch_size, examples or self.examples
+        size, number = self._batch_size, examples or self.examples
+        by_example, left = np.zeros((4, 0)), number
         for batch in evaluation_batches(self._records, batch_size=size, examples=left):
             if should_stop():
                 return None
             alone = unpadded({name: values[None] for name, values in batch.items()})
-            total += self._measure({name: values[0] for name, values in alone.items()})
+            values = self._measure({name: one[0] for name, one in alone.items()})
+            total += values[: len(total)]
+            of_batch = values[len(total) :].reshape(4, -1)
+            by_example = np.concatenate([by_example, of_batch], axis=1)
             on_batch(min(size, left))
             left -= size
-        return Sums(*total.tolist())
-
-
-Array = np.ndarray[Any, Any]
+        return Measured(Sums(*total.tolist()), by_example[:, :number])
 
 
 class Weighted(Protocol):

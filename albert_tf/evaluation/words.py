@@ -12,7 +12,6 @@ import functools
 import hashlib
 import heapq
 import itertools
-import math
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from albert_tf.evaluation.counting import UNKNOWN, Asked, held_out_text
 from albert_tf.evaluation.held_out import Stop, compiled
 from albert_tf.model.operations import cross_entropy
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.runs.metrics import DEVIATIONS
+from albert_tf.runs.metrics import BitsPerCharacter, bits_per_character
 from schemas.example import MASK_ID, PAD_ID, SEP_ID, SPACE, SPECIAL_TOKENS
 
 Bools = npt.NDArray[np.bool_]
@@ -185,9 +184,15 @@ BATCH_TOKENS = 3072
 # The least length that questions are padded to.
 LEAST_WIDTH = 8
 
+# A word takes as long as this many held-out examples.
+EXAMPLES_OF_WORD = 2.5
+
 # Held-out examples for each word of an evaluation while a model trains: words make that
 # about a quarter longer.
 EXAMPLES_PER_WORD = 10
+
+# Bits per character of fewer words are not shown: they are known to 4 % at best.
+LEAST_WORDS = 500
 
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
@@ -268,39 +273,6 @@ def sum_by_word(losses: Float, words: Sequence[Span]) -> Float:
     sums: Any = np.bincount(numbers, weights=losses, minlength=len(words))
     totals: Float = sums
     return totals
-
-
-class BitsPerCharacter(NamedTuple):
-    """A mean over the characters of some words.
-
-    Attributes:
-        value: Bits for each character.
-        low: The lower end of its 95 % interval, over the draw of the words.
-        high: The upper end.
-    """
-
-    value: float
-    low: float
-    high: float
-
-
-def bits_per_character(losses: Float, characters: Float) -> BitsPerCharacter:
-    """The bits of all words by the characters of all words.
-
-    Args:
-        losses: Minus the log probability of each word, in nats, `[W]`; or by how much
-            that of one model is greater than that of another.
-        characters: How many characters each has, `[W]`.
-
-    >>> bits_per_character(np.log([4.0, 16.0]), np.array([1.0, 2.0])).value
-    2.0
-    """
-    bits = losses / math.log(2)
-    value = bits.sum() / characters.sum()
-    # The deviation of a ratio of sums, to first order.
-    deviation = math.sqrt(np.sum((bits - value * characters) ** 2)) / characters.sum()
-    half = DEVIATIONS * deviation
-    return BitsPerCharacter(float(value), float(value - half), float(value + half))
 
 
 def known_beside(questions: Questions) -> Asked:
@@ -409,12 +381,26 @@ class HeldOutWords:
         self._examples, self._vocabulary = examples, vocabulary
         self._asked: tuple[list[Row], list[Word]] | None = None
 
-    def bits_per_character(self, should_stop: Stop) -> float | None:
-        """Of all words; None if there are none, or stopped."""
+    def number(self, *, is_last: bool) -> int:
+        """How many words an evaluation asks about at most; 0 if it asks about none.
+
+        Few examples have few words, which the last evaluation alone is worth.
+        """
+        affordable = self._examples // EXAMPLES_PER_WORD
+        if affordable >= LEAST_WORDS:
+            return affordable
+        return LEAST_WORDS if is_last else 0
+
+    def bits_per_character(
+        self, should_stop: Stop, *, is_last: bool
+    ) -> BitsPerCharacter | None:
+        """Of all words; None if stopped, or if there are too few."""
+        if not self.number(is_last=is_last):
+            return None
         if self._asked is None:
-            self._asked = self._sample()
+            self._asked = self._sample(maximum=self.number(is_last=is_last))
         rows, words = self._asked
-        if not words:
+        if len(words) < LEAST_WORDS:
             return None
         spans = [word.span for word in words]
         questions = questions_about(rows, spans)
@@ -424,9 +410,9 @@ class HeldOutWords:
                 return None
             losses[some] = of_batch
         characters = np.array([word.characters for word in words], np.float64)
-        return bits_per_character(sum_by_word(losses, spans), characters).value
+        return bits_per_character(sum_by_word(losses, spans), characters)
 
-    def _sample(self) -> tuple[list[Row], list[Word]]:
+    def _sample(self, *, maximum: int) -> tuple[list[Row], list[Word]]:
         """Rows of held-out text, and words in them."""
         texts = held_out_text(
             self._records.dataset,
@@ -435,5 +421,4 @@ class HeldOutWords:
         )
         rows = itertools.chain.from_iterable(text.rows for text in texts)
         text = list(first_rows(rows, self._vocabulary))
-        maximum = self._examples // EXAMPLES_PER_WORD
         return text, sample_words(text, self._vocabulary, maximum=maximum)

@@ -215,12 +215,11 @@ def pretraining_sums(
 ) -> Sums:
     """Run the model and add up losses and hits, in float32 whatever the precision."""
     mlm_logits, sentence_logits = model(batch, seeds=seeds)
-    return _task_sums(mlm_logits, sentence_logits, batch)
+    return task_sums(mlm_logits, sentence_logits, batch)
 
 
-def _task_sums(
-    mlm_logits: Tensor, sentence_logits: Tensor | None, batch: Batch
-) -> Sums:
+def task_sums(mlm_logits: Tensor, sentence_logits: Tensor | None, batch: Batch) -> Sums:
+    """Losses and hits of both tasks, added up over a batch."""
     labels = ops.reshape(batch["masked_lm_ids"], (-1,))
     weights = ops.reshape(batch["masked_lm_weights"], (-1,))
     mlm = _weighted_sums(mlm_logits, labels, ops.cast(weights, "float32"))
@@ -282,7 +281,7 @@ def micro_batch_loss(
         sums = pretraining_sums(model, batch, seeds)
         return step_loss(sums, **counts), ops.stack(sums)
     mlm_logits, sentence_logits, layers = model(batch, seeds=seeds, every_layer=True)
-    sums = _task_sums(mlm_logits, sentence_logits, batch)
+    sums = task_sums(mlm_logits, sentence_logits, batch)
     mask, unpadding = ops.reshape(batch["input_mask"], (-1,)), unpadding_of(batch)
     if unpadding:
         mask = ops.take(mask, unpadding.places, axis=0)

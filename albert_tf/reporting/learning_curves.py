@@ -1,13 +1,14 @@
 """The metrics of runs as curves over their steps, with few enough points to draw."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 from albert_tf.runs.metrics import Metrics
 from albert_tf.runs.run_record import Run
 from schemas.layout import EVAL, TRAIN
+from schemas.readable import percent
 from schemas.report import Curve, Curves, Unit
 
 # Points of a curve, and of all training curves of a plot.
@@ -25,6 +26,7 @@ class Quantity(NamedTuple):
         level: A value to compare with.
         is_held_out: Whether what evaluation measured is drawn too.
         is_logarithmic: The scale.
+        is_of_masking: Whether it depends on how many tokens are masked.
         combine: One value for several training lines next to each other.
     """
 
@@ -35,16 +37,23 @@ class Quantity(NamedTuple):
     level: float | None = None
     is_held_out: bool = True
     is_logarithmic: bool = False
+    is_of_masking: bool = False
     combine: Callable[[Iterable[float]], float] = fmean
 
 
 QUANTITIES = (
-    Quantity("mlm_loss", "Masked-LM loss", "Nats for a masked piece; lower is better."),
+    Quantity(
+        "mlm_loss",
+        "Masked-LM loss",
+        "Nats for a masked piece; lower is better.",
+        is_of_masking=True,
+    ),
     Quantity(
         "mlm_accuracy",
         "Masked-LM accuracy",
         "Masked pieces that are guessed right.",
         unit="share",
+        is_of_masking=True,
     ),
     Quantity(
         "sentence_loss",
@@ -62,7 +71,7 @@ QUANTITIES = (
     Quantity(
         "bits_per_character",
         "Bits per character",
-        "Of a few held-out words, each masked alone; lower is better.",
+        "Of held-out words, each masked alone; lower is better.",
     ),
     Quantity(
         "learning_rate",
@@ -88,12 +97,43 @@ QUANTITIES = (
 )
 
 
-def curves(quantity: Quantity, runs: Sequence[Run]) -> Curves | None:
-    """The plot of a quantity; None when no run has measured it."""
+def curves(quantity: Quantity, runs: Sequence[Run]) -> Iterator[Curves]:
+    """The plots of a quantity; none when no run has measured it.
+
+    Training and held-out text share a plot unless other shares of them are masked,
+    which makes other measures of their losses.
+    """
+    splits = (TRAIN, EVAL) if quantity.is_held_out else (TRAIN,)
+    shares = masked_shares(runs) if quantity.is_of_masking else ""
+    for group in [(split,) for split in splits] if shares else [splits]:
+        drawn, note = _drawn(quantity, runs, splits=group)
+        if not drawn:
+            continue
+        where = {TRAIN: " in training", EVAL: ", held out"}[group[0]] if shares else ""
+        is_compared = EVAL in group and any(curve.is_held_out for curve in drawn)
+        yield Curves(
+            title=quantity.title + where,
+            about="".join(
+                (
+                    *(quantity.about, note, shares),
+                    not_comparable(runs) if is_compared else "",
+                )
+            ),
+            unit=quantity.unit,
+            curves=tuple(drawn),
+            level=quantity.level,
+            is_logarithmic=quantity.is_logarithmic,
+        )
+
+
+def _drawn(
+    quantity: Quantity, runs: Sequence[Run], *, splits: Sequence[str]
+) -> tuple[list[Curve], str]:
+    """The curves of some splits, and what is said of points that stand for several."""
     most = -(-MOST_POINTS_OF_PLOT // len(runs))
     drawn, most_combined = [], 1
     for number, run in enumerate(runs):
-        for split in (TRAIN, EVAL) if quantity.is_held_out else (TRAIN,):
+        for split in splits:
             points = _points(run.of_split(split), quantity.name)
             size = -(-len(points) // min(MOST_POINTS, most))
             if points:
@@ -101,18 +141,59 @@ def curves(quantity: Quantity, runs: Sequence[Run]) -> Curves | None:
                 thinned = thin(points, size=size, combine=quantity.combine)
                 is_held_out = split == EVAL
                 drawn.append(Curve(run=number, is_held_out=is_held_out, points=thinned))
-    if not drawn:
-        return None
     of = "greatest" if quantity.combine is max else "mean"
     combined = f" A point is the {of} of up to {most_combined} lines of the log."
-    return Curves(
-        title=quantity.title,
-        about=quantity.about + (combined if most_combined > 1 else ""),
-        unit=quantity.unit,
-        curves=tuple(drawn),
-        level=quantity.level,
-        is_logarithmic=quantity.is_logarithmic,
-    )
+    return drawn, combined if most_combined > 1 else ""
+
+
+def masked_shares(runs: Sequence[Run]) -> str:
+    """What is masked where that differs between training and held-out text, or runs."""
+    shares = {}
+    for run in runs:
+        if run.data is not None:
+            held_out = run.data.config.masked_lm_prob
+            trained = run.config.masked_lm_prob or f"{held_out:g}"
+            shares[run.title] = (trained, f"{held_out:g}")
+    if all(one == other for one, other in shares.values()):
+        return ""
+    said = {
+        title: f"{_shown(trained)} in training and {_shown(held_out)} in held-out text"
+        for title, (trained, held_out) in shares.items()
+    }
+    if len(set(said.values())) == 1:
+        return f" Masked are {next(iter(said.values()))}, so that the two differ."
+    of_runs = "; ".join(f"{title}: {shown}" for title, shown in said.items())
+    return f" Masked are, of {of_runs}."
+
+
+def _shown(share: str) -> str:
+    """A share, or a schedule of shares, as a person reads it."""
+    try:
+        return f"{percent(float(share)).replace('.0%', '%')} of the tokens"
+    except ValueError:
+        return f"{share} of the tokens"
+
+
+def not_comparable(runs: Sequence[Run]) -> str:
+    """Why held-out figures of runs are not comparable; empty where they are."""
+    known = [run for run in runs if run.data is not None]
+    vocabularies = {run.data.vocabulary["sha256"] for run in known if run.data}
+    texts = {
+        tuple(shard.sha256 for shard in run.data.shard_files(EVAL, 0))
+        for run in known
+        if run.data
+    }
+    if len(vocabularies) > 1:
+        return (
+            " The vocabularies of these runs differ, so their held-out figures are not "
+            "comparable; albert evaluate measures bits per character, which are."
+        )
+    if len(texts) > 1:
+        return (
+            " The held-out texts of these runs differ, so their held-out figures are "
+            "not comparable; albert evaluate --text measures both on the same."
+        )
+    return ""
 
 
 def _points(lines: list[Metrics], name: str) -> list[tuple[float, float]]:

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
-from albert_tf.reporting.learning_curves import QUANTITIES, curves
-from albert_tf.runs import last_evaluation
+from albert_tf.reporting.comparison import comparisons
+from albert_tf.reporting.learning_curves import QUANTITIES, curves, not_comparable
+from albert_tf.runs import evaluations
 from albert_tf.runs.metrics import (
     Metrics,
     best_evaluation,
     collapse_warning,
     perplexity,
     read_metrics,
+    value_text,
     with_interval,
 )
 from albert_tf.runs.run_record import Run
@@ -36,7 +38,9 @@ _SHOWN_DIFFERENCES = 6
 def runs_section(runs: Sequence[Run]) -> Section:
     """One section for all runs, their curves in the same plots."""
     is_one = len(runs) == 1
-    notes = [] if is_one else [*differences(runs)]
+    notes = [] if is_one else [*differences(runs), *comparisons(runs)]
+    if reason := not_comparable(runs):
+        notes.append(reason.strip())
     notes += [
         sentence if is_one else f"{run.title}: {sentence}"
         for run in runs
@@ -48,7 +52,7 @@ def runs_section(runs: Sequence[Run]) -> Section:
         facts=_facts(runs[0]) if is_one else (),
         notes=tuple(notes),
         runs=tuple(run.title for run in runs),
-        plots=tuple(plot for q in QUANTITIES if (plot := curves(q, runs)) is not None),
+        plots=tuple(plot for quantity in QUANTITIES for plot in curves(quantity, runs)),
         tables=(
             *(() if is_one else (_overview(runs),)),
             _held_out(runs),
@@ -68,13 +72,8 @@ def _sentences(run: Run) -> Iterator[str]:
     """What is said of a run in words."""
     if warning := collapse_warning(_evaluations(run)):
         yield warning
-    if run.evaluation:
-        yield (
-            f"albert evaluate, step {run.evaluation['step']:,}, "
-            f"{run.evaluation['examples']:,} held-out examples of the data set "
-            f"{run.evaluation['data_fingerprint'][:12]}: "
-            f"{' '.join(last_evaluation.sentences(run.evaluation))}"
-        )
+    for one in run.evaluations:
+        yield f"{evaluations.heading(one)}: {' '.join(evaluations.sentences(one))}"
 
 
 def _facts(run: Run) -> tuple[tuple[str, str], ...]:
@@ -164,25 +163,26 @@ def _held_out(runs: Sequence[Run]) -> Table:
 
 def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
     """What `albert evaluate` has found of runs, and their minimal pairs."""
-    measured = [run for run in runs if run.evaluation]
     rows: list[tuple[Cell, ...]] = []
     scores: dict[str, dict[str, Cell]] = {}
-    for run in measured:
-        assert run.evaluation
-        table = last_evaluation.comparison(run.evaluation)
-        columns = table.columns[1:]
-        rows += [(run.title, *row) for row in table.rows]
-        pairs = last_evaluation.minimal_pairs(run.evaluation)
-        for paradigm, right, _ in pairs.rows if pairs else ():
-            scores.setdefault(str(paradigm), {})[run.title] = right
+    columns: tuple[str, ...] = ()
+    for run in runs:
+        for one in run.evaluations:
+            text, step = evaluations.text_of(one), one["step"]
+            table = evaluations.comparison(one)
+            columns = table.columns[1:]
+            rows += [(run.title, text, step, *row) for row in table.rows]
+            pairs = evaluations.minimal_pairs(one)
+            for paradigm, right, _ in pairs.rows if pairs else ():
+                scores.setdefault(str(paradigm), {})[run.title] = right
     if rows:
         yield Table(
             title="Against counting",
-            columns=("run", "what predicts", *columns),
+            columns=("run", "held-out text", "step", "what predicts", *columns),
             rows=tuple(rows),
         )
     if scores:
-        titles = [run.title for run in measured]
+        titles = [run.title for run in runs if run.evaluations]
         yield Table(
             title="Minimal pairs right, by paradigm",
             columns=("paradigm", *titles),
@@ -196,25 +196,31 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
 
 def _figures(run: Run, line: Metrics, *, which: str) -> tuple[Cell, ...]:
     loss = line.get("mlm_loss")
+    pairs = _evaluated(run, step=line["step"])
     return (
         run.title,
         which,
         line["step"],
-        loss,
+        _loss(line, "mlm"),
         None if loss is None else perplexity(loss),
-        _with_interval(line.get("mlm_accuracy"), pairs=0),
-        line.get("sentence_loss"),
-        _with_interval(
-            line.get("sentence_accuracy"), pairs=_evaluated(run, step=line["step"])
-        ),
+        _accuracy(line, "mlm", count=line.get("mlm_count") or 0),
+        _loss(line, "sentence"),
+        _accuracy(line, "sentence", count=line.get("sentence_count", pairs)),
     )
 
 
-def _with_interval(accuracy: float | None, *, pairs: int) -> str | None:
-    """A share of this many pairs; without an interval where they were not counted."""
+def _loss(line: Metrics, task: str) -> Cell:
+    """A loss, with its interval where that was measured."""
+    loss, error = line.get(f"{task}_loss"), line.get(f"{task}_loss_error")
+    return loss if loss is None or error is None else value_text(loss, error)
+
+
+def _accuracy(line: Metrics, task: str, *, count: int) -> str | None:
+    """A share of so many; without an interval where they were not counted."""
+    accuracy = line.get(f"{task}_accuracy")
     if accuracy is None:
         return None
-    return with_interval(accuracy, pairs) if pairs else percent(accuracy)
+    return with_interval(accuracy, count) if count else percent(accuracy)
 
 
 def _evaluated(run: Run, *, step: int) -> int:

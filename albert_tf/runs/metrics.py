@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from schemas.errors import AlbertError
 from schemas.layout import EVAL, METRICS, TRAIN
-from schemas.readable import percent
+from schemas.readable import counted, percent
 
 Metrics = dict[str, Any]
+Float = npt.NDArray[np.float64]
 
 # Standard deviations on both sides of a normal distribution that hold 95 %.
 DEVIATIONS = 1.96
@@ -75,30 +79,66 @@ def metric_text(name: str, value: float | None) -> str:
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
 
 
+# Figures of fewer held-out examples are never shown without their intervals.
+FEW_EXAMPLES = 200
+
+
 def metrics_text(metrics: Metrics) -> str:
-    """The metrics of a step in one line.
+    """The metrics of a step in one line, with intervals if few examples are behind it.
 
     >>> metrics_text({"mlm_loss": 7.25, "mlm_accuracy": 0.1, "sentence_loss": None})
     'masked LM 7.250 (10.0% right)'
     >>> metrics_text({"bits_per_character": 2.5, "learning_rate": 0.001})
     '2.500 bits per character, learning rate 1.00e-03'
+    >>> few = {"examples": 20, "mlm_loss": 7.25, "mlm_loss_error": 0.25}
+    >>> metrics_text(few | {"mlm_accuracy": 0.1, "mlm_count": 300})
+    'masked LM 7.250 (7.000 to 7.500), 10.0% (7.1 to 13.9%) right, 20 examples'
     """
+    examples = metrics.get("examples") or FEW_EXAMPLES
     parts = []
     for task, name in (("mlm", "masked LM"), ("sentence", "sentence task")):
-        loss, accuracy = metrics.get(f"{task}_loss"), metrics.get(f"{task}_accuracy")
-        if loss is not None and accuracy is not None:
-            parts.append(f"{name} {loss:.3f} ({percent(accuracy)} right)")
-    if metrics.get("split") == EVAL and metrics.get("mlm_loss") is not None:
+        if metrics.get(f"{task}_loss") is not None:
+            parts += _of_task(metrics, task, name, is_few=examples < FEW_EXAMPLES)
+    if examples < FEW_EXAMPLES:
+        parts.append(counted(examples, "example"))
+    elif metrics.get("split") == EVAL and metrics.get("mlm_loss") is not None:
         parts.append(f"perplexity {perplexity(metrics['mlm_loss']):.1f}")
-    if metrics.get("bits_per_character") is not None:
-        parts.append(f"{metrics['bits_per_character']:.3f} bits per character")
-    if metrics.get("layer_consistency") is not None:
-        parts.append(f"layer consistency {metrics['layer_consistency']:.4f}")
-    if metrics.get("learning_rate") is not None:
-        parts.append(f"learning rate {metrics['learning_rate']:.2e}")
-    if metrics.get("gradient_norm") is not None:
-        parts.append(f"gradient {metrics['gradient_norm']:.2f}")
+    if (bits := metrics.get("bits_per_character")) is not None:
+        error = metrics.get("bits_per_character_error")
+        value, _, around = value_text(bits, error).partition(" ")
+        parts.append(f"{value} bits per character {around}".rstrip())
+    others = {
+        "layer_consistency": "layer consistency {:.4f}",
+        "learning_rate": "learning rate {:.2e}",
+        "gradient_norm": "gradient {:.2f}",
+    }
+    parts += [
+        shown.format(metrics[name])
+        for name, shown in others.items()
+        if metrics.get(name) is not None
+    ]
     return ", ".join(parts)
+
+
+def _of_task(metrics: Metrics, task: str, name: str, *, is_few: bool) -> list[str]:
+    """Loss and accuracy of a task, as they stand in a line."""
+    loss, accuracy = metrics[f"{task}_loss"], metrics[f"{task}_accuracy"]
+    if not is_few:
+        return [f"{name} {loss:.3f} ({percent(accuracy)} right)"]
+    shown = value_text(loss, metrics.get(f"{task}_loss_error"))
+    right = with_interval(accuracy, metrics[f"{task}_count"])
+    return [f"{name} {shown}", f"{right} right"]
+
+
+def value_text(value: float, error: float | None) -> str:
+    """A value and its 95 % interval, of which `error` is half the width.
+
+    >>> value_text(2.5, 0.25), value_text(2.5, None)
+    ('2.500 (2.250 to 2.750)', '2.500')
+    """
+    if error is None:
+        return f"{value:.3f}"
+    return f"{value:.3f} ({value - error:.3f} to {value + error:.3f})"
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
@@ -124,6 +164,39 @@ def with_interval(share: float, count: int) -> str:
     """
     low, high = map(percent, interval(share, count))
     return f"{percent(share)} ({low.removesuffix('%')} to {high})"
+
+
+class BitsPerCharacter(NamedTuple):
+    """A mean over the characters of some words.
+
+    Attributes:
+        value: Bits for each character.
+        low: The lower end of its 95 % interval, over the draw of the words.
+        high: The upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def bits_per_character(losses: Float, characters: Float) -> BitsPerCharacter:
+    """The bits of all words by the characters of all words.
+
+    Args:
+        losses: Minus the log probability of each word, in nats, `[W]`; or by how much
+            that of one model is greater than that of another.
+        characters: How many characters each has, `[W]`.
+
+    >>> bits_per_character(np.log([4.0, 16.0]), np.array([1.0, 2.0])).value
+    2.0
+    """
+    bits = losses / math.log(2)
+    value = bits.sum() / characters.sum()
+    # The deviation of a ratio of sums, to first order.
+    deviation = math.sqrt(np.sum((bits - value * characters) ** 2)) / characters.sum()
+    half = DEVIATIONS * deviation
+    return BitsPerCharacter(float(value), float(value - half), float(value + half))
 
 
 def best_evaluation(evaluations: Sequence[Metrics]) -> Metrics | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from albert_tf.runs.checkpoints import newest_state
-from albert_tf.runs.last_evaluation import read_evaluation
+from albert_tf.runs.evaluations import read_evaluations
 from albert_tf.runs.metrics import (
     Metrics,
     best_evaluation,
@@ -80,7 +80,7 @@ class Run:
         config: How it is trained, resolved.
         model: Its architecture.
         data: The manifest of its data; None if it keeps none.
-        evaluation: The last one by `albert evaluate`; None if there was none.
+        evaluations: All by `albert evaluate`.
     """
 
     title: str
@@ -89,7 +89,7 @@ class Run:
     config: ResolvedTrainConfig
     model: ModelConfig
     data: DatasetManifest | None
-    evaluation: Metrics | None
+    evaluations: list[Metrics]
 
     def of_split(self, split: str) -> list[Metrics]:
         """The lines of a split."""
@@ -117,7 +117,7 @@ def read_run(run: Path, *, title: str) -> Run:
         config=recorded_training(run, settings).resolved(),
         model=run_config(run),
         data=recorded_manifest(run),
-        evaluation=read_evaluation(run),
+        evaluations=read_evaluations(run),
     )
 
 

@@ -37,6 +37,7 @@ from schemas.files import copy_whole, write_json
 from schemas.layout import (
     DATA_MANIFEST,
     EVALUATION,
+    EVALUATIONS,
     MANIFEST,
     METRICS,
     MODEL_CONFIG,
@@ -216,8 +217,11 @@ def remove_leftovers(run: Path) -> None:
     try:
         for name in (METRICS, EVALUATION, MODEL_CONFIG, DATA_MANIFEST, SPM_MODEL):
             (run / name).unlink(missing_ok=True)
-        for events in (run / TENSORBOARD).glob("events.out.tfevents.*"):
-            events.unlink()
+        for path in (
+            *(run / TENSORBOARD).glob("events.out.tfevents.*"),
+            *(run / EVALUATIONS).glob("*.json"),
+        ):
+            path.unlink()
     except OSError as error:
         raise AlbertError(
             f"{error.filename} cannot be removed: {error.strerror}; make the "

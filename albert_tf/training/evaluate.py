@@ -5,13 +5,11 @@ import time
 from typing import ClassVar
 
 from albert_tf.evaluation.held_out import HeldOut
-from albert_tf.evaluation.words import HeldOutWords
-from albert_tf.planning.budget import WITH_WORDS
+from albert_tf.evaluation.words import EXAMPLES_OF_WORD, HeldOutWords
 from albert_tf.runs.metrics import (
     Metrics,
     best_evaluation,
     collapse_warning,
-    means,
     metrics_text,
 )
 from albert_tf.runs.progress import Progress
@@ -65,21 +63,24 @@ class HeldOutEvaluations:
         if not has_bar:
             self.progress.start("evaluating", total=examples)
         start = time.perf_counter()
-        sums = self.held_out.sums(
+        measured = self.held_out.measure(
             examples=examples, on_batch=show, should_stop=stop.agree
         )
-        if sums is None:
+        if measured is None:
             return None
         # Without training all words are as likely as all others.
         asked = self.words if self._is_trained(step) else None
-        bits = asked.bits_per_character(stop.agree) if asked else None
+        is_last = step == self.config.steps
+        bits = asked.bits_per_character(stop.agree, is_last=is_last) if asked else None
         if asked and bits is None and stop.reason:
             return None
         return {
             "step": step,
             "split": EVAL,
-            **means(sums),
-            "bits_per_character": bits,
+            **measured.figures(),
+            "examples": examples,
+            "bits_per_character": bits and bits.value,
+            "bits_per_character_error": bits and (bits.high - bits.low) / 2,
             "learning_rate": None,
             "gradient_norm": None,
             "sequences_per_second": examples / (time.perf_counter() - start),
@@ -107,17 +108,25 @@ class HeldOutEvaluations:
         rates = [line.get("sequences_per_second") for line in before]
         measured = [1 / rate for rate in rates if rate]
         guess = FORWARD_SHARE * step_seconds / self.config.batch_size
+        regular = more = 0
         if self.words and self._is_trained(step):
-            guess *= WITH_WORDS
+            regular = self.words.number(is_last=False)
+            more = self.words.number(is_last=step == self.config.steps) - regular
+        examples = self._examples(step)
+        if examples:
+            guess *= 1 + EXAMPLES_OF_WORD * regular / examples
         fastest: float = min([*measured, guess])
-        return self._examples(step) * fastest
+        return (examples + EXAMPLES_OF_WORD * more) * fastest
 
     def seconds_left(self, step: int, *, step_seconds: float) -> float:
         """What all evaluations after a step take together."""
-        last = self.config.steps
-        regular = last // self.config.eval_every - step // self.config.eval_every
-        number = regular + bool(last % self.config.eval_every) if step < last else 0
-        return number * self.seconds(last, step_seconds=step_seconds)
+        last, every = self.config.steps, self.config.eval_every
+        if self.held_out is None or step >= last:
+            return 0.0
+        # One at the last step, and those before it.
+        number = (last - 1) // every - step // every
+        each = self.seconds(max(1, last - 1), step_seconds=step_seconds)
+        return number * each + self.seconds(last, step_seconds=step_seconds)
 
     def _examples(self, step: int) -> int:
         if self.held_out is None:

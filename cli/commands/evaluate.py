@@ -174,7 +174,7 @@ def evaluate_run(
         from albert_tf.evaluation.evaluate import Scope
         from albert_tf.evaluation.evaluate import evaluate as measure
         from albert_tf.model.trained_model import read_trained
-    from albert_tf.runs.last_evaluation import write_evaluation
+    from albert_tf.runs.evaluations import WORD_LOSSES, write_evaluation
 
     console = Console(quiet=quiet)
     data = data_here(data, console)
@@ -200,7 +200,7 @@ def evaluate_run(
     except AlbertError as error:
         # A failure, which --quiet does not hide.
         tell(f"{error} The result is not kept.")
-    return measured
+    return {name: measured[name] for name in measured if name != WORD_LOSSES}
 
 
 def evaluate_task(
@@ -271,7 +271,7 @@ def find_pairs(
 
 def text(evaluation: "Metrics") -> str:
     """An evaluation for a person."""
-    from albert_tf.runs.last_evaluation import (
+    from albert_tf.runs.evaluations import (
         comparison,
         heading,
         minimal_pairs,

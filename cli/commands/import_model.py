@@ -18,6 +18,7 @@ from schemas.files import write_json
 from schemas.layout import (
     CHECKPOINTS,
     EVALUATION,
+    EVALUATIONS,
     MANIFEST,
     MODEL_CONFIG,
     SPM_MODEL,
@@ -43,6 +44,7 @@ IMPORT = Footprint(
         TASK,
         CHECKPOINTS,
         EVALUATION,
+        EVALUATIONS,
     ),
     progress=(MANIFEST,),
     is_finished=VOCAB.is_finished,

@@ -61,8 +61,9 @@ def report(
     write_text(output, text)
     for section in sections:
         if section.kind == "Runs":
-            # What differs between them.
-            click.echo(section.notes[0])
+            # What differs between them, and which is better.
+            for note in section.notes[: len(section.runs)]:
+                click.echo(note)
     click.echo(f"{output}: {prefixed(len(text.encode()), 'B')}.")
 
 

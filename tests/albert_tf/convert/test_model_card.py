@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.convert.model_card import Call, model_card, task_card
-from albert_tf.runs.last_evaluation import write_evaluation
+from albert_tf.runs.evaluations import write_evaluation
 from schemas import __version__
 from schemas.config import ModelConfig
 from schemas.files import read_json, write_json
@@ -63,7 +63,7 @@ def test_a_card_has_what_albert_evaluate_found_of_these_weights(trained):
     lines = model_card(trained, SMALL_RUN, step=7).splitlines()
     for line in (
         "| what predicts | bits per character | masked-LM loss | masked tokens right |",
-        "| the model | 1.750 (1.700 to 1.800) | 5.5000 | 12.5% (11.5 to 13.6%) |",
+        "| the model | 1.750 (1.700 to 1.800) | 5.500 | 12.5% (11.5 to 13.6%) |",
         "The model beats counting both neighbours by 0.250 bits per character (0.200 "
         "to 0.300).",
         "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",

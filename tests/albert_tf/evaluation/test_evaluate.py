@@ -70,6 +70,9 @@ def test_a_run_measures_as_its_last_evaluation_said(run, data):
         250,
     )
     assert 250 <= result["mlm_count"] <= 4 * 250
+    # Of the sentence task, the examples are what is drawn.
+    assert 0 < result["sentence_loss_error"] < 0.1
+    assert 0 < result["mlm_loss_error"] < 0.2
 
 
 def test_a_run_is_measured_in_the_precision_of_its_own_evaluations(data, tmp_path):
@@ -133,7 +136,8 @@ def test_padded_and_compact_data_measure_the_same(run, tmp_path):
         write_dataset(tmp_path / layout, layout=layout)
         scope = Scope(vocabulary=WORDS)
         results.append(evaluate(run, data=tmp_path / layout, scope=scope))
-        results[-1].pop("data_fingerprint")
+        for name in ("text", "data_fingerprint"):
+            results[-1].pop(name)
     assert results[0] == results[1]
 
 
@@ -194,10 +198,12 @@ def test_counting_is_measured_on_the_same_masked_tokens(blank, data):
         len(training),
         sum(map(len, training)),
     )
+    losses = -np.log(seen[labels] / seen.sum())
     assert counting["unigram"] == pytest.approx(
         {
-            "mlm_loss": -np.log(seen[labels] / seen.sum()).mean(),
+            "mlm_loss": losses.mean(),
             "mlm_accuracy": (labels == seen.argmax()).mean(),
+            "mlm_loss_error": 1.96 * losses.std(ddof=1) / len(losses) ** 0.5,
         }
     )
     # Tokens count up, so that a neighbour tells much.

@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 
 from albert_tf.convert.reading import load_pretrainer
 from albert_tf.data.input_pipeline import Records
-from albert_tf.evaluation import words
+from albert_tf.evaluation import words as words_module
 from albert_tf.evaluation.counting import UNKNOWN
 from albert_tf.evaluation.evaluate import Scope, evaluate
 from albert_tf.evaluation.held_out import never
 from albert_tf.evaluation.words import (
     BATCH_TOKENS,
     EXAMPLES_PER_WORD,
+    LEAST_WORDS,
     SHARE,
     HeldOutWords,
     Span,
     Vocabulary,
     WordScorer,
     batches_by_length,
-    bits_per_character,
     first_rows,
     known_beside,
     questions_about,
@@ -31,6 +31,7 @@ from albert_tf.evaluation.words import (
 from albert_tf.model.predictions import mask_probabilities
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import read_trained
+from albert_tf.runs.metrics import bits_per_character
 from schemas.example import CLS_ID, MASK_ID, PAD_ID, SEP_ID
 from schemas.manifest import read_manifest
 from tests.albert_tf.evaluation.words_vocabulary import WORDS
@@ -131,7 +132,7 @@ def test_a_smaller_sample_is_part_of_a_larger_one_in_the_order_of_the_text():
 
 
 def test_words_are_drawn_from_so_many_letters_of_text(monkeypatch):
-    monkeypatch.setattr(words, "TEXT_LETTERS", 20)
+    monkeypatch.setattr(words_module, "TEXT_LETTERS", 20)
     row = np.array([2, 5, 6, 7, 9, 1, 3])  # Eight letters: the, old, er.
     assert len(list(first_rows([row] * 10, VOCABULARY))) == 3
 
@@ -294,21 +295,27 @@ def words_of(run, data, *, examples, **settings):
     return HeldOutWords(model, records, examples=examples, vocabulary=WORDS)
 
 
-def test_they_are_those_of_albert_evaluate_but_fewer(run, data):
+def test_they_are_those_of_albert_evaluate_but_fewer(run, data, monkeypatch):
+    monkeypatch.setattr(words_module, "LEAST_WORDS", 8)
     scope = Scope(examples=80, words=80 // EXAMPLES_PER_WORD, vocabulary=WORDS)
     expected = evaluate(read_trained(run), data=data, scope=scope)[
         "bits_per_character"
     ]["model"]
     words = words_of(run, data, examples=80)
-    found = [words.bits_per_character(never) for _ in range(2)]
-    assert found == pytest.approx([expected["value"]] * 2, rel=1e-5)
+    found = [words.bits_per_character(never, is_last=False) for _ in range(2)]
+    for one in found:
+        assert one._asdict() == pytest.approx(expected, rel=1e-5)
 
 
-def test_few_examples_have_no_words(run, data):
-    words = words_of(run, data, examples=EXAMPLES_PER_WORD - 1)
-    assert words.bits_per_character(never) is None
-
-
-def test_a_stop_is_heard_between_batches(run, data):
+def test_of_few_examples_the_last_evaluation_alone_asks_about_enough_words(run, data):
     words = words_of(run, data, examples=80)
-    assert words.bits_per_character(lambda: True) is None
+    assert words.bits_per_character(never, is_last=False) is None
+    assert [words.number(is_last=last) for last in (False, True)] == [0, LEAST_WORDS]
+    # These examples do not have that many.
+    assert words.bits_per_character(never, is_last=True) is None
+
+
+def test_a_stop_is_heard_between_batches(run, data, monkeypatch):
+    monkeypatch.setattr(words_module, "LEAST_WORDS", 8)
+    words = words_of(run, data, examples=80)
+    assert words.bits_per_character(lambda: True, is_last=True) is None

@@ -6,15 +6,16 @@ import math
 import pytest
 
 from albert_tf.reporting.run_report import runs_section, tuned_section
-from albert_tf.runs.last_evaluation import write_evaluation
+from albert_tf.runs.evaluations import write_evaluation
 from albert_tf.runs.run_record import read_run
 from albert_tf.runs.task_record import TaskRecord, write_record
 from schemas.errors import AlbertError
 from schemas.files import read_json, write_json
-from schemas.layout import CONFIG
+from schemas.layout import CONFIG, DATA_MANIFEST
 from schemas.report import Curve
 from schemas.task import TaskSpec
 from tests.evaluations import evaluation
+from tests.manifests import edit_manifest
 from tests.runs import eval_line, manifest_of, train_line, write_records
 
 
@@ -108,8 +109,8 @@ def test_what_albert_evaluate_found_is_shown(tmp_path):
     found = section(folder)
     tables = {table.title: table for table in found.tables}
     assert tables["Against counting"].rows[0] == (
-        *("run", "the model", "1.750 (1.700 to 1.800)", "5.5000"),
-        "12.5% (11.5 to 13.6%)",
+        *("run", "the data set (abababababab)", 7, "the model"),
+        *("1.750 (1.700 to 1.800)", "5.500", "12.5% (11.5 to 13.6%)"),
     )
     assert tables["Minimal pairs right, by paradigm"].rows == (
         ("agreement", "60.0% (31.3 to 83.2%)"),
@@ -117,7 +118,7 @@ def test_what_albert_evaluate_found_is_shown(tmp_path):
     )
     (note,) = found.notes
     assert note.startswith(
-        "albert evaluate, step 7, 300 held-out examples of the data set abababababab: "
+        "Step 7, 300 held-out examples of the data set (abababababab), float32: "
         "The model beats counting both neighbours by 0.250 bits per character"
     )
 
@@ -133,7 +134,7 @@ def test_of_several_runs_those_that_were_evaluated_are_compared(tmp_path):
     pairs = tables["Minimal pairs right, by paradigm"]
     assert pairs.columns == ("paradigm", "one", "three")
     assert pairs.rows[0] == ("agreement", None, "60.0% (31.3 to 83.2%)")
-    assert [note.split(":")[0] for note in found.notes[1:]] == ["one", "three"]
+    assert [note.split(":")[0] for note in found.notes[3:]] == ["one", "three"]
 
 
 def test_a_run_without_held_out_text_says_so(tmp_path):
@@ -179,6 +180,51 @@ def test_several_runs_share_their_plots(tmp_path):
         (1, False),
         (1, True),
     ]
+
+
+def test_losses_of_other_shares_of_masked_tokens_are_in_plots_of_their_own(tmp_path):
+    plain = section(write_records(tmp_path / "plain")).plots
+    folder = write_records(tmp_path / "run", masked_lm_prob="0.4")
+    first, second, *_ = plots = section(folder).plots
+    assert (first.title, second.title) == (
+        "Masked-LM loss in training",
+        "Masked-LM loss, held out",
+    )
+    for plot, is_held_out in ((first, False), (second, True)):
+        assert {curve.is_held_out for curve in plot.curves} == {is_held_out}
+        assert "40% of the tokens in training and 15% of the tokens in" in plot.about
+    assert len(plots) == len(plain) + 2
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda values: None, None),
+        (
+            lambda values: values["vocabulary"].update(sha256="f" * 64),
+            "The vocabularies of these runs differ, so their held-out figures are not "
+            "comparable",
+        ),
+        (
+            lambda values: [
+                shard.update(sha256="f" * 64) for shard in values["shards"]
+            ],
+            "The held-out texts of these runs differ, so their held-out figures are "
+            "not comparable",
+        ),
+    ],
+)
+def test_runs_that_cannot_be_compared_share_no_plot_without_a_word(
+    tmp_path, change, reason
+):
+    one, two = (write_records(tmp_path / name) for name in ("one", "two"))
+    edit_manifest(two / DATA_MANIFEST, change)
+    found = section(one, two)
+    plots = [p for p in found.plots if any(c.is_held_out for c in p.curves)]
+    assert plots
+    for text in (" ".join(found.notes), *(plot.about for plot in plots)):
+        assert (reason or "not comparable") in text or not reason
+        assert bool(reason) == ("not comparable" in text)
 
 
 def test_what_is_not_a_number_leaves_a_gap(tmp_path):

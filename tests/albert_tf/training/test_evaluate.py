@@ -3,9 +3,11 @@
 import math
 import types
 
+import numpy as np
 import pytest
 
-from albert_tf.runs.metrics import Sums
+from albert_tf.evaluation.held_out import Measured
+from albert_tf.runs.metrics import BitsPerCharacter, Sums, metrics_text
 from albert_tf.runs.progress import QUIET
 from albert_tf.training.evaluate import HeldOutEvaluations
 from albert_tf.training.saving import MetricsLog, RunState
@@ -64,13 +66,25 @@ def test_the_time_of_an_evaluation_is_a_third_of_a_steps_for_as_many_sequences(l
 
 
 def test_a_model_that_was_trained_before_is_measured_in_full_at_once(log):
-    due = evaluations(log, words=object(), starts_trained=True)
+    due = evaluations(log, words=words(500, last=500), starts_trained=True)
     assert due.seconds(0, step_seconds=9.0) == pytest.approx(625.0)
 
 
+def words(number, *, last):
+    """`HeldOutWords` that asks about so many words."""
+    return types.SimpleNamespace(number=lambda *, is_last: last if is_last else number)
+
+
 def test_words_make_it_a_quarter_longer_but_for_the_first(log):
-    due = evaluations(log, words=object())
+    due = evaluations(log, words=words(500, last=500))
     assert due.seconds(10, step_seconds=9.0) == pytest.approx(625.0)
+
+
+def test_of_few_examples_only_the_last_evaluation_asks_about_words(log):
+    due = evaluations(log, words=words(0, last=500), eval_every=10)
+    assert due.seconds(10, step_seconds=9.0) == pytest.approx(500.0)
+    assert due.seconds(25, step_seconds=9.0) == pytest.approx(625.0)
+    assert due.seconds_left(0, step_seconds=9.0) == pytest.approx(1625.0)
 
 
 def test_or_that_of_the_fastest_evaluation_of_a_trained_model_before(log):
@@ -106,20 +120,21 @@ def test_an_evaluation_that_is_no_number_is_no_best_and_hides_none(log):
 
 
 class Stub:
-    """A `HeldOut` of one masked token, and `HeldOutWords` of a known value."""
+    """A `HeldOut` of two examples, and `HeldOutWords` of a known value."""
 
     examples = 10
 
     def __init__(self, bits=2.5):
         self.asked, self._bits = 0, bits
 
-    def sums(self, *, on_batch, **arguments):
+    def measure(self, *, on_batch, **arguments):
         on_batch(self.examples)
-        return Sums(6.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+        by_example = np.array([[5.0, 7.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+        return Measured(Sums(12.0, 0.0, 2.0, 0.0, 0.0, 0.0), by_example)
 
-    def bits_per_character(self, stop):
+    def bits_per_character(self, stop, *, is_last):
         self.asked += 1
-        return self._bits
+        return self._bits and BitsPerCharacter(self._bits, 2.25, 2.75)
 
 
 class Shown:
@@ -171,7 +186,16 @@ def test_words_are_asked_about_once_something_was_learned(log):
     stub = Stub()
     assert measured(log, stub, step=0)["bits_per_character"] is None
     assert stub.asked == 0
-    assert measured(log, stub, step=5)["bits_per_character"] == 2.5
+    line = measured(log, stub, step=5)
+    assert line["bits_per_character"] == 2.5
+    assert line["bits_per_character_error"] == 0.25
+
+
+def test_an_evaluation_on_few_examples_is_told_with_its_intervals(log):
+    line = measured(log, Stub(), step=0)
+    assert metrics_text(line) == (
+        "masked LM 6.000 (4.040 to 7.960), 0% (0 to 65.8%) right, 10 examples"
+    )
 
 
 def test_an_evaluation_that_is_stopped_at_its_words_is_none(log):

@@ -95,9 +95,14 @@ def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturb
     lines = read_metrics(run)
     tasks = ("mlm_loss", "mlm_accuracy", "sentence_loss", "sentence_accuracy")
     rates = ("learning_rate", "gradient_norm", "sequences_per_second", "seconds")
+    intervals = (
+        *("mlm_loss_error", "sentence_loss_error", "mlm_count", "sentence_count"),
+        "examples",
+    )
+    bits = ("bits_per_character", "bits_per_character_error")
     assert {(line["split"], *line) for line in lines} == {
         ("train", "step", "split", *tasks, *rates),
-        ("eval", "step", "split", *tasks, "bits_per_character", *rates),
+        ("eval", "step", "split", *tasks, *intervals, *bits, *rates),
     }
     steps = {
         split: [line["step"] for line in lines if line["split"] == split]

@@ -9,8 +9,9 @@ import pytest
 from albert_tf.evaluation import evaluate as evaluate_module
 from albert_tf.evaluation.minimal_pairs import MinimalPair
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
+from albert_tf.runs.evaluations import WORD_LOSSES, read_evaluations
 from cli.commands.evaluate import text
-from schemas.layout import EVALUATION
+from schemas.layout import EVALUATIONS
 from tests.commands import attempt, make_data, run
 from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, write_run
@@ -86,21 +87,21 @@ def test_the_best_checkpoint_can_be_measured(small, tmp_path, measured):
 
 def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
     assert text(METRICS).splitlines() == [
-        "Step 7, 300 held-out examples, float32",
+        "Step 7, 300 held-out examples of the data set (abababababab), float32",
         "",
         "what predicts                 bits per character  masked-LM loss    masked "
         "tokens right",
-        "the model                 1.750 (1.700 to 1.800)          5.5000  12.5% (11.5 "
+        "the model                 1.750 (1.700 to 1.800)           5.500  12.5% (11.5 "
         "to 13.6%)",
-        "counting both neighbours  2.000 (1.950 to 2.050)          5.7500  15.0% (13.9 "
+        "counting both neighbours  2.000 (1.950 to 2.050)           5.750  15.0% (13.9 "
         "to 16.1%)",
-        "counting tokens           2.750 (2.700 to 2.800)          6.8000     4.0% "
+        "counting tokens           2.750 (2.700 to 2.800)           6.800     4.0% "
         "(3.4 to 4.7%)",
         "",
         "The model beats counting both neighbours by 0.250 bits per character (0.200 "
         "to 0.300).",
         "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
-        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.6931.",
+        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.693.",
         "Bits per character are over 2,000 held-out words (10,000 characters), each "
         "masked alone.",
         "Counting used 120,000 tokens in 1,200 examples of the training split.",
@@ -114,7 +115,7 @@ def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
 def test_the_result_is_kept_in_the_run(small, tmp_path, measured):
     write_run(tmp_path / "run", SMALL_RUN, small)
     said(tmp_path / "run", small / "data")
-    assert json.loads((tmp_path / "run" / EVALUATION).read_text()) == METRICS
+    assert read_evaluations(tmp_path / "run") == [METRICS]
 
 
 @pytest.mark.parametrize("flags", [(), ("--quiet",)])
@@ -122,9 +123,9 @@ def test_a_result_that_cannot_be_kept_is_shown_and_that_is_said_all_the_same(
     small, tmp_path, measured, flags
 ):
     write_run(tmp_path / "run", SMALL_RUN, small)
-    (tmp_path / "run" / EVALUATION).mkdir()
+    (tmp_path / "run" / EVALUATIONS).write_text("")
     (line,) = said(tmp_path / "run", small / "data", *flags)
-    assert line.startswith(f"{tmp_path}/run/{EVALUATION} cannot be written: ")
+    assert line.startswith(f"{tmp_path}/run/{EVALUATIONS} cannot be written: ")
     assert line.endswith(" The result is not kept.")
 
 
@@ -190,7 +191,9 @@ def test_a_run_is_measured_from_end_to_end(small, tmp_path):
     assert found["minimal_pairs"]["pairs"] == 4
     # Random weights are worse than any counting.
     assert found["bits_per_character"]["model_minus_neighbours"]["low"] > 0
-    assert json.loads((tmp_path / "run" / EVALUATION).read_text()) == found
+    (kept,) = read_evaluations(tmp_path / "run")
+    assert len(kept.pop(WORD_LOSSES)["losses"]) == 50
+    assert kept == found
 
 
 def test_an_export_says_what_its_run_was_trained_on(small, tmp_path):

@@ -1,44 +1,62 @@
-"""The last evaluation of a run: kept, read and put into words."""
+"""The evaluations of a run: kept, read and put into words."""
 
 import json
 
 import pytest
 
-from albert_tf.runs.last_evaluation import (
+from albert_tf.runs.evaluations import (
     comparison,
     minimal_pairs,
-    read_evaluation,
+    read_evaluations,
     sentences,
     verdict,
     write_evaluation,
 )
 from schemas.errors import AlbertError
+from schemas.files import write_json
 from schemas.layout import EVALUATION
 from tests.evaluations import around, evaluation
 
 
-def test_an_evaluation_is_read_as_it_was_written(tmp_path):
-    assert read_evaluation(tmp_path) is None
+def test_evaluations_are_kept_by_text_step_and_extent(tmp_path):
+    assert read_evaluations(tmp_path) == []
+    kept = [
+        evaluation(step=7, pairs=False),
+        evaluation(step=7) | {"text": "news/2024 été.txt"},
+        evaluation(step=9) | {"text": "news/2024 été.txt"},
+        evaluation(step=9) | {"text": "novels", "data_fingerprint": "cd" * 32},
+        evaluation(step=9) | {"text": "novels", "data_fingerprint": "ef" * 32},
+        evaluation(step=9) | {"text": "novels", "examples": 100},
+    ]
+    for one in kept:
+        write_evaluation(tmp_path, one)
+    found = read_evaluations(tmp_path)
+    assert all(one in found for one in kept)
+    assert len(found) == len(kept)
+
+
+def test_what_is_measured_again_is_kept_once(tmp_path):
     write_evaluation(tmp_path, evaluation())
-    assert read_evaluation(tmp_path) == evaluation()
+    write_evaluation(tmp_path, evaluation())
+    assert read_evaluations(tmp_path) == [evaluation()]
 
 
-def test_the_newest_replaces_the_one_before(tmp_path):
-    write_evaluation(tmp_path, evaluation(step=7))
-    write_evaluation(tmp_path, evaluation(step=9, pairs=False))
-    assert read_evaluation(tmp_path) == evaluation(step=9, pairs=False)
+def test_the_one_evaluation_of_an_older_run_is_read(tmp_path):
+    write_json(tmp_path / EVALUATION, evaluation())
+    write_evaluation(tmp_path, evaluation(step=9) | {"text": "novels"})
+    assert [one["step"] for one in read_evaluations(tmp_path)] == [9, 7]
 
 
 def test_what_was_not_measured_may_be_absent(tmp_path):
     values = evaluation(pairs=False)
     del values["counting"], values["bits_per_character"]
     write_evaluation(tmp_path, values)
-    assert read_evaluation(tmp_path) == values
+    assert read_evaluations(tmp_path) == [values]
     assert list(sentences(values)) == [
-        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.6931."
+        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.693."
     ]
     assert comparison(values).rows == (
-        ("the model", None, "5.5000", "12.5% (11.5 to 13.6%)"),
+        ("the model", None, "5.500", "12.5% (11.5 to 13.6%)"),
     )
     assert minimal_pairs(values) is None
 
@@ -46,7 +64,7 @@ def test_what_was_not_measured_may_be_absent(tmp_path):
 def test_the_losses_of_a_model_that_went_wrong_are_kept(tmp_path):
     values = evaluation() | {"mlm_loss": float("inf"), "sentence_loss": float("inf")}
     write_evaluation(tmp_path, values)
-    assert read_evaluation(tmp_path) == values
+    assert read_evaluations(tmp_path) == [values]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +79,7 @@ def test_the_losses_of_a_model_that_went_wrong_are_kept(tmp_path):
 def test_an_edited_file_is_refused_in_one_sentence(tmp_path, change, clause):
     (tmp_path / EVALUATION).write_text(json.dumps(evaluation() | change))
     with pytest.raises(AlbertError) as caught:
-        read_evaluation(tmp_path)
+        read_evaluations(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path / EVALUATION} is damaged: {clause}; run albert evaluate again."
     )
@@ -74,14 +92,14 @@ def test_model_and_counting_stand_side_by_side():
         "masked tokens right",
     )
     assert table.rows == (
-        ("the model", "1.750 (1.700 to 1.800)", "5.5000", "12.5% (11.5 to 13.6%)"),
+        ("the model", "1.750 (1.700 to 1.800)", "5.500", "12.5% (11.5 to 13.6%)"),
         (
             "counting both neighbours",
             "2.000 (1.950 to 2.050)",
-            "5.7500",
+            "5.750",
             "15.0% (13.9 to 16.1%)",
         ),
-        ("counting tokens", "2.750 (2.700 to 2.800)", "6.8000", "4.0% (3.4 to 4.7%)"),
+        ("counting tokens", "2.750 (2.700 to 2.800)", "6.800", "4.0% (3.4 to 4.7%)"),
     )
 
 
@@ -90,7 +108,7 @@ def test_an_evaluation_in_words_begins_with_whether_the_model_is_good():
         "The model beats counting both neighbours by 0.250 bits per character (0.200 "
         "to 0.300).",
         "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
-        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.6931.",
+        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.693.",
         "Bits per character are over 2,000 held-out words (10,000 characters), each "
         "masked alone.",
         "Counting used 120,000 tokens in 1,200 examples of the training split.",

@@ -1,12 +1,20 @@
-"""The last result of `albert evaluate` of a run: kept there, read, in words."""
+"""The results of `albert evaluate` of a run: kept there, read, in words.
 
+A run keeps one file for each text, step and extent that it was measured on, so that
+none replaces another.
+"""
+
+import hashlib
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from albert_tf.runs.metrics import Metrics, with_interval
+from albert_tf.runs.metrics import Metrics, value_text, with_interval
+from schemas.errors import AlbertError
 from schemas.files import read_json, undamaged, write_json
-from schemas.layout import EVALUATION
+from schemas.layout import EVALUATION, EVALUATIONS
 from schemas.readable import counted
 from schemas.report import Cell, Table
 
@@ -21,16 +29,44 @@ _PREDICTORS = {
 }
 
 
+# What tells one evaluation of a run from another.
+_MEASURED = ("text", "data_fingerprint", "step", "examples", "precision")
+
+# The losses of single words, which only a comparison of runs reads.
+WORD_LOSSES = "word_losses"
+
+
 def write_evaluation(run: Path, evaluation: Metrics) -> None:
-    """Keep an evaluation in a run, in place of the one before."""
-    write_json(run / EVALUATION, evaluation)
+    """Keep an evaluation in a run; one of the same text, step and extent goes."""
+    folder = run / EVALUATIONS
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise AlbertError(f"{folder} cannot be written: {error.strerror}.") from error
+    write_json(folder / _file_name(evaluation), evaluation)
 
 
-def read_evaluation(run: Path) -> Metrics | None:
-    """The last evaluation of a run; None if there was none."""
-    path = run / EVALUATION
-    if not path.exists():
-        return None
+def _file_name(evaluation: Metrics) -> str:
+    """A name that says what was measured, to people and to programs."""
+    words = (evaluation.get("bits_per_character") or {}).get("words")
+    pairs = (evaluation.get("minimal_pairs") or {}).get("pairs")
+    asked = [*(evaluation.get(name) for name in _MEASURED), words, pairs]
+    digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
+    readable = re.sub(r"[^\w.-]+", "-", evaluation.get("text") or "data")[:60]
+    return f"{readable}-step-{evaluation['step']}-{digest}.json"
+
+
+def read_evaluations(run: Path) -> list[Metrics]:
+    """All evaluations of a run, by text and then by step."""
+    paths = sorted((run / EVALUATIONS).glob("*.json"))
+    if (run / EVALUATION).exists():
+        # The only one that earlier versions kept.
+        paths.insert(0, run / EVALUATION)
+    found = [_read(path) for path in paths]
+    return sorted(found, key=lambda one: (text_of(one), one["step"], one["examples"]))
+
+
+def _read(path: Path) -> Metrics:
     values = read_json(path)
     with undamaged(path, remedy="run albert evaluate again"):
         for name in _ALWAYS:
@@ -43,11 +79,17 @@ def read_evaluation(run: Path) -> Metrics | None:
     return values
 
 
+def text_of(evaluation: Metrics) -> str:
+    """The text that was measured on, by its name and the first digits of its hash."""
+    digits = evaluation["data_fingerprint"][:12]
+    return f"{evaluation.get('text') or 'the data set'} ({digits})"
+
+
 def heading(evaluation: Metrics) -> str:
-    """Which weights were measured, on how much, and how."""
+    """Which weights were measured, on how much of what, and how."""
     return (
-        f"Step {evaluation['step']:,}, {evaluation['examples']:,} held-out examples, "
-        f"{evaluation['precision']}"
+        f"Step {evaluation['step']:,}, {evaluation['examples']:,} held-out examples of "
+        f"{text_of(evaluation)}, {evaluation['precision']}"
     )
 
 
@@ -58,13 +100,14 @@ def comparison(evaluation: Metrics) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, words in _PREDICTORS.items():
         if name in tasks:
-            loss, accuracy = tasks[name]["mlm_loss"], tasks[name]["mlm_accuracy"]
+            task = tasks[name]
+            loss, error = task["mlm_loss"], task.get("mlm_loss_error")
             rows.append(
                 (
                     words,
                     _interval_text(bits[name]) if name in bits else None,
-                    None if loss is None else f"{loss:.4f}",
-                    _share_text(accuracy, evaluation["mlm_count"]),
+                    None if loss is None else value_text(loss, error),
+                    _share_text(task["mlm_accuracy"], evaluation["mlm_count"]),
                 )
             )
     return Table(
@@ -103,14 +146,15 @@ def sentences(evaluation: Metrics) -> Iterator[str]:
     bits, counting = (
         evaluation.get(name) for name in ("bits_per_character", "counting")
     )
-    if bits:
+    if bits and counting:
         yield verdict(bits["model_minus_neighbours"])
     if pairs := evaluation.get("minimal_pairs"):
         shown = _share_text(pairs["accuracy"], pairs["pairs"])
         yield f"Minimal pairs: {shown} of {pairs['pairs']:,} right."
     accuracy, loss = evaluation["sentence_accuracy"], evaluation["sentence_loss"]
     if shown := _share_text(accuracy, evaluation["sentence_count"]):
-        yield f"Sentence task: {shown} right, loss {loss:.4f}."
+        error = evaluation.get("sentence_loss_error")
+        yield f"Sentence task: {shown} right, loss {value_text(loss, error)}."
     if bits:
         yield (
             f"Bits per character are over {counted(bits['words'], 'held-out word')}"
