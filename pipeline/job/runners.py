@@ -44,6 +44,10 @@ WORKERS_OPTION = {
     "PrismRunner": "--sdk_worker_parallelism",
 }
 
+# How long workers wait for the next stage of their job. Without it Spark starts one for
+# each stage and task, which takes longer than all the work on a small text.
+KEEP_WORKERS_MS = 20_000
+
 _THIS_MACHINE = ("", "localhost", "127.0.0.1", "::1")
 # Masters that are started for one command, inside its job server.
 _EMBEDDED = re.compile(r"|local(\[.+\])?|\[(auto|local|collection)\]")
@@ -81,6 +85,8 @@ def choose_runner(name: str, flags: Sequence[str]) -> Runner:
             f"--dry_run: only {DATAFLOW} can check a job without running it, and "
             f"{name} would run it; leave it out."
         )
+    if name != DATAFLOW and not portable.environment_cache_millis:
+        portable.environment_cache_millis = KEEP_WORKERS_MS
     if portable.output_executable_path:
         raise SettingError(
             "--output_executable_path writes a job to a file and does not run it, so "

@@ -27,7 +27,11 @@ PYTHON = (sys.executable, "-W", "ignore")
 ALBERT = "from cli.main import cli; cli()"
 SECONDS = 90
 
-_JAVA = ["java", *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED)]
+# A JVM of the tests lives for seconds: it compiles quickly rather than well.
+_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+_OPEN = tuple(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED)
+_JAVA = ("java", *_QUICK, *_OPEN)
+_QUICK_SERVER = tuple(f"--job_server_jvm_properties={option}" for option in _QUICK)
 _LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK)}
 # Else Spark looks for folders of its own sources to find it out.
 _LOOPBACK["SPARK_SCALA_VERSION"] = "2.12"
@@ -127,7 +131,7 @@ def flink(folder):
     yield (
         *("--runner", "FlinkRunner", "--"),
         f"--flink_job_server_jar={jar_of('flink-1.19')}",
-        *("--flink_version=1.19", "--parallelism=2"),
+        *("--flink_version=1.19", "--parallelism=2", *_QUICK_SERVER),
     )
 
 
@@ -137,7 +141,7 @@ def spark(folder):
     yield (
         *("--runner", "SparkRunner", "--"),
         f"--spark_job_server_jar={jar_of('spark-3')}",
-        "--spark_master_url=local[2]",
+        *("--spark_master_url=local[2]", *_QUICK_SERVER),
     )
 
 
@@ -148,8 +152,8 @@ def prism(folder):
 
 
 @contextlib.contextmanager
-def job_server(folder, server, *arguments, properties=()):
-    """A job server for a cluster; gives the options that name it."""
+def job_server(folder, server, *arguments, properties=(), job_options=()):
+    """A job server for a cluster; gives the options that name it, and more."""
     port, log = free_port(), folder / "jobs.log"
     command = (
         *(*_JAVA, "-Xmx512m", *properties, "-cp", class_path(server), SERVERS[server]),
@@ -159,7 +163,10 @@ def job_server(folder, server, *arguments, properties=()):
     )
     with running(*command, log=log, environment=_LOOPBACK) as process:
         await_port(port, process, log)
-        yield ("--runner", "PortableRunner", "--", f"--job_endpoint=localhost:{port}")
+        yield (
+            *("--runner", "PortableRunner", "--", f"--job_endpoint=localhost:{port}"),
+            *job_options,
+        )
 
 
 @contextlib.contextmanager
@@ -176,7 +183,6 @@ def flink_cluster(folder, task_managers=2):
         "taskmanager.host": "localhost",
         "taskmanager.bind-host": "localhost",
         "taskmanager.numberOfTaskSlots": 1,
-        "parallelism.default": task_managers,
         "io.tmp.dirs": folder,
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": 5,
@@ -215,12 +221,16 @@ def flink_cluster(folder, task_managers=2):
             lambda: answers(f"http://localhost:{rest}/overview", found), manager, log
         )
         master = f"--flink-master=localhost:{rest}"
-        yield held.enter_context(job_server(folder, "flink-1.19", master))
+        # Not what the cluster says, for it is the job server that plans the job.
+        options = (f"--parallelism={task_managers}",)
+        yield held.enter_context(
+            job_server(folder, "flink-1.19", master, job_options=options)
+        )
 
 
 @contextlib.contextmanager
 def spark_cluster(folder, workers=2):
-    """A master and workers of a core each; too slow for the tests, see the docs."""
+    """A master and workers of a core each."""
     port, web = free_port(), free_port()
     log, url = folder / "master.log", f"spark://localhost:{port}"
     java = (*_JAVA, "-Xmx256m", "-cp", f"{SPARK}/jars/*")
@@ -244,6 +254,7 @@ def spark_cluster(folder, workers=2):
             *("-Dspark.driver.host=localhost", "-Dspark.driver.bindAddress=127.0.0.1"),
             *("-Dspark.executor.memory=512m", "-Dspark.ui.enabled=false"),
             "-Dspark.default.parallelism=2",
+            f"-Dspark.executor.extraJavaOptions={' '.join(_QUICK)}",
         )
         yield held.enter_context(
             job_server(
@@ -257,6 +268,7 @@ ENGINES = {
     "spark": spark,
     "prism": prism,
     "flink_cluster": flink_cluster,
+    "spark_cluster": spark_cluster,
 }
 
 
