@@ -36,6 +36,10 @@ _MARKED = re.compile(
     r'(?<![^\t\n])"(?:[^"]|"")*?(?:""|[\t\n])(?:[^"]++|"")*+"(?=[\t\n]|\Z)'
 )
 
+# A file of rows is read whole. It may unpack to so many times its bytes, or to so many
+# bytes: text packs to a quarter, and never to a fiftieth.
+_HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
+
 # What is counted of rows that are not read as they stand.
 TOO_FEW_CELLS = "row with too few cells, left out"
 TOO_MANY_CELLS = "row with too many cells, the last ones not read"
@@ -70,11 +74,22 @@ class Table(NamedTuple):
 
 def read_data(path: str) -> bytes:
     """All bytes of a file, decompressed."""
-    counts = ReadingCounts()
-    data = b"".join(decompressed(io.BytesIO(read_whole(path)), counts=counts))
+    counts, packed, unpacked = ReadingCounts(), read_whole(path), bytearray()
+    for block in decompressed(io.BytesIO(packed), counts=counts):
+        unpacked += block
+        _check_unpacked(len(unpacked), packed=len(packed), path=path)
     if counts.dropped:
         raise AlbertError(f"{path} is damaged; copy it again.")
-    return data
+    return bytes(unpacked)
+
+
+def _check_unpacked(size: int, *, packed: int, path: str) -> None:
+    """Refuse what no text packs to, before it fills the memory."""
+    if size > max(_ALWAYS_READ, _HIGHEST_RATIO * packed):
+        raise AlbertError(
+            f"{path} unpacks to more than {_HIGHEST_RATIO} times its size, as no text "
+            "does; check what it is, or unpack it."
+        )
 
 
 def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
@@ -153,13 +168,30 @@ def parse_table(
 def parse_parquet(data: bytes, path: str) -> Table:
     """The rows of a parquet file."""
     table = ColumnTable(io.BytesIO(data), path=path)
+    # Nor is a page unpacked of which the file itself says so.
+    _check_unpacked(sum(table.group_bytes), packed=len(data), path=path)
     groups = range(len(table.group_bytes))
     records = itertools.chain.from_iterable(map(table.records, groups))
-    rows = [
-        Row(f"{path}, row {number + 1}", cleaned(record), number)
-        for number, record in enumerate(records)
-    ]
+    rows, size = [], 0
+    for number, record in enumerate(records):
+        cells = cleaned(record)
+        rows.append(Row(f"{path}, row {number + 1}", cells, number))
+        size += sum(map(_characters, cells.values()))
+        _check_unpacked(size, packed=len(data), path=path)
     return Table(path, table.columns, rows, Counter())
+
+
+def _characters(value: Any) -> int:
+    """Those of a text, or of the texts in a list or an object.
+
+    >>> _characters(["it is", {"a": "so"}, None])
+    7
+    """
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        value = list(value.values())
+    return sum(map(_characters, value)) if isinstance(value, list) else 0
 
 
 def json_records(text: str, path: str) -> Any:

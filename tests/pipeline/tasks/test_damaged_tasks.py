@@ -2,12 +2,17 @@
 
 import copy
 import dataclasses
+import gzip
 import json
+import tracemalloc
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
+from pipeline.tasks.task_files import read_task_file
 from pipeline.tasks.training_data import check_examples, with_labels
 from schemas.errors import AlbertError
 from tests.pipeline.tasks.task_file import read
@@ -106,3 +111,42 @@ def test_any_value_in_place_of_another_is_refused_or_read(tmp_path, tokenizer, t
             )
             read_well += len({row.example for row in rows}) == len(file.examples)
     assert read_well
+
+
+MEGABYTE = "he came and she left " * 50_000
+
+
+def write_packed(path):
+    """A file of 300 MB of rows that was packed."""
+    head, row = ("text\tlabel\n", MEGABYTE + "\t1\n")
+    if path.suffix == ".gz":
+        if "jsonl" in path.name:
+            head, row = "", json.dumps({"text": MEGABYTE, "label": 1}) + "\n"
+        with gzip.open(path, "wt", compresslevel=1) as file:
+            file.write(head)
+            for _ in range(300):
+                file.write(row)
+        return
+    text = pa.array([MEGABYTE])
+    rows = pa.DictionaryArray.from_arrays(pa.array([0] * 300, pa.int32()), text)
+    pages = {}
+    if path.name.startswith("pages"):
+        rows, pages = rows.dictionary_decode(), {"use_dictionary": False}
+    table = pa.table({"text": rows, "label": [1] * 300})
+    pq.write_table(table, path, compression="zstd", store_schema=False, **pages)
+
+
+@pytest.mark.parametrize(
+    "name", ["rows.tsv.gz", "rows.jsonl.gz", "rows.parquet", "pages.parquet"]
+)
+def test_what_unpacks_to_more_than_any_text_is_refused_in_time(tmp_path, name):
+    path = tmp_path / name
+    write_packed(path)
+    assert path.stat().st_size < 4_000_000
+    tracemalloc.start()
+    before = pa.total_allocated_bytes()
+    with pytest.raises(AlbertError, match="unpacks to more than 50 times its size"):
+        read_task_file(str(path), task_called("classify"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak + pa.total_allocated_bytes() - before < 250_000_000
