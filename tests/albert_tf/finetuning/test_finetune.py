@@ -5,9 +5,6 @@ import errno
 import gc
 import json
 import signal
-import subprocess
-import sys
-import time
 import typing
 import weakref
 from pathlib import Path
@@ -317,46 +314,6 @@ def test_a_start_from_scratch_is_that_of_pretraining(initializer, tmp_path):
     )
     head = "albert/task_head/classifier/kernel"
     np.testing.assert_array_equal(ours.weights_by_path[head], plain[head])
-
-
-def long_job(run):
-    """Of 800 steps, with evaluations and checkpoints at different ones."""
-    settings = {"dropout": 0.1, "eval_every": 50, "checkpoint_every": 15}
-    return job_of("classify", run, steps=800, epochs=None, **settings)
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from tests.albert_tf.finetuning import test_finetune
-test_finetune.trained(test_finetune.long_job(Path(sys.argv[1])))
-"""
-
-
-@pytest.mark.slow
-def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path):
-    """Killed at ten random moments of one run."""
-    whole, run = long_job(tmp_path / "whole"), tmp_path / "parts" / "run"
-    result, rng, kills = trained(whole), np.random.default_rng(0), 0
-    run.parent.mkdir()
-    while kills < 10:
-        before = newest_step(run)
-        process = subprocess.Popen([sys.executable, "-c", KILLED, str(run)])
-        while process.poll() is None and newest_step(run) == before:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0, 0.2))
-        assert process.poll() is None, "it ended before it was killed ten times"
-        process.kill()
-        process.wait()
-        kills += 1
-    assert trained(dataclasses.replace(whole, run=run)) == result
-    assert lines_of(run) == lines_of(whole.run)
-    for name in ("predictions-eval.jsonl", "task.json", "eval.json"):
-        assert (run / name).read_bytes() == (whole.run / name).read_bytes()
-    theirs = weights_of(whole.run)
-    for path in {whole.run / "checkpoints" / name for name in ("latest", "best")}:
-        step = Path("checkpoints", path.read_text().strip(), "model.safetensors")
-        assert weights_of(run)[step] == theirs[step]
 
 
 @pytest.mark.slow

@@ -7,9 +7,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-import time
 import types
 
 import numpy as np
@@ -605,40 +602,6 @@ def test_what_overflows_ends_a_run_with_its_cause_and_what_was_measured(
     )
     assert [line["step"] for line in read_metrics(tmp_path)] == [1]
     assert work.state.window_steps == 0
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from tests import runs
-model = {"plain": runs.TINY, "dropout": runs.DROPOUT}[sys.argv[1]]
-runs.train(Path(sys.argv[2]), Path(sys.argv[3]), model=model)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["plain", "dropout"])
-def test_kill_minus_nine_at_any_moment_loses_nothing(data, tmp_path, model):
-    """Killed at random moments of one run, five for each model."""
-    expected, run = tmp_path / "expected", tmp_path / "run"
-    train(data, expected, model={"plain": TINY, "dropout": DROPOUT}[model])
-    rng = np.random.default_rng(0)
-    command = [sys.executable, "-c", KILLED, model, str(data), str(run)]
-    kills = 0
-    while kills < 5:
-        process = subprocess.Popen(command)
-        while process.poll() is None and not (run / "metrics.jsonl").exists():
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 6.0))
-        if process.poll() is None:
-            process.kill()
-            kills += 1
-        process.wait()
-        if (run / "checkpoints/step-00000012").exists():
-            assert final(run) == final(expected)
-            shutil.rmtree(run)  # finished: kill another one
-    subprocess.run(command, check=True)
-    assert final(run) == final(expected)
 
 
 ON_THE_FLY = TrainConfig(batch_size=960, micro_batch_size=480, steps=3, eval_examples=7)
