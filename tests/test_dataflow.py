@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.job.make_data import make_dataset
 from pipeline.job.runners import choose_runner
+from pipeline.job.steps import plan_job
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
@@ -44,13 +45,13 @@ def _dataflow():
 def job(small, model):
     """The job that Dataflow would get for the texts of a folder."""
     files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
-    return make_dataset(
+    job = plan_job(
         files,
         DataConfig().resolved(input_bytes=0),
         model=model,
         output="gs://my-bucket/data",
-        runner=choose_runner("DataflowRunner", OPTIONS),
-    ).job
+    )
+    return make_dataset(job, runner=choose_runner("DataflowRunner", OPTIONS)).job
 
 
 def test_the_graph_is_one_chain_of_standard_steps(job):
@@ -126,14 +127,14 @@ def test_the_documented_command_checks_a_job_without_touching_the_storage(
 def test_what_beam_finds_wrong_is_one_sentence(small, model):
     files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
     wrong = [*OPTIONS[1:], "--project=P"]
+    job = plan_job(
+        files,
+        DataConfig().resolved(input_bytes=0),
+        model=model,
+        output="gs://my-bucket/data",
+    )
     with pytest.raises(AlbertError, match=r"^The job failed: Invalid Project ID \(P\)"):
-        make_dataset(
-            files,
-            DataConfig().resolved(input_bytes=0),
-            model=model,
-            output="gs://my-bucket/data",
-            runner=choose_runner("DataflowRunner", wrong),
-        )
+        make_dataset(job, runner=choose_runner("DataflowRunner", wrong))
 
 
 def test_a_job_whose_workers_would_lack_the_program_is_refused():

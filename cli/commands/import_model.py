@@ -28,8 +28,7 @@ from schemas.layout import (
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
-    from pipeline.vocabulary.importing import Normalization
-    from pipeline.vocabulary.tokenizer import Tokenizer
+    from pipeline.vocabulary.tokenizer import Normalization, Tokenizer
 
 # Files of weights: a folder that has one is more than a vocabulary.
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb")
@@ -150,14 +149,16 @@ def take_vocabulary(
 ) -> TakenVocabulary:
     """The vocabulary of a model, as it is found and as it is written."""
     from pipeline.vocabulary.importing import (
-        Normalization,
         imported_model,
-        normalization_of_pieces,
         read_external,
         wordpiece_of,
     )
     from pipeline.vocabulary.model_file import has_own_rules
-    from pipeline.vocabulary.tokenizer import load_tokenizer
+    from pipeline.vocabulary.tokenizer import (
+        Normalization,
+        load_tokenizer,
+        normalization_of_pieces,
+    )
 
     if not source.exists():
         raise SettingError(f"{source} does not exist; give a folder or a file.")
@@ -207,7 +208,7 @@ def take_wordpiece(
     path: Path, source: Path, *, cased: bool | None, keep_accents: bool | None
 ) -> TakenVocabulary:
     """BERT's WordPiece vocabulary of a model, which stays as it is."""
-    from pipeline.vocabulary.importing import Normalization
+    from pipeline.vocabulary.tokenizer import Normalization
     from pipeline.vocabulary.wordpiece import read_wordpiece, wordpiece_data
 
     if not source.is_dir():

@@ -62,6 +62,7 @@ from schemas.readable import counted, duration, prefixed
 if TYPE_CHECKING:
     from pipeline.job.estimate import Estimate
     from pipeline.job.runners import Runner
+    from pipeline.job.steps import Job
     from pipeline.reading.recognise import InputFile
 
 # This machine, which opens no port.
@@ -195,12 +196,12 @@ def make_data(
             raise SettingError("--output: name the folder to write.")
         runner = take_runner(values, output=output)
         check_output(output, values["vocab"], overwrite=overwrite)
-        task = gather(values, config, console)
+        task = gather(values, config, output=output, console=console)
         with claim(task, output, runner=runner, overwrite=overwrite) as finished:
             if finished:
                 console.say(f"{output} is finished already; nothing to do.")
                 return
-            run_job(task, output, runner=runner, console=console)
+            run_job(task, runner=runner, console=console)
     if runner and runner.is_dry:
         console.say("Beam has checked the job; nothing was submitted (--dry_run).")
         return
@@ -227,51 +228,64 @@ def check_output(output: Path | str, vocab: str, *, overwrite: bool) -> None:
 
 
 class Task(NamedTuple):
-    """All that decides what is made.
+    """What is to be made.
 
     Attributes:
-        inputs: The recognised files.
-        config: Settings as resolved.
-        model: The SentencePiece model.
+        job: All that decides what is made, and where.
+        files: The recognised inputs, in the order given.
         given: The settings as config.json records them, without those that follow
             from others.
         workers: Processes, where they run on this machine.
-        passed_over: Files beside the inputs that are not read.
     """
 
-    inputs: "list[InputFile]"
-    config: ResolvedDataConfig
-    model: bytes
+    job: "Job"
+    files: "list[InputFile]"
     given: dict[str, Any]
     workers: int
-    passed_over: int
 
 
-def gather(values: dict[str, Any], config: DataConfig, console: Console) -> Task:
+def gather(
+    values: dict[str, Any],
+    config: DataConfig,
+    *,
+    output: Path | str | None,
+    console: Console,
+) -> Task:
     """Read the vocabulary, find the inputs, derive what was left to be derived."""
     from pipeline.job.estimate import busy_workers
-    from pipeline.vocabulary.importing import normalization_warning
-    from pipeline.vocabulary.tokenizer import read_model
+    from pipeline.job.steps import plan_job
 
-    try:
-        model = read_model(values["vocab"])
-    except SettingError as error:
-        raise SettingError(f"--vocab: {error}") from None
-    if warning := normalization_warning(model, vocab=values["vocab"]):
-        console.say(f"Warning: {warning}")
-    inputs, passed_over = find_given_inputs(values, console)
-    text_bytes = sum(file.text_bytes for file in inputs)
+    model = read_vocabulary(values["vocab"], console)
+    files, passed_over = find_given_inputs(values, console)
+    text_bytes = sum(file.text_bytes for file in files)
     resolved = config.resolved(input_bytes=text_bytes)
     settings = dataclasses.asdict(config)
     derived = {n: getattr(resolved, n) for n, v in settings.items() if v is None}
     if derived:
         console.say(f"derived: {settings_line(derived)}")
     vocab = from_anywhere(values["vocab"])
-    given = {**input_settings(values), "vocab": vocab, **settings}
-    workers = values["workers"] or min(
-        usable_cores(), busy_workers(text_bytes, copies=resolved.stored_copies)
+    return Task(
+        plan_job(
+            files, resolved, model=model, output=output or "", passed_over=passed_over
+        ),
+        files,
+        given={**input_settings(values), "vocab": vocab, **settings},
+        workers=values["workers"]
+        or min(usable_cores(), busy_workers(text_bytes, copies=resolved.stored_copies)),
     )
-    return Task(inputs, resolved, model, given, workers, passed_over)
+
+
+def read_vocabulary(vocab: str, console: Console) -> bytes:
+    """The checked model of --vocab; says if it is not whole without its program."""
+    from pipeline.vocabulary.tokenizer import normalization_warning, read_model
+
+    try:
+        model = read_model(vocab)
+    except SettingError as error:
+        raise SettingError(f"--vocab: {error}") from None
+    if warning := normalization_warning(model, vocab=vocab):
+        console.say(f"Warning: {warning}")
+    return model
 
 
 def take_runner(
@@ -331,7 +345,6 @@ def claim(
 ) -> Iterator[bool]:
     """Take the output, wherever it is; gives whether it is finished already."""
     from pipeline.job.spill import chunks_folder
-    from pipeline.vocabulary.tokenizer import load_tokenizer
 
     if runner and runner.is_dry:
         yield False
@@ -339,9 +352,9 @@ def claim(
     record: dict[str, Any] = {
         "settings": task.given,
         "identity": {
-            **dataclasses.asdict(task.config),
-            "vocab": load_tokenizer(task.model).sha256,
-            "inputs": [file.describe() for file in task.inputs],
+            **dataclasses.asdict(task.job.dataset.config),
+            "vocab": task.job.dataset.vocabulary["sha256"],
+            "inputs": [file.describe() for file in task.files],
         },
         "overwrite": overwrite,
     }
@@ -363,9 +376,7 @@ def claim(
         yield finished
 
 
-def run_job(
-    task: Task, output: Path | str, *, runner: "Runner | None", console: Console
-) -> None:
+def run_job(task: Task, *, runner: "Runner | None", console: Console) -> None:
     """Run the job with a progress bar for reading and then one for writing."""
     from pipeline.job.worker_processes import WorkerProcesses
 
@@ -377,31 +388,22 @@ def run_job(
         from pipeline.job.make_data import make_dataset
 
         if runner is None or not runner.is_dry:
-            bars = held.enter_context(JobBars(task, output, console))
+            bars = held.enter_context(JobBars(task.job, console))
             held.enter_context(watching(bars.look))
             held.enter_context(hearing_interrupts(console))
-        make_dataset(
-            task.inputs,
-            task.config,
-            model=task.model,
-            output=output,
-            workers=workers,
-            runner=runner,
-            passed_over=task.passed_over,
-        )
+        make_dataset(task.job, workers=workers, runner=runner)
 
 
 class JobBars:
     """A bar for reading and, once that has ended, one for writing."""
 
-    def __init__(self, task: Task, output: Path | str, console: Console) -> None:
-        from pipeline.dataset.shard_plan import plan_shards
+    def __init__(self, job: "Job", console: Console) -> None:
         from pipeline.job.spill import ProgressReader
 
-        self._progress = ProgressReader(output)
+        self._progress = ProgressReader(job.output)
         self._console = console
-        self._shards = len(plan_shards(task.config).shard_numbers())
-        self._total = sum(file.text_bytes for file in task.inputs)
+        self._shards = len(job.shards.shard_numbers())
+        self._total = job.text_bytes
         self._reading = console.bar("reading", total=self._total, unit="B")
         self._writing: Bar | None = None
 
@@ -443,22 +445,19 @@ def print_plan(
         AlbertError: The job would be refused.
     """
     take_runner(values, output=output)
-    for line in plan_lines(gather(values, config, console)):
+    for line in plan_lines(gather(values, config, output=output, console=console)):
         click.echo(line)
 
 
 def plan_lines(task: Task) -> list[str]:
     """What is to be expected of a job, measured on a sample of its inputs."""
-    from pipeline.dataset.shard_plan import plan_shards
     from pipeline.job.estimate import estimate
-    from pipeline.reading.chunks import plan_chunks
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
-    tokenizer = load_tokenizer(task.model)
-    expected = estimate(task.inputs, task.config, tokenizer=tokenizer)
-    shards = plan_shards(task.config)
+    job, config, shards = task.job, task.job.dataset.config, task.job.shards
+    expected = estimate(task.files, config, tokenizer=load_tokenizer(job.model))
     return [
-        f"plan: {counted(len(plan_chunks(task.inputs)), 'chunk')} to read, "
+        f"plan: {counted(len(job.chunks), 'chunk')} to read, "
         f"{counted(shards.train_shards, 'shard')} to train on and "
         f"{shards.eval_shards:,} held out, "
         + (
@@ -466,7 +465,7 @@ def plan_lines(task: Task) -> list[str]:
             if shards.has_documents
             else counted(shards.copies, "copy", "copies")
         ),
-        _sizes_line(expected, task.config),
+        _sizes_line(expected, config),
         f"about {duration(expected.seconds(task.workers))} with "
         f"{counted(task.workers, 'worker')} on this machine, "
         f"{duration(expected.cpu_seconds)} of a core, judging by "

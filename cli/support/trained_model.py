@@ -86,8 +86,8 @@ def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
     Args:
         say: Told where other programs do more to a text than the vocabulary does.
     """
-    from pipeline.vocabulary.importing import missing_normalization
     from pipeline.vocabulary.model_file import has_own_rules
+    from pipeline.vocabulary.tokenizer import missing_normalization
 
     tokenizer = read_vocabulary(path)
     is_run = (path / MODEL_CONFIG).exists()

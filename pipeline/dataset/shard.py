@@ -6,28 +6,30 @@ Here `write_shard` makes of them the files of one shard:
     distinct            each document once, in the order of their ids
     encode              its sentences become tokens
     pack_copies         tokens become sequences, in each copy others
-    make_examples       pair: a sequence becomes two segments, perhaps swapped
-                        mask: some of their words are to be predicted
+    make_pairs          a sequence becomes two segments, perhaps swapped
+    mask                some of their words are to be predicted
     encode_rows         examples become records
     RecordWriter        records become a file, whole or absent
 
-Where examples are made on the fly, the tokens themselves become records, and training
-does the rest in each epoch (`pipeline.records.reading`). The result is a function of
-the set of documents and the settings: their order, the worker and the runner do not
-matter. Only the tokens of the shard are held in memory.
+`pipeline.examples.examples.make_examples` pairs and masks. Where examples are made on
+the fly, the tokens themselves become records, and training does the rest in each epoch
+(`pipeline.records.reading`). The result is a function of the set of documents and the
+settings: their order, the worker and the runner do not matter. Only the tokens of the
+shard are held in memory.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import happens, purpose_keys
 from pipeline.core.machine import keep_freed_memory
-from pipeline.dataset.shard_plan import Shard
+from pipeline.dataset.shard_plan import Shard, number_of
 from pipeline.dataset.statistics import Counts, count_batch
 from pipeline.examples.examples import (
     ExampleBatch,
@@ -41,7 +43,17 @@ from pipeline.records.tf_example import encode_rows
 from pipeline.records.tfrecord import RecordWriter
 from pipeline.storage.files import join, new_file
 from pipeline.vocabulary.tokenizer import Tokenizer
-from schemas.config import ResolvedDataConfig
+from schemas.config import NearDuplicates, ResolvedDataConfig
+
+# Why documents of a shard are left out, as it is counted.
+DUPLICATE, NO_TEXT = "duplicate document", "document without text"
+ONE_WORD = "document of one word"
+NEAR_COPY: dict[NearDuplicates, str] = {
+    "keep": "",
+    "hold-out": "near-copy of a held-out document",
+    "drop": "near-copy of another document",
+}
+REASONS = (DUPLICATE, NO_TEXT, ONE_WORD, *NEAR_COPY.values())
 
 # Sentences handed to SentencePiece at a time.
 ENCODE_SENTENCES = 5000
@@ -54,89 +66,95 @@ def write_shard(
     tokenizer: Tokenizer,
     config: ResolvedDataConfig,
     output: str | Path,
+    gone: Set[int] = frozenset(),
 ) -> dict[str, Any]:
-    """Write all copies of a shard, or the documents that they are made of.
+    """Write the files of a shard; gives the sidecar that describes them.
 
     Args:
-        documents: In any order, duplicates included.
-        output: The data set, here or on a cluster's storage.
-
-    Returns:
-        The sidecar: documents, drop counts, files and realised counts. A document
-        counts in the shard of its first part.
+        gone: The numbers of documents that nearly equal others.
     """
     keep_freed_memory()
-    unique, duplicates = distinct(documents)
-    given = len(unique)
-    named = {document_key(d.id, seed=config.seed): d._replace(text="") for d in unique}
-    unique.reverse()
-    # Each text is let go of once it is encoded.
-    texts = (unique.pop() for _ in range(given))
-    tokens = encode(texts, tokenizer=tokenizer, config=config)
-    encoded = [named[key] for key in tokens.document_keys]
+    dropped, size = Counter[str](), tokenizer.vocab_size
+    kept = without(gone, documents, dropped=dropped, config=config)
+    unique = distinct(kept, dropped=dropped)
+    tokens, encoded = encode(unique, tokenizer, dropped=dropped, config=config)
     copies = pack_copies(tokens, copies=range(shard.copies), config=config)
     packed = np.unique(copies[0].document).tolist()
-    dropped = {
-        "duplicate document": duplicates,
-        "document without text": given - len(encoded),
-        "document of one word": len(encoded) - len(packed),
-    }
-    size = tokenizer.vocab_size
-    examples = (
+    dropped[ONE_WORD] = len(encoded) - len(packed)
+    examples = [
         counted_examples(copy, tokens, vocab_size=size, config=config)
         for copy in copies
-    )
+    ]
     if shard.is_documents:
-        first_epoch = Counts()
-        for _, counts in next(examples):
-            first_epoch.add(counts)
-        ids = [document.id for document in encoded]
-        made = write_documents(tokens, ids, shard, vocab_size=size, output=output)
-        made["examples"] = first_epoch.totals["examples"]
-        files, copy_counts = [made], [first_epoch]
+        written = write_documents(
+            encoded, tokens, examples[0], shard, vocab_size=size, output=output
+        )
     else:
-        files, copy_counts = write_copies(examples, shard, config=config, output=output)
+        written = write_copies(examples, shard, config=config, output=output)
     return {
         "split": shard.split,
         "shard": shard.index,
+        # A document counts in the shard of its first part.
         "documents": sum(encoded[number].is_first for number in packed),
-        "dropped": {reason: n for reason, n in dropped.items() if n},
-        "files": files,
-        "copies": [counts.to_dict() for counts in copy_counts],
+        "dropped": {why: dropped[why] for why in REASONS if dropped[why]},
+        "files": written.files,
+        "copies": [counts.to_dict() for counts in written.counts],
     }
 
 
-def distinct(documents: Iterable[ShardDocument]) -> tuple[list[ShardDocument], int]:
-    """Each document once, in the order of their ids, and how many came again.
+def without(
+    gone: Set[int],
+    documents: Iterable[ShardDocument],
+    *,
+    dropped: Counter[str],
+    config: ResolvedDataConfig,
+) -> Iterator[ShardDocument]:
+    """The documents that stay; the others are counted, long ones once."""
+    why = NEAR_COPY[config.near_duplicates]
+    for document in documents:
+        if number_of(document.id) not in gone:
+            yield document
+        elif document.is_first:
+            dropped[why] += 1
+
+
+def distinct(
+    documents: Iterable[ShardDocument], *, dropped: Counter[str]
+) -> list[ShardDocument]:
+    """Each document once, in the order of their ids.
 
     A long document that comes again is counted once, however many parts it has.
     """
     found: dict[bytes, ShardDocument] = {}
-    duplicates = 0
     for document in documents:
         known = found.get(document.id, document)
-        duplicates += document.id in found and document.is_first
+        dropped[DUPLICATE] += document.id in found and document.is_first
         # One text may come segmented in two ways; the choice must not depend on the
         # order.
         found[document.id] = min(document, known)
-    return sorted(found.values()), duplicates
+    return sorted(found.values())
 
 
 def encode(
-    documents: Iterable[ShardDocument],
-    *,
+    documents: list[ShardDocument],
     tokenizer: Tokenizer,
+    *,
+    dropped: Counter[str],
     config: ResolvedDataConfig,
-) -> Tokens:
-    """The tokens of all documents that have any."""
+) -> tuple[Tokens, list[ShardDocument]]:
+    """The tokens of all documents that have any, and these documents without text."""
     ids = [np.zeros(0, np.int32)]
     word_starts, may_cut = [np.zeros(0, np.bool_)], [np.zeros(0, np.bool_)]
-    sentence_starts = [np.zeros(0, np.int64)]
-    document_starts, document_keys = [0], []
-    for document, encoded in encode_documents(documents, tokenizer):
+    sentence_starts, document_starts = [np.zeros(0, np.int64)], [0]
+    kept: list[ShardDocument] = []
+    # The list is emptied, so that each text is let go of once it is encoded.
+    documents.reverse()
+    texts = (documents.pop() for _ in range(len(documents)))
+    for document, encoded in encode_documents(texts, tokenizer):
         lengths = np.array([len(sentence) for sentence in encoded])
         total = int(lengths.sum())
         if not total:
+            dropped[NO_TEXT] += 1
             continue
         ids.append(np.fromiter(itertools.chain.from_iterable(encoded), np.int32, total))
         starts = (np.cumsum(lengths) - lengths)[lengths > 0]
@@ -146,15 +164,16 @@ def encode(
         may_cut.append(cuttable(word_starts[-1], max_tokens=config.max_tokens))
         sentence_starts.append(document_starts[-1] + starts)
         document_starts.append(document_starts[-1] + total)
-        document_keys.append(document_key(document.id, seed=config.seed))
-    return Tokens(
+        kept.append(document._replace(text=""))
+    tokens = Tokens(
         ids=np.concatenate(ids),
         word_starts=np.concatenate(word_starts),
         may_cut=np.concatenate(may_cut),
         sentence_starts=np.concatenate(sentence_starts),
         document_starts=np.array(document_starts),
-        document_keys=document_keys,
+        document_keys=[document_key(each.id, seed=config.seed) for each in kept],
     )
+    return tokens, kept
 
 
 def encode_documents(
@@ -190,15 +209,22 @@ def counted_examples(
         yield batch, counts
 
 
+class Written(NamedTuple):
+    """What the sidecar says of the files of a shard, and the counts of each copy."""
+
+    files: list[dict[str, Any]]
+    counts: list[Counts]
+
+
 def write_copies(
     copies: Iterable[Iterator[tuple[ExampleBatch, Counts]]],
     shard: Shard,
     *,
     config: ResolvedDataConfig,
     output: str | Path,
-) -> tuple[list[dict[str, Any]], list[Counts]]:
-    """Write the copies of a shard; what the sidecar says of the files, and counts."""
-    files, totals = [], []
+) -> Written:
+    """Write the examples of each copy of a shard."""
+    written = Written([], [])
     for number, examples in enumerate(copies):
         name, total = shard.file(number), Counts()
         with new_file(join(output, name)) as file:
@@ -206,23 +232,28 @@ def write_copies(
             for (_, pairs, rows, masked), counts in examples:
                 total.add(counts)
                 writer.write(encode_rows(rows, masked, pairs.labels, config=config))
-        files.append({"name": name, "examples": writer.records, **writer.described()})
-        totals.append(total)
-    return files, totals
+        of_file = {"name": name, "examples": writer.records, **writer.described()}
+        written.files.append(of_file)
+        written.counts.append(total)
+    return written
 
 
 def write_documents(
+    documents: list[ShardDocument],
     tokens: Tokens,
-    ids: list[bytes],
+    first_epoch: Iterator[tuple[ExampleBatch, Counts]],
     shard: Shard,
     *,
     vocab_size: int,
     output: str | Path,
-) -> dict[str, Any]:
-    """Write the documents of a shard; what the sidecar says of the file."""
-    name = shard.file(0)
+) -> Written:
+    """Write the tokens of the documents of a shard; the first epoch is counted."""
+    total, name = Counts(), shard.file(0)
+    for _, counts in first_epoch:
+        total.add(counts)
     with new_file(join(output, name)) as file:
         writer = RecordWriter(file)
-        for document in documents_of(tokens, ids):
+        for document in documents_of(tokens, [each.id for each in documents]):
             writer.write([encode_document(document, vocab_size=vocab_size)])
-    return {"name": name, "examples": 0, **writer.described()}
+    of_file = {"name": name, "examples": total.totals["examples"]}
+    return Written([of_file | writer.described()], [total])

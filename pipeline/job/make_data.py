@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import apache_beam as beam
@@ -27,13 +26,9 @@ from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
 from pipeline.job import spill, steps
 from pipeline.job.failures import explain
 from pipeline.job.runners import Runner, environment_of, make_engine
-from pipeline.job.spill import forget_incomplete
-from pipeline.job.steps import Job, check_versions, plan_job
+from pipeline.job.steps import Job, check_versions
 from pipeline.job.worker_processes import WorkerProcesses
-from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
-from pipeline.reading.recognise import InputFile
 from pipeline.storage import files as storage
-from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY
 from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
@@ -41,72 +36,52 @@ from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
 Shuffle = Literal["files", "engine"]
 
 
-def make_dataset(  # noqa: PLR0913 - what is made, of what, where and how
-    files: list[InputFile],
-    config: ResolvedDataConfig,
+def make_dataset(
+    job: Job,
     *,
-    model: bytes,
-    output: str | Path,
     workers: WorkerProcesses | None = None,
     runner: Runner | None = None,
-    chunk_bytes: int = CHUNK_BYTES,
     shuffle: Shuffle | None = None,
-    passed_over: int = 0,
 ) -> PipelineResult:
-    """Make a data set from recognised inputs, or finish one that was interrupted.
+    """Make a data set, or finish one that was interrupted: what is finished is kept.
 
     A data set without a document to train on raises `NothingToTrainOn`, and nothing of
     it is left.
 
     Args:
-        files: See `pipeline.reading.inputs.find_inputs`.
-        config: Settings as resolved.
-        model: The SentencePiece model, checked.
-        output: A folder that the workers reach, here or on storage; what is finished
-            there is kept.
         workers: Processes of this machine; None to do all in this one, or on a cluster.
         runner: The cluster; None for this machine.
-        chunk_bytes: Text that one worker reads at a time.
         shuffle: Whether documents wait in files or in the engine; the bytes are the
             same, but only files keep memory constant here and survive an interruption.
-        passed_over: Files that were found and are not among `files`, to be counted.
     """
     shuffle = shuffle or ("engine" if runner else "files")
-    chunks = plan_chunks(files, chunk_bytes=chunk_bytes)
-    job = plan_job(
-        files,
-        config,
-        model=model,
-        output=output,
-        num_chunks=len(chunks),
-        passed_over=passed_over,
-    )
-    transform = chain(chunks, job, shuffle=shuffle, workers=workers)
+    transform = chain(job, shuffle=shuffle, workers=workers)
     if runner and runner.is_dry:
         return submit(transform, job, runner)
-    forget_incomplete(output)
+    spill.forget_incomplete(job.output)
     if shuffle == "engine":
-        spill.forget_chunks(output)
-    with storage.new_file(storage.join(output, SPM_MODEL)) as file:
-        file.write(model)
+        spill.forget_chunks(job.output)
+    with storage.new_file(storage.join(job.output, SPM_MODEL)) as file:
+        file.write(job.model)
     if runner:
         result = run_there(transform, job, runner)
     else:
         result = run_here(transform, job, workers)
-    spill.forget_chunks(output)
+    spill.forget_chunks(job.output)
     # What killed workers were writing.
-    for path in storage.find_below(output, f"**/*{TEMPORARY}*"):
+    for path in storage.find_below(job.output, f"**/*{TEMPORARY}*"):
         storage.remove(path)
     return result
 
 
 def chain(
-    chunks: list[Chunk], job: Job, *, shuffle: Shuffle, workers: WorkerProcesses | None
+    job: Job, *, shuffle: Shuffle, workers: WorkerProcesses | None
 ) -> beam.PTransform:
     """The whole job: chunks -> documents by shard -> files -> manifest."""
+    start = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
     # A graph has each step's job once more, and Dataflow takes one of up to 10 MB.
-    bare = dataclasses.replace(job, model=b"")
-    start = "Chunks" >> beam.Create(chunks) | "Spread" >> beam.Reshuffle()
+    small = dataclasses.replace(job, chunks=())
+    bare = dataclasses.replace(small, model=b"")
     if shuffle == "files":
         sidecars = (
             start
@@ -123,7 +98,7 @@ def chain(
         sidecars = (
             elements
             | "ByShard" >> beam.GroupByKey()
-            | "BuildGroup" >> beam.ParDo(Step(steps.build_group, job))
+            | "BuildGroup" >> beam.ParDo(Step(steps.build_group, small))
         )
     return (
         sidecars

@@ -5,7 +5,6 @@ process finds the pairs a band at a time: it holds a few numbers for each docume
 no texts. On a cluster the engine groups ids by band and brings sketches together.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -31,13 +30,6 @@ from pipeline.near_duplicates.signatures import (
 )
 from schemas.files import whole_file
 from schemas.layout import NEAR_DUPLICATES, chunk_file
-
-# Why a document goes, as it is counted.
-REASONS: dict[Choice, str] = {
-    "hold-out": "near-copy of a held-out document",
-    "drop": "near-copy of another document",
-}
-
 
 # A document and the shards of its parts.
 Place = tuple[int, tuple[int, ...]]
@@ -163,21 +155,6 @@ def write_gone(gone: set[int], *, output: Path) -> None:
 def read_gone(*, output: Path) -> set[int]:
     """Which documents go."""
     return set(np.load(output / NEAR_DUPLICATES).tolist())
-
-
-def without(
-    gone: set[int],
-    documents: Iterable[ShardDocument],
-    *,
-    dropped: Counter[str],
-    why: str,
-) -> Iterator[ShardDocument]:
-    """The documents that stay; the others are counted, long ones once."""
-    for document in documents:
-        if number_of(document.id) not in gone:
-            yield document
-        elif document.is_first:
-            dropped[why] += 1
 
 
 def gone_by_shard(

@@ -7,8 +7,7 @@ cluster (`read_for_engine`, `build_group`). The bytes are the same either way.
 """
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,11 +21,11 @@ from pipeline.dataset.manifest import (
 from pipeline.dataset.shard import write_shard
 from pipeline.dataset.shard_plan import ShardPlan, plan_shards
 from pipeline.job import near_duplicates, spill
-from pipeline.job.near_duplicates import REASONS, Place, Signed, signed, without
+from pipeline.job.near_duplicates import Place, Signed, signed
 from pipeline.job.spill import finished_sidecar
 from pipeline.near_duplicates.groups import Choice, pairs_to_check
 from pipeline.near_duplicates.signatures import are_near
-from pipeline.reading.chunks import Chunk
+from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
 from pipeline.reading.read import read_chunk
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.files import join, write_whole
@@ -54,7 +53,7 @@ class Job:
     Attributes:
         dataset: What decides the bytes.
         shards: How documents are divided.
-        num_chunks: Chunks to read.
+        chunks: What is to be read; left out where only the engine knows it.
         output: The data set, here or on a cluster's storage.
         model: The SentencePiece model, so that no worker needs a file of it.
         fingerprint: Of `dataset`; finished parts with another one are of another job.
@@ -65,7 +64,7 @@ class Job:
 
     dataset: DatasetPlan
     shards: ShardPlan
-    num_chunks: int
+    chunks: tuple[Chunk, ...]
     output: str
     model: bytes
     fingerprint: str
@@ -94,10 +93,19 @@ def plan_job(
     *,
     model: bytes,
     output: str | Path,
-    num_chunks: int,
     passed_over: int = 0,
+    chunk_bytes: int = CHUNK_BYTES,
 ) -> Job:
-    """The job that makes a data set of some files."""
+    """The job that makes a data set of recognised inputs.
+
+    Args:
+        files: See `pipeline.reading.inputs.find_inputs`.
+        config: Settings as resolved.
+        model: The SentencePiece model, checked.
+        output: A folder that the workers reach, here or on storage.
+        passed_over: Files that were found and are not among `files`, to be counted.
+        chunk_bytes: Text that one worker reads at a time.
+    """
     tokenizer = load_tokenizer(model)
     dataset = plan_dataset(
         config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
@@ -105,7 +113,7 @@ def plan_job(
     return Job(
         dataset=dataset,
         shards=plan_shards(config),
-        num_chunks=num_chunks,
+        chunks=tuple(plan_chunks(files, chunk_bytes=chunk_bytes)),
         output=str(output),
         model=model,
         fingerprint=dataset.fingerprint(),
@@ -158,7 +166,7 @@ def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
     """
     if job.near_duplicates:
         gone = near_duplicates.find_near_duplicates(
-            job.num_chunks,
+            len(job.chunks),
             job.near_duplicates,
             plan=job.shards,
             output=job.waiting_folder,
@@ -171,14 +179,14 @@ def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
 def build_shard(number: int, job: Job) -> Iterator[Result]:
     """The documents of a shard, from the files of all chunks, become its files."""
     if number == COUNTS:
-        counts = spill.sum_counts(job.num_chunks, output=job.waiting_folder)
+        counts = spill.sum_counts(len(job.chunks), output=job.waiting_folder)
         yield None, {"read": counts.to_dict()}
         return
-    documents = spill.read_spills(job.num_chunks, number, output=job.waiting_folder)
+    documents = spill.read_spills(len(job.chunks), number, output=job.waiting_folder)
     gone = set[int]()
     if job.near_duplicates:
         gone = near_duplicates.read_gone(output=job.waiting_folder)
-    yield None, _finish(documents, number, job, gone=gone)
+    yield None, finish_shard(documents, number, job, gone=gone)
 
 
 def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -276,11 +284,11 @@ def build_group(
     # Engines give what they grouped as often as it is asked for.
     gone = {value[0] for value in values if len(value) == 1}
     documents = (ShardDocument(*value) for value in values if len(value) > 1)
-    yield None, _finish(documents, number, job, gone=gone)
+    yield None, finish_shard(documents, number, job, gone=gone)
 
 
-def _finish(
-    documents: Iterable[ShardDocument], number: int, job: Job, *, gone: set[int]
+def finish_shard(
+    documents: Iterable[ShardDocument], number: int, job: Job, *, gone: Set[int]
 ) -> dict[str, Any]:
     """The sidecar of a shard, which is made unless an earlier attempt left it.
 
@@ -291,17 +299,14 @@ def _finish(
     path = join(job.output, sidecar_file(shard.split, shard.index))
     sidecar = finished_sidecar(path, job.fingerprint)
     if sidecar is None:
-        dropped = Counter[str]()
         sidecar = {"fingerprint": job.fingerprint} | write_shard(
-            without(gone, documents, dropped=dropped, why=REASONS[job.near_duplicates])
-            if gone and job.near_duplicates
-            else documents,
+            documents,
             shard,
             tokenizer=load_tokenizer(job.model),
             config=job.dataset.config,
             output=job.output,
+            gone=gone,
         )
-        sidecar["dropped"] |= dropped
         # Written last: where it is, the files of the shard are whole.
         write_whole(path, json_text(sidecar))
     return sidecar

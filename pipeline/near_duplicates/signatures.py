@@ -8,8 +8,9 @@ banding (Leskovec, Rajaraman and Ullman, chapter 3) makes the keys under which d
 meet. The sketch is the set itself, or the least hashes of a large one.
 """
 
-import re
+import sys
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.core.draws import Int, Keys, draws, hash_key
-from pipeline.core.scripts import UNSPACED
+from pipeline.core.scripts import is_unspaced
 
 NGRAM = 5
 BINS = 128
@@ -30,9 +31,19 @@ THRESHOLD = 0.8
 SKETCH = 1024
 
 Sketch = npt.NDArray[np.uint32]
+Letters = npt.NDArray[np.uint32]
 
 # Odd, so that a product modulo 2**64 loses nothing.
-_WORD = 0xD6E8FEB86659FD93
+_WORD, _LETTER_BASE = 0xD6E8FEB86659FD93, 0x9E3779B97F4A7C15
+_SLOT_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+# Words whose hashes are kept: a process reads any amount of text.
+_SLOT_BITS = 19
+_BLOCK_CHARACTERS = 1 << 16
+
+# What a character is for words, if not a letter: between them, left out, not met yet.
+_SPACE, _MARK, _UNKNOWN = 0, 1, (1 << 32) - 1
+_ALONE = np.uint32(1 << 31)
+_LETTERS = np.full(sys.maxunicode + 1, _UNKNOWN, np.uint32)
 
 
 class Signature(NamedTuple):
@@ -113,29 +124,112 @@ def word_hashes(text: str) -> Keys:
     >>> len(word_hashes("It's 3 words, 東京 two")), len(word_hashes("..."))
     (6, 0)
     """
-    lower = text.lower()
-    if _UNSPACED.search(lower):
-        lower = _UNSPACED.sub(r" \g<0> ", lower)
-    words = lower.split()
-    if len(_HASHES) > _MAX_HASHES:
-        _HASHES.clear()
-    hashes = np.fromiter(map(_HASHES.__getitem__, words), np.uint64, len(words))
-    return hashes[hashes > 0]
+    found = [_hashes_of_block(block) for block in _blocks(text)]
+    return np.concatenate([np.zeros(0, np.uint64), *found])
 
 
-class _Hashes(dict[str, int]):
-    """The hash of each word met; of one without letters and digits it is 0."""
+def _blocks(text: str) -> Iterator[str]:
+    """Whole lines of a text, few enough that the arrays of all stay in the cache."""
+    start = 0
+    while start < len(text):
+        end = text.rfind("\n", start, start + _BLOCK_CHARACTERS)
+        if end < 0:
+            end = text.find("\n", start)
+        end = end + 1 or len(text)
+        yield text[start:end]
+        start = end
 
-    def __missing__(self, word: str) -> int:
-        letters = "".join(c for c in word if unicodedata.category(c)[0] in "LMN")
-        self[word] = found = hash_key(letters.encode()) if letters else 0
-        return found
+
+def _hashes_of_block(block: str) -> Keys:
+    """The hash of each word of whole lines, `[W]`, with array operations alone.
+
+    A word is looked up by its number, a polynomial of its letters, which is divided by
+    the power at its start: so it is the same wherever the word stands.
+    """
+    letters = _letters(block.lower())
+    is_start = letters != _SPACE
+    goes_on = is_start & (letters < _ALONE)
+    is_start[1:] &= ~(goes_on[1:] & goes_on[:-1])
+    starts = np.flatnonzero(is_start)
+    if not len(starts):
+        return np.zeros(0, np.uint64)
+    powers, inverses = _powers(len(letters).bit_length())
+    sums = np.zeros(len(letters) + 1, np.uint64)
+    np.cumsum(letters * powers[: len(letters)], out=sums[1:])
+    numbers = np.diff(sums[np.append(starts, len(letters))]) * inverses[starts]
+    return _HASHES.of(numbers, letters, starts)
+
+
+def _letters(text: str) -> Letters:
+    """The letters of a text and `_SPACE` between words, marks left out, `[N]`.
+
+    A letter is its code; in a script without spaces, where each is a word, with the
+    bit `_ALONE`.
+    """
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    letters: Letters = np.take(_LETTERS, codes)
+    if letters.max(initial=0) == _UNKNOWN:
+        for code in np.unique(codes[letters == _UNKNOWN]).tolist():
+            _LETTERS[code] = _letter(chr(code))
+        letters = np.take(_LETTERS, codes)
+    kept: Letters = letters[letters != _MARK]
+    return kept
+
+
+def _letter(character: str) -> int:
+    is_letter = unicodedata.category(character)[0] in "LMN"
+    if is_unspaced(character):
+        return ord(character) | int(_ALONE) if is_letter else _SPACE
+    if character.isspace():
+        return _SPACE
+    return ord(character) if is_letter else _MARK
+
+
+@cache
+def _powers(bits: int) -> tuple[Keys, Keys]:
+    """The first 2**bits powers of an odd number, and their inverses, modulo 2**64."""
+    powers, inverses = (
+        np.full(2**bits, base, np.uint64)
+        for base in (_LETTER_BASE, pow(_LETTER_BASE, -1, 1 << 64))
+    )
+    powers[0] = inverses[0] = 1
+    return np.multiply.accumulate(powers), np.multiply.accumulate(inverses)
+
+
+class _Hashes:
+    """The hashes of words met before, each in the one slot that its number has."""
+
+    def __init__(self) -> None:
+        self._numbers = np.zeros(1 << _SLOT_BITS, np.uint64)
+        self._hashes = np.zeros(1 << _SLOT_BITS, np.uint64)
+
+    def of(self, numbers: Keys, letters: Letters, starts: Int) -> Keys:
+        """The hash of each word, `[W]`.
+
+        Args:
+            numbers: Of the words, `[W]`.
+            letters: Of all words, 0 between them, `[N]`.
+            starts: Where the words start, `[W]`.
+        """
+        slots = (numbers * _SLOT_FACTOR) >> np.uint64(64 - _SLOT_BITS)
+        hashes: Keys = self._hashes[slots]
+        missing = np.flatnonzero(self._numbers[slots] != numbers)
+        if len(missing):
+            _, first, inverse = np.unique(
+                numbers[missing], return_index=True, return_inverse=True
+            )
+            new = missing[first]
+            text = (letters & ~_ALONE).tobytes().decode("utf-32-le")
+            places = np.append(starts, len(letters))[[new, new + 1]].T.tolist()
+            words = [text[start:end].rstrip("\0") for start, end in places]
+            found = np.array([hash_key(word.encode()) for word in words], np.uint64)
+            hashes[missing] = found[inverse]
+            self._numbers[slots[new]] = numbers[new]
+            self._hashes[slots[new]] = found
+        return hashes
 
 
 _HASHES = _Hashes()
-# Words whose hashes are kept: a process reads any amount of text.
-_MAX_HASHES = 1 << 20
-_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def band_keys(hashes: Keys) -> Keys:

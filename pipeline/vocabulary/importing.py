@@ -22,19 +22,20 @@ from pipeline.vocabulary.model_file import (
 )
 from pipeline.vocabulary.normalization import QUOTES, rules_tsv
 from pipeline.vocabulary.tokenizer import (
+    Normalization,
     Tokenizer,
     check_model,
     first_bytes,
+    is_combining,
     load_tokenizer,
 )
 from pipeline.vocabulary.wordpiece_rules import (
     ADDED_TOKENS,
-    LEAST_SHARE_OF_PIECES,
     added_tokens,
     wordpieces_of,
 )
 from schemas.errors import AlbertError, SettingError
-from schemas.example import FIRST_ORDINARY_ID, SPECIAL_TOKENS
+from schemas.example import SPECIAL_TOKENS
 from schemas.files import read_json, scratch_folder, undamaged
 from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
 
@@ -42,18 +43,6 @@ _COMPILED = "Precompiled"
 
 # Scores are logarithms of probabilities; SentencePiece keeps them in 32 bits.
 _SCORE_BOUND = 1e30
-
-
-class Normalization(NamedTuple):
-    """What is kept of a text.
-
-    Attributes:
-        cased: Capital letters.
-        keep_accents: Accents and other combining marks.
-    """
-
-    cased: bool
-    keep_accents: bool
 
 
 class ExternalVocabulary(NamedTuple):
@@ -268,40 +257,6 @@ def _pieces(
 _COMMA_PENALTY = 100
 
 
-def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
-    """What kind of text a vocabulary was made from, judging by its pieces."""
-    pieces = [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
-    enough = LEAST_SHARE_OF_PIECES * len(pieces)
-    ordinary = pieces[FIRST_ORDINARY_ID:]
-    return Normalization(
-        cased=sum(piece != piece.lower() for piece in ordinary) > enough,
-        keep_accents=sum(map(_has_marks, ordinary)) > enough,
-    )
-
-
-def missing_normalization(tokenizer: Tokenizer) -> list[str]:
-    """What would have to be done to a text before this model sees it."""
-    made_from = normalization_of_pieces(tokenizer)
-    missing = []
-    if not made_from.cased and "A" in tokenizer.normalize("A"):
-        missing.append("lower-casing")
-    if not made_from.keep_accents and "é" in tokenizer.normalize("é"):
-        missing.append("dropping accents")
-    return missing
-
-
-def normalization_warning(model: bytes, *, vocab: str) -> str:
-    """What to say of a model without its normalization; empty if nothing is missing."""
-    missing = " and ".join(missing_normalization(load_tokenizer(model)))
-    if not missing or has_own_rules(model):
-        return ""
-    return (
-        f"{vocab} leaves {missing} to the program around it, without which words "
-        f"become unknown pieces; albert import {vocab} --output NEW writes it into a "
-        "vocabulary."
-    )
-
-
 def imported_model(
     model: bytes, asked: Normalization, *, scores: list[float] | None = None
 ) -> bytes:
@@ -338,7 +293,7 @@ def _before(model: bytes, asked: Normalization) -> Callable[[str], str]:
     def normalize(text: str) -> str:
         if not asked.keep_accents:
             text = unicodedata.normalize("NFKD", text)
-            text = "".join(c for c in text if not _is_mark(c))
+            text = "".join(c for c in text if not is_combining(c))
         if not asked.cased:
             # One by one, because the sigma at the end of a word stays as it is there.
             text = "".join(c.lower() for c in text)
@@ -346,14 +301,6 @@ def _before(model: bytes, asked: Normalization) -> Callable[[str], str]:
         return normalized
 
     return normalize
-
-
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character).startswith("M")
-
-
-def _has_marks(piece: str) -> bool:
-    return any(map(_is_mark, unicodedata.normalize("NFKD", piece)))
 
 
 def _compiled(rules: str) -> bytes:

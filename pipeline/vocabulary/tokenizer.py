@@ -26,10 +26,12 @@ from pipeline.vocabulary.model_file import (
     NO_SPACE_BEFORE,
     SPACE_BEFORE,
     compiled_normalization,
+    has_own_rules,
     is_of_unspaced_text,
 )
+from pipeline.vocabulary.wordpiece_rules import LEAST_SHARE_OF_PIECES
 from schemas.errors import AlbertError, SettingError
-from schemas.example import SPACE, SPECIAL_TOKENS, UNK_ID
+from schemas.example import FIRST_ORDINARY_ID, SPACE, SPECIAL_TOKENS, UNK_ID
 from schemas.layout import SPM_MODEL, vocabulary_file
 
 # A vocabulary of a million pieces has 20 MB.
@@ -125,10 +127,10 @@ class SentencePieceTokenizer:
 
     def __init__(self, model: bytes) -> None:
         self._model = model
+        self._processor = self._loaded(b"")
         self._is_of_unspaced_text = is_of_unspaced_text(model)
-        self._processor = self._loaded(
-            SPACE_BEFORE if self._is_of_unspaced_text else b""
-        )
+        if self._is_of_unspaced_text:
+            self._processor = self._loaded(SPACE_BEFORE)
         self.sha256 = hashlib.sha256(model).hexdigest()
         self.vocab_size: int = self._processor.GetPieceSize()
         self.order: list[int] | None = None
@@ -300,28 +302,81 @@ def first_bytes(path: Path) -> bytes:
 
 def check_model(model: bytes, *, path: Path | str) -> None:
     """Refuse a damaged model, or one whose first pieces are not the special ones."""
-    processor = sentencepiece.SentencePieceProcessor()
     try:
         if len(model) > MAX_MODEL_BYTES:
             raise RuntimeError("too large")
-        processor.LoadFromSerializedProto(model)
+        # SentencePiece loads whatever bytes a piece and the rules have.
+        tokenizer = load_tokenizer(model)
+        compiled_normalization(model)
     except RuntimeError:
         raise AlbertError(
             f"{path} is not a SentencePiece model (a WordPiece vocabulary or a text "
             "file cannot be used); make one with albert vocab."
         ) from None
-    size = processor.GetPieceSize()
-    try:
-        compiled_normalization(model)
-        # SentencePiece loads whatever bytes a piece has.
-        for index in range(size):
-            processor.IdToPiece(index)
     except ValueError as error:
         raise AlbertError(f"{path} is damaged ({error}); copy it again.") from error
     for index, piece in enumerate(SPECIAL_TOKENS):
-        found = processor.IdToPiece(index) if index < size else "nothing"
+        is_there = index < tokenizer.vocab_size
+        found = tokenizer.piece(index) if is_there else "nothing"
         if found != piece:
             raise AlbertError(
                 f"{path}: piece {index} must be {piece} and is {found}; "
                 "make a vocabulary with albert vocab."
             )
+
+
+class Normalization(NamedTuple):
+    """What is kept of a text.
+
+    Attributes:
+        cased: Capital letters.
+        keep_accents: Accents and other combining marks.
+    """
+
+    cased: bool
+    keep_accents: bool
+
+
+def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
+    """What kind of text a vocabulary was made from, judging by its pieces."""
+    pieces = [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
+    enough = LEAST_SHARE_OF_PIECES * len(pieces)
+    ordinary = pieces[FIRST_ORDINARY_ID:]
+    return Normalization(
+        cased=sum(piece != piece.lower() for piece in ordinary) > enough,
+        keep_accents=sum(map(_has_marks, ordinary)) > enough,
+    )
+
+
+def missing_normalization(tokenizer: Tokenizer) -> list[str]:
+    """What would have to be done to a text before this model sees it."""
+    made_from = normalization_of_pieces(tokenizer)
+    missing = []
+    if not made_from.cased and "A" in tokenizer.normalize("A"):
+        missing.append("lower-casing")
+    if not made_from.keep_accents and "é" in tokenizer.normalize("é"):
+        missing.append("dropping accents")
+    return missing
+
+
+def is_combining(character: str) -> bool:
+    """Whether a character is an accent or another combining mark."""
+    return unicodedata.category(character).startswith("M")
+
+
+def _has_marks(piece: str) -> bool:
+    return any(map(is_combining, unicodedata.normalize("NFKD", piece)))
+
+
+def normalization_warning(model: bytes, *, vocab: str) -> str:
+    """What to say of a model without its normalization; empty if nothing is missing."""
+    if has_own_rules(model):
+        return ""
+    missing = " and ".join(missing_normalization(load_tokenizer(model)))
+    if not missing:
+        return ""
+    return (
+        f"{vocab} leaves {missing} to the program around it, without which words "
+        f"become unknown pieces; albert import {vocab} --output NEW writes it into a "
+        "vocabulary."
+    )

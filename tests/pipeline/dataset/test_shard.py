@@ -76,9 +76,15 @@ def segments_in_order(row):
     return second + first if row["next_sentence_labels"] == [1] else first + second
 
 
+def tokens_of(documents, tokenizer, *, config):
+    """The tokens of the documents of a shard."""
+    unique = distinct(documents, dropped=Counter())
+    return encode(unique, tokenizer, dropped=Counter(), config=config)[0]
+
+
 def copies_of(documents, *, tokenizer, config, copies=2):
     """For each copy its sequences, rows and counts; and the pieces of the shard."""
-    pieces = encode(distinct(documents)[0], tokenizer=tokenizer, config=config)
+    pieces = tokens_of(documents, tokenizer, config=config)
     result = []
     for sequences in pack_copies(pieces, copies=range(copies), config=config):
         rows, counts = [], Counts()
@@ -224,10 +230,9 @@ def test_where_there_is_no_other_document_every_pair_follows(topics, tokenizer):
 @pytest.mark.parametrize("task", ["sop", "nsp", "none"])
 def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
     config = DataConfig(max_seq_length=64, sentence_task=task).resolved(input_bytes=0)
-    documents, _ = distinct(topics)
-    pieces = encode(documents, tokenizer=tokenizer, config=config)
+    pieces = tokens_of(topics, tokenizer, config=config)
     (sequences,) = pack_copies(pieces, copies=range(1), config=config)
-    assert sequences.is_end.sum() == len(documents)
+    assert sequences.is_end.sum() == len(set(topics))
 
 
 @settings(max_examples=25)
@@ -305,7 +310,9 @@ def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_p
 
 def test_a_long_document_given_twice_is_one_duplicate():
     parts = [ShardDocument(bytes(15) + bytes([n]), "x", n == 0) for n in range(3)]
-    assert distinct(parts + parts) == (parts, 1)
+    dropped = Counter()
+    assert distinct(parts + parts, dropped=dropped) == parts
+    assert dropped == {"duplicate document": 1}
 
 
 def test_of_two_segmentations_of_the_same_text_the_order_does_not_decide(

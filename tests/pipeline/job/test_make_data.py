@@ -19,7 +19,9 @@ import pytest
 from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
 from pipeline.job import make_data, steps, worker_processes
 from pipeline.job.make_data import make_dataset
+from pipeline.job.steps import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
+from pipeline.reading.chunks import CHUNK_BYTES
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
@@ -49,18 +51,27 @@ def processes(workers):
     return WorkerProcesses(workers) if workers > 1 else contextlib.nullcontext()
 
 
-def run(texts, model, output, *, config=CONFIG, workers=1, **settings):
+def run(
+    texts,
+    model,
+    output,
+    *,
+    config=CONFIG,
+    workers=1,
+    chunk_bytes=CHUNK_BYTES,
+    shuffle=None,
+):
     given = dict.fromkeys(KINDS, ()) | {"books": tuple(texts)}
     output.mkdir(parents=True, exist_ok=True)
     with processes(workers) as pool:
-        make_dataset(
+        job = plan_job(
             find_inputs(given),
             config,
             model=model,
             output=output,
-            workers=pool,
-            **settings,
+            chunk_bytes=chunk_bytes,
         )
+        make_dataset(job, workers=pool, shuffle=shuffle)
     return {
         str(path.relative_to(output)): path.read_bytes()
         for path in sorted(output.rglob("*"))
@@ -164,7 +175,7 @@ def test_a_remote_data_set_has_the_bytes_of_a_local_one(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
     place = "memory://bucket/data"
-    make_dataset(inputs, CONFIG, model=model, output=place, shuffle=shuffle)
+    make_dataset(plan_job(inputs, CONFIG, model=model, output=place), shuffle=shuffle)
     assert not list(tmp_path.rglob("make-data-*"))
     assert {
         path.removeprefix(f"{place}/"): data for path, data in memory.items()
@@ -238,7 +249,8 @@ def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
     place = "memory://bucket/data"
 
     def make():
-        make_dataset(inputs, CONFIG, model=model, output=place, shuffle="engine")
+        job = plan_job(inputs, CONFIG, model=model, output=place)
+        make_dataset(job, shuffle="engine")
 
     make()
     del memory[f"{place}/train/copy-01/part-00001-of-00003.tfrecord"]
@@ -342,17 +354,13 @@ def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
     found = find_inputs(given)
     missing = found[3]._replace(path=str(tmp_path / "gone.txt"))
     (tmp_path / "d").mkdir()
+    inputs = [*found[:3], missing]
+    job = plan_job(inputs, CONFIG, model=model, output=tmp_path / "d")
     with (
         processes(workers) as pool,
         pytest.raises(AlbertError, match=r"^\S*gone\.txt .*\.$"),
     ):
-        make_dataset(
-            [*found[:3], missing],
-            CONFIG,
-            model=model,
-            output=tmp_path / "d",
-            workers=pool,
-        )
+        make_dataset(job, workers=pool)
     assert not (tmp_path / "d/manifest.json").exists()
 
 
@@ -437,6 +445,7 @@ PROGRAM = (
     "from pipeline.reading.formats import KINDS\n"
     "from pipeline.reading.inputs import find_inputs\n"
     "from pipeline.job.make_data import make_dataset\n"
+    "from pipeline.job.steps import plan_job\n"
     "from pipeline.job.worker_processes import WorkerProcesses\n"
     "from schemas.config import DataConfig\n"
     "from schemas.errors import AlbertError\n"
@@ -446,8 +455,9 @@ PROGRAM = (
     "    eval_fraction=0.3).resolved(input_bytes=0)\n"
     "try:\n"
     "    with WorkerProcesses(2) as workers:\n"
-    "        make_dataset(find_inputs(given), config, output=Path(output),\n"
-    "            model=Path(model).read_bytes(), workers=workers, chunk_bytes=20000)\n"
+    "        job = plan_job(find_inputs(given), config, output=Path(output),\n"
+    "            model=Path(model).read_bytes(), chunk_bytes=20000)\n"
+    "        make_dataset(job, workers=workers)\n"
     "except AlbertError as error:\n"
     "    sys.exit(str(error))\n"
 )

@@ -7,7 +7,9 @@ from collections import Counter
 import pytest
 
 from pipeline.job.make_data import make_dataset
+from pipeline.job.steps import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
+from pipeline.reading.chunks import CHUNK_BYTES
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
@@ -43,7 +45,17 @@ def documents(topics):
     return [" ".join(one) + "." for one in (*own, *copies)]
 
 
-def run(documents, model, folder, *, choice, workers=None, files=1, **settings):
+def run(
+    documents,
+    model,
+    folder,
+    *,
+    choice,
+    workers=None,
+    files=1,
+    chunk_bytes=CHUNK_BYTES,
+    shuffle=None,
+):
     """Make a data set of the documents; returns its folder and its manifest."""
     folder.mkdir()
     paths = [folder / f"{number}.jsonl" for number in range(files)]
@@ -54,9 +66,10 @@ def run(documents, model, folder, *, choice, workers=None, files=1, **settings):
     output.mkdir()
     given = dict.fromkeys(KINDS, ()) | {"text": tuple(map(str, paths))}
     found = find_inputs(given)
-    make_dataset(
-        found, config(choice), model=model, output=output, workers=workers, **settings
+    job = plan_job(
+        found, config(choice), model=model, output=output, chunk_bytes=chunk_bytes
     )
+    make_dataset(job, workers=workers, shuffle=shuffle)
     return output, read_manifest(output)
 
 

@@ -1,11 +1,16 @@
 """Near-copies share a band and are seen by their sketches; other documents are not."""
 
 import random
+import re
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.draws import hash_key
+from pipeline.core.scripts import UNSPACED
+from pipeline.near_duplicates import signatures
 from pipeline.near_duplicates.signatures import (
     SKETCH,
     THRESHOLD,
@@ -13,6 +18,7 @@ from pipeline.near_duplicates.signatures import (
     jaccard,
     ngram_hashes,
     signature,
+    word_hashes,
 )
 
 TEXTS = st.text(alphabet="abc ü東京ไทย.,\n", max_size=60)
@@ -29,6 +35,34 @@ def changed(words, number, *, draws):
 def true_similarity(a, b):
     first, second = (set(ngram_hashes(text).tolist()) for text in (a, b))
     return len(first & second) / len(first | second)
+
+
+def hashed_one_by_one(text):
+    """The same as `word_hashes`, a word at a time."""
+    spaced = re.sub(f"[{UNSPACED}]", r" \g<0> ", text.lower())
+    words = (
+        "".join(c for c in word if unicodedata.category(c)[0] in "LMN")
+        for word in spaced.split()
+    )
+    return [hash_key(word.encode()) for word in words if word]
+
+
+LETTERS = "aAbß'ΣςİéЖ1½\u0301 \t\n\x1c-—東ก็。ー\u00a0\u200b\ud800\U0001f600"
+
+
+@given(st.text(max_size=80) | st.text(LETTERS, max_size=80))
+def test_all_words_of_a_text_have_the_hash_that_each_has_alone(text):
+    assert word_hashes(text).tolist() == hashed_one_by_one(text)
+
+
+def test_words_have_their_hashes_where_blocks_and_room_for_them_are_small(monkeypatch):
+    monkeypatch.setattr(signatures, "_BLOCK_CHARACTERS", 50)
+    monkeypatch.setattr(signatures, "_SLOT_BITS", 2)
+    monkeypatch.setattr(signatures, "_HASHES", signatures._Hashes())
+    draws = random.Random(3)
+    for _ in range(50):
+        text = "".join(draws.choices(LETTERS, k=400))
+        assert word_hashes(text).tolist() == hashed_one_by_one(text)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.job import steps
 from pipeline.job.make_data import make_dataset
+from pipeline.job.steps import plan_job
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
@@ -261,7 +262,8 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
         # A folder and a glob.
         given = (f"{root}/one/", f"{root}/two/*.txt")
         inputs[root] = find_inputs({"books": given})
-    make_dataset(inputs[str(tmp_path)], CONFIG, model=model, output=tmp_path / "data")
+    here = inputs[str(tmp_path)]
+    make_dataset(plan_job(here, CONFIG, model=model, output=tmp_path / "data"))
     local = hashes(f"{tmp_path}/data")
     assert len(local) == 5
     assert (
@@ -269,9 +271,8 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
     ).stat().st_size == 0
 
     def make():
-        make_dataset(
-            inputs[place], CONFIG, model=model, output=f"{place}/data", shuffle="engine"
-        )
+        job = plan_job(inputs[place], CONFIG, model=model, output=f"{place}/data")
+        make_dataset(job, shuffle="engine")
 
     built = []
     write_shard = steps.write_shard

@@ -6,21 +6,20 @@ import json
 import pytest
 import sentencepiece
 
-from pipeline.vocabulary.importing import (
-    Normalization,
-    imported_model,
-    missing_normalization,
-    normalization_of_pieces,
-    normalization_warning,
-    read_external,
-)
+from pipeline.vocabulary.importing import imported_model, read_external
 from pipeline.vocabulary.model_file import (
     compiled_normalization,
     has_own_rules,
     model_of_pieces,
 )
 from pipeline.vocabulary.sampling import KeyedSentence
-from pipeline.vocabulary.tokenizer import load_tokenizer
+from pipeline.vocabulary.tokenizer import (
+    Normalization,
+    load_tokenizer,
+    missing_normalization,
+    normalization_of_pieces,
+    normalization_warning,
+)
 from pipeline.vocabulary.training import train_vocabulary
 from pipeline.vocabulary.writing import tokenizer_json
 from schemas.config import VocabConfig
