@@ -10,12 +10,44 @@ from typing import Literal, NamedTuple
 Convention = Literal["IOB1", "IOB2", "IOBES", "none"]
 
 _ENTITY_TAG = re.compile(r"O|[BIESLUMW]-.+", re.DOTALL)
+
+# The forms of a tag other than O: its place in an entity before its type, after it, or
+# alone where all entities are of one type.
+_FORMS = (
+    re.compile(r"(?P<place>[BIESLUMW])[-_](?P<type>.+)", re.DOTALL),
+    re.compile(r"(?P<type>.+)[-_](?P<place>[BIESLUMW])", re.DOTALL),
+    re.compile(r"(?P<place>[BIESLUMW])"),
+)
+_ONLY_TYPE = "entity"
 _INSIDE = "IELM"
 _LAST = "ESLUW"
 
 # The letters that a scheme may have for a word of an entity, the most exact ones first.
 _BEGINNING_LETTERS, _ONLY_LETTERS = "BI", "SUWBI"
 _INNER_LETTERS, _LAST_LETTERS = "IM", "ELIM"
+
+
+def with_prefixes(tags: Iterable[str]) -> dict[str, str]:
+    """Each different tag in the form B-PER, if all have one form; else as it is.
+
+    >>> sorted(with_prefixes(["PER-B", "PER-I", "O"]).values())
+    ['B-PER', 'I-PER', 'O']
+    >>> with_prefixes(["B_PER"]), with_prefixes(["B"]), with_prefixes(["B-PER", "NOUN"])
+    ... # doctest: +NORMALIZE_WHITESPACE
+    ({'B_PER': 'B-PER', 'O': 'O'}, {'B': 'B-entity', 'O': 'O'},
+     {'B-PER': 'B-PER', 'NOUN': 'NOUN'})
+    """
+    different = sorted(set(tags))
+    for form in _FORMS:
+        found = {tag: form.fullmatch(tag) for tag in different if tag != "O"}
+        parts = {tag: each.groupdict() for tag, each in found.items() if each}
+        if len(parts) == len(found):
+            named = {
+                tag: f"{each['place']}-{each.get('type', _ONLY_TYPE)}"
+                for tag, each in parts.items()
+            }
+            return {**named, "O": "O"}
+    return {tag: tag for tag in different}
 
 
 def are_entities(tags: Iterable[str]) -> bool:
@@ -25,7 +57,8 @@ def are_entities(tags: Iterable[str]) -> bool:
     (True, False)
     """
     different = set(tags)
-    return different != {"O"} and all(map(_ENTITY_TAG.fullmatch, different))
+    found = with_prefixes(different).values()
+    return different != {"O"} and all(map(_ENTITY_TAG.fullmatch, found))
 
 
 def convention_of(sentences: Sequence[Sequence[str]]) -> Convention:
@@ -57,9 +90,10 @@ def iob2(tags: Sequence[str]) -> list[str]:
     >>> iob2(["I-PER", "I-PER", "B-PER", "O", "S-LOC", "E-ORG"])
     ['B-PER', 'I-PER', 'B-PER', 'O', 'B-LOC', 'B-ORG']
     """
+    forms = with_prefixes(tags)
     return [
         "O" if tag == "O" else f"{'I' if _continues(tag, before) else 'B'}-{tag[2:]}"
-        for tag, before in _with_before(tags)
+        for tag, before in _with_before([forms[tag] for tag in tags])
     ]
 
 
@@ -85,9 +119,10 @@ def _with_before(tags: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def are_iob2(labels: Collection[str]) -> bool:
-    """Whether labels of entities are those of IOB2."""
+    """Whether labels of entities are those of IOB2, each in the form B-PER."""
     letters = {label[0] for label in labels}
-    return letters <= {"B", "I", "O"} and "B" in letters
+    is_form = all(form == label for label, form in with_prefixes(labels).items())
+    return letters <= {"B", "I", "O"} and "B" in letters and is_form
 
 
 def scheme_tags(tags: Sequence[str], labels: Collection[str]) -> tuple[str, ...]:
@@ -98,8 +133,10 @@ def scheme_tags(tags: Sequence[str], labels: Collection[str]) -> tuple[str, ...]
     ('B-A', 'I-A', 'E-A', 'O', 'S-A')
     >>> scheme_tags(["B-A", "I-A", "O"], {"O", "I-A"})
     ('I-A', 'I-A', 'O')
+    >>> scheme_tags(["B-A", "I-A", "O"], {"O", "A-B", "A-I"})
+    ('A-B', 'A-I', 'O')
     """
-    found = []
+    found, own_form = [], {form: tag for tag, form in with_prefixes(labels).items()}
     for tag, after in zip(tags, [*tags[1:], "O"], strict=True):
         goes_on = after == f"I-{tag[2:]}"
         if tag[0] == "B":
@@ -107,7 +144,8 @@ def scheme_tags(tags: Sequence[str], labels: Collection[str]) -> tuple[str, ...]
         else:
             letters = _INNER_LETTERS if goes_on else _LAST_LETTERS
         own = (f"{letter}-{tag[2:]}" for letter in letters)
-        found.append(tag if tag == "O" else next((t for t in own if t in labels), tag))
+        known = (own_form[form] for form in own if form in own_form)
+        found.append(tag if tag == "O" else next(known, tag))
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ checkpoint with the same bytes.
 
 import dataclasses
 import signal
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from albert_tf.hosts.hosts import ONE_HOST
 from albert_tf.model.task_model import Batch
 from albert_tf.model.trained_model import TrainedModel, read_tuned
 from albert_tf.runs.checkpoints import Checkpoint, assign_arrays, load_newest
+from albert_tf.runs.metrics import Metrics, read_metrics
 from albert_tf.runs.progress import Progress
 from albert_tf.runs.task_record import TaskRecord, write_record
 from albert_tf.tasks.baselines import baselines_of
@@ -38,6 +39,7 @@ from albert_tf.training.steps import Counts, StepDone
 from schemas.errors import AlbertError
 from schemas.files import copy_whole, write_json, write_text
 from schemas.layout import (
+    EVAL,
     HF_TOKENIZER_CONFIG,
     MODEL_CARD,
     MODEL_CONFIG,
@@ -45,6 +47,9 @@ from schemas.layout import (
     TASK_PREDICTIONS,
     WORDPIECE,
 )
+
+# By so much a measure has to grow at the end to be likely to grow further.
+_GAIN = 0.01
 
 
 def finetune(
@@ -215,6 +220,11 @@ def finish(
         "training_examples": len(job.train.examples),
         **evaluated(answered, threshold=threshold, baselines=baselines),
     }
+    lines = [line for line in read_metrics(job.run) if line["split"] == EVAL]
+    if is_improving(lines, job.spec.metrics[0], steps=job.config.steps):
+        steps_of_epoch = -(-len(job.train.rows) // job.config.batch_size)
+        epochs = -(-job.config.steps // steps_of_epoch)
+        result["still_improving_after_epochs"] = epochs
     record = dataclasses.replace(tuned.record, threshold=threshold)
     write_record(job.run, record)
     write_text(
@@ -226,3 +236,21 @@ def finish(
     # Last, because it says that the run is finished.
     write_json(job.run / TASK_EVALUATION, result)
     return result
+
+
+def is_improving(lines: Sequence[Metrics], metric: str, *, steps: int) -> bool:
+    """Whether more steps are likely to make a model better.
+
+    The last evaluation is the best one, by more than chance would have it at the end of
+    a schedule: by a hundredth above all of the first three quarters of the steps.
+
+    >>> lines = [{"step": n, "f1": f1} for n, f1 in enumerate((0.1, 0.3, 0.4, 0.45))]
+    >>> is_improving(lines, "f1", steps=3), is_improving(lines[:3], "f1", steps=3)
+    (True, False)
+    """
+    worth = {line["step"]: line[metric] or 0.0 for line in lines}
+    before = [value for step, value in worth.items() if step <= 0.75 * steps]
+    last = worth.get(steps)
+    if last is None or not before:
+        return False
+    return bool(last >= max(worth.values()) and last > max(before) + _GAIN)

@@ -103,29 +103,39 @@ def _of_row(logits: Array, row: EncodedExample) -> Array:
     return logits[: row.length] if logits.ndim == 2 else logits
 
 
-def predicted(
-    tuned: TrainedModel, given: TaskRows, *, is_compiled: bool = True
-) -> list[Any]:
-    """The outputs of a fine-tuned model for encoded examples.
+class Predictor:
+    """The outputs of a fine-tuned model for examples, as often as it is asked.
 
     Args:
-        tuned: The model.
-        given: The examples.
         is_compiled: False to compile nothing for a few rows, which changes rounding.
     """
-    model = task_model_of(tuned)
-    compute: Compute | None = None
-    if not is_compiled and len(given.rows) <= FEW_ROWS:
-        compute = _uncompiled(model)
-    longest = tuned.record.max_seq_length
-    logits = TaskLogits(model, tuned.record.spec, longest=longest, compute=compute)
-    return outputs_of(
-        task_of(tuned.record.spec),
-        given.examples,
-        given.rows,
-        logits.of_rows(given.rows),
-        max_answer_tokens=tuned.record.max_answer_tokens,
-    )
+
+    def __init__(self, tuned: TrainedModel, *, is_compiled: bool = True) -> None:
+        model, record = task_model_of(tuned), tuned.record
+        self._record, self._is_compiled = record, is_compiled
+        self._few, self._many = (
+            TaskLogits(
+                model, record.spec, longest=record.max_seq_length, compute=compute
+            )
+            for compute in (_uncompiled(model), None)
+        )
+
+    def outputs(self, given: TaskRows) -> list[Any]:
+        """What the model says of each example, as `Task.prediction` takes it."""
+        is_few = not self._is_compiled and len(given.rows) <= FEW_ROWS
+        logits = self._few if is_few else self._many
+        return outputs_of(
+            task_of(self._record.spec),
+            given.examples,
+            given.rows,
+            logits.of_rows(given.rows),
+            max_answer_tokens=self._record.max_answer_tokens,
+        )
+
+
+def predicted(tuned: TrainedModel, given: TaskRows) -> list[Any]:
+    """The outputs of a fine-tuned model for encoded examples."""
+    return Predictor(tuned).outputs(given)
 
 
 def _uncompiled(model: TaskModel) -> Compute:

@@ -97,3 +97,8 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
         yield (
             f"Words alone give {shown(words)}: the model is no better than they are."
         )
+    if epochs := result.get("still_improving_after_epochs"):
+        yield (
+            f"It was still improving at the last step: give --epochs {2 * epochs} "
+            f"instead of {epochs}, or a higher --learning-rate."
+        )

@@ -3,9 +3,9 @@
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 # Labels whose probabilities are shown of a text, the likeliest first.
 _MOST_SHOWN = 5
+
+# Standard input is read as it comes, at most so much at a time.
+_BLOCK_BYTES = 1 << 16
 
 
 @click.command(
@@ -87,7 +90,7 @@ def predict(
 
     TEXT is the text; SECOND is the second text of a pair or, if TEXT is a passage, the
     question about it. Without TEXT and --input, each line of standard input is a text,
-    with a tab before the second one.
+    with a tab before the second one, and is answered as soon as it was sent.
     """
     with silent_stderr():
         from albert_tf.model.trained_model import read_tuned
@@ -99,52 +102,55 @@ def predict(
     tokenizer = vocabulary_for_text(model, say=console.say)
     check_sizes(tokenizer, tuned.config, path=model)
     spec = tuned.record.spec
+    groups: Iterable[Sequence[TaskExample]]
     if source is not None:
         named = with_columns(spec, Columns(text=text_column, pair=pair_column))
-        examples = read_unlabelled(source, named, say=console.say)
+        groups = [read_unlabelled(source, named, say=console.say)]
     else:
         texts = typed(first, second, is_divided=spec.kind != "tag")
-        examples = examples_of(texts, spec, options=options)
-    predictions = predictions_of(tuned, examples, tokenizer=tokenizer, say=console.say)
+        groups = examples_of(texts, spec, options=options)
+    predictions = predictions_of(tuned, groups, tokenizer=tokenizer, say=console.say)
     is_json = as_json or output is not None
-    lines = list(lines_of(spec, examples, predictions, as_json=is_json))
+    lines = itertools.chain.from_iterable(
+        line_of(spec, example, prediction, as_json=is_json)
+        for example, prediction in predictions
+    )
     if output is None:
         for line in lines:
             click.echo(line)
     else:
-        write_text(output, "".join(f"{line}\n" for line in lines))
-        console.say(f"{output}: {len(examples):,} predictions")
+        kept = list(lines)
+        write_text(output, "".join(f"{line}\n" for line in kept))
+        console.say(f"{output}: {len(kept):,} predictions")
 
 
 def predictions_of(
     tuned: "TrainedModel",
-    examples: Sequence[TaskExample],
+    groups: Iterable[Sequence[TaskExample]],
     *,
     tokenizer: "Tokenizer",
     say: Callable[[str], None],
-) -> list[dict[str, Any]]:
-    """What a model says of each example.
+) -> Iterator[tuple[TaskExample, dict[str, Any]]]:
+    """Each example with what a model says of it, a group of examples at a time.
 
     Args:
-        tuned: The model.
-        examples: Of its task.
-        tokenizer: Its vocabulary.
-        say: Told how much of the texts it does not read.
+        say: Told how much of the first group that has any the model does not read.
     """
     with silent_stderr():
-        from albert_tf.finetuning.predict import predicted
+        from albert_tf.finetuning.predict import Predictor
         from albert_tf.tasks.evaluation import task_of
     from cli.support.task_data import encoded, say_lost
 
-    record = tuned.record
-    given = encoded(examples, record, tokenizer=tokenizer)
-    say_lost(given, record, say=say)
-    outputs = predicted(tuned, given, is_compiled=False)
-    task = task_of(record.spec)
-    return [
-        task.shown(example, output, threshold=record.threshold)
-        for example, output in zip(examples, outputs, strict=True)
-    ]
+    record, predictor = tuned.record, Predictor(tuned, is_compiled=False)
+    task, lost = task_of(record.spec), list[str]()
+    for examples in groups:
+        given = encoded(examples, record, tokenizer=tokenizer)
+        if not lost:
+            say_lost(given, record, say=lost.append)
+            for sentence in lost:
+                say(sentence)
+        for example, output in zip(examples, predictor.outputs(given), strict=True):
+            yield example, task.shown(example, output, threshold=record.threshold)
 
 
 def check_source(
@@ -154,11 +160,7 @@ def check_source(
     options: tuple[str, ...],
     output: Path | None,
 ) -> None:
-    """Refuse flags that contradict each other or would have no effect.
-
-    Raises:
-        SettingError: Names them.
-    """
+    """Refuse flags that contradict each other or would have no effect."""
     if source is None:
         for name in ("text_column", "pair_column"):
             if is_given(name):
@@ -175,92 +177,110 @@ def check_source(
         raise SettingError(f"--output: {output} is the file to read; give another one.")
 
 
+# A text or a pair of texts, as it was typed.
+Typed = tuple[str, str | None]
+
+
 def typed(
     text: str | None, second: str | None, *, is_divided: bool
-) -> list[tuple[str, str | None]]:
-    """What was typed: a text or a pair, or those of the standard input.
+) -> Iterator[list[Typed]]:
+    """What was typed: TEXT with SECOND, or lines of standard input as they come.
 
     Args:
-        text: TEXT.
-        second: SECOND.
-        is_divided: Whether a tab divides a line of the standard input into a pair.
-
-    Raises:
-        SettingError: There is none.
-        AlbertError: A line is not UTF-8.
+        is_divided: Whether a tab divides a line into a pair.
     """
     if text is not None:
-        return [(text, second)]
-    found: list[tuple[str, str | None]] = []
+        yield [(text, second)]
+        return
+    number = 0
     if sys.stdin and not sys.stdin.isatty():
-        for number, line in enumerate(sys.stdin.buffer, start=1):
-            try:
-                written = line.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError:
-                raise AlbertError(
-                    f"Line {number} of standard input is not UTF-8; convert it first."
-                ) from None
-            if is_divided and "\t" in written:
-                first, _, rest = written.partition("\t")
-                found.append((first, rest))
-            else:
-                found.append((written, None))
-    if not found:
+        for lines in lines_as_they_come(sys.stdin.buffer):
+            yield [
+                _typed_line(line, number + place, is_divided=is_divided)
+                for place, line in enumerate(lines, 1)
+            ]
+            number += len(lines)
+    if not number:
         raise SettingError("There is nothing to predict; give a TEXT or --input.")
-    return found
+
+
+def lines_as_they_come(stream: BinaryIO) -> Iterator[list[bytes]]:
+    r"""The lines that can be read without waiting, without the ends of lines.
+
+    >>> import io
+    >>> list(lines_as_they_come(io.BytesIO(b"one\n\ntwo")))
+    [[b'one', b''], [b'two']]
+    """
+    begun: list[bytes] = []
+    while block := stream.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
+        whole, end, rest = block.rpartition(b"\n")
+        if not end:
+            begun.append(block)
+            continue
+        yield b"".join([*begun, whole]).split(b"\n")
+        begun = [rest] if rest else []
+    if begun:
+        yield [b"".join(begun)]
+
+
+def _typed_line(line: bytes, number: int, *, is_divided: bool) -> Typed:
+    try:
+        written = line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise AlbertError(
+            f"Line {number} of standard input is not UTF-8; convert it first."
+        ) from None
+    first, tab, rest = written.partition("\t") if is_divided else (written, "", "")
+    return first, rest if tab else None
 
 
 def examples_of(
-    texts: Sequence[tuple[str, str | None]],
-    spec: TaskSpec,
-    *,
-    options: tuple[str, ...],
-) -> list[TaskExample]:
-    """Texts as examples of a task.
-
-    Raises:
-        SettingError: Something that the task needs is missing, or is too much.
-        AlbertError: A text is not UTF-8.
-    """
+    groups: Iterable[Sequence[Typed]], spec: TaskSpec, *, options: tuple[str, ...]
+) -> Iterator[list[TaskExample]]:
+    """Texts as examples of a task, in the groups in which they come."""
     from pipeline.encoding.queries import check_text
     from pipeline.tasks.table_examples import words_of
 
-    for text in (*options, *itertools.chain.from_iterable(texts)):
-        if text is not None:
-            check_text(text)
+    check_options(options, spec)
+    number = 0
+    for texts in groups:
+        for text in (*options, *itertools.chain.from_iterable(texts)):
+            if text is not None:
+                check_text(text)
+        check_pairs([second for _, second in texts], spec)
+        yield [
+            TaskExample(
+                id=str(place),
+                place=f"text {place + 1}",
+                text=text,
+                text_pair=second,
+                options=options,
+                words=words_of(text) if spec.kind == "tag" else (),
+            )
+            for place, (text, second) in enumerate(texts, number)
+        ]
+        number += len(texts)
+
+
+def check_options(options: tuple[str, ...], spec: TaskSpec) -> None:
+    """Refuse options where there is nothing to choose, and fewer than two elsewhere."""
     if spec.kind == "choose" and len(options) < 2:
         raise SettingError(
             f"{spec.name} chooses between options; give two or more with --option."
         )
     if spec.kind != "choose" and options:
         raise SettingError(f"--option: {spec.name} does not choose; leave it out.")
-    if spec.kind == "tag" and any(second is not None for _, second in texts):
+
+
+def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
+    """Refuse pairs where a model learned from single texts, and the other way round."""
+    if spec.kind == "tag" and any(second is not None for second in seconds):
         raise SettingError(f"{spec.name} tags the words of a TEXT; leave SECOND out.")
-    if spec.kind == "answer" and any(second is None for _, second in texts):
+    if spec.kind == "answer" and None in seconds:
         raise SettingError(
             f"{spec.name} answers questions: give the passage as TEXT and the question "
             "as SECOND."
         )
-    check_pairs([second for _, second in texts], spec)
-    return [
-        TaskExample(
-            id=str(number),
-            place=f"text {number + 1}",
-            text=text,
-            text_pair=second,
-            options=options,
-            words=words_of(text) if spec.kind == "tag" else (),
-        )
-        for number, (text, second) in enumerate(texts)
-    ]
-
-
-def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
-    """Refuse pairs where a model learned from single texts, and the other way round.
-
-    Raises:
-        SettingError: They are not what it was trained on, as far as that is known.
-    """
     is_known = spec.columns.text is not None
     learned_pairs = spec.columns.pair is not None
     if spec.kind not in ("classify", "multilabel", "regress") or not is_known:
@@ -276,20 +296,14 @@ def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
         )
 
 
-def lines_of(
-    spec: TaskSpec,
-    examples: Sequence[TaskExample],
-    predictions: Sequence[dict[str, Any]],
-    *,
-    as_json: bool,
+def line_of(
+    spec: TaskSpec, example: TaskExample, prediction: dict[str, Any], *, as_json: bool
 ) -> Iterator[str]:
-    """Predictions, a line of JSON each or as a person reads them."""
-    for example, prediction in zip(examples, predictions, strict=True):
-        if as_json:
-            values = {"id": example.id, **prediction}
-            yield json.dumps(values, ensure_ascii=False)
-        else:
-            yield from shown_lines(spec, example, prediction)
+    """A prediction as a line of JSON, or as a person reads it."""
+    if as_json:
+        yield json.dumps({"id": example.id, **prediction}, ensure_ascii=False)
+    else:
+        yield from shown_lines(spec, example, prediction)
 
 
 def shown_lines(

@@ -93,7 +93,9 @@ def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPat
 
 
 def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
-    """Read all files of a task and check them."""
+    """Read all files of a task and check them, and show what is in them."""
+    from albert_tf.tasks.evaluation import task_of
+
     if spec.kind == "choose" and len(paths.train) > 1:
         spec = with_first_option(spec, paths.train)
     train: list[TaskExample] = []
@@ -109,6 +111,11 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
         say(f"A tenth of the training examples, {len(held_out):,}, is held out.")
     spec = with_labels(spec, train)
     check_examples(spec, train, evaluation=held_out)
+    measures = " and ".join(spec.metrics)
+    say(f"Task {spec.name}: it {task_of(spec).does}, measured by {measures}.")
+    say(
+        f"{len(train):,} examples to train on, {len(held_out):,} to choose the best by."
+    )
     for line in summary(spec, train):
         say(line)
     for line in warnings_about(spec, train, evaluation=held_out):
@@ -137,16 +144,32 @@ def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]
     return file.examples
 
 
+# What is read from the columns of a table, for a person.
+_READ = {
+    "text": "text from",
+    "pair": "second text from",
+    "label": "label from",
+    "options": "options from",
+    "id": "ids from",
+    "first_option": "options numbered from",
+}
+
+
 def _say_columns(path: str, file: TaskFile, *, say: Say) -> None:
     """Say how many examples were read, and of which columns."""
     columns = dataclasses.asdict(file.columns)
-    found = {name.replace("_", " "): value for name, value in columns.items()}
-    named = ", ".join(f"{name} {value}" for name, value in found.items() if value)
-    say(f"{path}: {len(file.examples):,} examples" + (f" ({named})" if named else ""))
+    named = [
+        f"{words} {', '.join(map(str, value)) if name == 'options' else value}"
+        for name, words in _READ.items()
+        if (value := columns[name])
+    ]
+    say(f"{path}: {'; '.join([f'{len(file.examples):,} examples', *named])}")
 
 
 def _say_counts(path: str, file: TaskFile, *, say: Say) -> None:
-    """Say what was left out or changed while reading."""
+    """Say how it was read, and what was left out or changed."""
+    for remark in file.remarks:
+        say(f"{path}: {remark}")
     for reason, count in sorted(file.counts.items()):
         say(f"{path}: {reason}: {count:,}")
 

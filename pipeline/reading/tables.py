@@ -339,6 +339,11 @@ class ColumnTable:
             groups = range(self._parquet.num_row_groups)
             self.group_bytes = [metadata.row_group(n).total_byte_size for n in groups]
 
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """What its writer says of its columns, by the name of the writer."""
+        return self._schema.metadata or {}
+
     def type_of(self, column: str) -> str:
         """What a column holds, in PyArrow's words; empty without such a column."""
         return str(self._schema.field(column).type) if column in self.columns else ""

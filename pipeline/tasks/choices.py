@@ -76,6 +76,42 @@ def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
         )
 
 
+def in_hub_form(table: Table) -> Table:
+    """A table of ARC as AI2 publishes it in the form of the hub; others as they are."""
+    rows = [*map(_of_hub, table.rows)]
+    if rows == table.rows:
+        return table
+    return table._replace(rows=rows, columns=(*table.columns, "choices"))
+
+
+def _of_hub(row: Row) -> Row:
+    """A row whose question has a stem and choices.
+
+    >>> choices = [{"text": "red", "label": "A"}, {"text": "blue", "label": "B"}]
+    >>> question = {"stem": "Which?", "choices": choices}
+    >>> _of_hub(Row("a, line 1", {"question": question, "answerKey": "B"}, 0)).cells
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'question': 'Which?', 'answerKey': 'B',
+     'choices': {'text': ['red', 'blue'], 'label': ['A', 'B']}}
+    """
+    question = row.cells.get("question")
+    if not isinstance(question, dict) or not {"stem", "choices"} <= question.keys():
+        return row
+    try:
+        choices = {
+            key: [as_text(choice[key]) for choice in question["choices"]]
+            for key in ("text", "label")
+        }
+    except (KeyError, TypeError):
+        raise AlbertError(
+            f"{row.place} is not in the form of ARC: a question has a stem and "
+            "choices, which have text and label."
+        ) from None
+    return row._replace(
+        cells={**row.cells, "question": question["stem"], "choices": choices}
+    )
+
+
 def is_c3(value: Any) -> bool:
     """Whether a value of JSON has documents as C3 has them: lines, questions and id."""
     first = value[0] if isinstance(value, list) and value else None

@@ -36,7 +36,7 @@ TEXT_COLUMNS = (
 )
 _PASSAGES = ("context", "article", "passage", "sent1", "premise", "text")
 _QUESTIONS = ("question", "query", "sent2")
-_WORDS = ("tokens", "words", "text")
+WORDS = ("tokens", "words", "token", "word", "form")
 _LABELS = (
     "gold_label",
     "label",
@@ -50,7 +50,33 @@ _LABELS = (
 )
 _SCORES = ("score", "label", "target", "similarity", "rating", "labels")
 _CHOICES = ("label", "answer", "target", "answerkey")
-_TAGS = ("tags", "ner_tags", "pos_tags", "labels", "label", "entities", "spans")
+TAGS = (
+    "tags",
+    "ner_tags",
+    "ner_tag",
+    "ner",
+    "tag",
+    "bio",
+    "iob",
+    "pos_tags",
+    "pos_tag",
+    "labels",
+    "label",
+    "entities",
+    "entity",
+    "spans",
+    "pos",
+)
+# What numbers the sentences of a table with one word a row.
+SENTENCES = (
+    "sentence #",
+    "sentence",
+    "sentence_id",
+    "sentence id",
+    "sentence_idx",
+    "sent_id",
+    "sent",
+)
 _ANSWERS = ("answers", "answer")
 _IDS = ("index", "idx", "id", "guid")
 _OPTION_LISTS = ("options", "choices", "choice", "endings")
@@ -62,7 +88,7 @@ _OPTION = re.compile(
 _KIND_TEXTS = {
     "choose": (*_PASSAGES, "question"),
     "answer": _PASSAGES,
-    "tag": _WORDS,
+    "tag": (*WORDS, "text"),
 }
 _KIND_LABELS = {
     "classify": _LABELS,
@@ -70,7 +96,7 @@ _KIND_LABELS = {
     "regress": _SCORES,
     "choose": _CHOICES,
     "answer": _ANSWERS,
-    "tag": _TAGS,
+    "tag": TAGS,
 }
 _FLAGS = {"text": "--text-column", "pair": "--pair-column", "label": "--label-column"}
 

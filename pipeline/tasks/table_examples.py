@@ -28,6 +28,11 @@ Known = dict[str, Any]
 # What is counted of rows that become no example.
 NO_LABEL = "row without a label, left out"
 
+# What is counted of rows whose labels have no names.
+VECTOR = (
+    "row with 0 or 1 for each label, whose labels are called by their places from 0"
+)
+
 # How SNLI and MNLI mark an example that annotators did not agree on, and in which
 # column; elsewhere the same sign is a label like others.
 _NO_AGREEMENT, _AGREED_LABEL = "-", "gold_label"
@@ -74,6 +79,8 @@ def examples_of_table(
     if kind == "multilabel" and columns.label is not None:
         is_one = len(label_names(table.columns, columns.label)) == 1
         cells = label_cells(table, columns.label) if is_one else None
+        if cells is not None and cells.are_marks:
+            table.counts[VECTOR] += len(table.rows)
         target = functools.partial(target, cells=cells)
     examples = []
     for identity, row in zip(_identities(table, columns), table.rows, strict=True):

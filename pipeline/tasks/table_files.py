@@ -165,16 +165,24 @@ def parse_table(
     return Table(path, columns, rows, +counts)
 
 
-def parse_parquet(data: bytes, path: str) -> Table:
-    """The rows of a parquet file."""
+def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:
+    """The rows of a parquet file.
+
+    Args:
+        are_named: Whether labels that the file numbers, as those of the Hugging Face
+            Hub do, are read by the names that it has for them.
+    """
     table = ColumnTable(io.BytesIO(data), path=path)
     # Nor is a page unpacked of which the file itself says so.
     _check_unpacked(sum(table.group_bytes), packed=len(data), path=path)
     groups = range(len(table.group_bytes))
     records = itertools.chain.from_iterable(map(table.records, groups))
+    names = _label_names(table.metadata) if are_named else {}
     rows, size = [], 0
     for number, record in enumerate(records):
         cells = cleaned(record)
+        for column, labels in names.items():
+            cells[column] = _named(cells.get(column), labels)
         rows.append(Row(f"{path}, row {number + 1}", cells, number))
         size += sum(map(_characters, cells.values()))
         _check_unpacked(size, packed=len(data), path=path)
@@ -192,6 +200,34 @@ def _characters(value: Any) -> int:
     if isinstance(value, dict):
         value = list(value.values())
     return sum(map(_characters, value)) if isinstance(value, list) else 0
+
+
+def _label_names(metadata: dict[bytes, bytes]) -> dict[str, list[str]]:
+    """The names of the labels of each column, which the library `datasets` writes."""
+    info = parse_record(metadata.get(b"huggingface", b"").decode("utf-8", "replace"))
+    found = {}
+    try:
+        for column, feature in (info or {})["info"]["features"].items():
+            inner = feature.get("feature", feature)
+            names = (inner[0] if isinstance(inner, list) else inner).get("names")
+            if isinstance(names, list) and all(isinstance(n, str) for n in names):
+                found[column] = names
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return {}
+    return found
+
+
+def _named(value: Any, names: list[str]) -> Any:
+    """A number, or a list of numbers, by the names; -1 is no label.
+
+    >>> _named([0, 1], ["O", "B-PER"]), _named(-1, ["bad", "good"])
+    (['O', 'B-PER'], None)
+    """
+    if isinstance(value, list):
+        return [_named(each, names) for each in value]
+    if isinstance(value, int) and 0 <= value < len(names):
+        return names[value]
+    return None if value == -1 else value
 
 
 def json_records(text: str, path: str) -> Any:

@@ -14,15 +14,22 @@ from pipeline.reading.tables import divide_lines, is_columnar
 from pipeline.storage.files import is_folder
 from pipeline.tasks.choices import (
     first_option_of,
+    in_hub_form,
     is_c3,
     race_questions,
     read_c3,
     read_race,
 )
 from pipeline.tasks.columns import TEXT_COLUMNS, find_columns
+from pipeline.tasks.conll import (
+    names_words,
+    read_conll,
+    sentence_column,
+    sentences_of_rows,
+)
 from pipeline.tasks.named_tasks import NAMED_TASKS
 from pipeline.tasks.squad import is_squad, read_squad
-from pipeline.tasks.table_examples import examples_of_table
+from pipeline.tasks.table_examples import examples_of_table, label_value
 from pipeline.tasks.table_files import (
     Table,
     decode_text,
@@ -32,7 +39,7 @@ from pipeline.tasks.table_files import (
     read_data,
     table_of_records,
 )
-from pipeline.tasks.tags import in_iob2, in_scheme_of, read_conll
+from pipeline.tasks.tags import in_iob2, in_scheme_of
 from schemas.errors import AlbertError, SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
 
@@ -75,11 +82,13 @@ class TaskFile(NamedTuple):
     Attributes:
         columns: Where they were found, in a table, and how it counts options.
         counts: What was left out or changed while reading, by reason.
+        remarks: What a person should know of how it was read.
     """
 
     examples: list[TaskExample]
     columns: Columns
     counts: Counter[str]
+    remarks: tuple[str, ...] = ()
 
 
 def find_task_files(folder: str, task: TaskSpec) -> TaskFolder:
@@ -166,7 +175,10 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         return TaskFile(read_race(path, counts=counts), task.columns, counts)
     data = read_data(path)
     if is_columnar(data):
-        return _of_table(parse_parquet(data, path), task, is_labelled=is_labelled)
+        # Labels that are known as numbers, as those of most named tasks, stay so.
+        are_named = not task.labels or not all(map(str.isdecimal, task.labels))
+        table = parse_parquet(data, path, are_named=are_named)
+        return _of_table(table, task, is_labelled=is_labelled)
     text = decode_text(data, path, counts=counts)
     if _is_json(text, task):
         value = json_records(text, path)
@@ -175,23 +187,60 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
             return TaskFile(own, task.columns, counts)
         table = table_of_records(value, path=path)
     elif task.kind == "tag":
-        examples = read_conll(
-            text,
-            path=path,
-            # Tags that are not read may be in any column, or in none.
-            column=task.columns.label if is_labelled else None,
-            has_tags=is_labelled,
-        )
-        return TaskFile(examples, task.columns, counts)
+        return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
     else:
         named = NAMED_TASKS.get(task.name)
         if not (is_labelled or named) and _is_plain(text, task):
-            counts[PLAIN] += 1
-            return TaskFile(_plain_texts(text, path), task.columns, counts)
+            return TaskFile(_plain_texts(text, path), task.columns, counts, (PLAIN,))
         header = named.header if named else ()
         table = parse_table(text, path=path, header=header, may_be_quoted=named is None)
     table.counts.update(counts)
     return _of_table(table, task, is_labelled=is_labelled)
+
+
+def _of_words(
+    text: str, task: TaskSpec, *, path: str, is_labelled: bool, counts: Counter[str]
+) -> TaskFile:
+    """Words with their tags: a table, with a sentence or a word a row, or columns."""
+    if _is_table_of_words(text, is_labelled=is_labelled):
+        table = parse_table(text, path=path)
+        columns = find_columns(
+            table, "tag", given=task.columns, is_labelled=is_labelled
+        )
+        sentence = sentence_column(table.columns)
+        if sentence not in (None, columns.text):
+            read = columns if is_labelled else dataclasses.replace(columns, label=None)
+            rows = [(row.place, row.cells) for row in table.rows]
+            examples = [*sentences_of_rows(rows, columns=read, sentence=str(sentence))]
+            return TaskFile(examples, columns, table.counts)
+        if _has_sentences(table, columns):
+            return _of_table(table, task, is_labelled=is_labelled)
+    columns = task.columns
+    if not is_labelled:
+        # Tags that are not read may be in any column, or in none.
+        columns = dataclasses.replace(columns, label=None)
+    words = read_conll(
+        text, path=path, columns=columns, has_tags=is_labelled, counts=counts
+    )
+    return TaskFile(words.examples, task.columns, counts, words.remarks)
+
+
+def _is_table_of_words(text: str, *, is_labelled: bool) -> bool:
+    """Whether the first line of a text names a column of words."""
+    _, cells = next(divide_lines([text.partition("\n")[0]]), (1, []))
+    if isinstance(cells, csv.Error) or len(cells) < 2:
+        return False
+    return names_words(cells, has_tags=is_labelled)
+
+
+def _has_sentences(table: Table, columns: Columns) -> bool:
+    """Whether each row has all words of a sentence."""
+    return any(
+        isinstance(label_value(row.cells.get(name or "")), list)
+        or " " in str(row.cells.get(name or "")).strip()
+        for row in table.rows[:_SAMPLE_ROWS]
+        for name in (columns.text, columns.label)
+    )
 
 
 def _is_plain(text: str, task: TaskSpec) -> bool:
@@ -247,6 +296,7 @@ def _of_own_form(
 def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     if not table.rows:
         return TaskFile([], task.columns, table.counts)
+    table = in_hub_form(table) if task.kind == "choose" else table
     columns = find_columns(
         table, task.kind, given=task.columns, is_labelled=is_labelled
     )

@@ -4,7 +4,9 @@ import csv
 import dataclasses
 import io
 import json
+import os
 import shutil
+import subprocess
 import sys
 
 import numpy as np
@@ -399,3 +401,89 @@ def test_a_file_is_not_replaced_by_its_predictions(tuned, table, tmp_path):
         2,
         f"Error: --output: {rows} is the file to read; give another one.\n",
     )
+
+
+def test_each_line_that_is_sent_is_answered_before_the_next(tuned):
+    """As a program does that keeps `albert predict` beside it."""
+    command = (sys.executable, "-c", "from cli.main import cli; cli()", "predict")
+    answers, pipe = [], subprocess.PIPE
+    with subprocess.Popen(
+        [*command, str(tuned), "--json", "--quiet"], stdin=pipe, stdout=pipe, text=True
+    ) as process:
+        for text in (TEXTS[0], "", TEXTS[1]):
+            process.stdin.write(f"{text}\n")
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.stdout.read() == ""
+    assert process.returncode == 0
+    assert [answer["id"] for answer in answers] == ["0", "1", "2"]
+    again = json.loads(run("predict", tuned, TEXTS[1], "--json", "--quiet"))
+    assert answers[2] == {**again, "id": "2"}
+
+
+def test_the_settings_of_keras_do_not_choose_the_backend(tuned, tmp_path):
+    (tmp_path / ".keras").mkdir()
+    settings = {"backend": "torch", "floatx": "float16"}
+    (tmp_path / ".keras" / "keras.json").write_text(json.dumps(settings))
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    for name in ("KERAS_HOME", "KERAS_BACKEND"):
+        environment.pop(name, None)
+    command = (sys.executable, "-c", "from cli.main import cli; cli()", "predict")
+    done = subprocess.run(
+        [*command, str(tuned), TEXTS[0], "--json", "--quiet"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    said = json.loads(run("predict", tuned, TEXTS[0], "--json", "--quiet"))
+    assert json.loads(done.stdout)["probabilities"] == pytest.approx(
+        said["probabilities"]
+    )
+
+
+def test_one_screen_shows_the_task_before_training(encoder, table, tmp_path):
+    command = ("finetune", encoder, "--task", "classify", "--train", table, *FAST[:-1])
+    said = run(*command, "--output", tmp_path / "new").splitlines()
+    first = said.index(f"{table}: 32 examples; text from text; label from label")
+    assert said[first + 1 : first + 5] == [
+        "A tenth of the training examples, 4, is held out.",
+        "Task classify: it says which label a text has, measured by accuracy and "
+        "macro_f1.",
+        "28 examples to train on, 4 to choose the best by.",
+        "2 labels: label 0 14, label 1 14",
+    ]
+    shown = [line for line in said if line.startswith("Example: ")]
+    assert len(shown) == 2
+    assert shown[0].startswith("Example: [CLS] ")
+    assert shown[0].endswith(" [SEP] -> label 0")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["classify", "tag"])
+def test_an_export_holds_no_text_that_was_trained_on(encoder, kind, tmp_path):
+    """No 20 characters of it, in any file, whatever the export is for."""
+    names = [f"patient {n} called Quentin{n} of Ward{n} has a fever" for n in range(32)]
+    rows = {
+        "classify": ["text,label", *(f"{t},{n % 2}" for n, t in enumerate(names))],
+        "tag": [line for t in names for line in (*(f"{w} B-X" for w in t.split()), "")],
+    }
+    (tmp_path / "file").write_text("\n".join(rows[kind]).replace("has B-X", "has O"))
+    files = ("--train", tmp_path / "file", "--output", tmp_path / "tuned")
+    run("finetune", encoder, "--task", kind, *files, *FAST)
+    secrets = {t[n : n + 20].encode() for t in names for n in range(len(t) - 19)}
+
+    def quoted(folder):
+        return [
+            path.name
+            for path in folder.rglob("*")
+            if path.is_file() and any(map(path.read_bytes().__contains__, secrets))
+        ]
+
+    assert quoted(tmp_path / "tuned") != []  # its report has the errors
+    for target in ("hf", "saved-model"):
+        output = tmp_path / target
+        run("export", tmp_path / "tuned", "--to", target, "--output", output, "--quiet")
+        assert len(contents(output)) > 3
+        assert quoted(output) == []

@@ -92,6 +92,6 @@ def test_all_training_files_together_tell_from_what_options_are_counted(tmp_path
     assert [example.choice for example in data.train] == [0, 1, 2]
     assert [example.choice for example in data.held_out] == [0]
     assert said[0] == (
-        f"{first}: 2 examples (text article, label label, options ('option0', "
-        "'option1', 'option2'), first option 1)"
+        f"{first}: 2 examples; text from article; label from label; options from "
+        "option0, option1, option2; options numbered from 1"
     )

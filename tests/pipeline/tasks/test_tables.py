@@ -347,7 +347,7 @@ def test_a_file_to_predict_may_be_texts_alone(tmp_path):
         '"quoted" start',
         "last",
     ]
-    assert file.counts == {"no table, so each line is a text": 1}
+    assert file.remarks == ("no table, so each line is a text",)
     (example,) = read(tmp_path, "text\nthe list\n", is_labelled=False).examples
     assert example.text == "the list"
 

@@ -1,6 +1,8 @@
 import json
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from pipeline.tasks.tags import NO_BEGINNING
 from pipeline.tasks.task_files import read_task_file
@@ -204,3 +206,99 @@ def test_tags_are_put_into_the_scheme_of_a_model(tmp_path, labels, tags):
     path.write_text("New B-A\nYork I-A\nUlm B-A\n")
     spec = TaskSpec(name="tag", kind="tag", labels=tuple(labels.split()))
     assert read_task_file(str(path), spec).examples[0].tags == tags
+
+
+# Column files as they are found, and the words, tags and remarks that they give.
+WORLD = {
+    "a comment with as many parts as a word": (
+        "# newdoc\nAda B-P\nran O\n\n# sent 2\n# O\nBo B-P\n",
+        [("Ada ran", "B-P O"), ("# Bo", "O B-P")],
+    ),
+    "marks of sentences": (
+        "<s>\nAda B-P\nran O\n\n<s>\nBo B-P\n",
+        [("Ada ran", "B-P O"), ("Bo", "B-P")],
+    ),
+    "numbers that go on over sentences": (
+        "1\tAda\tB-P\n2\tran\tO\n\n3\tBo\tO\n",
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "a line of names": (
+        "word pos ner\nAda N B-P\nran V O\n\nBo N O\n",
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "CoNLL-U Plus": (
+        "# global.columns = ID FORM NER\n1\tAda\tB-P\n2\tran\tO\n\n1\tBo\tO\n",
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "CSV with a word a row": (
+        'token,label\nAda,B-P\n",",O\n\nBo,B-P\n',
+        [("Ada ,", "B-P O"), ("Bo", "B-P")],
+    ),
+    "CSV with a column of sentences": (
+        "Sentence #,Word,POS,Tag\nSentence: 1,Ada,N,B-P\n,ran,V,O\n"
+        "Sentence: 2,Bo,N,B-P\n",
+        [("Ada ran", "B-P O"), ("Bo", "B-P")],
+    ),
+    "CSV with lists of Python": (
+        "tokens,ner_tags\n\"['Ada', 'ran']\",\"['B-P', 'O']\"\n\"['Bo']\",\"['O']\"\n",
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "CSV with spaces between words": (
+        "text;tags\nAda ran;B-P O\nBo;O\n",
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "suffixes": (
+        "Ada P-B\nAnn P-I\nBo P-B\nran O\n",
+        [("Ada Ann Bo ran", "B-P I-P B-P O")],
+    ),
+    "underscores": ("Ada B_P\nAnn E_P\nran O\n", [("Ada Ann ran", "B-P I-P O")]),
+    "entities of one type": (
+        "Ada B\nAnn I\nran O\n",
+        [("Ada Ann ran", "B-entity I-entity O")],
+    ),
+    "brackets": (
+        "Ada (P*\nAnn *)\nran *\nBo (P)\nUlm (L*)\n",
+        [("Ada Ann ran Bo Ulm", "B-P I-P O B-P B-L")],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WORLD)
+def test_column_files_of_the_world_give_their_words_and_tags(tmp_path, kind):
+    content, expected = WORLD[kind]
+    examples = read(tmp_path, content, task="tag").examples
+    assert [(" ".join(e.words), " ".join(e.tags)) for e in examples] == expected
+
+
+def test_the_columns_that_are_read_are_said_and_others_with_entities(tmp_path):
+    # As GermEval has it, with nested entities last.
+    content = "# http://x 1\n1\tAda\tB-P\tO\n2\tran\tO\tO\n\n1\tUlm\tB-L\tB-P\n"
+    file = read(tmp_path, content, task="tag")
+    assert [e.tags for e in file.examples] == [("O", "O"), ("B-P",)]
+    assert file.counts == {"comment line, left out": 1}
+    assert file.remarks == (
+        "words are in column 2 and tags in column 4 of 4",
+        "column 3 has tags of entities too; to learn these give --label-column 3",
+    )
+
+
+@pytest.mark.parametrize("first", ["0", "doc_1"])
+def test_a_column_without_words_is_not_read_as_words(tmp_path, first):
+    content = "".join(f"{first} {n} w{n} O\n" for n in range(40))
+    with pytest.raises(AlbertError, match="where the words ought to be; say which"):
+        read(tmp_path, content, task="tag")
+    (example,) = read(tmp_path, content, task="tag", text="3").examples
+    assert example.words[:2] == ("w0", "w1")
+
+
+def test_numbers_of_the_hub_are_read_by_the_names_beside_them(tmp_path):
+    names = {"feature": {"names": ["O", "B-P"], "_type": "ClassLabel"}}
+    info = {"info": {"features": {"ner_tags": names, "tokens": {"feature": {}}}}}
+    table = pyarrow.table({"tokens": [["Ada", "ran"]], "ner_tags": [[1, 0]]})
+    table = table.replace_schema_metadata({"huggingface": json.dumps(info)})
+    path = tmp_path / "data.parquet"
+    parquet.write_table(table, path)
+    spec = TaskSpec(name="tag", kind="tag")
+    assert read_task_file(str(path), spec).examples[0].tags == ("B-P", "O")
+    numbered = TaskSpec(name="tag", kind="tag", labels=("0", "1"))
+    assert read_task_file(str(path), numbered).examples[0].tags == ("1", "0")
