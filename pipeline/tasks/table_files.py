@@ -205,16 +205,28 @@ def _characters(value: Any) -> int:
 def _label_names(metadata: dict[bytes, bytes]) -> dict[str, list[str]]:
     """The names of the labels of each column, which the library `datasets` writes."""
     info = parse_record(metadata.get(b"huggingface", b"").decode("utf-8", "replace"))
-    found = {}
-    try:
-        for column, feature in (info or {})["info"]["features"].items():
-            inner = feature.get("feature", feature)
-            names = (inner[0] if isinstance(inner, list) else inner).get("names")
-            if isinstance(names, list) and all(isinstance(n, str) for n in names):
-                found[column] = names
-    except (AttributeError, IndexError, KeyError, TypeError):
+    described = (info or {}).get("info")
+    features = described.get("features") if isinstance(described, dict) else None
+    if not isinstance(features, dict):
         return {}
-    return found
+    found = {column: _names_of(feature) for column, feature in features.items()}
+    return {column: names for column, names in found.items() if names}
+
+
+def _names_of(feature: Any) -> list[str]:
+    """The names that a column, or the lists in it, have for their numbers.
+
+    >>> _names_of([{"names": ["bad", "good"], "_type": "ClassLabel"}])
+    ['bad', 'good']
+    """
+    while isinstance(feature, list) and feature:
+        feature = feature[0]
+    if not isinstance(feature, dict):
+        return []
+    names = feature.get("names")
+    if isinstance(names, list) and all(isinstance(each, str) for each in names):
+        return names
+    return _names_of(feature.get("feature"))
 
 
 def _named(value: Any, names: list[str]) -> Any:
