@@ -24,6 +24,7 @@ Schedule = Literal["linear", "constant-cooldown"]
 OptimizerName = Literal["lamb", "adamw", "muon"]
 Initializer = Literal["range", "width", "positional-heads"]
 Activation = Literal["gelu", "relu"]
+Projection = Literal["if-narrower", "always"]
 Config = TypeVar("Config")
 
 # What evaluations may add to the time of training, and how many examples one may have.
@@ -608,6 +609,11 @@ class ModelConfig:
         "gelu", "Activation between the two layers of an FFN: GELU or ReLU."
     )
     sentence_task: SentenceTask = option("sop", "The sentence task that is trained.")
+    embedding_projection: Projection = option(
+        "if-narrower",
+        "Where embeddings are projected to the width of the layers: where they are "
+        "narrower, or always.",
+    )
     layer_consistency_weight: float = option(
         0.0,
         "Weight of a loss that makes adjacent layers agree; the paper has none.",
@@ -631,6 +637,12 @@ class ModelConfig:
                 "layer_consistency_weight compares neighbouring layers and there is "
                 "only one; leave it 0, or give num_hidden_layers of 2 or more."
             )
+
+    @property
+    def has_projection(self) -> bool:
+        """Whether embeddings are projected from E to H."""
+        is_always = self.embedding_projection == "always"
+        return is_always or self.embedding_size != self.hidden_size
 
     @property
     def shape(self) -> str:

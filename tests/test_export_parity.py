@@ -26,6 +26,7 @@ VARIANTS = [
     {"sharing": "ffn", "num_hidden_groups": 1},
     {"sharing": "none", "inner_group_num": 2},
     {"embedding_size": 16},
+    {"embedding_size": 16, "embedding_projection": "always"},
     {"sentence_task": "none"},
 ]
 

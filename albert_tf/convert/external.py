@@ -6,7 +6,7 @@ They share whole layers only, so the paths are those of a model whose groups sha
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,12 @@ from albert_tf.model.parameters import weight_shapes, whole_layers, whole_layers
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import Arrays, Shapes
 from albert_tf.runs.run_record import trained_length
-from schemas.config import ModelConfig, config_from_dict
+from schemas.config import (
+    Activation,
+    ModelConfig,
+    SentenceTask,
+    config_from_dict,
+)
 from schemas.errors import AlbertError, SettingError
 
 # Which task the sentence head was trained on; a field of ours in their configuration.
@@ -37,9 +42,21 @@ NEW_MASKED_LM_HEAD = (
     "further before it fills masks."
 )
 
-# Hugging Face's and google-research's name of each layer, by our path of it.
-# {block} is a group's inner block, which both spell in their own way.
-_LAYERS = {
+# Hugging Face's and google-research's name of each layer and each tensor that stands
+# alone, by our path of it. {block} is a group's inner block, spelled in two ways.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "encoder/embeddings/word_embeddings": (
+        "albert.embeddings.word_embeddings.weight",
+        "bert/embeddings/word_embeddings",
+    ),
+    "encoder/embeddings/position_embeddings": (
+        "albert.embeddings.position_embeddings.weight",
+        "bert/embeddings/position_embeddings",
+    ),
+    "encoder/embeddings/token_type_embeddings": (
+        "albert.embeddings.token_type_embeddings.weight",
+        "bert/embeddings/token_type_embeddings",
+    ),
     "encoder/embeddings/layer_norm": (
         "albert.embeddings.LayerNorm",
         "bert/embeddings/LayerNorm",
@@ -68,15 +85,6 @@ _LAYERS = {
         "predictions.LayerNorm",
         "cls/predictions/transform/LayerNorm",
     ),
-}
-# The same for tensors that stand alone.
-_TENSORS = {
-    f"encoder/embeddings/{table}": (
-        f"albert.embeddings.{table}.weight",
-        f"bert/embeddings/{table}",
-    )
-    for table in ("word_embeddings", "position_embeddings", "token_type_embeddings")
-} | {
     "masked_lm_head/output_bias": ("predictions.bias", "cls/predictions/output_bias"),
     "sentence_head/classifier/kernel": (
         "sop_classifier.classifier.weight",
@@ -86,9 +94,9 @@ _TENSORS = {
         "sop_classifier.classifier.bias",
         "cls/seq_relationship/output_bias",
     ),
+    "task_head/classifier": ("classifier",),
+    "task_head/qa_outputs": ("qa_outputs",),
 }
-_ENDINGS = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
-
 _BLOCK = re.compile(r"encoder/group_(\d+)_inner_(\d+)_(?=attention|ffn)")
 
 
@@ -96,52 +104,53 @@ class Naming(NamedTuple):
     """How another program spells the weights.
 
     Attributes:
-        name: Its name of the weight at one of our paths.
-        is_transposed: Whether it keeps that weight with its two axes exchanged.
+        column: Of its names in the table.
+        block: With the numbers of a group and of its inner block.
+        endings: What follows the name of a layer, by the last part of our path.
+        transposed: The ending of the paths whose two axes it exchanges.
     """
 
-    name: Callable[[str], str]
-    is_transposed: Callable[[str], bool]
+    column: int
+    block: str
+    endings: dict[str, str]
+    transposed: str
 
+    def name(self, path: str) -> str:
+        """The name of the weight at one of our paths.
 
-def huggingface_name(path: str) -> str:
-    """The name of a weight in AlbertForPreTraining of transformers.
+        >>> path = "albert/encoder/group_1_inner_0_ffn/output/kernel"
+        >>> HUGGINGFACE.name(path)
+        'albert.encoder.albert_layer_groups.1.albert_layers.0.ffn_output.weight'
+        >>> GOOGLE.name(path)
+        'bert/encoder/transformer/group_1/inner_group_0/ffn_1/intermediate/output/dense/kernel'
+        """
+        rest, block = path.removeprefix("albert/"), ""
+        if found := _BLOCK.match(rest):
+            rest, block = rest[found.end() :], self.block.format(found[1], found[2])
+        if rest in _NAMES:
+            return _NAMES[rest][self.column]
+        layer, ending = rest.rsplit("/", 1)
+        name = _NAMES[layer][self.column].format(block=block)
+        return name + self.endings[ending]
 
-    >>> huggingface_name("albert/encoder/group_1_inner_0_ffn/output/kernel")
-    'albert.encoder.albert_layer_groups.1.albert_layers.0.ffn_output.weight'
-    """
-    rest, block = _split(path, "albert.encoder.albert_layer_groups.{}.albert_layers.{}")
-    if rest in _TENSORS:
-        return _TENSORS[rest][0]
-    layer, ending = rest.rsplit("/", 1)
-    return f"{_LAYERS[layer][0]}.{_ENDINGS[ending]}".format(block=block)
-
-
-def google_name(path: str) -> str:
-    """The name of a variable in a checkpoint of google-research/albert.
-
-    >>> google_name("albert/encoder/group_1_inner_0_ffn/output/kernel")
-    'bert/encoder/transformer/group_1/inner_group_0/ffn_1/intermediate/output/dense/kernel'
-    """
-    rest, block = _split(path, "bert/encoder/transformer/group_{}/inner_group_{}")
-    if rest in _TENSORS:
-        return _TENSORS[rest][1]
-    layer, ending = rest.rsplit("/", 1)
-    return f"{_LAYERS[layer][1]}/{ending}".format(block=block)
-
-
-def _split(path: str, block: str) -> tuple[str, str]:
-    """A path without its block, and the block as the other program spells it."""
-    rest = path.removeprefix("albert/")
-    found = _BLOCK.match(rest)
-    if found is None:
-        return rest, ""
-    return rest[found.end() :], block.format(found[1], found[2])
+    def is_transposed(self, path: str) -> bool:
+        """Whether it keeps that weight with its two axes exchanged."""
+        return path.endswith(self.transposed)
 
 
 # A dense layer of torch keeps [outputs, inputs]; google-research does in one place.
-HUGGINGFACE = Naming(huggingface_name, lambda path: path.endswith("/kernel"))
-GOOGLE = Naming(google_name, lambda path: path.endswith("/classifier/kernel"))
+HUGGINGFACE = Naming(
+    0,
+    "albert.encoder.albert_layer_groups.{}.albert_layers.{}",
+    {"kernel": ".weight", "bias": ".bias", "gamma": ".weight", "beta": ".bias"},
+    transposed="/kernel",
+)
+GOOGLE = Naming(
+    1,
+    "bert/encoder/transformer/group_{}/inner_group_{}",
+    {"kernel": "/kernel", "bias": "/bias", "gamma": "/gamma", "beta": "/beta"},
+    transposed="/classifier/kernel",
+)
 
 
 def renamed(weights: Mapping[str, Any], naming: Naming) -> Arrays:
@@ -219,7 +228,6 @@ def in_order_of_ids(model: TrainedModel, order: Sequence[int] | None) -> Trained
     """A model whose rows were in the order of its vocabulary's file.
 
     Args:
-        model: Of another program.
         order: The place in the file of each token id; None where that is the id.
     """
     return model if order is None else _reordered(model, np.array(order))
@@ -238,14 +246,18 @@ def _reordered(model: TrainedModel, places: Any) -> TrainedModel:
     return dataclasses.replace(model, weights=weights)
 
 
-def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
+def architecture(
+    values: Mapping[str, Any], *, source: Path, activation: Activation
+) -> ModelConfig:
     """The architecture in a JSON object with the fields of AlbertConfig.
 
-    Other fields are ignored, and so is `hidden_act`, which each program spells in its
-    own way.
+    Other fields are ignored.
+
+    Args:
+        activation: What `hidden_act` means, which each program spells in its own way.
     """
     fields = {field.name for field in dataclasses.fields(ModelConfig)}
-    own = fields - {"sharing", "sentence_task", "hidden_act"}
+    own = fields - {"sharing", "sentence_task", "hidden_act", "embedding_projection"}
     needed = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
     missing = [name for name in needed if name not in values]
     if missing:
@@ -253,71 +265,109 @@ def architecture(values: Mapping[str, Any], *, source: Path) -> ModelConfig:
             f"{source} lacks {listed(missing)}, so it is not the configuration of an "
             "ALBERT; give the folder of one."
         )
+    known = {name: value for name, value in values.items() if name in own}
     try:
-        return config_from_dict(
-            ModelConfig, {name: values[name] for name in values if name in own}
-        )
+        return config_from_dict(ModelConfig, {**known, "hidden_act": activation})
     except SettingError as error:
         raise AlbertError(f"{source}: {error}") from error
 
 
 def take_over(
     tensors: Tensors,
-    values: Mapping[str, Any],
+    config: ModelConfig,
     naming: Naming,
     *,
-    config_source: Path,
+    sentence_task: Any,
     needs_head: bool,
 ) -> TrainedModel:
     """A model out of another program's tensors and configuration.
 
     Without pooler and sentence head, or if they are known to be untrained, the model
-    has no sentence task; if only the head is missing, it is zero. Nothing is loaded
-    until all shapes match the configuration.
+    has no sentence task; if only the head is missing, it is zero.
 
     Args:
-        tensors: Those of the other program; the model leaves out what it does not know.
-        config_source: Where the configuration is from, for messages.
+        sentence_task: What the configuration says of it.
         needs_head: Whether there has to be a masked-LM head; else one that is missing
             is a new one, as before training.
     """
-    task = values.get(SENTENCE_TASK)
-    config = dataclasses.replace(
-        architecture(values, source=config_source),
-        sentence_task="nsp" if task == "nsp" else "sop",
-    )
-    head = _names(config, naming, within="/sentence_head/")
-    pooler = _names(config, naming, within="/pooler/")
-    if task == "none":
-        tensors = tensors.without([*head, *pooler])
+    task: SentenceTask = "nsp" if sentence_task == "nsp" else "sop"
+    config = dataclasses.replace(config, sentence_task=task)
+
+    def names(part: str) -> set[str]:
+        return {naming.name(path) for path in weight_shapes(config) if part in path}
+
+    head, pooler = names("/sentence_head/"), names("/pooler/")
+    if sentence_task == "none":
+        tensors = tensors.without(head | pooler)
     notes, absent = [], set[str]()
-    masked_lm_head = _names(config, naming, within="/masked_lm_head/")
-    if not needs_head and not any(name in tensors.shapes for name in masked_lm_head):
-        absent |= set(masked_lm_head)
+    masked_lm_head = names("/masked_lm_head/")
+    if not needs_head and not masked_lm_head & tensors.shapes.keys():
+        absent |= masked_lm_head
         notes.append(NEW_MASKED_LM_HEAD)
-    if not any(name in tensors.shapes for name in head):
-        absent |= set(head)
-        if any(name in tensors.shapes for name in pooler):
+    if not head & tensors.shapes.keys():
+        if pooler & tensors.shapes.keys():
+            absent |= head
             notes.append(ABSENT_SENTENCE_HEAD)
         else:
             config = dataclasses.replace(config, sentence_task="none")
-    _check_shapes(tensors, config, naming, absent=absent)
+    model = model_of(
+        tensors,
+        config,
+        naming,
+        weight_shapes(config),
+        absent=absent,
+        remedy="give a whole ALBERT with its masked-LM head, or make a run of one that "
+        "has no head at all with albert import",
+    )
+    return dataclasses.replace(model, notes=(*notes, *model.notes))
+
+
+def model_of(
+    tensors: Tensors,
+    config: ModelConfig,
+    naming: Naming,
+    shapes: Shapes,
+    *,
+    absent: Collection[str] = (),
+    remedy: str = "give the whole folder of a model",
+) -> TrainedModel:
+    """The model with weights of these shapes, by our paths.
+
+    Nothing is loaded until all shapes match the configuration.
+
+    Args:
+        tensors: Those that are not asked for are left out, with a note.
+        absent: The names of those that begin as before training.
+        remedy: What to do where another is missing.
+    """
+    wanted = {
+        naming.name(path): shape[::-1] if naming.is_transposed(path) else shape
+        for path, shape in shapes.items()
+    }
+    missing = [n for n in wanted if n not in tensors.shapes and n not in absent]
+    if missing:
+        raise AlbertError(f"{tensors.source} lacks {listed(missing)}; {remedy}.")
+    for name, shape in wanted.items():
+        found = tensors.shapes.get(name, shape)
+        if found != shape:
+            raise AlbertError(
+                f"{tensors.source}: {name} has shape {found}, but the configuration "
+                f"says {shape}; give the files of one model."
+            )
     weights = {
         path: _new(path, shape, config)
         if naming.name(path) in absent
-        else _weight(tensors, path, naming)
-        for path, shape in weight_shapes(config).items()
+        else _loaded(tensors, path, naming)
+        for path, shape in shapes.items()
     }
-    left_out = sorted(tensors.shapes.keys() - {naming.name(path) for path in weights})
-    if left_out:
-        notes.append(f"Left out: {listed(left_out)}.")
-    folder = config_source.parent
+    left_out = sorted(tensors.shapes.keys() - wanted.keys())
+    folder = tensors.source.parent
     return TrainedModel(
         folder=folder,
         config=config,
         weights=weights,
         max_seq_length=trained_length(folder, config),
-        notes=tuple(notes),
+        notes=(f"Left out: {listed(left_out)}.",) if left_out else (),
     )
 
 
@@ -331,49 +381,16 @@ def _new(path: str, shape: tuple[int, ...], config: ModelConfig) -> Any:
     return drawn * np.float32(config.initializer_range)
 
 
-def _names(config: ModelConfig, naming: Naming, *, within: str) -> list[str]:
-    """The other program's names of the weights whose paths contain something."""
-    return [naming.name(path) for path in weight_shapes(config) if within in path]
-
-
-def _check_shapes(
-    tensors: Tensors, config: ModelConfig, naming: Naming, *, absent: set[str]
-) -> None:
-    """Refuse missing tensors that are not in `absent`, and tensors of other shapes."""
-    wanted = {
-        naming.name(path): shape[::-1] if naming.is_transposed(path) else shape
-        for path, shape in weight_shapes(config).items()
-    }
-    missing = [n for n in wanted if n not in tensors.shapes and n not in absent]
-    if missing:
-        raise AlbertError(
-            f"{tensors.source} lacks {listed(missing)}; give a whole ALBERT with its "
-            "masked-LM head, or make a run of one that has no head at all with albert "
-            "import."
-        )
-    for name, shape in wanted.items():
-        found = tensors.shapes.get(name, shape)
-        if found != shape:
-            raise AlbertError(
-                f"{tensors.source}: {name} has shape {found}, but the configuration "
-                f"says {shape}; give the files of one model."
-            )
-
-
-def _weight(tensors: Tensors, path: str, naming: Naming) -> np.ndarray[Any, Any]:
+def _loaded(tensors: Tensors, path: str, naming: Naming) -> np.ndarray[Any, Any]:
     """The tensor at one of our paths, in float32."""
-    array = loaded(tensors, naming.name(path))
-    return np.ascontiguousarray(array.T if naming.is_transposed(path) else array)
-
-
-def loaded(tensors: Tensors, name: str) -> np.ndarray[Any, Any]:
-    """A tensor of another program, in float32."""
+    name = naming.name(path)
     try:
-        return np.asarray(tensors.load(name), dtype=np.float32)
+        array = np.asarray(tensors.load(name), dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise AlbertError(
             f"{tensors.source}: {name} does not hold numbers; copy it again."
         ) from error
+    return np.ascontiguousarray(array.T if naming.is_transposed(path) else array)
 
 
 def listed(names: Iterable[str], *, most: int = 3) -> str:

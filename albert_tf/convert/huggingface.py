@@ -12,6 +12,7 @@ from albert_tf.convert.external import (
     HUGGINGFACE,
     SENTENCE_TASK,
     Tensors,
+    architecture,
     renamed,
     take_over,
     whole_model,
@@ -98,7 +99,7 @@ def huggingface_config(
 def huggingface_tensors(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
     """The tensors of an AlbertForPreTraining that computes the same.
 
-    That model always has a projection, here the identity where E = H.
+    That model always has a projection: the identity for one that has none.
     """
     tensors = renamed(whole_model(weights, config), HUGGINGFACE)
     tensors |= identity_projection(config)
@@ -109,7 +110,7 @@ def huggingface_tensors(weights: Mapping[str, Any], config: ModelConfig) -> Arra
 def identity_projection(config: ModelConfig) -> Arrays:
     """The projection of a model that has none, which does nothing."""
     width = config.hidden_size
-    if config.embedding_size != width:
+    if config.has_projection:
         return {}
     return {
         f"{_PROJECTION}.weight": np.eye(width, dtype=np.float32),
@@ -131,24 +132,47 @@ def is_huggingface(folder: Path) -> bool:
 
 def read_huggingface(folder: Path, *, needs_head: bool = True) -> TrainedModel:
     """Read a model that transformers, or `albert export --to hf`, saved."""
-    return taken_over(folder, find_tensors(folder), needs_head=needs_head)
+    values = read_json(folder / CONFIG)
+    tensors, config, notes = read_parts(folder, values)
+    model = take_over(
+        tensors,
+        config,
+        HUGGINGFACE,
+        sentence_task=values.get(SENTENCE_TASK),
+        needs_head=needs_head,
+    )
+    return dataclasses.replace(model, notes=(*notes, *model.notes))
 
 
-def taken_over(folder: Path, tensors: Tensors, *, needs_head: bool) -> TrainedModel:
-    """The model of a folder, once its tensors are found."""
+def read_parts(
+    folder: Path, values: Mapping[str, Any]
+) -> tuple[Tensors, ModelConfig, tuple[str, ...]]:
+    """The tensors of a folder, their architecture, and notes on it.
+
+    Args:
+        values: Of its `config.json`.
+    """
     source = folder / CONFIG
-    values = read_json(source)
     _check_kind(values, source=source)
     activation, notes = _activation(values, source=source)
-    tensors = _without_tied(tensors)
-    embedding = values.get("embedding_size", ModelConfig().embedding_size)
-    if embedding == values.get("hidden_size"):
-        tensors = _without_identity(tensors)
-    model = take_over(
-        tensors, values, HUGGINGFACE, config_source=source, needs_head=needs_head
-    )
-    config = dataclasses.replace(model.config, hidden_act=activation)
-    return dataclasses.replace(model, config=config, notes=notes + model.notes)
+    config = architecture(values, source=source, activation=activation)
+    tensors = _without_tied(find_tensors(folder))
+    names = (f"{_PROJECTION}.weight", f"{_PROJECTION}.bias")
+    if not config.has_projection and any(name in tensors.shapes for name in names):
+        if _is_identity(tensors, *names):
+            tensors = tensors.without(names)
+        else:
+            config = dataclasses.replace(config, embedding_projection="always")
+    return tensors, config, notes
+
+
+def _is_identity(tensors: Tensors, kernel: str, bias: str) -> bool:
+    """Whether a dense layer `[H, H]` gives its input."""
+    shape = tensors.shapes.get(kernel, ())
+    if shape != 2 * tensors.shapes.get(bias, ()):
+        return False
+    is_zero = not np.any(tensors.load(bias))
+    return is_zero and np.array_equal(tensors.load(kernel), np.eye(shape[0]))
 
 
 def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
@@ -283,18 +307,3 @@ def _are_equal(tensors: Tensors, *names: str) -> bool:
     if tensors.shapes[one] != tensors.shapes[other]:
         return False
     return np.array_equal(tensors.load(one), tensors.load(other))
-
-
-def _without_identity(tensors: Tensors) -> Tensors:
-    """Without the projection from E to H where they are equal and it does nothing."""
-    names = (f"{_PROJECTION}.weight", f"{_PROJECTION}.bias")
-    if all(name in tensors.shapes for name in names):
-        kernel, bias = map(tensors.load, names)
-        is_square = kernel.ndim == 2 and kernel.shape[0] == kernel.shape[1]
-        is_identity = is_square and np.array_equal(kernel, np.eye(len(kernel)))
-        if bias.any() or not is_identity:
-            raise AlbertError(
-                f"{tensors.source}: {_PROJECTION} is not the identity although the "
-                "embedding size is the hidden size; such a model cannot be read."
-            )
-    return tensors.without(names)

@@ -10,29 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from albert_tf.convert.external import (
-    ABSENT_SENTENCE_HEAD,
-    HUGGINGFACE,
-    NEW_MASKED_LM_HEAD,
-    SENTENCE_TASK,
-    Tensors,
-    loaded,
-    renamed,
-)
+from albert_tf.convert.external import HUGGINGFACE, SENTENCE_TASK, model_of, renamed
 from albert_tf.convert.huggingface import (
-    find_tensors,
     huggingface_config,
     identity_projection,
     is_huggingface,
-    taken_over,
+    read_parts,
 )
 from albert_tf.model.parameters import (
-    TASK_HEAD,
-    head_name,
-    is_of_encoder,
-    needs_pooler,
     num_outputs,
     task_weight_shapes,
     whole_layers,
@@ -104,13 +89,7 @@ def task_tensors(
         whole_layers(config), kind=spec.kind, labels=len(spec.labels)
     )
     arrays = {path: weights[whole_layers_source(path, config)] for path in shapes}
-    encoder = {path: array for path, array in arrays.items() if is_of_encoder(path)}
-    head = head_name(spec.kind)
-    tensors = renamed(encoder, HUGGINGFACE) | identity_projection(config)
-    tensors[f"{head}.weight"] = np.ascontiguousarray(
-        arrays[f"{TASK_HEAD}{head}/kernel"].T
-    )
-    tensors[f"{head}.bias"] = arrays[f"{TASK_HEAD}{head}/bias"]
+    tensors = renamed(arrays, HUGGINGFACE) | identity_projection(config)
     return dict(sorted(tensors.items()))
 
 
@@ -123,18 +102,20 @@ def read_huggingface_task(folder: Path) -> TrainedModel | None:
     architecture = _architecture(values)
     if architecture is None:
         return None
-    tensors = find_tensors(folder)
-    name = "qa_outputs" if "Answering" in architecture else "classifier"
-    names = (f"{name}.weight", f"{name}.bias")
-    shape = tensors.shapes.get(names[0], ())
-    if len(shape) != 2 or tensors.shapes.get(names[1]) != shape[:1]:
+    tensors, config, notes = read_parts(folder, values)
+    head = "qa_outputs" if "Answering" in architecture else "classifier"
+    shape = tensors.shapes.get(f"{head}.weight", ())
+    if len(shape) != 2 or tensors.shapes.get(f"{head}.bias") != shape[:1]:
         raise AlbertError(
-            f"{tensors.source} has no {name} with weights and a bias for each label; "
+            f"{tensors.source} has no {head} with weights and a bias for each label; "
             f"give the whole folder of an {architecture}."
         )
     spec = _task_of(values, architecture, outputs=shape[0], source=source)
-    model = taken_over(folder, tensors.without(names), needs_head=False)
-    model = _with_head(model, spec, tensors)
+    has_pooler = HUGGINGFACE.name("encoder/pooler/bias") in tensors.shapes
+    config = dataclasses.replace(config, sentence_task="sop" if has_pooler else "none")
+    shapes = task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
+    model = model_of(tensors, config, HUGGINGFACE, shapes)
+    model = dataclasses.replace(model, notes=(*notes, *model.notes))
     return dataclasses.replace(model, task=_record(folder, spec, model))
 
 
@@ -199,26 +180,3 @@ def _record(folder: Path, spec: TaskSpec, model: TrainedModel) -> TaskRecord:
     length = model.max_seq_length
     spec = dataclasses.replace(spec, max_seq_length=length)
     return TaskRecord.of(spec, FineTuneConfig(), max_seq_length=length)
-
-
-def _with_head(model: TrainedModel, spec: TaskSpec, tensors: Tensors) -> TrainedModel:
-    """The encoder of a model with the head of a task in place of all other heads."""
-    name = head_name(spec.kind)
-    head = f"{TASK_HEAD}{name}"
-    weights = {
-        **model.weights,
-        f"{head}/kernel": np.ascontiguousarray(loaded(tensors, f"{name}.weight").T),
-        f"{head}/bias": loaded(tensors, f"{name}.bias"),
-    }
-    shapes = task_weight_shapes(model.config, kind=spec.kind, labels=len(spec.labels))
-    if missing := [path for path in shapes if path not in weights]:
-        raise AlbertError(
-            f"{tensors.source} lacks {HUGGINGFACE.name(missing[0])}; give the whole "
-            "folder of a model."
-        )
-    of_pretraining = (NEW_MASKED_LM_HEAD, ABSENT_SENTENCE_HEAD)
-    notes = [note for note in model.notes if note not in of_pretraining]
-    if not needs_pooler(spec.kind) and model.config.sentence_task != "none":
-        notes.append("Left out: its pooler, which the task does not use.")
-    kept = {path: weights[path] for path in shapes}
-    return dataclasses.replace(model, weights=kept, notes=tuple(notes))

@@ -5,14 +5,19 @@ Hugging Face has rooms of its own (`huggingface`, `huggingface_tasks`).
 """
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from albert_tf.convert.external import GOOGLE, Tensors, take_over
+from albert_tf.convert.external import (
+    GOOGLE,
+    SENTENCE_TASK,
+    Tensors,
+    architecture,
+    take_over,
+)
 from albert_tf.convert.huggingface import is_huggingface, read_huggingface
 from albert_tf.convert.huggingface_tasks import read_huggingface_task
 from albert_tf.model.pretrainer import AlbertPretrainer
@@ -103,12 +108,13 @@ def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
             f"{config_source}: hidden_act is {activation}; only ALBERTs with gelu or "
             "relu can be read."
         )
-    tensors = _find_tensors(_checkpoint(folder))
-    model = take_over(
-        tensors, values, GOOGLE, config_source=config_source, needs_head=needs_head
+    return take_over(
+        _find_tensors(_checkpoint(folder)),
+        architecture(values, source=config_source, activation=activation),
+        GOOGLE,
+        sentence_task=values.get(SENTENCE_TASK),
+        needs_head=needs_head,
     )
-    config = dataclasses.replace(model.config, hidden_act=activation)
-    return dataclasses.replace(model, config=config)
 
 
 def _configuration(folder: Path) -> Path:

@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.convert.model_card import Call
-from albert_tf.model.operations import elementary
 from albert_tf.model.pretrainer import AlbertPretrainer, gather_rows
 from albert_tf.model.task_model import TaskModel
 
@@ -68,15 +67,16 @@ def write_saved_model(model: AlbertPretrainer, folder: Path) -> None:
 
     `encode` is the default of a server as well. Without a sentence task there is no
     `sentence_order`.
+
+    Args:
+        model: One that is not compiled: TensorFlow Serving may be built without XLA,
+            and compiling would begin again with every other length.
     """
     served = ServedModel(model)
     names = ["encode", "fill_mask"]
     if model.sentence_head is not None:
         names.append("sentence_order")
-    # TensorFlow Serving may be built without XLA, and compiling would begin again with
-    # every other length.
-    with elementary():
-        signatures = {name: _traced(served, name) for name in names}
+    signatures = {name: _traced(served, name) for name in names}
     signatures[tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY] = signatures["encode"]
     _save(served, folder, signatures)
 
@@ -110,14 +110,16 @@ class ServedTask(tf.Module):
 def write_task_saved_model(model: TaskModel, folder: Path) -> None:
     """Write a SavedModel with the signature `predict`, its default as well.
 
-    It takes piece ids `[B, S]`, of a model that chooses `[B, O, S]`.
+    It takes token ids `[B, S]`, of a model that chooses `[B, O, S]`.
+
+    Args:
+        model: One that is not compiled, see `write_saved_model`.
     """
     served = ServedTask(model)
     shape = [None] * (3 if model.kind == "choose" else 2)
-    with elementary():
-        predict = tf.function(served.predict, autograph=False).get_concrete_function(
-            **{key: tf.TensorSpec(shape, tf.int32, name=key) for key in _IDS}
-        )
+    predict = tf.function(served.predict, autograph=False).get_concrete_function(
+        **{key: tf.TensorSpec(shape, tf.int32, name=key) for key in _IDS}
+    )
     key = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
     _save(served, folder, {"predict": predict, key: predict})
 

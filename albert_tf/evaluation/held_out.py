@@ -14,7 +14,6 @@ import numpy as np
 from keras import ops
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
-from albert_tf.model.operations import cross_entropy
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, task_sums
 from albert_tf.model.unpadding import OF_SIZE, unpadded
 from albert_tf.planning.memory import MAX_TOKENS
@@ -88,18 +87,20 @@ def _measure(model: AlbertPretrainer, batch: Batch) -> Tensor:
     rows, length = batch["input_ids"].shape
     # Of a batch without padding, positions are places in all rows one after the other.
     is_of_row = ops.equal(ops.arange(rows)[:, None], places[None] // length)
-    losses, _ = cross_entropy(mlm_logits, labels)
+    losses, _ = model.operations.cross_entropy(mlm_logits, labels)
     weights = ops.cast(weights, "float32")
     of_masked = ops.stack([losses * weights, weights], axis=1)
     masked = ops.matmul(ops.cast(is_of_row, "float32"), of_masked)
     sentences = ops.zeros((rows, 2), "float32")
     if sentence_logits is not None:
         labels = batch["sentence_order_labels"]
-        losses, _ = cross_entropy(sentence_logits, ops.maximum(labels, 0))
+        losses, _ = model.operations.cross_entropy(
+            sentence_logits, ops.maximum(labels, 0)
+        )
         labelled = ops.cast(labels >= 0, "float32")
         sentences = ops.stack([losses * labelled, labelled], axis=1)
     by_example = ops.concatenate([masked, sentences], axis=1)
-    sums = ops.stack(task_sums(mlm_logits, sentence_logits, batch))
+    sums = ops.stack(task_sums(model, batch, mlm_logits, sentence_logits))
     return ops.concatenate([sums, ops.reshape(ops.transpose(by_example), (-1,))])
 
 

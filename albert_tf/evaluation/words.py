@@ -23,7 +23,6 @@ from keras import ops
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.counting import UNKNOWN, Asked, held_out_text
 from albert_tf.evaluation.held_out import Stop, compiled
-from albert_tf.model.operations import cross_entropy
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.runs.metrics import BitsPerCharacter, bits_per_character
 from schemas.example import MASK_ID, PAD_ID, SEP_ID, SPACE, SPECIAL_TOKENS
@@ -354,7 +353,9 @@ def _batch(questions: Questions, some: Int, *, size: int, width: int) -> Batch:
 
 def _losses(model: AlbertPretrainer, batch: Batch) -> Any:
     logits, _ = model(batch)
-    losses, _ = cross_entropy(logits, ops.reshape(batch["masked_lm_ids"], (-1,)))
+    losses, _ = model.operations.cross_entropy(
+        logits, ops.reshape(batch["masked_lm_ids"], (-1,))
+    )
     return losses
 
 

@@ -4,6 +4,7 @@ Rows of like length are computed together. Padding has no influence on a row, so
 rest of its batch makes no difference, except in rounding.
 """
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,6 @@ from keras import ops
 from albert_tf.evaluation.held_out import compiled
 from albert_tf.finetuning.batches import inputs_of, width_of
 from albert_tf.finetuning.job import TaskRows
-from albert_tf.model.operations import elementary
 from albert_tf.model.task_model import Batch, TaskModel
 from albert_tf.model.trained_model import TrainedModel, task_model_of
 from albert_tf.tasks.evaluation import Answered, evaluated, outputs_of, task_of
@@ -111,26 +111,36 @@ class Predictor:
     """
 
     def __init__(self, tuned: TrainedModel, *, is_compiled: bool = True) -> None:
-        model, record = task_model_of(tuned), tuned.record
-        self._record, self._is_compiled = record, is_compiled
-        self._few, self._many = (
-            TaskLogits(
-                model, record.spec, longest=record.max_seq_length, compute=compute
-            )
-            for compute in (_uncompiled(model), None)
-        )
+        self._tuned, self._is_compiled = tuned, is_compiled
 
     def outputs(self, given: TaskRows) -> list[Any]:
         """What the model says of each example, as `Task.prediction` takes it."""
+        record = self._tuned.record
         is_few = not self._is_compiled and len(given.rows) <= FEW_ROWS
-        logits = self._few if is_few else self._many
+        logits = self._of_few if is_few else self._of_many
         return outputs_of(
-            task_of(self._record.spec),
+            task_of(record.spec),
             given.examples,
             given.rows,
             logits.of_rows(given.rows),
-            max_answer_tokens=self._record.max_answer_tokens,
+            max_answer_tokens=record.max_answer_tokens,
         )
+
+    @functools.cached_property
+    def _of_few(self) -> TaskLogits:
+        model = task_model_of(self._tuned, is_compiled=False)
+        return self._logits(model, compute=_uncompiled(model))
+
+    @functools.cached_property
+    def _of_many(self) -> TaskLogits:
+        return self._logits(task_model_of(self._tuned))
+
+    def _logits(
+        self, model: TaskModel, *, compute: Compute | None = None
+    ) -> TaskLogits:
+        record = self._tuned.record
+        longest = record.max_seq_length
+        return TaskLogits(model, record.spec, longest=longest, compute=compute)
 
 
 def predicted(tuned: TrainedModel, given: TaskRows) -> list[Any]:
@@ -141,8 +151,7 @@ def predicted(tuned: TrainedModel, given: TaskRows) -> list[Any]:
 def _uncompiled(model: TaskModel) -> Compute:
     def compute(batch: Any) -> Any:
         tensors = {name: ops.convert_to_tensor(value) for name, value in batch.items()}
-        with elementary():
-            return ops.convert_to_numpy(model(tensors)).astype("float64")
+        return ops.convert_to_numpy(model(tensors)).astype("float64")
 
     return compute
 

@@ -1,35 +1,33 @@
 """The stack of layers, some or all of them with the same weights."""
 
 import functools
-from collections import Counter
-from collections.abc import Callable
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
-import keras
 from keras import ops
 
 from albert_tf.model.layers import (
     DropoutSeeds,
     Embeddings,
     FeedForward,
+    Layer,
     SelfAttention,
-    dense,
+    SharedWeights,
 )
-from albert_tf.model.operations import SharedWeights, recomputed, repeat
-from albert_tf.model.parameters import Part, layer_names, sublayers
+from albert_tf.model.parameters import layer_names, sublayers
 from albert_tf.model.unpadding import Unpadding
 from schemas.config import ModelConfig
 
 Tensor = Any
-Shared = dict[str, SharedWeights]
-Layer = Callable[..., Tensor]
+
+SUBLAYERS = {"attention": SelfAttention, "ffn": FeedForward}
 
 
-class Encoder(keras.layers.Layer):
+class Encoder(Layer):
     """Embeddings, L layers and, where there is a sentence task, the pooler.
 
     Args:
-        config: The architecture.
         recompute: Compute each layer again for its gradients, to keep less in memory.
     """
 
@@ -39,14 +37,11 @@ class Encoder(keras.layers.Layer):
         super().__init__(name="encoder", **kwargs)
         self.config = config
         self.recompute = recompute
-        self.embeddings = Embeddings(config, dtype=self.dtype_policy)
+        self.embeddings = Embeddings(config, **self.likewise)
         self.sublayers = {
-            name: self._sublayer(part, name) for part, name in sublayers(config)
+            name: SUBLAYERS[part](config, name=name, **self.likewise)
+            for part, name in sublayers(config)
         }
-
-    def _sublayer(self, part: Part, name: str) -> keras.layers.Layer:
-        layer_class = {"attention": SelfAttention, "ffn": FeedForward}[part]
-        return layer_class(self.config, name=name, dtype=self.dtype_policy)
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
@@ -56,7 +51,7 @@ class Encoder(keras.layers.Layer):
             sublayer.build()
         self.pooler = None
         if self.config.sentence_task != "none":
-            self.pooler = dense(width, "pooler", inputs=width, dtype=self.dtype_policy)
+            self.pooler = self.new_dense("pooler", width, inputs=width)
 
     def call(
         self,
@@ -67,63 +62,51 @@ class Encoder(keras.layers.Layer):
         every_layer: bool = False,
         unpadding: Unpadding | None = None,
     ) -> Tensor | list[Tensor]:
-        """Encode `[B, S]` pieces as rows `[B*S, H]`, or `[T, H]` with an `unpadding`.
+        """Encode `[B, S]` tokens as rows `[B*S, H]`, or `[T, H]` with an `unpadding`.
 
         Args:
-            input_ids: Piece ids.
-            input_mask: 1 at pieces, 0 at padding.
+            input_mask: 1 at tokens, 0 at padding.
             segment_ids: 0 in the first segment and at padding, 1 in the second.
             seeds: Where dropout draws from; without, there is no dropout.
             every_layer: Return the rows of all layers, the last layer's last.
             unpadding: Which places have rows, where not all have.
         """
-        embeddings = self.embeddings
-        rows = embeddings(input_ids, segment_ids, seeds=seeds, unpadding=unpadding)
-        weights = {n: layer.shared_weights() for n, layer in self.sublayers.items()}
-        attended = {"input_mask": input_mask, "unpadding": unpadding}
-        layer = functools.partial(self._layer, attended=attended, seeds=seeds)
-        in_groups = self.config.sharing == "all" and self.config.inner_group_num == 1
-        if in_groups and not every_layer:
-            return self._group_by_group(rows, weights, layer)
-        layers = self._one_by_one(rows, weights, layer)
-        inner = self.config.inner_group_num
-        return layers[inner - 1 :: inner] if every_layer else layers[-1]
-
-    def _group_by_group(self, rows: Tensor, weights: Shared, layer: Layer) -> Tensor:
-        """The rows behind the last layer, layers of the same weights in a loop."""
-
-        def layer_of(
-            group: tuple[str, str], first: int, number: int | Tensor, rows: Tensor
-        ) -> Tensor:
-            copies = [w for name in group for w in weights[name].copy()]
-            return layer(group, first + number, rows, copies)
-
-        first = 0
-        for group, size in Counter(layer_names(self.config)).items():
-            rows = repeat(functools.partial(layer_of, group, first), rows, size)
-            first += size
-        return rows
-
-    def _one_by_one(self, rows: Tensor, weights: Shared, layer: Layer) -> list[Tensor]:
-        """The rows behind each layer."""
-        layers = []
-        for number, names in enumerate(layer_names(self.config)):
-            own = [w for name in names for w in weights[name].copy()]
-            rows = layer(names, number, rows, own)
+        rows = self.embeddings(input_ids, segment_ids, seeds=seeds, unpadding=unpadding)
+        layer = functools.partial(
+            self._layer,
+            weights={n: part.shared_weights() for n, part in self.sublayers.items()},
+            attended={"input_mask": input_mask, "unpadding": unpadding},
+            seeds=seeds,
+        )
+        layers: list[Tensor] = []
+        for names, numbers in self._groups(every_layer):
+            of_group = functools.partial(layer, names)
+            rows = self.operations.repeat(of_group, rows, numbers)
             layers.append(rows)
-        return layers
+        inner = self.config.inner_group_num
+        return layers[inner - 1 :: inner] if every_layer else rows
+
+    def _groups(self, every_layer: bool) -> Iterator[tuple[tuple[str, str], range]]:
+        """Names of layers, and the numbers of the layers in a row that have them."""
+        first = 0
+        for names, same in itertools.groupby(layer_names(self.config)):
+            end = first + len(list(same))
+            step = 1 if every_layer else end - first
+            for number in range(first, end, step):
+                yield names, range(number, number + step)
+            first = end
 
     def _layer(
         self,
         names: tuple[str, str],
         number: int | Tensor,
         rows: Tensor,
-        weights: list[Tensor],
         *,
+        weights: dict[str, SharedWeights],
         attended: dict[str, Any],
         seeds: DropoutSeeds | None,
     ) -> Tensor:
-        """Attention and FFN of these names, with a copy of the weights of both."""
+        """Attention and FFN of these names in the place of a layer."""
         attention, ffn = (self.sublayers[name] for name in names)
 
         def compute(rows: Tensor, *weights: Tensor) -> Tensor:
@@ -131,9 +114,10 @@ class Encoder(keras.layers.Layer):
             rows = attention(rows, **attended, seeds=own, weights=weights[:half])
             return ffn(rows, seeds=own, weights=weights[half:])
 
+        copies = [weight for name in names for weight in weights[name].copy()]
         if self.recompute and seeds is not None:
-            return recomputed(compute, rows, *weights)
-        return compute(rows, *weights)
+            return self.operations.recomputed(compute, rows, *copies)
+        return compute(rows, *copies)
 
     def pool(
         self, rows: Tensor, length: int, unpadding: Unpadding | None = None

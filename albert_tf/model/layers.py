@@ -10,19 +10,15 @@ Between attentions a batch is kept as rows `[B*S, H]`, or without those of paddi
 gradients of it.
 """
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import keras
 from keras import ops
 
-from albert_tf.model.operations import (
-    SharedWeights,
-    attend,
-    normalize,
-    project,
-    project_activated,
-)
+from albert_tf.model import operations as elementary
 from albert_tf.model.unpadding import Unpadding
 from schemas.config import ModelConfig
 
@@ -73,13 +69,85 @@ Weights = tuple[Tensor, ...]
 MASKED_SCORE = -10000.0
 
 
-def attention_bias(input_mask: Tensor) -> Tensor:
-    """What to add to attention scores, `[B, 1, 1, S]`; padding is 0 in `[B, S]`."""
-    bias = (1.0 - ops.cast(input_mask, "float32")) * MASKED_SCORE
-    return bias[:, None, None]
+class Layer(keras.layers.Layer):
+    """A layer whose parts have its precision and compute with the same operations.
+
+    Args:
+        operations: The module that has them: `operations`, which compiles nothing and
+            which any program can run, or by default the quickest of the backend.
+    """
+
+    def __init__(self, *, operations: ModuleType | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.operations = operations or quickest_operations()
+
+    @property
+    def likewise(self) -> dict[str, Any]:
+        """The arguments for a part of it."""
+        return {"dtype": self.dtype_policy, "operations": self.operations}
+
+    def new_dense(self, name: str, units: int, *, inputs: int) -> "Dense":
+        """A dense layer whose weights exist."""
+        layer = Dense(units, name=name, **self.likewise)
+        layer.build((None, inputs))
+        return layer
+
+    def new_layer_norm(self, width: int, config: ModelConfig) -> "LayerNorm":
+        """A layer normalisation whose weights exist."""
+        layer = LayerNorm(config.layer_norm_eps, **self.likewise)
+        layer.build((None, width))
+        return layer
+
+    def activation(self, config: ModelConfig) -> Callable[[Tensor], Tensor]:
+        """GELU, or ReLU as some Chinese ALBERTs were trained with."""
+        is_relu = config.hidden_act == "relu"
+        activate: Callable[[Tensor], Tensor] = (
+            ops.relu if is_relu else self.operations.gelu
+        )
+        return activate
 
 
-class Dense(keras.layers.Layer):
+def quickest_operations() -> ModuleType:
+    """Those that the backend compiles itself, or that are written for it."""
+    if keras.backend.backend() != "tensorflow":
+        return elementary
+    from albert_tf.model import tensorflow_operations
+
+    return tensorflow_operations
+
+
+class SharedWeights:
+    """Weights that a pass uses several times.
+
+    The gradients of all uses are added up in float32, whatever the precision of the
+    computation.
+
+    Args:
+        weights: Given to each use in the precision of the computation.
+        exact: Given to each use behind them, in float32.
+        dtype: The precision.
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[Tensor],
+        *,
+        exact: Sequence[Tensor] = (),
+        dtype: str,
+        operations: ModuleType,
+    ) -> None:
+        self._weights, self._operations = weights, operations
+        # Once for all uses, also where these are the rounds of a loop.
+        self._casts = [ops.cast(weight, dtype) for weight in weights]
+        self._exact = tuple(exact)
+
+    def copy(self) -> Weights:
+        """All of them for one use."""
+        copies = map(self._operations.exact_gradient, self._weights, self._casts)
+        return (*copies, *self._exact)
+
+
+class Dense(Layer):
     """Rows times a kernel plus a bias, both kept in float32."""
 
     def __init__(self, units: int, **kwargs: Any) -> None:
@@ -96,18 +164,13 @@ class Dense(keras.layers.Layer):
 
     def call(self, rows: Tensor) -> Tensor:
         """Transform rows `[N, inputs]` to `[N, units]`."""
-        weights = SharedWeights([self.kernel, self.bias], dtype=rows.dtype)
-        return project(rows, *weights.copy())
+        kernel, bias = SharedWeights(
+            [self.kernel, self.bias], dtype=rows.dtype, operations=self.operations
+        ).copy()
+        return ops.matmul(rows, kernel) + bias
 
 
-def dense(units: int, name: str, *, inputs: int, dtype: Any) -> Dense:
-    """A dense layer whose weights exist."""
-    layer = Dense(units, name=name, dtype=dtype)
-    layer.build((None, inputs))
-    return layer
-
-
-class LayerNorm(keras.layers.Layer):
+class LayerNorm(Layer):
     """Layer normalisation of rows `[N, C]`."""
 
     def __init__(self, epsilon: float, **kwargs: Any) -> None:
@@ -124,21 +187,16 @@ class LayerNorm(keras.layers.Layer):
 
     def call(self, rows: Tensor) -> Tensor:
         """Normalise each row by itself."""
-        return normalize(rows, self.gamma, self.beta, epsilon=self.epsilon)
+        return self.operations.normalize(
+            rows, self.gamma, self.beta, epsilon=self.epsilon
+        )
 
 
-def layer_norm(width: int, config: ModelConfig, *, dtype: Any) -> LayerNorm:
-    """A layer normalisation whose weights exist."""
-    layer = LayerNorm(config.layer_norm_eps, dtype=dtype)
-    layer.build((None, width))
-    return layer
-
-
-class Embeddings(keras.layers.Layer):
+class Embeddings(Layer):
     """Piece, position and segment, summed at width E, then projected to H.
 
-    The factorisation of section 3.1: V x E + E x H weights instead of V x H. Without a
-    projection when E = H, as BERT.
+    The factorisation of section 3.1: V x E + E x H weights instead of V x H. BERT,
+    where E = H, has no projection.
     """
 
     def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
@@ -158,14 +216,11 @@ class Embeddings(keras.layers.Layer):
         self.token_type_embeddings = self._table(
             "token_type_embeddings", config.type_vocab_size
         )
-        self.layer_norm = layer_norm(width, config, dtype=self.dtype_policy)
+        self.layer_norm = self.new_layer_norm(width, config)
         self.projection = None
-        if width != config.hidden_size:
-            self.projection = dense(
-                config.hidden_size,
-                "projection",
-                inputs=width,
-                dtype=self.dtype_policy,
+        if config.has_projection:
+            self.projection = self.new_dense(
+                "projection", config.hidden_size, inputs=width
             )
 
     def _table(self, name: str, rows: int, *, autocast: bool = True) -> keras.Variable:
@@ -198,7 +253,7 @@ class Embeddings(keras.layers.Layer):
         return x if self.projection is None else self.projection(x)
 
 
-class SelfAttention(keras.layers.Layer):
+class SelfAttention(Layer):
     """Multi-head self-attention with its residual and layer normalisation.
 
     Query, key and value are one matrix product but three variables each: LAMB scales
@@ -212,12 +267,12 @@ class SelfAttention(keras.layers.Layer):
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
-        width, policy = self.config.hidden_size, self.dtype_policy
+        width = self.config.hidden_size
         self.query, self.key, self.value, self.output_dense = (
-            dense(width, name, inputs=width, dtype=policy)
+            self.new_dense(name, width, inputs=width)
             for name in ("query", "key", "value", "output")
         )
-        self.layer_norm = layer_norm(width, self.config, dtype=policy)
+        self.layer_norm = self.new_layer_norm(width, self.config)
 
     def shared_weights(self) -> SharedWeights:
         """All weights, those of query, key and value side by side."""
@@ -228,6 +283,7 @@ class SelfAttention(keras.layers.Layer):
             [kernel, bias, self.output_dense.kernel, self.output_dense.bias],
             exact=[self.layer_norm.gamma, self.layer_norm.beta],
             dtype=self.compute_dtype,
+            operations=self.operations,
         )
 
     def call(
@@ -238,39 +294,36 @@ class SelfAttention(keras.layers.Layer):
         weights: Weights | None = None,
         unpadding: Unpadding | None = None,
     ) -> Tensor:
-        """Attend over `rows` `[B*S, H]` as `input_mask` says, see `attention_bias`.
+        """Attend over `rows` `[B*S, H]`, or `[T, H]` with an `unpadding`.
 
-        With an `unpadding` over rows `[T, H]`.
+        Args:
+            input_mask: 1 at the tokens that are attended to, 0 at padding, `[B, S]`.
         """
-        config = self.config
+        config, operations = self.config, self.operations
         kernel, bias, output_kernel, output_bias, *norm = (
             weights or self.shared_weights().copy()
         )
-        projected = project(rows, kernel, bias)
-        context = attend(
+        projected = ops.matmul(rows, kernel) + bias  # [B*S, 3H]
+        rate, drop = config.attention_probs_dropout_prob, None
+        if seeds is not None and rate:
+            drop = functools.partial(dropout, rate=rate, seeds=seeds)
+        scores = (1.0 - ops.cast(input_mask, "float32")) * MASKED_SCORE
+        context = operations.attend(
             unpadding.pad(projected) if unpadding else projected,
-            attention_bias(input_mask),
+            scores[:, None, None],
             heads=config.num_attention_heads,
-            drop=self._drop(seeds),
+            drop=drop,
         )
         context = unpadding.unpad(context) if unpadding else context
-        attended = project(context, output_kernel, output_bias)
+        attended = ops.matmul(context, output_kernel) + output_bias
         attended = dropout(attended, config.hidden_dropout_prob, seeds)
-        return normalize(rows + attended, *norm, epsilon=config.layer_norm_eps)
-
-    def _drop(self, seeds: DropoutSeeds | None) -> Callable[[Tensor], Tensor] | None:
-        """The dropout of attention weights, where there is one."""
-        rate = self.config.attention_probs_dropout_prob
-        if seeds is None or rate == 0.0:
-            return None
-        return lambda weights: dropout(weights, rate, seeds)
+        return operations.normalize(
+            rows + attended, *norm, epsilon=config.layer_norm_eps
+        )
 
 
-class FeedForward(keras.layers.Layer):
-    """Two dense layers with GELU between, the residual and layer normalisation.
-
-    Where the model has another activation, it stands in the place of GELU.
-    """
+class FeedForward(Layer):
+    """Two dense layers with GELU between, the residual and layer normalisation."""
 
     def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
         # Keras would cast the weights that are given too.
@@ -279,11 +332,10 @@ class FeedForward(keras.layers.Layer):
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
-        config, policy = self.config, self.dtype_policy
-        width, inner = config.hidden_size, config.intermediate_size
-        self.intermediate = dense(inner, "intermediate", inputs=width, dtype=policy)
-        self.output_dense = dense(width, "output", inputs=inner, dtype=policy)
-        self.layer_norm = layer_norm(width, config, dtype=policy)
+        width, inner = self.config.hidden_size, self.config.intermediate_size
+        self.intermediate = self.new_dense("intermediate", inner, inputs=width)
+        self.output_dense = self.new_dense("output", width, inputs=inner)
+        self.layer_norm = self.new_layer_norm(width, self.config)
 
     def shared_weights(self) -> SharedWeights:
         """All weights."""
@@ -292,6 +344,7 @@ class FeedForward(keras.layers.Layer):
             [weight for part in parts for weight in (part.kernel, part.bias)],
             exact=[self.layer_norm.gamma, self.layer_norm.beta],
             dtype=self.compute_dtype,
+            operations=self.operations,
         )
 
     def call(
@@ -304,9 +357,11 @@ class FeedForward(keras.layers.Layer):
         kernel, bias, output_kernel, output_bias, *norm = (
             weights or self.shared_weights().copy()
         )
-        inner = project(rows, kernel, bias)  # [B*S, F]
-        x = project_activated(
-            inner, output_kernel, output_bias, activation=self.config.hidden_act
+        inner = ops.matmul(rows, kernel) + bias  # [B*S, F]
+        x = self.operations.project_activated(
+            inner, output_kernel, output_bias, activate=self.activation(self.config)
         )
         x = dropout(x, self.config.hidden_dropout_prob, seeds)
-        return normalize(rows + x, *norm, epsilon=self.config.layer_norm_eps)
+        return self.operations.normalize(
+            rows + x, *norm, epsilon=self.config.layer_norm_eps
+        )

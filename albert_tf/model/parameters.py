@@ -145,7 +145,9 @@ def weight_shapes(config: ModelConfig) -> Shapes:
             "position_embeddings": (config.max_position_embeddings, embedding),
             "token_type_embeddings": (config.type_vocab_size, embedding),
             **_layer_norm(embedding),
-            **(_dense("projection", embedding, hidden) if embedding != hidden else {}),
+            **(
+                _dense("projection", embedding, hidden) if config.has_projection else {}
+            ),
         },
         **{f"encoder/{name}": blocks[part] for part, name in sublayers(config)},
         "encoder": _dense("pooler", hidden, hidden) if has_sentence_task else {},

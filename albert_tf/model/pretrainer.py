@@ -6,17 +6,17 @@ is a dict of the tensors of `BATCH_FEATURES`.
 
 import itertools
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import keras
 from keras import ops
 
 from albert_tf.model.encoder import Encoder
-from albert_tf.model.layers import DropoutSeeds, dense, layer_norm
-from albert_tf.model.operations import activate, cross_entropy
+from albert_tf.model.layers import DropoutSeeds, Layer
 from albert_tf.model.unpadding import Unpadding, unpadding_of
 from albert_tf.runs.metrics import Sums
-from schemas.config import ModelConfig
+from schemas.config import ModelConfig, Precision
 
 Tensor = Any
 
@@ -39,7 +39,7 @@ def gather_rows(
     return ops.take(rows, places, axis=0)
 
 
-class MaskedLmHead(keras.layers.Layer):
+class MaskedLmHead(Layer):
     """Predicts pieces at width E, with the embedding table as the output layer.
 
     It sees only the masked positions: logits of all of them would take S / P, about
@@ -52,40 +52,43 @@ class MaskedLmHead(keras.layers.Layer):
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
-        config, policy = self.config, self.dtype_policy
-        width = config.embedding_size
-        self.transform = dense(
-            width, "transform", inputs=config.hidden_size, dtype=policy
-        )
-        self.layer_norm = layer_norm(width, config, dtype=policy)
+        config, width = self.config, self.config.embedding_size
+        self.transform = self.new_dense("transform", width, inputs=config.hidden_size)
+        self.layer_norm = self.new_layer_norm(width, config)
         self.output_bias = self.add_weight(
             name="output_bias", shape=(config.vocab_size,), initializer="zeros"
         )
 
     def call(self, rows: Tensor, word_embeddings: Tensor) -> Tensor:
         """Logits `[N, V]` of `rows` `[N, H]`, given the embedding table `[V, E]`."""
-        x = activate(self.transform(rows), self.config.hidden_act)
+        x = self.activation(self.config)(self.transform(rows))
         x = self.layer_norm(x)  # [N, E]
         table = ops.cast(word_embeddings, self.compute_dtype)
         return ops.matmul(x, ops.transpose(table)) + self.output_bias
 
 
-class SentenceHead(keras.layers.Layer):
-    """Tells whether the second segment follows the first: `[B, H]` to `[B, 2]`."""
+class ClassifierHead(Layer):
+    """A dense layer on its own: rows `[N, H]` to logits `[N, C]`.
 
-    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
-        super().__init__(name="sentence_head", **kwargs)
-        self.config = config
+    Args:
+        dense: The name of the dense layer, which is that of transformers.
+        units: C.
+        inputs: H.
+    """
+
+    def __init__(self, dense: str, units: int, *, inputs: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._dense, self._units, self._inputs = dense, units, inputs
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
-        self.classifier = dense(
-            2, "classifier", inputs=self.config.hidden_size, dtype=self.dtype_policy
+        self.output_dense = self.new_dense(
+            self._dense, self._units, inputs=self._inputs
         )
 
-    def call(self, pooled: Tensor) -> Tensor:
-        """Logits of label 0 (in order) and 1."""
-        return self.classifier(pooled)
+    def call(self, rows: Tensor) -> Tensor:
+        """Logits of rows."""
+        return self.output_dense(rows)
 
 
 def layer_consistency_sum(layers: Sequence[Tensor], input_mask: Tensor) -> Tensor:
@@ -137,30 +140,54 @@ BATCH_FEATURES = {
 }
 
 
-class AlbertPretrainer(keras.layers.Layer):
-    """The encoder with the masked-LM head and, unless its task is none, the other.
+class Model(Layer):
+    """An encoder with heads, whose weights have paths that checkpoints know.
 
     Args:
-        config: The architecture.
         precision: `float32`, or `bfloat16` for computing in it; weights are float32.
+    """
+
+    def __init__(self, *, precision: Precision, operations: ModuleType | None) -> None:
+        policy = "mixed_bfloat16" if precision == "bfloat16" else "float32"
+        super().__init__(name="albert", dtype=policy, operations=operations)
+
+    @property
+    def weights_by_path(self) -> dict[str, keras.Variable]:
+        """Every weight under its full name, the one checkpoints use."""
+        return {weight.path: weight for weight in self.trainable_variables}
+
+
+class AlbertPretrainer(Model):
+    """The encoder with the masked-LM head and, unless its task is none, the other.
+
+    The latter tells whether the second segment follows the first: label 0, in order.
+
+    Args:
         recompute: See `Encoder`.
+        operations: See `Layer`.
     """
 
     def __init__(
         self,
         config: ModelConfig,
         *,
-        precision: str = "float32",
+        precision: Precision = "float32",
         recompute: bool = False,
+        operations: ModuleType | None = None,
     ) -> None:
-        policy = "mixed_bfloat16" if precision == "bfloat16" else "float32"
-        super().__init__(name="albert", dtype=policy)
+        super().__init__(precision=precision, operations=operations)
         self.config = config
-        self.encoder = Encoder(config, recompute=recompute, dtype=policy)
-        self.masked_lm_head = MaskedLmHead(config, dtype=policy)
+        self.encoder = Encoder(config, recompute=recompute, **self.likewise)
+        self.masked_lm_head = MaskedLmHead(config, **self.likewise)
         self.sentence_head = None
         if config.sentence_task != "none":
-            self.sentence_head = SentenceHead(config, dtype=policy)
+            self.sentence_head = ClassifierHead(
+                "classifier",
+                2,
+                inputs=config.hidden_size,
+                name="sentence_head",
+                **self.likewise,
+            )
         self.build()
 
     def build(self, input_shape: Any = None) -> None:
@@ -169,11 +196,6 @@ class AlbertPretrainer(keras.layers.Layer):
         self.masked_lm_head.build()
         if self.sentence_head is not None:
             self.sentence_head.build()
-
-    @property
-    def weights_by_path(self) -> dict[str, keras.Variable]:
-        """Every weight under its full name, the one checkpoints use."""
-        return {weight.path: weight for weight in self.trainable_variables}
 
     def call(
         self,
@@ -186,64 +208,58 @@ class AlbertPretrainer(keras.layers.Layer):
         The latter are None without such a task. With `every_layer` the rows `[B*S, H]`
         of all layers come third, or `[T, H]` of a batch without padding.
         """
+        length, unpadding = batch["input_ids"].shape[1], unpadding_of(batch)
         layers = self.encoder(
-            batch["input_ids"],
-            batch["input_mask"],
-            batch["segment_ids"],
+            *(batch[name] for name in ("input_ids", "input_mask", "segment_ids")),
             seeds=seeds,
             every_layer=every_layer,
-            unpadding=unpadding_of(batch),
+            unpadding=unpadding,
         )
-        if every_layer:
-            return *self._logits(layers[-1], batch), layers
-        return self._logits(layers, batch)
-
-    def _logits(self, rows: Tensor, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        length, unpadding = batch["input_ids"].shape[1], unpadding_of(batch)
+        rows = layers[-1] if every_layer else layers
         masked = gather_rows(rows, batch["masked_lm_positions"], length, unpadding)
-        mlm_logits = self.masked_lm_head(
-            masked, self.encoder.embeddings.word_embeddings
-        )
-        if self.sentence_head is None:
-            return mlm_logits, None
-        pooled = self.encoder.pool(rows, length, unpadding)
-        return mlm_logits, self.sentence_head(pooled)
+        table = self.encoder.embeddings.word_embeddings
+        mlm_logits, sentence_logits = self.masked_lm_head(masked, table), None
+        if self.sentence_head is not None:
+            pooled = self.encoder.pool(rows, length, unpadding)
+            sentence_logits = self.sentence_head(pooled)
+        outputs = (mlm_logits, sentence_logits)
+        return (*outputs, layers) if every_layer else outputs
 
 
 def pretraining_sums(
     model: AlbertPretrainer, batch: Batch, seeds: DropoutSeeds | None = None
 ) -> Sums:
     """Run the model and add up losses and hits, in float32 whatever the precision."""
-    mlm_logits, sentence_logits = model(batch, seeds=seeds)
-    return task_sums(mlm_logits, sentence_logits, batch)
+    return task_sums(model, batch, *model(batch, seeds=seeds))
 
 
-def task_sums(mlm_logits: Tensor, sentence_logits: Tensor | None, batch: Batch) -> Sums:
+def task_sums(
+    model: AlbertPretrainer,
+    batch: Batch,
+    mlm_logits: Tensor,
+    sentence_logits: Tensor | None,
+) -> Sums:
     """Losses and hits of both tasks, added up over a batch."""
+
+    def weighted(logits: Tensor, labels: Tensor, weights: Tensor) -> list[Tensor]:
+        """Cross-entropy and hits of `logits` `[N, C]`, and the weights' sum."""
+        losses, hits = model.operations.cross_entropy(logits, ops.maximum(labels, 0))
+        return [ops.sum(losses * weights), ops.sum(hits * weights), ops.sum(weights)]
+
     labels = ops.reshape(batch["masked_lm_ids"], (-1,))
-    weights = ops.reshape(batch["masked_lm_weights"], (-1,))
-    mlm = _weighted_sums(mlm_logits, labels, ops.cast(weights, "float32"))
+    weights = ops.cast(ops.reshape(batch["masked_lm_weights"], (-1,)), "float32")
+    mlm = weighted(mlm_logits, labels, weights)
     if sentence_logits is None:
-        zero = ops.zeros((), "float32")
-        return Sums(*mlm, zero, zero, zero)
+        return Sums(*mlm, *[ops.zeros((), "float32")] * 3)
     labels = batch["sentence_order_labels"]
     weights = ops.cast(labels >= 0, "float32")
-    return Sums(*mlm, *_weighted_sums(sentence_logits, labels, weights))
-
-
-def _weighted_sums(
-    logits: Tensor, labels: Tensor, weights: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Cross-entropy and hits of `logits` `[N, C]`, weighted, and the weights' sum."""
-    losses, hits = cross_entropy(logits, ops.maximum(labels, 0))
-    return ops.sum(losses * weights), ops.sum(hits * weights), ops.sum(weights)
+    return Sums(*mlm, *weighted(sentence_logits, labels, weights))
 
 
 def step_loss(sums: Sums, *, mlm_count: Tensor, sentence_count: Tensor) -> Tensor:
     """A micro-batch's share of the loss of a step: both task losses, added 1 to 1.
 
     Args:
-        sums: Of the micro-batch.
         mlm_count: Masked pieces in the whole step.
         sentence_count: Pairs in the whole step.
     """
@@ -264,12 +280,9 @@ def micro_batch_loss(
     """A micro-batch's share of the loss of a step, and what adds up over its shares.
 
     Args:
-        model: Run on the batch.
-        batch: One micro-batch.
         mlm_count: Masked pieces in the whole step.
         sentence_count: Pairs in the whole step.
         piece_count: Pieces in the whole step, those that are no padding.
-        seeds: Where dropout draws from.
 
     Returns:
         The loss, and the `Sums` as one tensor `[6]`; if the model has a
@@ -280,8 +293,8 @@ def micro_batch_loss(
     if not weight:
         sums = pretraining_sums(model, batch, seeds)
         return step_loss(sums, **counts), ops.stack(sums)
-    mlm_logits, sentence_logits, layers = model(batch, seeds=seeds, every_layer=True)
-    sums = task_sums(mlm_logits, sentence_logits, batch)
+    *logits, layers = model(batch, seeds=seeds, every_layer=True)
+    sums = task_sums(model, batch, *logits)
     mask, unpadding = ops.reshape(batch["input_mask"], (-1,)), unpadding_of(batch)
     if unpadding:
         mask = ops.take(mask, unpadding.places, axis=0)

@@ -1,4 +1,4 @@
-"""What `operations` is on TensorFlow: compiled in parts, and with little kept.
+"""The functions of `operations` on TensorFlow: compiled in parts, with little kept.
 
 Elementwise parts are compiled by XLA, which fuses them; matrix products and the softmax
 stay with the kernels of oneDNN, which are faster than XLA's on a CPU. Gradients keep
@@ -6,10 +6,13 @@ only what goes in or comes out anyway; the largest tensors of a layer, GELU and 
 they are few) the attention weights, are computed again.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+
+from albert_tf.model import operations
 
 Tensor = Any
 
@@ -25,24 +28,50 @@ def _float32(x: Tensor) -> Tensor:
     return tf.cast(x, tf.float32)
 
 
+def recomputed(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+    """See `operations.recomputed`.
+
+    Not `tf.recompute_grad`, which in a graph watches all variables of a model.
+    """
+
+    @tf.custom_gradient
+    def differentiable(*inputs: Tensor) -> Any:
+        def gradient(doutput: Tensor) -> Any:
+            # A graph runs whatever it can; without this every part would be computed
+            # again at once, not when its gradient arrives.
+            with tf.control_dependencies([doutput]), tf.GradientTape() as tape:
+                again = [tf.identity(x) for x in inputs]
+                tape.watch(again)
+                output = function(*again)
+            return tape.gradient(output, again, output_gradients=doutput)
+
+        return function(*inputs), gradient
+
+    return differentiable(*map(tf.convert_to_tensor, inputs))
+
+
 @tf.custom_gradient
 def exact_gradient(weight: Tensor, cast: Tensor) -> Any:
-    """See `operations.SharedWeights`: `cast`, with the gradient of a `weight`."""
+    """See `operations.exact_gradient`."""
     return tf.identity(cast), lambda dcast: (_float32(dcast), None)
 
 
-def repeat(layer: Callable[[Any, Tensor], Tensor], rows: Tensor, times: int) -> Tensor:
+def repeat(
+    layer: Callable[[Any, Tensor], Tensor], rows: Tensor, numbers: range
+) -> Tensor:
     """See `operations.repeat`: a loop in the graph, which has the layer once."""
+    if len(numbers) == 1:
+        return layer(numbers[0], rows)
     shape = rows.shape
 
     def once_more(number: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         return number + 1, tf.ensure_shape(layer(number, rows), shape)
 
     _, rows = tf.while_loop(
-        lambda number, _: number < times,
+        lambda number, _: number < numbers.stop,
         once_more,
-        (tf.constant(0), rows),
-        maximum_iterations=times,
+        (tf.constant(numbers.start), rows),
+        maximum_iterations=len(numbers),
         parallel_iterations=1,
     )
     return rows
@@ -75,7 +104,29 @@ def fused(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
+gelu = fused(operations.gelu)
+normalize = fused(operations.normalize)
+
+
+def project_activated(
+    x: Tensor, kernel: Tensor, bias: Tensor, *, activate: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """See `operations.project_activated`.
+
+    Computed again for the gradient of the kernel, so that the largest tensor of a
+    feed-forward layer is not kept twice.
+    """
+    function = functools.partial(operations.project_activated, activate=activate)
+    return recomputed(function, x, kernel, bias)
+
+
+def attend(
+    projected: Tensor,
+    bias: Tensor,
+    *,
+    heads: int,
+    drop: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
     """See `operations.attend`: many weights are computed again for the gradient.
 
     The gradient of the softmax of a row is P * (dP - the mean of dP, weighted by P).
@@ -84,6 +135,8 @@ def attend(projected: Tensor, bias: Tensor, *, heads: int) -> Tensor:
     from all dP first: the sum of dO * O over the head (Dao et al. 2022, 2205.14135,
     appendix B), which is the mean but for the rounding of dP.
     """
+    if drop is not None:
+        return operations.attend(projected, bias, heads=heads, drop=drop)
     length, width = bias.shape[-1], projected.shape[-1] // 3
     depth = width // heads
 

@@ -1,12 +1,20 @@
-"""A trained model, wherever it was read from: a run, an import, another program's."""
+"""A trained model, wherever it was read from, and what it says of one text.
+
+It may come from a run, an import or another program.
+"""
 
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+from keras import ops
+
+from albert_tf.model import operations
 from albert_tf.model.parameters import TASK_HEAD, task_weight_shapes, weight_shapes
-from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import (
     Arrays,
@@ -25,8 +33,10 @@ from albert_tf.runs.run_record import (
 from albert_tf.runs.task_record import TaskRecord, read_record
 from schemas.config import Initializer, ModelConfig, Precision
 from schemas.errors import AlbertError
+from schemas.example import MASK_ID, SEP_ID
 from schemas.layout import TASK
 
+Probabilities = npt.NDArray[np.float64]
 Say = Callable[[str], None]
 
 
@@ -154,22 +164,90 @@ def with_scores_scaled(weights: Arrays, *, mean: float, deviation: float) -> Arr
 
 
 def pretrainer_of(
-    model: TrainedModel, *, precision: Precision = "float32"
+    model: TrainedModel, *, precision: Precision = "float32", is_compiled: bool = True
 ) -> AlbertPretrainer:
-    """The model with its weights and the heads of pretraining."""
+    """The model with its weights and the heads of pretraining.
+
+    Args:
+        is_compiled: False for a few texts, each of another length, and for graphs that
+            programs without XLA are to run.
+    """
     if model.task is not None:
         raise AlbertError(
             f"{model.folder} is a fine-tuned model, which has only the head of its "
             "task; use albert predict."
         )
-    pretrainer = AlbertPretrainer(model.config, precision=precision)
+    pretrainer = AlbertPretrainer(
+        model.config,
+        precision=precision,
+        operations=None if is_compiled else operations,
+    )
     assign_arrays(pretrainer.weights_by_path, model.weights)
     return pretrainer
 
 
-def task_model_of(model: TrainedModel) -> TaskModel:
-    """The model with its weights and the head of its task, without dropout."""
+def task_model_of(model: TrainedModel, *, is_compiled: bool = True) -> TaskModel:
+    """The same with the head of its task, without dropout; see `pretrainer_of`."""
     spec = model.record.spec
-    built = TaskModel(model.config, kind=spec.kind, labels=len(spec.labels))
+    built = TaskModel(
+        model.config,
+        kind=spec.kind,
+        labels=len(spec.labels),
+        operations=None if is_compiled else operations,
+    )
     assign_arrays(built.weights_by_path, model.weights)
     return built
+
+
+def mask_probabilities(model: AlbertPretrainer, input_ids: list[int]) -> Probabilities:
+    """How likely each of V pieces is at each of the M masks of a text, `[M, V]`.
+
+    Args:
+        model: One that is not compiled, which would be done for every length.
+        input_ids: Special pieces included, with [MASK] at the places asked about.
+    """
+    masks = [place for place, piece in enumerate(input_ids) if piece == MASK_ID]
+    logits, _ = model(_batch_of_one(input_ids, masks))
+    return _softmax(logits)
+
+
+def in_order_probability(model: AlbertPretrainer, input_ids: list[int]) -> float:
+    """How likely the second passage of a pair follows the first.
+
+    Args:
+        model: One whose sentence task is sop, not compiled either.
+        input_ids: `[CLS] A [SEP] B [SEP]`.
+    """
+    _, logits = model(_batch_of_one(input_ids, []))
+    return float(_softmax(logits)[0, 0])
+
+
+def likeliest(probabilities: Probabilities, *, top: int) -> list[tuple[int, float]]:
+    """The likeliest pieces at one place, best first, each with its probability.
+
+    >>> likeliest(np.array([0.1, 0.2, 0.5, 0.2]), top=3)
+    [(2, 0.5), (1, 0.2), (3, 0.2)]
+    """
+    best = np.argsort(-probabilities, kind="stable")[:top]
+    return [(int(piece), float(probabilities[piece])) for piece in best]
+
+
+def _batch_of_one(input_ids: list[int], places: list[int]) -> Batch:
+    """One text as a batch: segment B begins after the first [SEP]."""
+    ids = np.array([input_ids], np.int32)
+    separators = np.cumsum(ids == SEP_ID, axis=1) - (ids == SEP_ID)
+    features = {
+        "input_ids": ids,
+        "input_mask": np.ones_like(ids),
+        "segment_ids": (separators > 0).astype(np.int32),
+        "masked_lm_positions": np.array([places], np.int32),
+    }
+    return {name: ops.convert_to_tensor(value) for name, value in features.items()}
+
+
+def _softmax(logits: Any) -> Probabilities:
+    """Probabilities of logits `[N, C]`."""
+    values = ops.convert_to_numpy(ops.cast(logits, "float32")).astype(np.float64)
+    shares = np.exp(values - values.max(axis=1, keepdims=True))
+    probabilities: Probabilities = shares / shares.sum(axis=1, keepdims=True)
+    return probabilities

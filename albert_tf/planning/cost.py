@@ -36,12 +36,11 @@ def forward_flops(
     """
     hidden, embedding = config.hidden_size, config.embedding_size
     blocks = num_blocks(config)
-    has_projection = embedding != hidden
     has_sentence_task = config.sentence_task != "none"
     dense = 4 * hidden * hidden + 2 * hidden * config.intermediate_size
     head = hidden * embedding + embedding * config.vocab_size
     products = {
-        "projection": has_projection * length * embedding * hidden,
+        "projection": config.has_projection * length * embedding * hidden,
         "layers": blocks * length * dense,
         "attention_scores": blocks * length * 2 * length * hidden,
         "masked_lm_head": predictions * head,

@@ -93,9 +93,9 @@ def to_saved_model(
         from albert_tf.model.trained_model import pretrainer_of, task_model_of
 
         if model.task is None:
-            write_saved_model(pretrainer_of(model), folder)
+            write_saved_model(pretrainer_of(model, is_compiled=False), folder)
         else:
-            write_task_saved_model(task_model_of(model), folder)
+            write_task_saved_model(task_model_of(model, is_compiled=False), folder)
 
 
 WRITERS: dict[str, Callable[..., None]] = {

@@ -69,7 +69,7 @@ def fill_mask(
     lines = Lines(tokenizer, longest=longest)
     from albert_tf.model.trained_model import pretrainer_of
 
-    pretrainer = pretrainer_of(trained)
+    pretrainer = pretrainer_of(trained, is_compiled=False)
     for text, ids in encoded or lines:
         answer = {
             "text": text,
@@ -149,7 +149,7 @@ def filled(
     top: int,
 ) -> dict[str, Any]:
     """The best pieces at each mask, and the text with the very best."""
-    from albert_tf.model.predictions import likeliest, mask_probabilities
+    from albert_tf.model.trained_model import likeliest, mask_probabilities
 
     best = [likeliest(row, top=top) for row in mask_probabilities(model, input_ids)]
     chosen = (pieces[0][0] for pieces in best)

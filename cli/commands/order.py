@@ -61,10 +61,10 @@ def order(
     )
     if pair.tokens_read != pair.tokens:
         console.say(cut_text(pair, longest=trained.max_seq_length))
-    from albert_tf.model.predictions import in_order_probability
-    from albert_tf.model.trained_model import pretrainer_of
+    from albert_tf.model.trained_model import in_order_probability, pretrainer_of
 
-    probability = in_order_probability(pretrainer_of(trained), pair.input_ids)
+    pretrainer = pretrainer_of(trained, is_compiled=False)
+    probability = in_order_probability(pretrainer, pair.input_ids)
     answer = {
         "in_order": probability >= 0.5,
         "probability_in_order": probability,

@@ -20,7 +20,7 @@ from schemas.manifest import DatasetManifest
 from schemas.presets import PRESETS
 
 # Fields that only models of other programs have other values of.
-_OF_IMPORTS = ("inner_group_num", "type_vocab_size")
+_OF_IMPORTS = ("inner_group_num", "type_vocab_size", "embedding_projection")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -21,6 +21,11 @@ from pipeline.vocabulary.model_file import (
     with_rules_and_scores,
 )
 from pipeline.vocabulary.normalization import QUOTES, rules_tsv
+from pipeline.vocabulary.post_processing import (
+    OF_FILE,
+    check_post_processing,
+    tokenizer_class,
+)
 from pipeline.vocabulary.tokenizer import (
     Normalization,
     Tokenizer,
@@ -35,10 +40,11 @@ from pipeline.vocabulary.wordpiece_rules import (
     wordpieces_of,
 )
 from schemas.errors import AlbertError, SettingError
-from schemas.example import SPECIAL_TOKENS
+from schemas.example import SPECIAL_TOKENS, UNK_ID
 from schemas.files import read_json, scratch_folder, undamaged
 from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
 
+_OF_ALBERT = "AlbertTokenizer"
 _COMPILED = "Precompiled"
 
 # Scores are logarithms of probabilities; SentencePiece keeps them in 32 bits.
@@ -69,6 +75,8 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     """
     folder = source if source.is_dir() else source.parent
     path = given or (source if source.is_file() else _only_model(folder))
+    _check_class(folder)
+    check_post_processing(folder, SPECIAL_TOKENS, range(len(SPECIAL_TOKENS)))
     tokenizer = folder / HF_TOKENIZER
     if source.is_file() or not tokenizer.exists():
         if path is None:
@@ -137,6 +145,18 @@ def _only_model(folder: Path) -> Path | None:
 def _nothing(folder: Path) -> str:
     """Why no vocabulary was found."""
     return f"{folder} has no SentencePiece model; give one with --vocab."
+
+
+def _check_class(folder: Path) -> None:
+    """Refuse a tokenizer of another kind of model than ALBERT."""
+    config = folder / HF_TOKENIZER_CONFIG
+    values = read_json(config) if config.exists() else {}
+    name = tokenizer_class(values, default=_OF_ALBERT)
+    if name not in (_OF_ALBERT, *OF_FILE):
+        raise AlbertError(
+            f"{config}: tokenizer_class is {name:.60}, and only a SentencePiece model "
+            f"as {_OF_ALBERT} has it can be read."
+        )
 
 
 def _asked(folder: Path) -> Normalization | None:
@@ -239,6 +259,8 @@ def _pieces(
                 "read; give a model that has one."
             )
         pieces = [(str(piece), float(score)) for piece, score in model["vocab"]]
+        if model.get("unk_id") not in (None, UNK_ID):
+            raise ValueError(f"unk_id is {model['unk_id']} and not {UNK_ID}")
         for piece, _ in pieces:
             piece.encode()
         if not all(abs(score) < _SCORE_BOUND for _, score in pieces):

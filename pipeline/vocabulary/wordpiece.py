@@ -22,6 +22,7 @@ from pipeline.vocabulary.tokenizer import (
     read_model,
 )
 from pipeline.vocabulary.wordpiece_rules import (
+    SPECIAL_PIECES,
     Rules,
     has_capitals,
     read_rules,
@@ -31,9 +32,6 @@ from schemas.errors import AlbertError, SettingError
 from schemas.example import FIRST_ORDINARY_ID, UNK_ID
 from schemas.files import read_json
 from schemas.layout import HF_TOKENIZER, WORDPIECE, vocabulary_file
-
-# As BERT spells them, in the order of `schemas.example`.
-_SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 # Before a piece that continues a word.
 _INSIDE = "##"
@@ -48,7 +46,7 @@ def read_pieces(data: bytes, *, path: str) -> list[str]:
     # Some pieces are line ends by Unicode.
     pieces = text.removesuffix("\n").split("\n")
     pieces = [piece.removesuffix("\r") for piece in pieces]
-    for piece in _SPECIAL_PIECES:
+    for piece in SPECIAL_PIECES:
         if pieces.count(piece) != 1:
             raise AlbertError(
                 f"{path} is not a vocab.txt of BERT: {pieces.count(piece)} of its "
@@ -66,7 +64,7 @@ def special_first(pieces: list[str]) -> list[int]:
     >>> special_first(["[PAD]", "a", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b"])
     [0, 2, 3, 4, 5, 1, 6]
     """
-    special = [pieces.index(piece) for piece in _SPECIAL_PIECES]
+    special = [pieces.index(piece) for piece in SPECIAL_PIECES]
     return special + [n for n in range(len(pieces)) if n not in special]
 
 
@@ -156,7 +154,7 @@ def _bert_tokenizer(pieces: list[str], rules: Rules, *, path: str) -> Any:
             'installed; run pip install "albert-pretraining[wordpiece]".'
         ) from None
     ids = {piece: number for number, piece in enumerate(pieces)}
-    tokenizer = Tokenizer(models.WordPiece(ids, unk_token=_SPECIAL_PIECES[UNK_ID]))
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token=SPECIAL_PIECES[UNK_ID]))
     tokenizer.normalizer = normalizers.BertNormalizer(
         lowercase=rules.do_lower_case,
         strip_accents=rules.drops_accents,

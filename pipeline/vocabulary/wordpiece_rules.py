@@ -9,6 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.vocabulary.post_processing import (
+    OF_FILE,
+    check_post_processing,
+    tokenizer_class,
+)
 from schemas.errors import AlbertError
 from schemas.example import SPECIAL_TOKENS
 from schemas.files import read_json, undamaged
@@ -18,13 +23,14 @@ from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG
 # without them.
 LEAST_SHARE_OF_PIECES = 0.01
 
+# As BERT spells them, in the order of `schemas.example`.
+SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
 # Special pieces, and those that are kept free.
 _IN_BRACKETS = re.compile(r"\[\w+\]")
 
-# The classes that divide text as BERT's tokenizer does, and those that do only what
-# tokenizer.json says.
+# The classes that divide text as BERT's tokenizer does.
 _OF_BERT = ("BertTokenizer", "AlbertTokenizer")
-_OF_FILE = ("PreTrainedTokenizer", "TokenizersBackend")
 
 _ADDED = "added_tokens_decoder"
 _REMEDY = "copy it again"
@@ -115,6 +121,9 @@ def read_rules(folder: Path, pieces: Sequence[str]) -> Rules:
     tokenizer = read_json(tokenizer_file) if tokenizer_file.exists() else None
     if config is None and tokenizer is None:
         return Rules(do_lower_case=not has_capitals(pieces))
+    check_post_processing(
+        folder, SPECIAL_PIECES, list(map(pieces.index, SPECIAL_PIECES))
+    )
     is_of_file = False
     if config is not None:
         is_of_file = _is_of_file(config, source=config_file)
@@ -153,13 +162,13 @@ def wordpieces_of(tokenizer: Mapping[str, Any], *, source: Path) -> list[str] | 
 
 def _is_of_file(config: Mapping[str, Any], *, source: Path) -> bool:
     """Whether the tokenizer's class does only what `tokenizer.json` says."""
-    name = str(config.get("tokenizer_class") or _OF_BERT[0]).removesuffix("Fast")
-    if name not in (*_OF_BERT, *_OF_FILE):
+    name = tokenizer_class(config, default=_OF_BERT[0])
+    if name not in (*_OF_BERT, *OF_FILE):
         raise AlbertError(
             f"{source}: tokenizer_class is {name:.60}, and only WordPiece as "
             "BertTokenizer has it can be read."
         )
-    return name in _OF_FILE
+    return name in OF_FILE
 
 
 def _of_config(config: Mapping[str, Any]) -> Rules:

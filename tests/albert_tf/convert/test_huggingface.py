@@ -19,10 +19,18 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import assign_arrays
 from schemas.errors import AlbertError
 from tests.batches import random_batch
-from tests.huggingface_albert import SMALL, lively_weights, to_huggingface
+from tests.huggingface_albert import (
+    SMALL,
+    huggingface_losses,
+    huggingface_model,
+    lively_weights,
+    to_huggingface,
+)
 
+WIDE = {"embedding_size": 16, "embedding_projection": "always"}
 # Every way of sharing, E = H, blocks inside a layer, and no sentence task.
 VARIANTS = [
+    WIDE,
     {},
     {"sharing": "attention"},
     {"sharing": "ffn", "num_hidden_groups": 1},
@@ -356,13 +364,45 @@ def test_an_output_layer_of_its_own_is_refused(tmp_path):
         read_huggingface(tmp_path)
 
 
-def test_a_projection_of_equal_widths_must_be_the_identity(tmp_path):
-    def change(tensors):
-        tensors["albert.encoder.embedding_hidden_mapping_in.bias"][0] = 1
+PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
 
-    save(tmp_path, dataclasses.replace(SMALL, embedding_size=16), change=change)
-    with pytest.raises(AlbertError, match="is not the identity although"):
+
+def test_a_projection_of_equal_widths_is_kept_unless_it_does_nothing(tmp_path):
+    equal = dataclasses.replace(SMALL, embedding_size=16)
+    save(tmp_path, equal)
+    assert read_huggingface(tmp_path).config == equal
+
+    def change(tensors):
+        tensors[f"{PROJECTION}.bias"][0] = 1
+
+    save(tmp_path, equal, change=change)
+    assert read_huggingface(tmp_path).config == dataclasses.replace(SMALL, **WIDE)
+
+
+def test_half_a_projection_of_equal_widths_is_refused(tmp_path):
+    change = removing(f"{PROJECTION}.bias")
+    save(tmp_path, dataclasses.replace(SMALL, **WIDE), change=change)
+    with pytest.raises(AlbertError, match=f"lacks {PROJECTION}.bias; give a whole"):
         read_huggingface(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("embedding_size", [8, 16])
+def test_what_transformers_saves_computes_the_same_here(embedding_size, tmp_path):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    changes = WIDE if embedding_size == 16 else {}
+    config = dataclasses.replace(SMALL, **changes)
+    theirs = huggingface_model(config, lively_weights(AlbertPretrainer(config))).eval()
+    theirs.save_pretrained(tmp_path)
+    found = read_huggingface(tmp_path)
+    assert found.config == config
+    batch = random_batch(config)
+    ours, order = logits(config, found.weights)
+    with torch.no_grad():
+        expected, expected_order, *_ = huggingface_losses(theirs, batch)
+    np.testing.assert_allclose(ours, expected, atol=1e-4)
+    np.testing.assert_allclose(order, expected_order, atol=1e-4)
 
 
 def test_a_folder_is_recognised_by_its_configuration(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.convert.saved_model import write_saved_model
+from albert_tf.model import operations
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import assign_arrays
 from tests.batches import random_batch
@@ -20,7 +21,7 @@ IDS = ("input_ids", "input_mask", "segment_ids")
 
 
 def lively(config):
-    model = AlbertPretrainer(config)
+    model = AlbertPretrainer(config, operations=operations)
     assign_arrays(model.weights_by_path, lively_weights(model))
     return model
 

@@ -28,9 +28,8 @@ from albert_tf.evaluation.words import (
     width_of,
     words_of_row,
 )
-from albert_tf.model.predictions import mask_probabilities
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.trained_model import read_trained
+from albert_tf.model.trained_model import mask_probabilities, read_trained
 from albert_tf.runs.metrics import bits_per_character
 from schemas.example import CLS_ID, MASK_ID, PAD_ID, SEP_ID
 from schemas.manifest import read_manifest

@@ -14,7 +14,7 @@ from albert_tf.model.layers import (
     SelfAttention,
     dropout,
 )
-from albert_tf.model.operations import gelu
+from albert_tf.model.tensorflow_operations import gelu
 from schemas.config import ModelConfig
 
 CONFIG = ModelConfig(

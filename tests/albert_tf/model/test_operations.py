@@ -1,10 +1,13 @@
-"""The fused operations and their gradients against the formulas in `keras.ops`."""
+"""Operations of TensorFlow and their gradients against those in `keras.ops`."""
+
+import functools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf.model import operations, tensorflow_operations
+from albert_tf.model.layers import SharedWeights
 from tests.tensor_memory import mebibytes_at_the_peak
 
 RNG = np.random.default_rng(0)
@@ -18,23 +21,23 @@ def normal(*shape):
 
 
 CASES = {
-    "gelu": (operations.gelu, [4 * normal(20, WIDTH)]),
+    "gelu": (lambda using, x: using.gelu(x), [4 * normal(20, WIDTH)]),
     "project_activated": (
-        lambda *x: operations.project_activated(*x, activation="gelu"),
+        lambda using, *x: using.project_activated(*x, activate=using.gelu),
         [4 * normal(20, WIDTH), normal(WIDTH, 3), normal(3)],
     ),
     "normalize": (
-        lambda x, gamma, beta: operations.normalize(x, gamma, beta, epsilon=1e-12),
+        lambda using, *x: using.normalize(*x, epsilon=1e-12),
         [3 + normal(20, WIDTH), normal(WIDTH), normal(WIDTH)],
     ),
     "attend": (
-        lambda x: operations.attend(
+        lambda using, x: using.attend(
             x, tf.constant(BIAS.astype("float32")), heads=HEADS
         ),
         [normal(ROWS * LENGTH, 3 * WIDTH)],
     ),
     "cross_entropy": (
-        lambda x: operations.cross_entropy(x, tf.constant(LABELS))[0],
+        lambda using, x: using.cross_entropy(x, tf.constant(LABELS))[0],
         [3 * normal(ROWS * LENGTH, CLASSES)],
     ),
 }
@@ -57,29 +60,30 @@ def value_and_gradients(function, arguments, dtype):
     ("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 0.02)]
 )
 @pytest.mark.parametrize("name", CASES)
-def test_fused_operation_and_gradients_are_those_of_the_formula(
-    name, dtype, tolerance, monkeypatch
-):
+def test_fused_operation_and_gradients_are_those_of_the_formula(name, dtype, tolerance):
     function, arguments = CASES[name]
-    fused = value_and_gradients(function, arguments, dtype)
-    monkeypatch.setattr(operations, "_fused", None)
-    plain = value_and_gradients(function, arguments, "float32")
+    fused, plain = (
+        value_and_gradients(functools.partial(function, using), arguments, precision)
+        for using, precision in (
+            (tensorflow_operations, dtype),
+            (operations, "float32"),
+        )
+    )
     for ours, theirs in zip(fused, plain, strict=True):
         assert np.linalg.norm(ours - theirs) <= tolerance * np.linalg.norm(theirs)
 
 
-def test_of_several_highest_logits_the_first_is_the_prediction(monkeypatch):
+@pytest.mark.parametrize("using", [operations, tensorflow_operations])
+def test_of_several_highest_logits_the_first_is_the_prediction(using):
     logits = tf.constant([[1.0, 3.0, 3.0], [1.0, 3.0, 3.0], [5.0, 3.0, 3.0]])
     labels = tf.constant([1, 2, 0])
-    assert operations.cross_entropy(logits, labels)[1].numpy().tolist() == [1, 0, 1]
-    monkeypatch.setattr(operations, "_fused", None)
-    assert operations.cross_entropy(logits, labels)[1].numpy().tolist() == [1, 0, 1]
+    assert using.cross_entropy(logits, labels)[1].numpy().tolist() == [1, 0, 1]
 
 
 def test_bfloat16_attention_weights_add_up_to_one_over_long_rows():
     same_for_all = tf.ones((512, 3 * WIDTH), tf.bfloat16)
     bias = tf.zeros((1, 1, 1, 512))
-    context = operations.attend(same_for_all, bias, heads=1)
+    context = tensorflow_operations.attend(same_for_all, bias, heads=1)
     np.testing.assert_allclose(tf.cast(context, tf.float32), 1.0, atol=0.01)
 
 
@@ -102,7 +106,7 @@ def test_attention_gradients_in_bfloat16_are_exact_however_confident_a_head_is(m
         return tf.split(tf.cast(gradient, tf.float64), 3, axis=1)
 
     def attend(rows):
-        return operations.attend(rows, tf.zeros((1, 1, 1, length)), heads=1)
+        return tensorflow_operations.attend(rows, tf.zeros((1, 1, 1, length)), heads=1)
 
     def formula(rows):
         query, key, value = tf.split(rows, 3, axis=1)
@@ -115,16 +119,12 @@ def test_attention_gradients_in_bfloat16_are_exact_however_confident_a_head_is(m
         assert tf.norm(ours - theirs) <= 0.05 * tf.norm(theirs)
 
 
-@pytest.mark.parametrize("is_fused", [True, False])
-def test_gradients_of_the_uses_of_a_weight_are_added_up_in_float32(
-    is_fused, monkeypatch
-):
-    if not is_fused:
-        monkeypatch.setattr(operations, "_fused", None)
+@pytest.mark.parametrize("using", [operations, tensorflow_operations])
+def test_gradients_of_the_uses_of_a_weight_are_added_up_in_float32(using):
     weight = tf.constant([1.0])
     with tf.GradientTape() as tape:
         tape.watch(weight)
-        shared = operations.SharedWeights([weight], dtype="bfloat16")
+        shared = SharedWeights([weight], dtype="bfloat16", operations=using)
         uses = [shared.copy() for _ in range(3)]
         factors = tf.constant([256.0, 1.0, 0.5], tf.bfloat16)
         total = sum(x[0] * y for (x,), y in zip(uses, factors, strict=True))
@@ -140,12 +140,16 @@ def test_gradients_of_the_rounds_of_a_loop_are_added_up_in_float32():
     def gradient(weight):
         with tf.GradientTape() as tape:
             tape.watch(weight)
-            shared = operations.SharedWeights([weight], dtype="bfloat16")
+            shared = SharedWeights(
+                [weight], dtype="bfloat16", operations=tensorflow_operations
+            )
 
             def layer(number, total):
                 return total + shared.copy()[0] * factors[number]
 
-            total = operations.repeat(layer, tf.zeros(1, tf.bfloat16), 3)
+            total = tensorflow_operations.repeat(
+                layer, tf.zeros(1, tf.bfloat16), range(3)
+            )
         return tape.gradient(total, weight)
 
     assert gradient(tf.constant([1.0])).numpy() == [257.5]
@@ -153,6 +157,7 @@ def test_gradients_of_the_rounds_of_a_loop_are_added_up_in_float32():
 
 def test_few_attention_weights_are_kept_and_give_the_same_gradients(monkeypatch):
     function, arguments = CASES["attend"]
+    function = functools.partial(function, tensorflow_operations)
     kept = value_and_gradients(function, arguments, "bfloat16")
     monkeypatch.setattr(tensorflow_operations, "MOST_KEPT", 0)
     again = value_and_gradients(function, arguments, "bfloat16")
@@ -170,7 +175,9 @@ def test_many_attention_weights_of_earlier_layers_are_not_kept_for_the_gradient(
             tape.watch(rows)
             x = rows
             for _ in range(layers):
-                x = operations.attend(tf.concat([x] * 3, axis=1), bias, heads=8)
+                x = tensorflow_operations.attend(
+                    tf.concat([x] * 3, axis=1), bias, heads=8
+                )
             total = tf.reduce_sum(x)
         return tape.gradient(total, rows)
 
@@ -186,8 +193,11 @@ def test_the_gelu_of_earlier_layers_is_not_kept_for_the_gradient():
             tape.watch(rows)
             x = rows
             for _ in range(layers):
-                x = operations.project_activated(
-                    tf.repeat(x, 512, axis=1), kernel, bias, activation="gelu"
+                x = tensorflow_operations.project_activated(
+                    tf.repeat(x, 512, axis=1),
+                    kernel,
+                    bias,
+                    activate=tensorflow_operations.gelu,
                 )
             total = tf.reduce_sum(x)
         return tape.gradient(total, rows)

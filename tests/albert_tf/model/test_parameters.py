@@ -60,6 +60,7 @@ SMALL = ModelConfig(
         dataclasses.replace(SMALL, sharing="attention", num_hidden_groups=2),
         dataclasses.replace(SMALL, sharing="ffn"),
         dataclasses.replace(SMALL, sharing="none", embedding_size=16),
+        dataclasses.replace(SMALL, embedding_size=16, embedding_projection="always"),
         dataclasses.replace(SMALL, sentence_task="none", type_vocab_size=3),
     ],
 )

@@ -9,7 +9,11 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.model.predictions import mask_probabilities
+from albert_tf.model.trained_model import (
+    mask_probabilities,
+    pretrainer_of,
+    read_trained,
+)
 from albert_tf.runs.checkpoints import Checkpoint, run_checkpoint, save_checkpoint
 from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
@@ -21,7 +25,8 @@ from tests.runs import write_run
 @pytest.fixture(scope="module")
 def trained(small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fill") / "run"
-    return folder, write_run(folder, data=small / "data")
+    write_run(folder, data=small / "data")
+    return folder, pretrainer_of(read_trained(folder), is_compiled=False)
 
 
 def stdin(monkeypatch, content: bytes):

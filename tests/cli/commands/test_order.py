@@ -4,7 +4,11 @@ import json
 
 import pytest
 
-from albert_tf.model.predictions import in_order_probability
+from albert_tf.model.trained_model import (
+    in_order_probability,
+    pretrainer_of,
+    read_trained,
+)
 from pipeline.encoding.queries import pair_passages
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
@@ -17,7 +21,8 @@ FIRST, SECOND = "A name is bound to an object.", "It refers to that object."
 @pytest.fixture(scope="module")
 def trained(small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("order") / "run"
-    return folder, write_run(folder, data=small / "data", max_position_embeddings=512)
+    write_run(folder, data=small / "data", max_position_embeddings=512)
+    return folder, pretrainer_of(read_trained(folder), is_compiled=False)
 
 
 def test_the_head_is_asked_about_the_pair_in_the_order_given(trained):
