@@ -24,6 +24,7 @@ from pipeline.near_duplicates.signatures import (
     THRESHOLD,
     are_near,
     signature,
+    word_hashes,
 )
 
 Pairs = set[tuple[int, int]]
@@ -51,7 +52,7 @@ def ngrams(text: str) -> set[str]:
 
 def own(texts: list[str]) -> Pairs:
     """What this program finds."""
-    signatures = [signature(text) for text in texts]
+    signatures = [signature(word_hashes(text)) for text in texts]
     bands = np.array([one.bands for one in signatures if one])
     pairs: Pairs = set()
     for keys in bands.T:

@@ -35,9 +35,9 @@ SIDECAR_FILES = f"{SIDECARS}/*.json"
 # and, while it is made, what is removed at the end:
 WORK = ".work"
 CHUNK_MARKS = f"{WORK}/split-*.json"
-# Its documents, what is kept of them to find near-copies, and the mark of a chunk that
-# has been read.
-ChunkFile = Literal["documents", "signatures.npy", "sketches.npy", "json"]
+# Its documents, a look at them, what is kept of them to find near-copies, and the mark
+# of a chunk that has been read.
+ChunkFile = Literal["documents", "look", "signatures.npy", "sketches.npy", "json"]
 NEAR_DUPLICATES = f"{WORK}/near-duplicates.npy"
 
 # A run: CONFIG, SPM_MODEL and

@@ -68,6 +68,8 @@ class DatasetManifest:
         splits: Of each split its documents (a long one counts once), and of each copy
             its examples, tokens and masked tokens; of a training split of documents
             those of the first epoch.
+        text: What a look at a sample of the documents saw, as they were read; empty in
+            older data sets.
     """
 
     config: ResolvedDataConfig
@@ -81,6 +83,7 @@ class DatasetManifest:
     dropped: dict[str, int]
     changed: dict[str, int]
     shards: tuple[ShardFile, ...]
+    text: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def has_documents(self) -> bool:
@@ -200,13 +203,15 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
                 "fingerprint does not match its config, inputs, vocabulary and versions"
             )
         check_type("vocabulary.size", values["vocabulary"]["size"], int)
-        given = {f.name: values[f.name] for f in dataclasses.fields(DatasetManifest)}
+        names = [field.name for field in dataclasses.fields(DatasetManifest)]
+        given = {name: values[name] for name in names if name != "text"}
         manifest = DatasetManifest(
             **given
             | {
                 "config": from_recorded(values["config"]),
                 "features": tuple(values["features"]),
                 "inputs": tuple(values["inputs"]),
+                "text": values.get("text", {}),
                 "shards": tuple(
                     config_from_dict(ShardFile, s) for s in given["shards"]
                 ),

@@ -499,12 +499,19 @@ def closing_lines(
 ) -> Iterator[str]:
     """What is said at the end of the job."""
     from pipeline.core.documents import describe_counts
+    from pipeline.noise.describe import look_lines
 
     yield summary(manifest, output, seconds)
     yield from describe_counts(manifest.dropped, manifest.changed)
+    yield from look_lines(manifest.text, one_per_file=has_files_of_prose(manifest))
     if advice := eval_advice(manifest):
         yield advice
     yield from next_pretrain(output, manifest)
+
+
+def has_files_of_prose(manifest: DatasetManifest) -> bool:
+    """Whether a file of the text is a document for want of any other division."""
+    return any(source["format"] == "prose" for source in manifest.inputs)
 
 
 def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> str:

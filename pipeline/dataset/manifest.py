@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.core.documents import ReadingCounts, in_order, left_out
 from pipeline.dataset.statistics import Counts, realised
+from pipeline.noise.describe import look_facts
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.files import join, write_whole
 from schemas import __version__
@@ -81,13 +82,14 @@ def write_dataset(
     read_counts: ReadingCounts,
     *,
     output: str | Path,
+    look: dict[str, Any] | None = None,
 ) -> None:
     """Write the data card and then, as the last file of all, the manifest.
 
     Raises:
         NothingToTrainOn: There is no document, or all of them are held out.
     """
-    manifest = make_manifest(plan, sidecars, read_counts)
+    manifest = make_manifest(plan, sidecars, read_counts, look=look)
     if not manifest.splits[TRAIN]["copies"][0]["examples"]:
         raise NothingToTrainOn(_why_nothing(manifest))
     write_whole(join(output, DATA_CARD), data_card(manifest))
@@ -105,7 +107,11 @@ def _why_nothing(manifest: DatasetManifest) -> str:
 
 
 def make_manifest(
-    plan: DatasetPlan, sidecars: list[dict[str, Any]], read_counts: ReadingCounts
+    plan: DatasetPlan,
+    sidecars: list[dict[str, Any]],
+    read_counts: ReadingCounts,
+    *,
+    look: dict[str, Any] | None = None,
 ) -> DatasetManifest:
     """The manifest of a data set.
 
@@ -113,6 +119,7 @@ def make_manifest(
         plan: What was to be made.
         sidecars: Of all shards, see `pipeline.dataset.shard.write_shard`.
         read_counts: What reading counted.
+        look: See `pipeline.noise.look.sum_up`.
     """
     sidecars = sorted(sidecars, key=lambda s: (s["split"], s["shard"]))
     dropped = Counter(read_counts.dropped)
@@ -144,6 +151,7 @@ def make_manifest(
         inputs=plan.inputs,
         splits=splits,
         statistics=realised(total, plan.config),
+        text=look or {},
         dropped=in_order(dropped),
         changed=in_order(read_counts.changed),
         shards=tuple(sorted(shards, key=lambda shard: shard.name)),
@@ -211,6 +219,7 @@ def data_card(manifest: DatasetManifest) -> str:
         "|---|---|---|--:|---|",
         *map(_input_row, manifest.inputs),
         "",
+        *_text_table(manifest.text),
         *_count_table("left out", manifest.dropped),
         *_count_table("changed while reading", manifest.changed),
         *(["Nothing was left out.", ""] if is_complete else []),
@@ -219,6 +228,23 @@ def data_card(manifest: DatasetManifest) -> str:
         "The licence of the data is that of its inputs (Wikipedia: CC BY-SA).",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _text_table(look: dict[str, Any]) -> list[str]:
+    """What was seen of the text, and the lines that stand in most documents."""
+    if not look:
+        return []
+    sample = counted(look["sampled_documents"], "document")
+    lines = [
+        f"| the text, on a sample of {sample} | share |",
+        "|---|--:|",
+        *(f"| {_cell(words)} | {share} |" for words, share in look_facts(look)),
+        "",
+    ]
+    if look["repeated_lines"]:
+        rows = (f"| {_cell(t)} | {n:,} |" for t, n in look["repeated_lines"])
+        lines += ["| repeated line | documents, about |", "|---|--:|", *rows, ""]
+    return lines
 
 
 def _split_row(name: str, manifest: DatasetManifest) -> str:

@@ -27,6 +27,7 @@ from pipeline.near_duplicates.signatures import (
     Sketch,
     are_near,
     signature,
+    word_hashes,
 )
 from schemas.files import whole_file
 from schemas.layout import NEAR_DUPLICATES, chunk_file
@@ -55,16 +56,25 @@ class Signed(NamedTuple):
 
 def signed(
     documents: Iterable[ShardDocument],
-    tell: Callable[[Signed], None],
+    tell: Callable[[Signed], None] | None,
     *,
     plan: ShardPlan,
+    see_words: Callable[[int, Keys], None],
 ) -> Iterator[ShardDocument]:
-    """The same documents; each, once all its parts have passed, is told signed."""
+    """The same documents; each, once all its parts have passed, is told signed.
+
+    Args:
+        tell: None where nothing needs to be signed.
+        see_words: Told the number of each document and the hashes of its words.
+    """
     parts: list[ShardDocument] = []
 
     def sign() -> None:
-        found = signature("\n".join(part.text for part in parts)) if parts else None
-        if found:
+        if not parts:
+            return
+        words = word_hashes("\n".join(part.text for part in parts))
+        see_words(number_of(parts[0].id), words)
+        if tell and (found := signature(words)):
             shards = {plan.shard_of(part.id): None for part in parts}
             tell(Signed(number_of(parts[0].id), found, tuple(shards)))
 

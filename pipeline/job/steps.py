@@ -7,6 +7,7 @@ cluster (`read_for_engine`, `build_group`). The bytes are the same either way.
 """
 
 import dataclasses
+import json
 from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
@@ -19,20 +20,22 @@ from pipeline.dataset.manifest import (
     write_dataset,
 )
 from pipeline.dataset.shard import write_shard
-from pipeline.dataset.shard_plan import ShardPlan, plan_shards
+from pipeline.dataset.shard_plan import ShardPlan, number_of, plan_shards
 from pipeline.job import near_duplicates, spill
 from pipeline.job.near_duplicates import Place, Signed, signed
 from pipeline.job.spill import finished_sidecar
 from pipeline.near_duplicates.groups import Choice, pairs_to_check
 from pipeline.near_duplicates.signatures import are_near
+from pipeline.noise import languages
+from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
 from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
-from pipeline.reading.read import read_chunk
+from pipeline.reading.read import hash_document, read_texts, shard_documents
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.files import join, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
-from schemas.files import json_text
+from schemas.files import json_text, read_json, whole_file
 from schemas.layout import chunk_file, sidecar_file
 
 # What reading counted has this key, where documents have the number of their shard.
@@ -60,6 +63,7 @@ class Job:
         versions: Of the tools on the machine that made the job.
         text_bytes: Of all inputs.
         passed_over: Files of the inputs that are not read.
+        names_languages: Whether the look at the text tells languages.
     """
 
     dataset: DatasetPlan
@@ -71,6 +75,12 @@ class Job:
     versions: dict[str, str]
     text_bytes: int = 0
     passed_over: int = 0
+    names_languages: bool = False
+
+    @property
+    def looked_at(self) -> Bounds:
+        """What the look at the text reads."""
+        return bounds_for(self.text_bytes)
 
     @property
     def near_duplicates(self) -> Choice | None:
@@ -120,6 +130,7 @@ def plan_job(
         versions=tool_versions(),
         text_bytes=sum(file.text_bytes for file in files),
         passed_over=passed_over,
+        names_languages=languages.is_installed(),
     )
 
 
@@ -140,12 +151,13 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     fingerprint = f"{job.fingerprint} {chunk.fingerprint()}"
     if not spill.is_finished(chunk.number, output=folder, fingerprint=fingerprint):
         counts, found = ReadingCounts(), list[Signed]()
-        documents = read_chunk(chunk, counts=counts)
-        if job.near_duplicates:
-            documents = signed(documents, found.append, plan=job.shards)
+        looker = Looker(job.looked_at)
+        documents = read_documents(chunk, job, found, counts=counts, looker=looker)
         file_bytes = spill.write_spill(
             documents, chunk.number, plan=job.shards, output=folder
         )
+        with whole_file(folder / chunk_file(chunk.number, "look")) as file:
+            file.write(json.dumps(looker.result()).encode())
         if job.near_duplicates:
             near_duplicates.write_signatures(found, chunk.number, output=folder)
         spill.write_mark(
@@ -157,6 +169,32 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
             file_bytes=file_bytes,
         )
     yield None, chunk.number
+
+
+def read_documents(
+    chunk: Chunk,
+    job: Job,
+    found: list[Signed],
+    *,
+    counts: ReadingCounts,
+    looker: Looker,
+) -> Iterator[ShardDocument]:
+    """The documents of a chunk, which are looked at and signed as they pass."""
+
+    def looked_at() -> Iterator[ShardDocument]:
+        for document, language in read_texts(chunk, counts=counts):
+            document_id = hash_document(document)
+            looker.see(number_of(document_id), document)
+            yield from shard_documents(
+                document, language=language, document_id=document_id
+            )
+
+    return signed(
+        looked_at(),
+        found.append if job.near_duplicates else None,
+        plan=job.shards,
+        see_words=looker.see_words,
+    )
 
 
 def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
@@ -178,14 +216,19 @@ def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
 
 def build_shard(number: int, job: Job) -> Iterator[Result]:
     """The documents of a shard, from the files of all chunks, become its files."""
-    if number == COUNTS:
-        counts = spill.sum_counts(len(job.chunks), output=job.waiting_folder)
-        yield None, {"read": counts.to_dict()}
-        return
-    documents = spill.read_spills(len(job.chunks), number, output=job.waiting_folder)
+    folder = job.waiting_folder
     gone = set[int]()
     if job.near_duplicates:
-        gone = near_duplicates.read_gone(output=job.waiting_folder)
+        gone = near_duplicates.read_gone(output=folder)
+    if number == COUNTS:
+        counts = spill.sum_counts(len(job.chunks), output=folder)
+        looks = (
+            read_json(folder / chunk_file(chunk, "look"))
+            for chunk in range(len(job.chunks))
+        )
+        yield None, _counted(counts, looks, job, gone=gone)
+        return
+    documents = spill.read_spills(len(job.chunks), number, output=folder)
     yield None, finish_shard(documents, number, job, gone=gone)
 
 
@@ -195,15 +238,14 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
     if chunk.number == 0:
         # Every shard is written, even one without documents.
         yield from ((shard, ()) for shard in job.shards.shard_numbers())
-    documents, found = read_chunk(chunk, counts=counts), list[Signed]()
-    if job.near_duplicates:
-        documents = signed(documents, found.append, plan=job.shards)
+    found, looker = list[Signed](), Looker(job.looked_at)
+    documents = read_documents(chunk, job, found, counts=counts, looker=looker)
     for document in documents:
         yield job.shards.shard_of(document.id), tuple(document)
         yield from ((SIGNED, tuple(one)) for one in found)
         found.clear()
     yield from ((SIGNED, tuple(one)) for one in found)
-    yield COUNTS, (counts.to_dict(),)
+    yield COUNTS, (counts.to_dict(), looker.result())
     # For the progress bar only: the documents are with the engine, not in files.
     mark = {"text_bytes": chunk.text_bytes, "counts": counts.to_dict()}
     write_whole(join(job.output, chunk_file(chunk.number, "json")), json_text(mark))
@@ -264,10 +306,13 @@ def near_copies(
 def gone_by_shard(
     group: tuple[None, Iterable[tuple[Place, Place]]], job: Job
 ) -> Iterator[tuple[int, tuple[int]]]:
-    """Each document that goes, for the shards of its parts."""
+    """Each document that goes, for the shards of its parts and for the counts."""
     if choice := job.near_duplicates:
+        gone = set[int]()
         for shard, document in near_duplicates.gone_by_shard(group[1], choice):
             yield shard, (document,)
+            gone.add(document)
+        yield from ((COUNTS, (document,)) for document in gone)
 
 
 def build_group(
@@ -275,16 +320,33 @@ def build_group(
 ) -> Iterator[Result]:
     """The documents of a shard, grouped by the engine, become its files."""
     number, values = group
-    if number == COUNTS:
-        counts = ReadingCounts()
-        for (value,) in values:
-            counts.add(ReadingCounts.from_dict(value))
-        yield None, {"read": counts.to_dict()}
-        return
     # Engines give what they grouped as often as it is asked for.
     gone = {value[0] for value in values if len(value) == 1}
+    if number == COUNTS:
+        counts = ReadingCounts()
+        for value in values:
+            if len(value) > 1:
+                counts.add(ReadingCounts.from_dict(value[0]))
+        looks = (value[1] for value in values if len(value) > 1)
+        yield None, _counted(counts, looks, job, gone=gone)
+        return
     documents = (ShardDocument(*value) for value in values if len(value) > 1)
     yield None, finish_shard(documents, number, job, gone=gone)
+
+
+def _counted(
+    counts: ReadingCounts, looks: Iterable[dict[str, Any]], job: Job, *, gone: set[int]
+) -> dict[str, Any]:
+    """What reading counted, and the look at the text."""
+    can_tell = job.names_languages and languages.is_installed()
+    look = sum_up(
+        looks,
+        job.looked_at,
+        is_held_out=job.shards.is_held_out,
+        gone=gone,
+        language_of=languages.language_of if can_tell else None,
+    )
+    return {"read": counts.to_dict(), "look": look}
 
 
 def finish_shard(
@@ -316,12 +378,13 @@ def write_manifest(
     results: tuple[None, Iterable[dict[str, Any]]], job: Job
 ) -> Iterator[None]:
     """All sidecars become the manifest, the last file of the data set."""
-    sidecars, counts = [], ReadingCounts()
+    sidecars, counts, look = [], ReadingCounts(), {}
     counts.dropped[PASSED_OVER] = job.passed_over
     for result in results[1]:
         if "read" in result:
             counts.add(ReadingCounts.from_dict(result["read"]))
+            look = result["look"]
         else:
             sidecars.append(result)
-    write_dataset(job.dataset, sidecars, counts, output=job.output)
+    write_dataset(job.dataset, sidecars, counts, look=look, output=job.output)
     yield

@@ -58,11 +58,15 @@ class Signature(NamedTuple):
     sketch: Sketch
 
 
-def signature(text: str) -> Signature | None:
-    """The signature of a document, or None of one without a word."""
-    hashes = ngram_hashes(text)
-    if not len(hashes):
+def signature(words: Keys) -> Signature | None:
+    """The signature of a document, or None of one without a word.
+
+    Args:
+        words: See `word_hashes`.
+    """
+    if not len(words):
         return None
+    hashes = ngram_hashes(words)
     sketch = (hashes[:SKETCH] >> np.uint64(32)).astype(np.uint32)
     return Signature(band_keys(hashes), np.unique(sketch))
 
@@ -90,37 +94,39 @@ def are_near(a: Sketch, b: Sketch) -> bool:
     return jaccard(a, b) >= THRESHOLD
 
 
-def ngram_hashes(text: str) -> Keys:
+def ngram_hashes(words: Keys) -> Keys:
     """The distinct hashes of a text's 5-grams of words, ascending, `[G]`.
 
-    Case and everything but letters, digits and marks do not count. A text of fewer
-    than five words is one gram.
-
-    >>> len(ngram_hashes("One, two: three four five six?"))
+    >>> len(ngram_hashes(word_hashes("One, two: three four five six?")))
     2
-    >>> ngram_hashes("ONE two three") == ngram_hashes("one -- two three!")
-    array([ True])
     """
-    words = word_hashes(text)
-    if not len(words):
-        return words
-    grams = words[: max(1, len(words) - NGRAM + 1)].copy()
-    for place in range(1, min(NGRAM, len(words))):
-        factor = np.uint64(pow(_WORD, place, 1 << 64))
-        grams += words[place : place + len(grams)] * factor
-    hashes = draws(grams, 0)
+    hashes = draws(ngrams(words, NGRAM), 0)
     hashes.sort()
     is_first = np.ones(len(hashes), np.bool_)
     is_first[1:] = hashes[1:] != hashes[:-1]
     return hashes[is_first]
 
 
+def ngrams(words: Keys, size: int) -> Keys:
+    """What stands for each run of so many words, `[W - size + 1]`; not yet mixed.
+
+    Fewer words, at least one, are one run.
+    """
+    runs = words[: max(1, len(words) - size + 1)].copy()
+    for place in range(1, min(size, len(words))):
+        factor = np.uint64(pow(_WORD, place, 1 << 64))
+        runs += words[place : place + len(runs)] * factor
+    return runs
+
+
 def word_hashes(text: str) -> Keys:
     """A hash of each word of a text, `[W]`.
 
     A word is what stands between spaces without its marks, or a character of a script
-    without spaces.
+    without spaces. Case does not count.
 
+    >>> word_hashes("ONE two three") == word_hashes("one -- two three!")
+    array([ True,  True,  True])
     >>> len(word_hashes("It's 3 words, 東京 two")), len(word_hashes("..."))
     (6, 0)
     """

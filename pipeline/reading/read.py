@@ -59,21 +59,29 @@ _LOOKED_AT = 2000
 
 def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
     """The documents of a chunk with their sentences, long ones divided."""
+    for document, language in read_texts(chunk, counts=counts):
+        yield from shard_documents(document, language=language)
+
+
+def read_texts(
+    chunk: Chunk, *, counts: ReadingCounts
+) -> Iterator[tuple[Document, str]]:
+    """The documents of a chunk, each with the language whose rules divide it."""
     for part in chunk.parts:
         files.remember(part.file.path, size=part.file.bytes, sha256=part.file.sha256)
         for document in read_part(part, counts=counts):
             if isinstance(document, Dropped):
                 counts.dropped[document.reason] += 1
-            else:
-                counts.documents += 1
-                is_own = document.language and part.file.language_from != "flag"
-                language = document.language if is_own else part.file.language
-                if not document.is_segmented:
-                    is_default = not is_own and part.file.language_from == "default"
-                    text = " ".join(document.paragraphs)[:_LOOKED_AT]
-                    if said := unlike_language(text, language, is_default=is_default):
-                        counts.changed[said] += 1
-                yield from shard_documents(document, language=language)
+                continue
+            counts.documents += 1
+            is_own = document.language and part.file.language_from != "flag"
+            language = document.language if is_own else part.file.language
+            if not document.is_segmented:
+                is_default = not is_own and part.file.language_from == "default"
+                text = " ".join(document.paragraphs)[:_LOOKED_AT]
+                if said := unlike_language(text, language, is_default=is_default):
+                    counts.changed[said] += 1
+            yield document, language
 
 
 def show_sentences(file: InputFile, *, documents: int) -> Iterator[str]:
@@ -94,16 +102,27 @@ def show_sentences(file: InputFile, *, documents: int) -> Iterator[str]:
             yield from (f"  {place}. {sentence}" for sentence in paragraph)
 
 
-def shard_documents(document: Document, *, language: str) -> Iterator[ShardDocument]:
-    """A document, or the parts of a long one, under ids that follow from its text."""
-    text = "\n".join(document.paragraphs).encode("utf-8", errors="replace")
-    document_id = hashlib.blake2b(text, digest_size=16).digest()
+def shard_documents(
+    document: Document, *, language: str, document_id: bytes = b""
+) -> Iterator[ShardDocument]:
+    """A document, or the parts of a long one, under ids that follow from its text.
+
+    Args:
+        document_id: See `hash_document`, where it is known.
+    """
+    document_id = document_id or hash_document(document)
     parts = divide(split_sentences(document, language=language))
     for number, sentences in enumerate(parts):
         # The first eight bytes stay those of the whole: they decide the split.
         tail = hashlib.blake2b(document_id + number.to_bytes(4, "big"), digest_size=8)
         part_id = document_id[:8] + (tail.digest() if number else document_id[8:])
         yield ShardDocument(part_id, "\n".join(sentences), is_first=number == 0)
+
+
+def hash_document(document: Document) -> bytes:
+    """The id of a whole document: the hash of its text, 16 bytes."""
+    text = "\n".join(document.paragraphs).encode("utf-8", errors="replace")
+    return hashlib.blake2b(text, digest_size=16).digest()
 
 
 def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:

@@ -1,0 +1,137 @@
+"""A look is the same however a text is divided; its shares are those of the text."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.core.documents import Document
+from pipeline.near_duplicates.signatures import word_hashes
+from pipeline.noise.look import (
+    LEAST_DOCUMENTS,
+    Bounds,
+    Looker,
+    bounds_for,
+    look_at,
+    sum_up,
+)
+
+ALL = bounds_for(0)
+FEW = Bounds(1 << 62, 1 << 62)
+
+
+def documents(number):
+    draws = random.Random(number)
+    for place in range(number):
+        words = " ".join(f"w{draws.randrange(900)}" for _ in range(40))
+        yield place * 7919 << 36, Document(("Accept all cookies", f"{words} {place}."))
+
+
+def looked_at(parts, bounds, **options):
+    results = []
+    for part in parts:
+        looker = Looker(bounds)
+        for number, document in part:
+            looker.see(number, document)
+            looker.see_words(number, word_hashes("\n".join(document.paragraphs)))
+        results.append(looker.result())
+    options.setdefault("is_held_out", lambda number: number % (5 << 36) == 0)
+    return sum_up(results, bounds, **options)
+
+
+@pytest.mark.parametrize("bounds", [ALL, FEW, Bounds(0, 1 << 60)])
+@given(seed=st.integers(0, 9), chunks=st.integers(1, 40))
+def test_order_and_chunks_do_not_matter(bounds, seed, chunks):
+    given = list(documents(200))
+    random.Random(seed).shuffle(given)
+    whole = looked_at([list(documents(200))], bounds)
+    assert looked_at([given[i::chunks] for i in range(chunks)], bounds) == whole
+
+
+def test_a_document_that_comes_again_is_one_of_the_sample():
+    given = list(documents(30))
+    once, twice = looked_at([given], ALL), looked_at([given, given], ALL)
+    assert once["sampled_documents"] == twice["sampled_documents"] == 30
+    assert once["repeated_share"] == twice["repeated_share"]
+
+
+def test_some_documents_are_looked_at_where_the_text_is_few_long_ones():
+    look = looked_at([list(documents(40))], Bounds(0, 0))
+    assert look["sampled_documents"] == LEAST_DOCUMENTS
+
+
+def test_lines_of_many_documents_are_counted_by_what_the_sample_stands_for():
+    texts = list(documents(4000))
+    share = sum(18 for _ in texts) / sum(
+        len(line) for _, document in texts for line in document.paragraphs
+    )
+    for bounds in (ALL, FEW):
+        look = looked_at([texts], bounds)
+        ((line, times),) = look["repeated_lines"]
+        assert line == "Accept all cookies"
+        assert times == pytest.approx(4000, rel=0.01 if bounds == ALL else 0.1)
+        assert look["repeated_share"] == pytest.approx(share, rel=0.05)
+
+
+def test_a_line_of_as_many_documents_as_allowed_is_no_repeated_one():
+    few = [(n, Document((f"Number {n}", "Menu"))) for n in range(10)]
+    assert looked_at([few], ALL)["repeated_lines"] == []
+    more = [*few, (11, Document(("Menu",)))]
+    assert looked_at([more], ALL)["repeated_lines"] == [["Menu", 11]]
+
+
+def test_shares_are_of_the_text_and_long_documents_count_whole():
+    short = [(n, Document(("Слово за словом.",))) for n in range(1000)]
+    long = (5000, Document(tuple("abcde fghij" for _ in range(12_000))))
+    look = looked_at([[*short, long]], ALL)
+    latin, cyrillic = 10 * 12_000, 13 * 1000
+    assert look["scripts"]["Latin"] == pytest.approx(
+        latin / (latin + cyrillic), abs=0.01
+    )
+    assert look["longest_document"] == 11 * 12_000
+
+
+def test_the_share_of_held_out_text_in_training_text_is_that_of_its_runs():
+    draws = random.Random(3)
+    own = [" ".join(str(draws.random()) for _ in range(200)) for _ in range(40)]
+    held_out = [(n, Document((text,))) for n, text in enumerate(own)]
+    trained = [(100 + n, Document((text,))) for n, text in enumerate(own[:10])]
+    options = {"is_held_out": lambda number: number < 100}
+    before = looked_at([held_out, trained], ALL, **options)
+    assert before["held_out_share"] == before["held_out_share_before"] == 0.25
+    after = looked_at([held_out, trained], ALL, gone={100, 101}, **options)
+    assert after["held_out_share_before"] == 0.25
+    assert after["held_out_share"] == pytest.approx(0.2)
+    some = looked_at([held_out, trained], Bounds(1 << 64, 1 << 63), **options)
+    assert some["held_out_share"] == pytest.approx(0.25, abs=0.02)
+
+
+def test_nothing_is_said_of_held_out_text_where_there_is_none():
+    look = looked_at([list(documents(5))], ALL, is_held_out=lambda number: False)
+    assert "held_out_share" not in look
+
+
+def test_languages_are_weighted_by_their_text():
+    texts = [(1, Document(("a" * 30,))), (2, Document(("b" * 90,)))]
+    look = looked_at([texts], ALL, language_of=lambda text: text[0])
+    assert look["languages"] == {"b": 0.75, "a": 0.25}
+
+
+def test_texts_that_cannot_be_written_are_shown():
+    seen = look_at(Document(("half \ud800 &amp; cut",)))
+    assert seen["html"] == "half ? &amp; cut"
+
+
+def test_an_empty_text_has_a_look():
+    look = looked_at([[]], ALL)
+    assert look["documents"] == look["sampled_documents"] == 0
+    assert look["repeated_share"] == 0.0
+
+
+def test_the_bounds_follow_the_size_of_the_text():
+    whole, part = bounds_for(1000), bounds_for(80 << 20)
+    assert whole == ALL
+    assert part.documents == pytest.approx(0.1 * 2**64)
+    assert np.uint64(part.shingles) > 0
