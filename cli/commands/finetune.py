@@ -24,8 +24,8 @@ from cli.support.output_folder import Footprint, Identity
 from cli.support.recipes import is_of_recipe, recipe_option
 from cli.support.trained_model import (
     Start,
-    check_sizes,
     checkpoint_option,
+    fitted,
     read_start,
     vocabulary_for_text,
 )
@@ -249,7 +249,7 @@ def run(asked: Asked, *, overwrite: bool, console: Console) -> None:
     tokenizer = vocabulary_for_text(asked.model, say=console.say)
     data = read_task(paths, spec, say=console.say)
     source = read_start(asked.model, data.spec, start=asked.start, say=console.say)
-    check_sizes(tokenizer, source.config, path=asked.model)
+    source = fitted(source, tokenizer, path=asked.model, say=console.say)
     job = make_job(asked, data, source=source, tokenizer=tokenizer, say=console.say)
     with output_folder.claim(
         asked.output,

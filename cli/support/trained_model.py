@@ -126,6 +126,23 @@ def open_model(
     with silent_stderr():
         from albert_tf.convert.reading import read_model
     model = read_model(path, which=which, say=say)
+    return fitted(model, tokenizer, path=path, say=say)
+
+
+def fitted(
+    model: "TrainedModel", tokenizer: "Tokenizer", *, path: Path, say: Say
+) -> "TrainedModel":
+    """A model of another program without the rows that pad its tables.
+
+    One of any other size than its vocabulary is refused.
+    """
+    from albert_tf.convert.external import without_padding_rows
+
+    if not (path / MODEL_CONFIG).exists():
+        whole = model
+        model = without_padding_rows(whole, tokenizer.vocab_size)
+        for note in model.notes[len(whole.notes) :]:
+            say(note)
     check_sizes(tokenizer, model.config, path=path)
     return model
 

@@ -1,11 +1,12 @@
-"""Which columns of a table a task reads: found by their names, or as given."""
+"""Which columns of a table a task reads, and what its options are called."""
 
 import dataclasses
 import re
 from collections.abc import Container, Sequence
+from typing import Any
 
-from pipeline.tasks.table_files import Table
-from schemas.errors import SettingError
+from pipeline.tasks.table_files import Row, Table
+from schemas.errors import AlbertError, SettingError
 from schemas.task import Columns, Kind
 
 # Names that columns have in published files, the more specific first; upper and lower
@@ -224,3 +225,127 @@ def _unclear(table: Table, what: str) -> SettingError:
 def _listed(columns: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in columns)
     return f"{shown[:200]} ..." if len(shown) > 200 else shown
+
+
+# What options are called where a file names them by letters.
+_LETTERS = "ABCDEFGHIJ"
+
+
+def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
+    """The options of a row: one column with a list, or a column each.
+
+    Empty ones at the end are absent.
+    """
+    cells = [row.cells.get(name) for name in columns.options]
+    if len(cells) == 1 and isinstance(cells[0], dict):
+        # ARC has the options under text, and what each is called under label.
+        cells = [cells[0].get("text")]
+    if len(cells) == 1 and isinstance(cells[0], list):
+        cells = list(cells[0])
+    while cells and cells[-1] in (None, ""):
+        cells.pop()
+    options = tuple("" if cell is None else str(cell) for cell in cells)
+    return two_or_more(options, place=row.place)
+
+
+def option_names(row: Row, columns: Columns) -> list[str]:
+    """What the options of a row are called, where it says so, as in ARC."""
+    cell = row.cells.get(columns.options[0]) if len(columns.options) == 1 else None
+    names = cell.get("label") if isinstance(cell, dict) else None
+    return [str(name) for name in names] if isinstance(names, list) else []
+
+
+def two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
+    """Options that can be chosen from."""
+    if len(options) < 2:
+        raise AlbertError(f"{place} has fewer than two options; give two or more.")
+    return options
+
+
+def first_option_of(table: Table, columns: Columns) -> int:
+    """The number of the first option in a table: 1 if a row needs it, else 0."""
+    if columns.label is None:
+        return 0
+    smallest, last_from_one = None, None
+    are_numbers = answers_are_numbers(table, columns)
+    for row in table.rows:
+        answer, options = row.cells.get(columns.label), options_of(row, columns)
+        number = _number(answer)
+        if number is None or (answer in options and not are_numbers):
+            continue
+        smallest = number if smallest is None else min(smallest, number)
+        if number == len(options):
+            last_from_one = row.place
+    if last_from_one is not None and smallest == 0:
+        raise AlbertError(
+            f"{last_from_one}: the right option has the number of options as its "
+            "number, and other rows count from 0; correct one of them."
+        )
+    return int(last_from_one is not None)
+
+
+def answers_are_numbers(table: Table, columns: Columns) -> bool:
+    """Whether right answers are the numbers of options, also if options are numbers.
+
+    They are if one of them is not among its options and all may be numbers of options:
+    "1" is the number of an option beside 10, 20 and 30, and so it is beside 1, 2 and 3
+    in another row of that file.
+    """
+    if columns.label is None:
+        return False
+    is_other = False
+    for row in table.rows:
+        answer, options = row.cells.get(columns.label), options_of(row, columns)
+        number = _number(answer)
+        if number is not None and not -1 <= number <= len(options):
+            return False
+        is_known = number is not None and number != -1
+        is_other = is_other or (is_known and answer not in options)
+    return is_other
+
+
+def choice_of(
+    answer: Any,
+    options: Sequence[str],
+    *,
+    place: str,
+    first: int = 0,
+    are_numbers: bool = False,
+) -> int | None:
+    """The number of the right option: given as a letter, a number or its text.
+
+    Args:
+        answer: As the file has it; None or empty where it is withheld.
+        first: What the file counts from.
+        are_numbers: Whether numeric answers are option indices.
+
+    >>> [choice_of(a, ("red", "blue"), place="") for a in ("B", 1, "1", "blue", None)]
+    [1, 1, 1, 1, None]
+    """
+    if answer is None or answer == "":
+        return None
+    number = _number(answer)
+    if answer in options and not (are_numbers and number is not None):
+        return options.index(answer)  # the first of some that are the same, as in C3
+    if number is not None and 0 <= number - first < len(options):
+        return number - first
+    if number == -1:
+        return None
+    letter = str(answer).strip().upper()
+    if len(letter) == 1 and letter in _LETTERS[: len(options)]:
+        return _LETTERS.index(letter)
+    raise AlbertError(
+        f"{place}: the right answer {str(answer)!r:.60} is none of the {len(options)} "
+        "options; correct it."
+    )
+
+
+def _number(value: Any) -> int | None:
+    """A whole number, also one that is written as text or as 1.0."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+        return int(value)
+    return None

@@ -1,24 +1,22 @@
 """Rows of a table become examples of a task."""
 
-import ast
 import functools
-import json
 import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pipeline.core.scripts import is_unspaced
-from pipeline.tasks.choices import (
+from pipeline.tasks.columns import (
     answers_are_numbers,
     choice_of,
+    label_names,
     option_names,
     options_of,
 )
-from pipeline.tasks.columns import label_names
-from pipeline.tasks.squad import answers_of, located
-from pipeline.tasks.table_files import Row, Table
-from pipeline.tasks.tags import tags_of_marked, tags_of_spans
+from pipeline.tasks.published import answers_of, located
+from pipeline.tasks.table_files import Row, Table, listed_value
+from pipeline.tasks.tags import has_spans, tags_of_row
 from schemas.errors import AlbertError
 from schemas.task import Columns, Kind, TaskExample
 
@@ -44,9 +42,6 @@ _LABEL_DIVIDERS = re.compile(r"[,;|]")
 
 # Signs that divide labels only between such as stand alone elsewhere: C# is one label.
 _OTHER_DIVIDERS = re.compile(r"[#/+&]")
-
-# How NumPy writes a vector of numbers.
-_NUMPY_VECTOR = re.compile(r"\[\s*[0-9]+\.?[0-9]*(?:\s+[0-9]+\.?[0-9]*)+\s*\]")
 
 
 def examples_of_table(
@@ -75,7 +70,7 @@ def examples_of_table(
             are_numbers=answers_are_numbers(table, columns),
         )
     if kind == "tag" and columns.label is not None:
-        target = functools.partial(target, are_spans=_has_spans(table, columns.label))
+        target = functools.partial(target, are_spans=has_spans(table, columns.label))
     if kind == "multilabel" and columns.label is not None:
         is_one = len(label_names(table.columns, columns.label)) == 1
         cells = label_cells(table, columns.label) if is_one else None
@@ -115,7 +110,7 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
                 f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
                 "correct the row."
             )
-        if isinstance(listed := label_value(value), list):
+        if isinstance(listed := listed_value(value), list):
             words = tuple(map(str, listed))
             return {"words": words, "text": " ".join(words)}
         # CLUENER marks characters, spaces among them.
@@ -206,7 +201,7 @@ class LabelCells(NamedTuple):
 
 def label_cells(table: Table, name: str) -> LabelCells:
     """How a column of labels is written, from all its rows."""
-    values = [label_value(row.cells.get(name)) for row in table.rows]
+    values = [listed_value(row.cells.get(name)) for row in table.rows]
     lists = [value for value in values if isinstance(value, list)]
     numbers = [each for value in lists for each in value]
     are_marks = (
@@ -219,38 +214,13 @@ def label_cells(table: Table, name: str) -> LabelCells:
     return LabelCells(are_marks, alone)
 
 
-def label_value(value: Any) -> Any:
-    """A cell of labels, read if it is a list as JSON, Python or NumPy writes it.
-
-    >>> label_value('["Arts, crafts"]'), label_value("{'a'}"), label_value("[0. 1.]")
-    (['Arts, crafts'], ['a'], [0.0, 1.0])
-    >>> label_value("a, b")
-    'a, b'
-    """
-    if isinstance(value, tuple | set):
-        return list(value)
-    if not (isinstance(value, str) and value.strip()[:1] in ("[", "(", "{")):
-        return value
-    text = value.strip()
-    if _NUMPY_VECTOR.fullmatch(text):
-        return [float(part) for part in text[1:-1].split()]
-    for read in (json.loads, ast.literal_eval):
-        try:
-            found = read(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(found, list | tuple | set):
-            return sorted(found, key=str) if isinstance(found, set) else list(found)
-    return value
-
-
 def _labels(row: Row, name: str, _: Known, *, cells: LabelCells | None) -> Known:
     """The labels of a row: a list, a text with commas, or 0 and 1 for each of them."""
     names = label_names(row.cells, name)
     if cells is None:
         found = [each for each in names if _is_marked(row, each)]
         return {"labels": tuple(found)}
-    value = label_value(row.cells.get(name))
+    value = listed_value(row.cells.get(name))
     if cells.are_marks:
         return {"labels": tuple(str(n) for n, mark in enumerate(value) if mark)}
     if isinstance(value, str):
@@ -316,50 +286,6 @@ def _answers(row: Row, name: str, _: Known) -> Known:
         ) from None
 
 
-def _has_spans(table: Table, name: str) -> bool:
-    """Whether tags are spans of characters, of which some rows may have none."""
-    return any(
-        isinstance(value, list) and value and isinstance(value[0], list | dict)
-        for row in table.rows
-        for value in [label_value(row.cells.get(name))]
-    )
-
-
-def _tags(row: Row, name: str, known: Known, *, are_spans: bool) -> Known:
-    value = row.cells.get(name)
-    if isinstance(value, dict):
-        try:
-            return {"tags": tuple(tags_of_spans(known["text"], value))}
-        except (AttributeError, OverflowError, TypeError, ValueError):
-            value = None
-    value = label_value(value)
-    if isinstance(value, str):
-        value = value.split()
-    if not isinstance(value, list):
-        raise AlbertError(f"{row.place} has no tags in {name!r}; correct the row.")
-    if are_spans:
-        return {"tags": _tags_of_marked(row, value, known)}
-    return {"tags": tuple(map(str, value))}
-
-
-def _tags_of_marked(row: Row, spans: list[Any], known: Known) -> tuple[str, ...]:
-    """The tags of words whose characters are marked, as in Doccano and spaCy."""
-    try:
-        listed = [
-            [each["start"], each["end"], each["label"]]
-            if isinstance(each, dict)
-            else each
-            for each in spans
-        ]
-        found = [(int(start), int(end), str(kind)) for start, end, kind in listed]
-        return tags_of_marked(known["text"], known["words"], found)
-    except (KeyError, OverflowError, TypeError, ValueError):
-        raise AlbertError(
-            f"{row.place}: the spans are not of the form [start, end, type] with "
-            "characters of the text; correct the row."
-        ) from None
-
-
 def _choice(
     row: Row, name: str, known: Known, *, columns: Columns, are_numbers: bool
 ) -> Known:
@@ -374,6 +300,11 @@ def _choice(
         are_numbers=are_numbers,
     )
     return {"choice": choice}
+
+
+def _tags(row: Row, name: str, known: Known, *, are_spans: bool) -> Known:
+    words, text = known["words"], known["text"]
+    return {"tags": tags_of_row(row, name, words, text, are_spans=are_spans)}
 
 
 _TARGETS: dict[Kind, Callable[..., Known]] = {

@@ -1,5 +1,6 @@
 """Files of rows with named columns, read whole: TSV, CSV, JSON lines, JSON, parquet."""
 
+import ast
 import csv
 import io
 import itertools
@@ -43,6 +44,10 @@ _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
 # What is counted of rows that are not read as they stand.
 TOO_FEW_CELLS = "row with too few cells, left out"
 TOO_MANY_CELLS = "row with too many cells, the last ones not read"
+
+
+# How NumPy writes a vector of numbers.
+_NUMPY_VECTOR = re.compile(r"\[\s*[0-9]+\.?[0-9]*(?:\s+[0-9]+\.?[0-9]*)+\s*\]")
 
 
 class Row(NamedTuple):
@@ -328,3 +333,28 @@ def as_texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.60} is not a list")
     return tuple(map(as_text, value))
+
+
+def listed_value(value: Any) -> Any:
+    """A cell, read if it is a list as JSON, Python or NumPy writes it.
+
+    >>> listed_value('["Arts, crafts"]'), listed_value("{'a'}"), listed_value("[0. 1.]")
+    (['Arts, crafts'], ['a'], [0.0, 1.0])
+    >>> listed_value("a, b")
+    'a, b'
+    """
+    if isinstance(value, tuple | set):
+        return list(value)
+    if not (isinstance(value, str) and value.strip()[:1] in ("[", "(", "{")):
+        return value
+    text = value.strip()
+    if _NUMPY_VECTOR.fullmatch(text):
+        return [float(part) for part in text[1:-1].split()]
+    for read in (json.loads, ast.literal_eval):
+        try:
+            found = read(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(found, list | tuple | set):
+            return sorted(found, key=str) if isinstance(found, set) else list(found)
+    return value

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from pipeline.tasks.table_files import Row, Table, listed_value
 from schemas.errors import AlbertError
 from schemas.tag_schemes import (
     are_entities,
@@ -129,3 +130,52 @@ def tags_of_marked(
             tags.append(f"{'I' if found is before else 'B'}-{found[2]}")
         before = found
     return tuple(tags)
+
+
+def has_spans(table: Table, name: str) -> bool:
+    """Whether tags are spans of characters, of which some rows may have none."""
+    return any(
+        isinstance(value, list) and value and isinstance(value[0], list | dict)
+        for row in table.rows
+        for value in [listed_value(row.cells.get(name))]
+    )
+
+
+def tags_of_row(
+    row: Row, name: str, words: Sequence[str], text: str, *, are_spans: bool
+) -> tuple[str, ...]:
+    """The tags of the words of a row: a list, a text with spaces, or marked spans."""
+    value = row.cells.get(name)
+    if isinstance(value, dict):
+        try:
+            return tuple(tags_of_spans(text, value))
+        except (AttributeError, OverflowError, TypeError, ValueError):
+            value = None
+    value = listed_value(value)
+    if isinstance(value, str):
+        value = value.split()
+    if not isinstance(value, list):
+        raise AlbertError(f"{row.place} has no tags in {name!r}; correct the row.")
+    if are_spans:
+        return _tags_of_marked(row, value, words, text)
+    return tuple(map(str, value))
+
+
+def _tags_of_marked(
+    row: Row, spans: list[Any], words: Sequence[str], text: str
+) -> tuple[str, ...]:
+    """The tags of words whose characters are marked, as in Doccano and spaCy."""
+    try:
+        listed = [
+            [each["start"], each["end"], each["label"]]
+            if isinstance(each, dict)
+            else each
+            for each in spans
+        ]
+        found = [(int(start), int(end), str(kind)) for start, end, kind in listed]
+        return tags_of_marked(text, words, found)
+    except (KeyError, OverflowError, TypeError, ValueError):
+        raise AlbertError(
+            f"{row.place}: the spans are not of the form [start, end, type] with "
+            "characters of the text; correct the row."
+        ) from None

@@ -12,15 +12,7 @@ from typing import Any, NamedTuple
 
 from pipeline.reading.tables import divide_lines, is_columnar
 from pipeline.storage.files import is_folder
-from pipeline.tasks.choices import (
-    first_option_of,
-    in_hub_form,
-    is_c3,
-    race_questions,
-    read_c3,
-    read_race,
-)
-from pipeline.tasks.columns import TEXT_COLUMNS, find_columns
+from pipeline.tasks.columns import TEXT_COLUMNS, find_columns, first_option_of
 from pipeline.tasks.conll import (
     names_words,
     read_conll,
@@ -28,12 +20,21 @@ from pipeline.tasks.conll import (
     sentences_of_rows,
 )
 from pipeline.tasks.named_tasks import NAMED_TASKS
-from pipeline.tasks.squad import is_squad, read_squad
-from pipeline.tasks.table_examples import examples_of_table, label_value
+from pipeline.tasks.published import (
+    in_hub_form,
+    is_c3,
+    is_squad,
+    race_questions,
+    read_c3,
+    read_race,
+    read_squad,
+)
+from pipeline.tasks.table_examples import examples_of_table
 from pipeline.tasks.table_files import (
     Table,
     decode_text,
     json_records,
+    listed_value,
     parse_parquet,
     parse_table,
     read_data,
@@ -236,7 +237,7 @@ def _is_table_of_words(text: str, *, is_labelled: bool) -> bool:
 def _has_sentences(table: Table, columns: Columns) -> bool:
     """Whether each row has all words of a sentence."""
     return any(
-        isinstance(label_value(row.cells.get(name or "")), list)
+        isinstance(listed_value(row.cells.get(name or "")), list)
         or " " in str(row.cells.get(name or "")).strip()
         for row in table.rows[:_SAMPLE_ROWS]
         for name in (columns.text, columns.label)

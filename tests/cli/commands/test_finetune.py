@@ -11,10 +11,11 @@ import sys
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from albert_tf.runs.checkpoints import load_newest, save_checkpoint
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
-from schemas.files import read_json
+from schemas.files import read_json, write_json
 from tests.commands import attempt, contents, run
 from tests.exported_runs import SMALL_RUN, write_run
 
@@ -487,3 +488,31 @@ def test_an_export_holds_no_text_that_was_trained_on(encoder, kind, tmp_path):
         run("export", tmp_path / "tuned", "--to", target, "--output", output, "--quiet")
         assert len(contents(output)) > 3
         assert quoted(output) == []
+
+
+def test_a_folder_of_hugging_face_with_padded_tables_is_fine_tuned(
+    encoder, table, tmp_path
+):
+    folder, name = tmp_path / "hf", "albert.embeddings.word_embeddings.weight"
+    run("export", encoder, "--to", "hf", "--output", folder, "--quiet")
+    (folder / "export.json").unlink()
+    config = read_json(folder / "config.json")
+    rows = -(-(config["vocab_size"] + 1) // 64) * 64
+    missing = rows - config["vocab_size"]
+    tensors = load_file(folder / "model.safetensors")
+    for tensor in (name, "predictions.bias", "predictions.decoder.bias"):
+        if tensor in tensors:
+            ends = ((0, missing), (0, 0))[: tensors[tensor].ndim]
+            tensors[tensor] = np.pad(tensors[tensor], ends)
+    save_file(tensors, folder / "model.safetensors")
+    write_json(folder / "config.json", {**config, "vocab_size": rows})
+    files = ("--train", table, "--eval", table, "--output", tmp_path / "tuned")
+    said = run("finetune", folder, "--task", "classify", *files, *FAST[:-1])
+    assert f"Left out: {missing} rows with which its tables of {rows} are padded." in (
+        said
+    )
+    weights = load_newest(tmp_path / "tuned", print).weights
+    assert (
+        weights["albert/encoder/embeddings/word_embeddings"].shape[0]
+        == (config["vocab_size"])
+    )

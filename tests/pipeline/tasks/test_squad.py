@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from pipeline.tasks.squad import MOVED, NOT_FOUND
+from pipeline.tasks.published import MOVED, NOT_FOUND
 from schemas.errors import AlbertError
 from schemas.task import Answer
 from tests.pipeline.tasks.task_file import read

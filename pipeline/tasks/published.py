@@ -1,11 +1,22 @@
-"""SQuAD 1.1 and 2.0, CMRC 2018, and what has the same shape."""
+"""The forms in which tasks are published: SQuAD, CMRC, RACE, C3, and ARC."""
 
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from pipeline.tasks.table_files import as_text
+from pipeline.tasks.columns import choice_of, two_or_more
+from pipeline.tasks.table_files import (
+    Row,
+    Table,
+    as_text,
+    as_texts,
+    decode_text,
+    json_records,
+    read_data,
+    table_of_records,
+)
 from schemas.errors import AlbertError
 from schemas.task import Answer, TaskExample
 
@@ -171,3 +182,142 @@ def refuse_repeated(examples: Sequence[TaskExample], *, path: str) -> None:
                 f"{path}: the id {identity!r:.60} comes {count} times; make the ids "
                 "different."
             )
+
+
+def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
+    """The questions of all files below a folder such as RACE's `train` or `dev/high`.
+
+    Each file is one JSON object, or several of them a line (the `all.txt` that
+    google-research/albert reads).
+    """
+    paths = [
+        path
+        for path in sorted(Path(folder).rglob("*"))
+        if path.suffix in (".txt", ".json", ".jsonl") and path.is_file()
+    ]
+    examples: list[TaskExample] = []
+    for path in paths:
+        text = decode_text(read_data(str(path)), str(path), counts=counts)
+        table = table_of_records(json_records(text, str(path)), path=str(path))
+        for row in table.rows:
+            examples += race_questions(row, path.stem)
+    if not examples:
+        raise AlbertError(
+            f"{folder} has no files of questions (.txt with JSON, as in RACE)."
+        )
+    return examples
+
+
+def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
+    """The questions on one article.
+
+    Args:
+        row: With an article, and one entry for each question in all else.
+        name: What the article is called if it does not say.
+    """
+    record = row.cells
+    try:
+        article, questions = as_text(record["article"]), as_texts(record["questions"])
+        options = [as_texts(choices) for choices in record["options"]]
+        answers = record.get("answers") or [None] * len(questions)
+        asked = list(zip(questions, options, answers, strict=True))
+    except (KeyError, TypeError, ValueError):
+        raise AlbertError(
+            f"{row.place} is not in the form of RACE: it needs an article, and as many "
+            "questions, options and answers."
+        ) from None
+    identity = str(record.get("id", name)).removesuffix(".txt")
+    for number, (question, choices, answer) in enumerate(asked):
+        place = f"{row.place}, question {number}"
+        yield TaskExample(
+            id=f"{identity}-{number}",
+            place=place,
+            text=article,
+            text_pair=question,
+            options=two_or_more(choices, place=place),
+            choice=choice_of(answer, choices, place=place),
+        )
+
+
+def is_c3(value: Any) -> bool:
+    """Whether a value of JSON has documents as C3 has them: lines, questions and id."""
+    first = value[0] if isinstance(value, list) and value else None
+    return isinstance(first, list) and len(first) in (2, 3)
+
+
+def read_c3(value: Any, *, path: str) -> list[TaskExample]:
+    """The questions of a file of C3.
+
+    >>> value = [[["A: hi"], [{"question": "Who?", "choice": ["a", "b"],
+    ...                        "answer": "b"}], "1-2"]]
+    >>> example, = read_c3(value, path="c3.json")
+    >>> example.id, example.options, example.choice
+    ('1-2-0', ('a', 'b'), 1)
+    """
+    examples: list[TaskExample] = []
+    for number, document in enumerate(value):
+        place = f"{path}, document {number + 1}"
+        try:
+            examples += _questions_of_c3(document, number, place=place)
+        except (KeyError, TypeError, IndexError, AttributeError):
+            raise AlbertError(
+                f"{place} is not in the form of C3: lines, questions with choice and "
+                "answer, and an id."
+            ) from None
+    return examples
+
+
+def _questions_of_c3(document: Any, number: int, *, place: str) -> list[TaskExample]:
+    text = "\n".join(as_texts(document[0]))
+    identity = document[2] if len(document) > 2 else number
+    examples = []
+    for index, asked in enumerate(document[1]):
+        options = two_or_more(as_texts(asked["choice"]), place=place)
+        choice = choice_of(asked.get("answer"), options, place=place)
+        examples.append(
+            TaskExample(
+                id=f"{identity}-{index}",
+                place=f"{place}, question {index}",
+                text=text,
+                text_pair=as_text(asked["question"]),
+                options=options,
+                choice=choice,
+            )
+        )
+    return examples
+
+
+def in_hub_form(table: Table) -> Table:
+    """A table of ARC as AI2 publishes it in the form of the hub; others as they are."""
+    rows = [*map(_of_hub, table.rows)]
+    if rows == table.rows:
+        return table
+    return table._replace(rows=rows, columns=(*table.columns, "choices"))
+
+
+def _of_hub(row: Row) -> Row:
+    """A row whose question has a stem and choices.
+
+    >>> choices = [{"text": "red", "label": "A"}, {"text": "blue", "label": "B"}]
+    >>> question = {"stem": "Which?", "choices": choices}
+    >>> _of_hub(Row("a, line 1", {"question": question, "answerKey": "B"}, 0)).cells
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'question': 'Which?', 'answerKey': 'B',
+     'choices': {'text': ['red', 'blue'], 'label': ['A', 'B']}}
+    """
+    question = row.cells.get("question")
+    if not isinstance(question, dict) or not {"stem", "choices"} <= question.keys():
+        return row
+    try:
+        choices = {
+            key: [as_text(choice[key]) for choice in question["choices"]]
+            for key in ("text", "label")
+        }
+    except (KeyError, TypeError):
+        raise AlbertError(
+            f"{row.place} is not in the form of ARC: a question has a stem and "
+            "choices, which have text and label."
+        ) from None
+    return row._replace(
+        cells={**row.cells, "question": question["stem"], "choices": choices}
+    )
