@@ -41,6 +41,8 @@ _NO_MEMORY = re.compile(
     "can't start new thread|failed to map segment|cannot allocate memory", re.I
 )
 
+# What the system refuses under a limit, or on a full disk, where no file is named.
+_LIMITS = (errno.EMFILE, errno.ENFILE, errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 # A terminal that closes sends SIGHUP, and Slurm's --signal may warn with SIGUSR1.
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
@@ -139,6 +141,11 @@ def _unforeseen(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         # Whoever opens a file says more; this is of a folder on the way to one.
         return f"{error.filename:.200} cannot be used: {error.strerror}."
+    if isinstance(error, OSError) and error.errno in _LIMITS:
+        return (
+            f"A limit or a full disk is in the way: {error.strerror}; raise the limit "
+            "(ulimit -a shows it), or make room, and run the same command again."
+        )
     kind = type(error).__name__
     return f"Unexpected {kind}: {error} (--debug shows where it happened)."
 
