@@ -10,7 +10,7 @@ weights changes none of this: every layer is computed, whichever weights it uses
 import dataclasses
 
 from albert_tf.model.parameters import count_parameters
-from schemas.config import ModelConfig, Precision
+from schemas.config import ModelConfig, Precision, ResolvedDataConfig
 
 # Bytes of a number of the computation, by `--precision`.
 NUMBER_BYTES: dict[Precision, int] = {"float32": 4, "bfloat16": 2}
@@ -47,6 +47,17 @@ def forward_flops(
         "sentence_head": has_sentence_task * (hidden * hidden + 2 * hidden),
     }
     return {part: 2 * number for part, number in products.items()}
+
+
+def predictions_of(data: ResolvedDataConfig, length: int) -> int:
+    """About the predictions in an example of this many tokens.
+
+    >>> from schemas.config import DataConfig
+    >>> data = DataConfig(max_seq_length=128).resolved(input_bytes=0)
+    >>> predictions_of(data, 128), predictions_of(data, 104)
+    (19, 15)
+    """
+    return round(data.max_predictions_per_seq * length / data.max_seq_length)
 
 
 def training_flops(

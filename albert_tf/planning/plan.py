@@ -7,6 +7,7 @@ from albert_tf.model.parameters import count_encoder_parameters, count_parameter
 from albert_tf.planning.cost import (
     activation_bytes,
     forward_flops,
+    predictions_of,
     same_shape_bert,
     state_bytes,
     training_flops,
@@ -73,17 +74,6 @@ def plan(
             for machine in machines
         },
     }
-
-
-def predictions_of(data: ResolvedDataConfig, length: int) -> int:
-    """About the predictions in an example of this many tokens.
-
-    >>> from schemas.config import DataConfig
-    >>> data = DataConfig(max_seq_length=128).resolved(input_bytes=0)
-    >>> predictions_of(data, 128), predictions_of(data, 104)
-    (19, 15)
-    """
-    return round(data.max_predictions_per_seq * length / data.max_seq_length)
 
 
 def cost(

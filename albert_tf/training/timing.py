@@ -17,9 +17,8 @@ from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import unpadded
-from albert_tf.planning.cost import training_flops
+from albert_tf.planning.cost import predictions_of, training_flops
 from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
-from albert_tf.planning.plan import predictions_of
 from albert_tf.training.begin import training_steps
 from albert_tf.training.steps import Counts, TrainingSteps, step_counts
 from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig

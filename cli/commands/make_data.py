@@ -179,8 +179,7 @@ def make_data(
     """
     start = time.monotonic()
     check_address_space(LEAST_MEMORY)
-    console = Console(quiet=quiet)
-    debug = values.pop("debug")
+    console, debug = Console(quiet=quiet), values.pop("debug")
     refuse_stray(values["beam_options"])
     config = take_config(DataConfig, values)
     if config.examples == "on-the-fly" and is_typed("dupe_factor"):

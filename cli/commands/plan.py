@@ -215,8 +215,8 @@ def _machines(
     is_measured: bool,
 ) -> "list[Machine]":
     """What to tell the time for: this machine, or two known accelerators."""
-    from albert_tf.planning.cost import training_flops
-    from albert_tf.planning.plan import Machine, accelerators, predictions_of
+    from albert_tf.planning.cost import predictions_of, training_flops
+    from albert_tf.planning.plan import Machine, accelerators
 
     if not is_measured:
         return accelerators()

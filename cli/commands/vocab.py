@@ -1,9 +1,9 @@
 """`albert vocab`: raw text to a SentencePiece model."""
 
 import dataclasses
-import itertools
 import shlex
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,6 @@ def vocab(
     Hugging Face's AutoTokenizer loads it by; manifest.json says how large the sample
     was and how well the vocabulary does on held-out sentences.
     """
-    from pipeline.core.documents import describe_counts
     from pipeline.core.machine import check_address_space
 
     start = time.monotonic()
@@ -94,36 +93,39 @@ def vocab(
     refuse_stray(click.get_current_context().args, takes_options=False)
     output_folder.check_recognised(output, VOCAB)
     given = find_given_inputs(values, console)
-    settings = {
-        **input_settings(values),
-        **dataclasses.asdict(config),
-    }
-    identity = dataclasses.asdict(config) | {
-        "inputs": [f.describe() for f in given.files]
-    }
+    recorded, inputs = dataclasses.asdict(config), [f.describe() for f in given.files]
     with output_folder.claim(
         output,
         VOCAB,
-        settings=settings,
-        identity=identity,
+        settings=input_settings(values) | recorded,
+        identity=recorded | {"inputs": inputs},
         overwrite=overwrite,
     ) as finished:
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
         manifest = _make(given, config, output=output, workers=workers, console=console)
-    card = manifest["card"]
-    console.say(
-        f"{output}: {config.vocab_size:,} tokens; on {card['held_out_sentences']:,} "
-        f"held-out sentences {card['pieces_per_word']:.2f} tokens a word, "
-        f"{card['characters_per_piece']:.2f} characters a token, "
-        f"{card['unknown_rate']:.3%} unknown; "
-        f"{duration(time.monotonic() - start)}"
-    )
-    for line in describe_counts(manifest["dropped"], manifest["changed"]):
+    for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
+
+
+def closing_lines(
+    manifest: dict[str, Any], output: Path, seconds: float
+) -> Iterator[str]:
+    """What is said at the end."""
+    from pipeline.core.documents import describe_counts
+
+    card = manifest["card"]
+    yield (
+        f"{output}: {manifest['config']['vocab_size']:,} tokens; on "
+        f"{card['held_out_sentences']:,} held-out sentences "
+        f"{card['pieces_per_word']:.2f} tokens a word, "
+        f"{card['characters_per_piece']:.2f} characters a token, "
+        f"{card['unknown_rate']:.3%} unknown; {duration(seconds)}"
+    )
+    yield from describe_counts(manifest["dropped"], manifest["changed"])
     folder = shlex.quote(str(output))
-    console.say(f"next: albert make-data ... --vocab {folder} --output data")
+    yield f"next: albert make-data ... --vocab {folder} --output data"
 
 
 def _make(
@@ -138,11 +140,7 @@ def _make(
     from pipeline.core.documents import PASSED_OVER
     from pipeline.reading.chunks import plan_chunks
     from pipeline.reading.languages import known_language
-    from pipeline.vocabulary.normalization import (
-        ENOUGH_SENTENCES,
-        lost_marks_warning,
-        share_of_lost_marks,
-    )
+    from pipeline.vocabulary.normalization import lost_marks_warning
     from pipeline.vocabulary.sampling import sample_sentences
     from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
@@ -156,12 +154,9 @@ def _make(
         f"about {duration(text.training_seconds)} and "
         f"{prefixed(text.training_memory, 'B')} of memory"
     )
-    if not config.keep_accents:
-        # Those with the smallest keys: a random part, and the same each time.
-        some = itertools.islice(text.train, ENOUGH_SENTENCES)
-        share = share_of_lost_marks(sentence.text for sentence in some)
-        if warning := lost_marks_warning(share):
-            console.say(f"Warning: {warning}")
+    sentences = (sentence.text for sentence in text.train)
+    if not config.keep_accents and (warning := lost_marks_warning(sentences)):
+        console.say(f"Warning: {warning}")
     languages = {known_language(file.language) for file in given.files}
     language = languages.pop() if len(languages) == 1 else ""
     model = _train(text, config, language=language, console=console)

@@ -81,8 +81,7 @@ def bare_seconds(manifest: DatasetManifest, *, rate: float) -> float:
     Args:
         rate: Of matrix products on this machine, in FLOP/s.
     """
-    from albert_tf.planning.cost import training_flops
-    from albert_tf.planning.plan import predictions_of
+    from albert_tf.planning.cost import predictions_of, training_flops
 
     train, length = TrainConfig(), round(manifest.statistics["mean_length"])
     of_example = training_flops(

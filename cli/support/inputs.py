@@ -28,57 +28,61 @@ SHOWN_NOTES = 5
 INPUT_OPTIONS = ("language", "input_format", "text_key")
 
 
+# Whether a file is readable is told by whoever reads it.
+_PATHS: dict[str, Any] = {
+    "multiple": True,
+    "metavar": "PATH",
+    "type": TextPath(readable=False),
+}
+_FLAGS = (
+    click.option(
+        "--wikipedia",
+        **_PATHS,
+        help="MediaWiki dump as downloaded, wikiextractor output, or articles "
+        "as JSON lines, parquet or CSV. Files, folders, globs; repeatable.",
+    ),
+    click.option(
+        "--books",
+        **_PATHS,
+        help="Books, one per file, plain or from Gutenberg; BookCorpus' files; "
+        "JSON lines, parquet or CSV.",
+    ),
+    click.option(
+        "--text",
+        **_PATHS,
+        help="Any other text: running prose, one sentence or paragraph per "
+        "line with a blank line between documents, subtitles, WET, JSON lines, "
+        "parquet, Arrow or CSV. A line <|endoftext|> or </s> ends a document, "
+        "and so does ---- with --input-format marked; --input-format lines "
+        "takes one document per line. PATH:KEY says where rows have their "
+        "text, as in notes.csv:transcription.",
+    ),
+    click.option(
+        "--language",
+        metavar="CODE",
+        help="Language of all sentences  [default: as a record says in lang, "
+        "language or url, else as its file says, else en]",
+    ),
+    click.option(
+        "--input-format",
+        type=click.Choice(FORMATS),
+        metavar="FORMAT",
+        help=f"How the files are read: {', '.join(FORMATS)}  [default: "
+        "recognised from content]",
+    ),
+    click.option(
+        "--text-key",
+        metavar="NAME",
+        help="Column or key of the text in parquet, Arrow, CSV and JSON lines, "
+        "as a.b if nested, of each path that names none itself as PATH:KEY  "
+        "[default: text]",
+    ),
+)
+
+
 def input_options(command: Command) -> Command:
     """The flags for raw text."""
-    # Whether a file is readable is told by whoever reads it.
-    path = TextPath(readable=False)
-    paths: dict[str, Any] = {"multiple": True, "metavar": "PATH", "type": path}
-    for option in reversed(
-        (
-            click.option(
-                "--wikipedia",
-                **paths,
-                help="MediaWiki dump as downloaded, wikiextractor output, or articles "
-                "as JSON lines, parquet or CSV. Files, folders, globs; repeatable.",
-            ),
-            click.option(
-                "--books",
-                **paths,
-                help="Books, one per file, plain or from Gutenberg; BookCorpus' files; "
-                "JSON lines, parquet or CSV.",
-            ),
-            click.option(
-                "--text",
-                **paths,
-                help="Any other text: running prose, one sentence or paragraph per "
-                "line with a blank line between documents, subtitles, WET, JSON lines, "
-                "parquet, Arrow or CSV. A line <|endoftext|> or </s> ends a document, "
-                "and so does ---- with --input-format marked; --input-format lines "
-                "takes one document per line. PATH:KEY says where rows have their "
-                "text, as in notes.csv:transcription.",
-            ),
-            click.option(
-                "--language",
-                metavar="CODE",
-                help="Language of all sentences  [default: as a record says in lang, "
-                "language or url, else as its file says, else en]",
-            ),
-            click.option(
-                "--input-format",
-                type=click.Choice(FORMATS),
-                metavar="FORMAT",
-                help=f"How the files are read: {', '.join(FORMATS)}  [default: "
-                "recognised from content]",
-            ),
-            click.option(
-                "--text-key",
-                metavar="NAME",
-                help="Column or key of the text in parquet, Arrow, CSV and JSON lines, "
-                "as a.b if nested, of each path that names none itself as PATH:KEY  "
-                "[default: text]",
-            ),
-        )
-    ):
+    for option in reversed(_FLAGS):
         command = option(command)
     return command
 

@@ -81,11 +81,8 @@ def claim(
     `config.json` is written at once, so that an interrupted run is recognised.
 
     Args:
-        folder: Made if absent.
-        footprint: Of the command.
         settings: All settings, accepted back by --config.
         identity: What decides the result; a run continues only if it is the same.
-        overwrite: Remove an earlier result first.
         goes_on_elsewhere: What writes there may go on when this process has ended, so
             that nothing is removed then.
     """

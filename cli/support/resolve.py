@@ -1,6 +1,7 @@
 """What a run of `albert pretrain` resolves to, and what `config.json` says of it."""
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,25 +49,12 @@ def resolve(
         what it resolves to.
     """
     with silent_stderr():
-        from albert_tf.training.run import ResolvedRun, check_data, check_run
+        from albert_tf.training.run import check_data
     manifest = read_manifest(asked.data)
     check_data(manifest, data=asked.data)
-
-    def resolved(asked: Asked, architecture: ModelConfig) -> ResolvedRun:
-        run = ResolvedRun(
-            folder=asked.output,
-            model_config=architecture,
-            config=asked.config.resolved(),
-            data=asked.data,
-            manifest=manifest,
-            # A run that goes on has its weights; where they came from may be gone.
-            init_from=None if goes_on else asked.init_from,
-            starts_trained=asked.init_from is not None,
-            hosts=hosts,
-        )
-        check_run(run)
-        return run
-
+    run_of = functools.partial(
+        checked_run, manifest=manifest, goes_on=goes_on, hosts=hosts
+    )
     asked = fitting(asked, manifest)
     if asked.init_from is not None and not asked.is_model_given:
         model = model_of(asked.output if goes_on else asked.init_from)
@@ -77,7 +65,7 @@ def resolve(
         asked = asked_for_budget(
             asked,
             manifest=manifest,
-            check=lambda architecture: resolved(asked, architecture),
+            check=functools.partial(run_of, asked),
             console=console,
         )
     if goes_on:
@@ -85,7 +73,33 @@ def resolve(
     asked = dataclasses.replace(
         asked, length_before=trained_before(asked, goes_on=goes_on)
     )
-    return asked, resolved(asked, architecture_of(asked, manifest))
+    return asked, run_of(asked, architecture_of(asked, manifest))
+
+
+def checked_run(
+    asked: Asked,
+    architecture: ModelConfig,
+    *,
+    manifest: DatasetManifest,
+    goes_on: bool,
+    hosts: "Hosts",
+) -> "ResolvedRun":
+    """The run of an architecture, refused if it cannot be trained."""
+    from albert_tf.training.run import ResolvedRun, check_run
+
+    run = ResolvedRun(
+        folder=asked.output,
+        model_config=architecture,
+        config=asked.config.resolved(),
+        data=asked.data,
+        manifest=manifest,
+        # A run that goes on has its weights; where they came from may be gone.
+        init_from=None if goes_on else asked.init_from,
+        starts_trained=asked.init_from is not None,
+        hosts=hosts,
+    )
+    check_run(run)
+    return run
 
 
 def fitting(asked: Asked, manifest: DatasetManifest) -> Asked:

@@ -129,15 +129,11 @@ def make_manifest(
     total = Counts()
     for counts in copies[TRAIN]:
         total.add(counts)
-    named = {"examples": "examples", "tokens": "tokens", "masked_tokens": "masked"}
     splits = {
         split: {
             # No two shards count the same document.
             "documents": sum(s["documents"] for s in sidecars if s["split"] == split),
-            "copies": [
-                {name: counts.totals[key] for name, key in named.items()}
-                for counts in of_split
-            ],
+            "copies": [_of_copy(counts) for counts in of_split],
         }
         for split, of_split in copies.items()
     }
@@ -156,6 +152,12 @@ def make_manifest(
         changed=in_order(read_counts.changed),
         shards=tuple(sorted(shards, key=lambda shard: shard.name)),
     )
+
+
+def _of_copy(counts: Counts) -> dict[str, int]:
+    """What the manifest says of one copy of a split."""
+    named = {"examples": "examples", "tokens": "tokens", "masked_tokens": "masked"}
+    return {name: counts.totals[key] for name, key in named.items()}
 
 
 def copy_counts(sidecars: list[dict[str, Any]], split: str) -> list[Counts]:

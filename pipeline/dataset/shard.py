@@ -75,8 +75,8 @@ def write_shard(
     """
     keep_freed_memory()
     dropped, size = Counter[str](), tokenizer.vocab_size
-    kept = without(gone, documents, dropped=dropped, config=config)
-    unique = distinct(kept, dropped=dropped)
+    documents = without(gone, documents, dropped=dropped, config=config)
+    unique = distinct(documents, dropped=dropped)
     tokens, encoded = encode(unique, tokenizer, dropped=dropped, config=config)
     copies = pack_copies(tokens, copies=range(shard.copies), config=config)
     packed = np.unique(copies[0].document).tolist()
@@ -94,7 +94,6 @@ def write_shard(
     return {
         "split": shard.split,
         "shard": shard.index,
-        # A document counts in the shard of its first part.
         "documents": sum(encoded[number].is_first for number in packed),
         "dropped": {why: dropped[why] for why in REASONS if dropped[why]},
         "files": written.files,

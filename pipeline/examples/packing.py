@@ -57,6 +57,7 @@ _PART = 1 << 16
 # A word longer than 15 tokens covers at least one aligned block of eight.
 _SURE_OF_EIGHT = 15
 
+# Where the next sequence starts, by start, end and key of one, `[R]` each.
 NextStart = Callable[[Int, Int, Keys], Int]
 
 
@@ -185,15 +186,8 @@ def pack(  # noqa: PLR0913 - what is packed, and how
     two words gives no sequence.
 
     Args:
-        first: Where the document of each of C chains starts, `[C]`.
-        last: Where it ends, `[C]`.
-        keys: Of the chains, `[C]`; see `pipeline.core.draws`.
+        first, last: Where the document of each of C chains starts and ends, `[C]`.
         max_tokens: Maximum number of tokens of a sequence, special ones not counted.
-        next_start: Takes starts, ends and keys of sequences and returns where the
-            sequences after them start.
-
-    Returns:
-        The sequences of the first chain, of the second, and so on.
 
     >>> places = cutting_places(np.array([3, 6, 9]), np.ones(9, bool))
     >>> packed = pack(places, np.array([0]), np.array([9]), max_tokens=7,
@@ -215,15 +209,18 @@ def pack(  # noqa: PLR0913 - what is packed, and how
         following = next_start(start, end, sequence_keys)
         is_end = following == last[chain]
         rounds.append(Packed(chain, start, end, number, is_short, is_end))
-        going = np.flatnonzero(~is_end)
-        chain, start = chain[going], following[going]
+        chain, start = chain[~is_end], following[~is_end]
+    return mend_last(_by_chain(rounds), places, max_tokens=max_tokens)
+
+
+def _by_chain(rounds: list[Packed]) -> Packed:
+    """The sequences of the first chain, of the second, and so on."""
     if not rounds:
         nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         return Packed(nothing, nothing, nothing, nothing, none, none)
     columns = zip(*map(columns_of, rounds), strict=True)
     packed = Packed(*map(np.concatenate, columns))
-    packed = packed[np.argsort(packed.chain, kind="stable")]
-    return mend_last(packed, places, max_tokens=max_tokens)
+    return packed[np.argsort(packed.chain, kind="stable")]
 
 
 def draw_targets(
@@ -270,7 +267,9 @@ def mend_last(packed: Packed, places: Places, *, max_tokens: int) -> Packed:
         packed: Its arrays are changed in place; `pack` has made them for that.
         max_tokens: Maximum number of tokens of a sequence, special ones not counted.
     """
-    last = np.flatnonzero(np.append(np.diff(packed.chain) != 0, True))
+    is_last = np.ones(len(packed.chain), np.bool_)
+    is_last[:-1] = packed.chain[1:] != packed.chain[:-1]
+    last = np.flatnonzero(is_last)
     last = last[places.cut_after(packed.start[last]) >= packed.end[last]]
     is_kept = np.ones(len(packed.chain), np.bool_)
     is_kept[last[packed.number[last] == 0]] = False

@@ -138,16 +138,10 @@ def other_segments(  # noqa: PLR0913 - what is wanted, and where to look for it
         documents: The row's own document, `[R]`.
         lengths: Tokens wanted, `[R]`.
         room: Maximum number of tokens, at least `lengths`, `[R]`.
-        sentence_starts: Of all documents, ascending.
         document_starts: Of D documents, at least two; the last is the end, `[D + 1]`.
         may_cut: Whether a range may end before a token, `[N]`.
-        keys: Of the sequences, `[R]`.
-
-    Returns:
-        Where the segments start and end, `[R]` each.
     """
-    bits = purpose_keys(keys, "other document")
-    other = below(bits, len(document_starts) - 2)
+    other = below(purpose_keys(keys, "other document"), len(document_starts) - 2)
     other += other >= documents
     first, last = document_starts[other], document_starts[other + 1]
     lowest = np.searchsorted(sentence_starts, first)

@@ -96,16 +96,7 @@ def busy_workers(text_bytes: int, *, copies: int) -> int:
 def estimate(
     files: list[InputFile], config: ResolvedDataConfig, *, tokenizer: Tokenizer
 ) -> Estimate:
-    """Do a sample of a job and extrapolate.
-
-    Args:
-        files: See `pipeline.reading.inputs.find_inputs`.
-        config: Settings as resolved.
-        tokenizer: The vocabulary.
-
-    Raises:
-        AlbertError: A file cannot be read.
-    """
+    """Do a sample of a job and extrapolate."""
     start_seconds = _start_seconds()
     files = measured_sizes(files)
     start_wall, start = time.perf_counter(), time.process_time()

@@ -6,6 +6,7 @@ forgotten or mismatched, and encoding needs no pass in Python.
 """
 
 import functools
+import itertools
 import re
 import sys
 import unicodedata
@@ -208,29 +209,25 @@ def loses_mark(character: str) -> bool:
     return without != with_marks
 
 
-def share_of_lost_marks(texts: Iterable[str]) -> float:
-    """Lost marks for each letter of some texts.
+def lost_marks_warning(texts: Iterable[str]) -> str:
+    """What to say where many letters lose a mark; empty if few do.
 
-    >>> share_of_lost_marks(["мой", "дом"])
-    0.16666666666666666
+    Args:
+        texts: In random order, for only the first are looked at.
+
+    >>> lost_marks_warning(["мой", "дом"])
+    '16.7 % of the letters lose a mark that tells words apart; consider --keep-accents.'
+    >>> lost_marks_warning(["дом"])
+    ''
     """
     counts: Counter[str] = Counter()
-    for text in texts:
+    for text in itertools.islice(texts, ENOUGH_SENTENCES):
         counts.update(text)
     letters = sum(n for c, n in counts.items() if c.isalpha())
     lost = sum(n for c, n in counts.items() if loses_mark(c))
-    return lost / letters if letters else 0.0
-
-
-def lost_marks_warning(share: float) -> str:
-    """What to say of such a share; empty if it is small.
-
-    >>> lost_marks_warning(0.08)
-    '8.0 % of the letters lose a mark that tells words apart; consider --keep-accents.'
-    """
-    if share <= WORTH_A_WARNING:
+    if lost <= WORTH_A_WARNING * letters:
         return ""
     return (
-        f"{100 * share:.1f} % of the letters lose a mark that tells words apart; "
-        "consider --keep-accents."
+        f"{100 * lost / letters:.1f} % of the letters lose a mark that tells words "
+        "apart; consider --keep-accents."
     )
