@@ -182,8 +182,7 @@ def pack(  # noqa: PLR0913 - what is packed, and how
 ) -> Packed:
     """Divide copies of documents into sequences, a round for each chain at a time.
 
-    Every token is in exactly one sequence of its chain; only a document of fewer than
-    two words gives no sequence.
+    Every token is in one sequence of its chain; a document of one word gives none.
 
     Args:
         first, last: Where the document of each of C chains starts and ends, `[C]`.
