@@ -12,6 +12,16 @@ FROM python:${PYTHON}-slim AS build
 COPY . /albert
 RUN pip wheel --no-deps --wheel-dir /wheels /albert
 
+# The image for training: docker build --target training --tag albert:1 . (for GPUs with
+# --build-arg "TENSORFLOW=tensorflow[and-cuda]").
+FROM python:${PYTHON}-slim AS training
+ARG TENSORFLOW=tensorflow
+COPY --from=build /wheels /wheels
+COPY constraints.txt /wheels/
+RUN pip install --no-cache-dir --constraint /wheels/constraints.txt \
+        "${TENSORFLOW}" /wheels/*.whl
+ENTRYPOINT ["albert"]
+
 FROM apache/beam_python${PYTHON}_sdk:${BEAM}
 COPY --from=build /wheels /wheels
 COPY constraints.txt /wheels/

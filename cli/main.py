@@ -73,6 +73,8 @@ class AlbertGroup(click.Group):
         """Run a command and exit with its code."""
         is_process = not args and "args" not in kwargs
         has_ended_well = False
+        # A notebook names a way to draw that only its own environment has.
+        os.environ.pop("MPLBACKEND", None)
         _hear_signals()
         prepare_streams()
         try:

@@ -2,6 +2,8 @@
 
 import ast
 import bz2
+import json
+import os
 import re
 import shlex
 import subprocess
@@ -108,14 +110,45 @@ def run_all(commands: list[list[str]], folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_python_of_the_readme_runs_after_its_commands(folder):
-    (program,) = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def test_the_python_of_the_readme_and_the_guide_runs_after_their_commands(folder):
+    programs = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    model, commands = (run_program(program, folder).stdout for program in programs)
+    assert len(ast.literal_eval(model.splitlines()[-1])) == 5
+    assert (folder / "py" / "run" / "metrics.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_the_cells_of_the_notebook_run_one_after_the_other(tmp_path):
+    notebook = json.loads((ROOT / "docs/first_model.ipynb").read_text("utf-8"))
+    cells = [
+        "".join(cell["source"])
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    program = ["import subprocess"]
+    for cell in cells:
+        if cell.startswith("!albert "):
+            # The last of a flag counts.
+            words = shlex.split(cell[1:]) + ["--steps", "20"] * ("pretrain" in cell)
+            program.append(f"subprocess.run({words!r}, check=True)")
+        else:
+            program.append(cell)
+    done = run_program("\n".join(program), tmp_path)
+    assert len(ast.literal_eval(done.stdout.splitlines()[-1])) == 5
+    shown = sum(bool(cell.get("outputs")) for cell in notebook["cells"])
+    assert shown >= len(cells) - 1
+
+
+def run_program(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder, with `albert` on the path and no screen."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=folder,
+        env=os.environ | {"PATH": path, "MPLBACKEND": "agg"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert len(ast.literal_eval(done.stdout.splitlines()[-1])) == 5
+    return done
