@@ -6,7 +6,7 @@ They share whole layers only, so the paths are those of a model whose groups sha
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -214,31 +214,14 @@ def without_padding_rows(model: TrainedModel, pieces: int) -> TrainedModel:
         f"Left out: {rows - pieces} rows with which its tables of {rows:,} are padded."
     )
     return dataclasses.replace(
-        model,
+        with_rows(model, slice(pieces)),
         config=dataclasses.replace(model.config, vocab_size=pieces),
-        weights={
-            path: array[:pieces] if path.endswith(_OF_PIECES) else array
-            for path, array in model.weights.items()
-        },
         notes=(*model.notes, note),
     )
 
 
-def in_order_of_ids(model: TrainedModel, order: Sequence[int] | None) -> TrainedModel:
-    """A model whose rows were in the order of its vocabulary's file.
-
-    Args:
-        order: The place in the file of each token id; None where that is the id.
-    """
-    return model if order is None else _reordered(model, np.array(order))
-
-
-def in_order_of_file(model: TrainedModel, order: Sequence[int] | None) -> TrainedModel:
-    """The same model with its rows in the order of its vocabulary's file."""
-    return model if order is None else _reordered(model, np.argsort(order))
-
-
-def _reordered(model: TrainedModel, places: Any) -> TrainedModel:
+def with_rows(model: TrainedModel, places: Any) -> TrainedModel:
+    """A model whose tables have the rows at these places, in this order."""
     weights = {
         path: array[places] if path.endswith(_OF_PIECES) else array
         for path, array in model.weights.items()

@@ -72,7 +72,7 @@ def model_card(
 
     Args:
         run: Where settings, data and metrics are recorded, as far as it has them.
-        target: What it was exported to, `hf` or `saved-model`.
+        target: `hf` or `saved-model`.
         vocabulary: The name of the file that has it.
     """
     record, manifest = recorded_settings(run), recorded_manifest(run)
@@ -111,8 +111,7 @@ def task_card(
     Args:
         run: The folder of the model, which may have a card.
         step: Of the weights, which need not be those that were measured.
-        target: What it was exported to, `hf` or `saved-model`.
-        call: An example of a SavedModel's use.
+        target: `hf` or `saved-model`.
     """
     own = run / MODEL_CARD
     lines = [*_task_use(task, target), "", *_outputs(task), ""]
@@ -131,7 +130,6 @@ def task_card(
 
 
 def _use(target: str) -> str:
-    """How to load each form of an export."""
     if target == "saved-model":
         return f"""\
 {_loading_by_tensorflow("encode")}

@@ -187,9 +187,6 @@ def check_same_vocabulary(
 
     Args:
         vocabulary: The run's, from `vocabulary_of`.
-        manifest: Of the data set to use.
-        run: For the message.
-        data: For the message.
     """
     ours, theirs = vocabulary["sha256"], manifest.vocabulary["sha256"]
     if ours != theirs:

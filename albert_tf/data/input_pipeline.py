@@ -23,7 +23,6 @@ from albert_tf.data.on_the_fly import (
     Landmarks,
     MadeExamples,
     Making,
-    makings_of,
 )
 from albert_tf.data.reading_order import as_written, shard_groups, shuffled
 from pipeline.records.reading import (
@@ -102,8 +101,6 @@ class Records:
     """Where examples come from.
 
     Attributes:
-        dataset: The data set's directory.
-        manifest: Its manifest.
         phases: Of the training examples, where they are made of documents; as the data
             set says if there are none.
         landmarks: Where reading of documents could begin.
@@ -142,10 +139,11 @@ class Records:
 
     def makings(self, batch_size: int) -> list[Making]:
         """What training examples are to be made of documents, in their order."""
-        return makings_of(self.phases or (Phase(0, self.manifest.config),), batch_size)
+        phases = self.phases or (Phase(0, self.manifest.config),)
+        return [Making(phase, n, batch_size) for n, phase in enumerate(phases)]
 
     def made(self, making: Making) -> MadeExamples:
-        """Makes them."""
+        """The examples of a phase."""
         return MadeExamples(
             self.dataset,
             self.manifest,
@@ -178,9 +176,6 @@ def training_batches(
     """The batches of training steps, without end.
 
     Args:
-        records: The data set.
-        shape: Of a step; gives B, M, N, H and the host.
-        seed: Draws the order of the examples.
         start: Examples that the steps before have had.
         landmark: A place at or before them that is found at once, where examples are
             made of documents.
@@ -210,8 +205,6 @@ def first_batches(records: Records, *, seed: int, maximum: int) -> Iterator[Batc
     """The first training examples, to count tokens in: all of them if there are few.
 
     Args:
-        records: The data set.
-        seed: Draws the order of the examples.
         maximum: How many examples to read, in whole batches.
     """
     examples = min(maximum, records.manifest.num_examples(TRAIN))
@@ -248,12 +241,12 @@ def _streams(
         stream = training_records(records, seed=seed, start=start)
         yield stream, records.manifest.config, None
         return
-    ends = [making.first_example for making in makings[1:]]
+    ends = [making.beginning.examples for making in makings[1:]]
     for making, end in itertools.zip_longest(makings, ends):
         if end is None or start < end:
             with contextlib.closing(records.made(making)) as made:
                 stream = made.records(seed=seed, start=start, landmark=landmark)
-                yield stream, making.config, None if end is None else end - start
+                yield stream, making.phase.config, None if end is None else end - start
             start = end or start
 
 
@@ -327,8 +320,7 @@ def parse_batch(records: tf.Tensor, config: ResolvedDataConfig) -> Batch:
     """Decode serialized examples `[B]`; b"" is a row without weight.
 
     Args:
-        records: Examples as `pipeline.records.reading` found them good.
-        config: How the data set was made.
+        records: As `pipeline.records.reading` found them good.
     """
     stored = stored_features(config.record_layout)
     parsed = tf.io.parse_example(

@@ -11,7 +11,7 @@ import itertools
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,9 +28,8 @@ from pipeline.records.reading import (
     records_of,
     sequences_of_epoch,
 )
-from schemas.config import ResolvedDataConfig
 from schemas.manifest import DatasetManifest, ShardFile
-from schemas.phases import Phase, Ramp
+from schemas.phases import Phase
 
 # Examples made at a time: of eight shards enough for array operations on each.
 CHUNK_EXAMPLES = 8192
@@ -52,7 +51,6 @@ class Landmark(NamedTuple):
     """A place in the stream of examples from which reading can begin.
 
     Attributes:
-        epoch: The epoch.
         group: The number of a group of its shards.
         examples: How many examples of the stream come before the group.
     """
@@ -109,51 +107,32 @@ class Landmarks:
             return passed[0] if passed else BEGINNING
 
 
-@dataclasses.dataclass(frozen=True)
-class Making:
-    """The examples of some steps of a run.
+class Making(NamedTuple):
+    """The examples of a phase of a run.
 
     Attributes:
-        number: How many other such steps come before.
-        first_example: The examples before them.
-        config: The settings of the examples.
-        ramp: How the share of tokens to predict changes meanwhile, if it does.
-        batch_size: Examples in a step, on which that depends.
+        number: Of the phase, from 0.
+        batch_size: Examples in a step.
     """
 
+    phase: Phase
     number: int
-    first_example: int
-    config: ResolvedDataConfig
-    ramp: Ramp | None
     batch_size: int
+
+    @property
+    def beginning(self) -> Landmark:
+        """Where its first example is."""
+        first_example = self.phase.first_step * self.batch_size
+        return Landmark(self.number * EPOCHS_OF_PHASE, 0, first_example)
 
     def masked_shares(self, positions: Numbers) -> Float | None:
         """The share of tokens to mask in examples at places of the stream, `[N]`."""
-        if self.ramp is None:
+        ramp = self.phase.ramp
+        if ramp is None:
             return None
-        _, _, first_step, last_step = self.ramp
-        steps = np.clip(positions // self.batch_size, first_step, last_step)
-        shares: Float = self.ramp.at(steps)
+        steps = positions // self.batch_size
+        shares: Float = ramp.at(np.clip(steps, ramp.first_step, ramp.last_step))
         return shares
-
-
-def makings_of(phases: Iterable[Phase], batch_size: int) -> list[Making]:
-    """What is to be made in each phase of a run.
-
-    Args:
-        phases: In their order.
-        batch_size: Examples in a step.
-    """
-    return [
-        Making(
-            number=number,
-            first_example=phase.first_step * batch_size,
-            config=phase.config,
-            ramp=phase.ramp,
-            batch_size=batch_size,
-        )
-        for number, phase in enumerate(phases)
-    ]
 
 
 @as_written
@@ -167,11 +146,8 @@ def numbered(
     """The numbers of the examples of a group, shuffled, some at a time.
 
     Args:
-        key: Of the group.
-        before: Examples of the stream before it.
+        before: Examples of the stream before the group.
         sizes: Examples of each of its shards.
-        seed: Shuffles them.
-        skip: How many to leave out.
 
     Returns:
         The key, the place of the first in the stream, and the numbers.
@@ -193,9 +169,6 @@ class MadeExamples:
     """The endless stream of examples of a data set of documents.
 
     Args:
-        dataset: Its directory.
-        manifest: Its manifest.
-        making: Which examples.
         landmarks: Told of the groups that are opened.
         corrupt: Gets what is wrong with a document, which ends the stream.
     """
@@ -210,7 +183,7 @@ class MadeExamples:
         corrupt: list[CorruptRecord],
     ) -> None:
         self._dataset, self._manifest, self._making = dataset, manifest, making
-        self._config, self._landmarks = making.config, landmarks
+        self._config, self._landmarks = making.phase.config, landmarks
         self._open: dict[int, OpenGroup] = {}
         # What a group that is being opened shares with those that are open.
         self._tokens: weakref.WeakValueDictionary[str, Tokens]
@@ -224,13 +197,12 @@ class MadeExamples:
         """The stream from a position on, as serialized examples.
 
         Args:
-            seed: Draws the order.
             start: Examples already consumed.
             landmark: A place at or before it.
         """
-        first_epoch = self._making.number * EPOCHS_OF_PHASE
-        if not first_epoch <= landmark.epoch < first_epoch + EPOCHS_OF_PHASE:
-            landmark = Landmark(first_epoch, 0, self._making.first_example)
+        beginning = self._making.beginning
+        if not 0 <= landmark.epoch - beginning.epoch < EPOCHS_OF_PHASE:
+            landmark = beginning
 
         def groups() -> Iterator[tuple[int, int, list[int], int, int]]:
             yield from self._groups(seed=seed, start=start, landmark=landmark)
@@ -300,7 +272,6 @@ class MadeExamples:
         """The records of some examples of a group, as bytes, `[N]`.
 
         Args:
-            key: Of the group.
             first: The place of the first of them in the stream.
             numbers: Which they are, `[N]`.
         """

@@ -23,11 +23,9 @@ GROUP_SHARDS = 8
 
 @dataclasses.dataclass(frozen=True)
 class ShardGroup:
-    """Files read together.
+    """Files read together, in the order they are opened.
 
     Attributes:
-        files: The shards, in the order they are opened.
-        seed: Shuffles their examples.
         skip: Examples already consumed, counted after shuffling.
     """
 
@@ -42,8 +40,6 @@ def shard_groups(
     """The groups of the endless training stream from a position on.
 
     Args:
-        manifest: Names the shards and how many examples each has.
-        seed: Draws the order.
         start: Examples already consumed.
 
     Raises:
@@ -76,8 +72,6 @@ def groups_from(
     Their order is that of stored copies, as if epoch e read copy e.
 
     Args:
-        manifest: Names the documents.
-        seed: Draws the order.
         epoch: Of the first group.
         group: Its number in the epoch.
 
@@ -142,9 +136,7 @@ def shuffled(
 
     Args:
         shards: What `of_shard` takes.
-        of_shard: The contents of a shard.
         count: How many shards there are.
-        seed: Shuffles.
         skip: How much to leave out at the beginning of the result.
     """
     side_by_side = shards.interleave(of_shard, cycle_length=count, block_length=BLOCK)

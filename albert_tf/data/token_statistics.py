@@ -71,8 +71,7 @@ def unigram_log_shares(
     """The logarithm of the share that each token has in the labels, `[V]`.
 
     Args:
-        labels: Tokens, `[N]` each.
-        vocab_size: V.
+        labels: `[N]` each.
 
     >>> shares = np.exp(unigram_log_shares([np.array([1, 1, 2])], vocab_size=4))
     >>> shares.round(3).astype(str).tolist()
@@ -111,8 +110,6 @@ def pmi_vectors(texts: Sequence[Integers], *, vocab_size: int, columns: int) -> 
 
     Args:
         texts: Tokens of examples, `[B, S]` each, special ones included.
-        vocab_size: V.
-        columns: E.
     """
     information = positive_information(neighbour_counts(texts, vocab_size=vocab_size))
     vectors = leading_vectors(information, columns=columns)
@@ -128,10 +125,6 @@ def neighbour_counts(texts: Sequence[Integers], *, vocab_size: int) -> Floats:
     """How often each token stands beside each context, `[V, C]`.
 
     Near ones count more; special tokens and padding stand beside nothing.
-
-    Args:
-        texts: As for `pmi_vectors`.
-        vocab_size: V.
     """
     frequencies = sum(
         (np.bincount(ids.ravel(), minlength=vocab_size) for ids in texts),
@@ -163,9 +156,6 @@ def positive_information(counts: Floats) -> Floats:
     >>> positive_information(np.float32([[8, 0], [0, 8]])).round(2)
     array([[0.69, 0.  ],
            [0.  , 0.69]], dtype=float32)
-
-    Args:
-        counts: Of pairs, `[V, C]`.
     """
     of_contexts = counts.sum(axis=0) ** CONTEXT_POWER
     share = of_contexts / of_contexts.sum()
@@ -179,11 +169,9 @@ def positive_information(counts: Floats) -> Floats:
 
 
 def leading_vectors(matrix: Floats, *, columns: int) -> Floats:
-    """The left singular vectors with the largest values, times their roots, `[V, E]`.
+    """The left singular vectors of `[V, C]` with the largest values, times their roots.
 
-    Args:
-        matrix: `[V, C]`.
-        columns: E; C, if that is less.
+    `[V, E]`, or `[V, C]` where there are fewer contexts.
     """
     contexts = matrix.shape[1]
     number = min(contexts, columns + EXTRA_COLUMNS)

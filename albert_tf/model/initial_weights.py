@@ -29,8 +29,6 @@ def draw_first_weights(
 
     Args:
         model: An encoder with any heads.
-        initializer: A setting of the training.
-        seed: Of the run.
         token_vectors: What token embeddings begin with instead of what is drawn, of
             deviation 1, `[V, E]` or narrower; zeros for tokens that keep what is drawn.
     """
@@ -183,7 +181,6 @@ def moved(readers: Array, turns: Array, *, offset: int) -> Array:
     Args:
         readers: Columns that give the waves, `[H, 2F]`.
         turns: Their frequencies, `[F]`.
-        offset: In tokens.
     """
     cosines, sines = np.split(readers, 2, axis=1)
     cosine, sine = np.cos(turns * offset), np.sin(turns * offset)

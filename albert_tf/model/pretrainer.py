@@ -27,10 +27,9 @@ def gather_rows(
     """The rows `[B*P, H]` of the pieces at `positions` `[B, P]`.
 
     Args:
-        rows: All pieces of a batch, `[B*S, H]`, or `[T, H]` with an `unpadding`.
+        rows: All tokens of a batch, `[B*S, H]`, or `[T, H]` with an `unpadding`.
         positions: Places inside each sequence.
         length: S.
-        unpadding: Which places have rows, where not all have.
     """
     starts = ops.arange(ops.shape(positions)[0], dtype=positions.dtype) * length
     places = ops.reshape(positions + starts[:, None], (-1,))

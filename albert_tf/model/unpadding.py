@@ -42,7 +42,7 @@ class Unpadding(NamedTuple):
 
 
 def unpadding_of(batch: Mapping[str, Tensor]) -> Unpadding | None:
-    """That of a batch, None where every place has a row."""
+    """The unpadding of a batch; None where every place has a row."""
     if "row_places" not in batch:
         return None
     return Unpadding(batch["row_places"], batch["place_rows"])
@@ -79,19 +79,14 @@ OF_SIZE = (*OF_PREDICTIONS, "row_places")
 
 
 class Fill(NamedTuple):
-    """How much there is in the fullest of some batches.
-
-    Attributes:
-        tokens: Places that hold one.
-        predictions: Those with a weight.
-    """
+    """The tokens, and the predictions with a weight, in the fullest of some batches."""
 
     tokens: int
     predictions: int
 
 
 def fill_of(batch: Batch) -> Fill:
-    """That of N batches `[N, B, ...]`."""
+    """The fill of N batches `[N, B, ...]`."""
     counts = (
         np.count_nonzero(values.reshape(len(values), -1), axis=1)
         for values in (batch["input_mask"], batch["masked_lm_weights"])
@@ -173,10 +168,10 @@ def flat_predictions(batch: Batch, *, most: int) -> Batch:
 
     Args:
         batch: Arrays `[N, B, P]`, weights zero where there is no prediction.
-        most: Those of the fullest batch.
+        most: Predictions of the fullest batch, from which Q follows.
 
     Returns:
-        Arrays `[N, 1, Q]`, where Q follows from the most predictions.
+        Arrays `[N, 1, Q]`.
     """
     number, rows, width = batch["masked_lm_weights"].shape
     places = rows * width

@@ -275,12 +275,15 @@ def load(
 ) -> "tuple[TrainedModel, Tokenizer]":
     """A model and its vocabulary; the weights are in the order of its file."""
     with silent_stderr():
-        from albert_tf.convert.external import in_order_of_file
+        from albert_tf.convert.external import with_rows
         from albert_tf.model.trained_model import read_trained
     tokenizer = read_vocabulary(run)
     model = read_trained(run, which=checkpoint, say=console.say)
     check_sizes(tokenizer, model.config, path=run)
-    return in_order_of_file(model, tokenizer.order), tokenizer
+    if (order := tokenizer.order) is not None:
+        # The token ids in the order of the file.
+        model = with_rows(model, sorted(range(len(order)), key=order.__getitem__))
+    return model, tokenizer
 
 
 def length_of(model: "TrainedModel") -> int:

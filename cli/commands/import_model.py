@@ -94,11 +94,12 @@ def import_model(
     taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
     model = read_weights(source)
     if model is not None:
-        from albert_tf.convert.external import in_order_of_ids, without_padding_rows
+        from albert_tf.convert.external import with_rows, without_padding_rows
 
         model = without_padding_rows(model, taken.tokenizer.vocab_size)
         check_fits(model, taken)
-        model = in_order_of_ids(model, taken.tokenizer.order)
+        if taken.tokenizer.order is not None:
+            model = with_rows(model, taken.tokenizer.order)
     elif taken.tokenizer.order is not None:
         raise SettingError(_useless(taken.path))
     settings = {

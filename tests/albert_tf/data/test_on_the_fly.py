@@ -9,7 +9,7 @@ import pytest
 
 from albert_tf.data import on_the_fly
 from albert_tf.data.input_pipeline import Records, StepShape, training_batches
-from albert_tf.data.on_the_fly import BEGINNING, Landmark, OpenShard, makings_of
+from albert_tf.data.on_the_fly import BEGINNING, Landmark, Making, OpenShard
 from albert_tf.data.reading_order import groups_from
 from pipeline.records.reading import REMEDY
 from schemas.config import DataConfig, TrainConfig, flag_name
@@ -187,7 +187,8 @@ def test_a_schedule_changes_the_examples_between_two_steps(documents):
 def test_a_share_to_predict_goes_by_the_steps_too():
     data = DataConfig(examples="on-the-fly").resolved(input_bytes=0)
     train = TrainConfig(steps=11, batch_size=4, masked_lm_prob="0.6..0.1")
-    (making,) = makings_of(phases_of(data, train), 4)
+    (phase,) = phases_of(data, train)
+    making = Making(phase, 0, batch_size=4)
     np.testing.assert_allclose(
         making.masked_shares(np.arange(0, 24, 4)), [0.6, 0.55, 0.5, 0.45, 0.4, 0.35]
     )
