@@ -94,8 +94,9 @@ class AlbertGroup(click.Group):
             said = str(error.__cause__ or error)
             sentence = said or "Interrupted; run the same command again."
             code = _fail(sentence, code=INTERRUPTED)
-        except Terminated:
-            code = _fail("Terminated; run the same command again.", code=TERMINATED)
+        except Terminated as error:
+            sentence = str(error) or "Terminated; run the same command again."
+            code = _fail(sentence, code=TERMINATED)
         except BrokenPipeError:
             # Whoever reads the output has seen enough.
             code = 0

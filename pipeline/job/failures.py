@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import grpc
 
 from pipeline.dataset.manifest import NothingToTrainOn
-from pipeline.job.runners import Runner, engine_address, heap_option
+from pipeline.job.runners import Runner, engine_address, heap_option, pool_address
 from pipeline.job.steps import Job
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import counted, prefixed
@@ -53,7 +53,7 @@ def explain(
         return _TYPES[name](sentence)
     if job and runner and _OUT_OF_MEMORY.search(str(error)):
         return AlbertError(_out_of_memory(job, runner))
-    if runner and (sentence := _of_the_server(causes, runner)):
+    if runner and (sentence := _of_a_server(causes, runner)):
         return AlbertError(sentence)
     return AlbertError(f"The job failed: {first_cause(str(error)) or repr(error)}")
 
@@ -90,9 +90,17 @@ def _out_of_memory(job: Job, runner: Runner) -> str:
     )
 
 
-def _of_the_server(causes: list[BaseException], runner: Runner) -> str | None:
-    """What to say of a job server that does not start, answer or go on."""
+def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
+    """What to say of a pool or a job server that does not start, answer or go on."""
+    said = str(causes[0])
     where = engine_address(runner) or f"of {runner.name}"
+    pool = pool_address(runner)
+    # The port alone, for Java has looked the name up.
+    if pool and re.search(rf"Connection refused: .*:{pool.rpartition(':')[2]}\b", said):
+        return (
+            f"No workers answer at {pool}; start albert worker --address {pool} on "
+            "every machine of the cluster and run the same command again."
+        )
     for cause in causes:
         if isinstance(cause, FileNotFoundError) and cause.filename == "java":
             return (

@@ -9,6 +9,7 @@ step at once. On a cluster the same steps compute where the engine calls them.
 import contextlib
 import dataclasses
 import logging
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
@@ -26,12 +27,12 @@ from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
 from pipeline.job import spill, steps
 from pipeline.job.failures import explain
 from pipeline.job.runners import Runner, environment_of, make_engine
-from pipeline.job.steps import Job, check_versions
+from pipeline.job.steps import Job, check_output, check_versions
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.storage import files as storage
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY
-from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
+from schemas.layout import EVAL, SIDECARS, SPM_MODEL, SUBMITTED, TRAIN
 
 Shuffle = Literal["files", "engine"]
 
@@ -55,6 +56,8 @@ def make_dataset(
             same, but only files keep memory constant here and survive an interruption.
     """
     shuffle = shuffle or ("engine" if runner else "files")
+    if runner and not runner.is_dry:
+        job = dataclasses.replace(job, mark=secrets.token_hex(8))
     transform = chain(job, shuffle=shuffle, workers=workers)
     if runner and runner.is_dry:
         return submit(transform, job, runner)
@@ -64,6 +67,7 @@ def make_dataset(
     with storage.new_file(storage.join(job.output, SPM_MODEL)) as file:
         file.write(job.model)
     if runner:
+        storage.write_whole(storage.join(job.output, SUBMITTED), job.mark)
         result = run_there(transform, job, runner)
     else:
         result = run_here(transform, job, workers)
@@ -161,6 +165,8 @@ class Step(beam.DoFn):
     def setup(self) -> None:
         """Refuse to work with tools that may give other bytes for the same text."""
         check_versions(tool_versions(), self._job.versions)
+        if self._job.mark:
+            check_output(self._job.output, self._job.mark)
 
     def start_bundle(self) -> None:
         """Begin to gather what the workers are to do."""
@@ -230,8 +236,11 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
             with explained_errors(job, runner):
                 result.wait_until_finish()
                 state = result.state
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(
+        except BaseException as error:
+            if isinstance(error, Exception):
+                raise
+            # An interrupt, or a signal to end.
+            raise type(error)(
                 f"A job that {runner.name} runs elsewhere goes on; to end it, stop it "
                 "there. Run the same command again when it has ended."
             ) from None

@@ -216,10 +216,9 @@ def has_workers_here(runner: Runner) -> bool:
     """Whether the workers of a job share this machine's files."""
     if runner.name == DATAFLOW:
         return False
-    portable = runner.options.view_as(PortableOptions)
     engine, kind = _host(engine_address(runner)), environment_of(runner)
     if kind == "EXTERNAL":
-        pool = _host(_pool_address(portable.environment_config or ""))
+        pool = _host(pool_address(runner))
         return {engine, pool} <= {*_THIS_MACHINE}
     # Workers of LOOPBACK are of this process, wherever the engine is.
     return kind == "LOOPBACK" or (kind == "PROCESS" and engine in _THIS_MACHINE)
@@ -259,12 +258,15 @@ def engine_address(runner: Runner) -> str:
     return ""
 
 
-def _pool_address(config: str) -> str:
-    """Where the pool of EXTERNAL is: `host:port`, or JSON with a `url`."""
+def pool_address(runner: Runner) -> str:
+    """Where the pool of EXTERNAL is, given as `host:port` or JSON; empty for others."""
+    if environment_of(runner) != "EXTERNAL":
+        return ""
+    config = runner.options.view_as(PortableOptions).environment_config or ""
     try:
         return str(json.loads(config)["url"])
     except (ValueError, TypeError, KeyError):
-        return config
+        return str(config)
 
 
 def _host(address: str) -> str:

@@ -7,7 +7,9 @@ cluster (`read_for_engine`, `build_group`). The bytes are the same either way.
 """
 
 import dataclasses
+import functools
 import json
+import socket
 from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
@@ -31,12 +33,12 @@ from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
 from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
 from pipeline.reading.read import hash_document, read_texts, shard_documents
 from pipeline.reading.recognise import InputFile
-from pipeline.storage.files import join, write_whole
+from pipeline.storage.files import join, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.files import json_text, read_json, whole_file
-from schemas.layout import chunk_file, sidecar_file
+from schemas.layout import SUBMITTED, chunk_file, sidecar_file
 
 # What reading counted has this key, where documents have the number of their shard.
 COUNTS = -1
@@ -64,6 +66,7 @@ class Job:
         text_bytes: Of all inputs.
         passed_over: Files of the inputs that are not read.
         names_languages: Whether the look at the text tells languages.
+        mark: What a job on a cluster has written to its output; see `check_output`.
     """
 
     dataset: DatasetPlan
@@ -76,6 +79,7 @@ class Job:
     text_bytes: int = 0
     passed_over: int = 0
     names_languages: bool = False
+    mark: str = ""
 
     @property
     def looked_at(self) -> Bounds:
@@ -143,6 +147,24 @@ def check_versions(here: dict[str, str], wanted: dict[str, str]) -> None:
                 f"{version}; build the workers' image from the same version of this "
                 "program."
             )
+
+
+@functools.cache
+def check_output(output: str, mark: str) -> None:
+    """Refuse to work where the output is another than that of who submitted the job.
+
+    A path of this machine may be there on another too, and its files would be lost.
+    """
+    try:
+        found, reason = read_whole(join(output, SUBMITTED)).decode(), "another folder"
+    except (AlbertError, OSError) as error:
+        found, reason = "", str(error).rstrip(".")
+    if found != mark:
+        raise AlbertError(
+            f"A worker on {socket.gethostname()} does not see the {output} of this "
+            f"command ({reason}); give an output that every machine sees, such as "
+            "s3://bucket/folder/, and its keys to the workers."
+        )
 
 
 def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:

@@ -66,17 +66,17 @@ def await_port(port, process, log):
     wait_until(lambda: can_connect(port), process, log)
 
 
-def can_connect(port):
-    with contextlib.suppress(OSError), socket.create_connection(("localhost", port)):
+def can_connect(port, host="localhost"):
+    with contextlib.suppress(OSError), socket.create_connection((host, port)):
         return True
     return False
 
 
-def wait_until(holds, process, log):
+def wait_until(holds, process, log, *, ended=False):
     """Wait for a server; what it wrote is said if it ends or takes too long."""
     end = time.monotonic() + SECONDS
     while not holds():
-        if process.poll() is not None or time.monotonic() > end:
+        if (not ended and process.poll() is not None) or time.monotonic() > end:
             raise AssertionError(f"{log} ends in:\n{log.read_text()[-2000:]}")
         time.sleep(0.2)
 
@@ -92,16 +92,30 @@ def answers(url, wanted):
 
 
 @contextlib.contextmanager
-def pool(folder):
-    """`albert worker`; gives the options that name it."""
+def pool_process(folder, *, before=(), environment=()):
+    """`albert worker`; gives the options that name it, and its process.
+
+    Args:
+        folder: For its log.
+        before: A program that runs it.
+        environment: More of it.
+    """
     port, log = free_port(), folder / "pool.log"
     command = (*PYTHON, "-c", ALBERT, "worker", "--address", f"localhost:{port}")
-    with running(*command, log=log) as process:
+    with running(*before, *command, log=log, environment=environment) as process:
         await_port(port, process, log)
-        yield (
+        options = (
             "--environment_type=EXTERNAL",
             f"--environment_config=localhost:{port}",
         )
+        yield options, process
+
+
+@contextlib.contextmanager
+def pool(folder):
+    """`albert worker`; gives the options that name it."""
+    with pool_process(folder) as (options, _):
+        yield options
 
 
 @contextlib.contextmanager
@@ -169,25 +183,24 @@ def job_server(folder, server, *arguments, properties=(), job_options=()):
         )
 
 
-@contextlib.contextmanager
-def flink_cluster(folder, task_managers=2):
-    """A JobManager and TaskManagers of a slot each."""
-    rest = free_port()
-    settings = {
+def flink_settings(folder):
+    """Of a TaskManager of one slot and its JobManager, on free ports."""
+    return {
         "jobmanager.rpc.address": "localhost",
         "jobmanager.rpc.port": free_port(),
         "jobmanager.bind-host": "localhost",
         "rest.address": "localhost",
         "rest.bind-address": "localhost",
-        "rest.port": rest,
+        "rest.port": free_port(),
         "taskmanager.host": "localhost",
         "taskmanager.bind-host": "localhost",
         "taskmanager.numberOfTaskSlots": 1,
         "io.tmp.dirs": folder,
         "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": 5,
+        "restart-strategy.fixed-delay.attempts": 3,
         "restart-strategy.fixed-delay.delay": "1 s",
         "heartbeat.timeout": 15000,
+        "slot.request.timeout": 20000,
         # What Flink's own scripts would work out.
         "taskmanager.cpu.cores": 1.0,
         "taskmanager.memory.framework.heap.size": "128m",
@@ -201,31 +214,52 @@ def flink_cluster(folder, task_managers=2):
         "taskmanager.memory.network.min": "128m",
         "taskmanager.memory.network.max": "128m",
     }
+
+
+def write_settings(folder, settings):
     lines = [f"{name}: {value}\n" for name, value in settings.items()]
     (folder / "config.yaml").write_text("".join(lines))
 
-    def part(main, log):
-        names = ("-cp", f"{FLINK}/lib/*", f"org.apache.flink.runtime.{main}")
-        options = ("-Xmx384m", "-XX:MaxMetaspaceSize=256m")
-        return running(*_JAVA, *options, *names, "--configDir", folder, log=log)
 
+@contextlib.contextmanager
+def flink_cluster(folder, task_managers=2):
+    """A JobManager and TaskManagers of a slot each."""
+    settings = flink_settings(folder)
+    write_settings(folder, settings)
     log = folder / "manager.log"
     with contextlib.ExitStack() as held:
-        entry = "entrypoint.StandaloneSessionClusterEntrypoint"
-        manager = held.enter_context(part(entry, log))
-        main = "taskexecutor.TaskManagerRunner"
+        manager = held.enter_context(job_manager(folder, log=log))
         for number in range(task_managers):
-            held.enter_context(part(main, folder / f"tasks{number}.log"))
-        found = f'"taskmanagers":{task_managers}'
-        wait_until(
-            lambda: answers(f"http://localhost:{rest}/overview", found), manager, log
+            held.enter_context(task_manager(folder, number))
+        rest = settings["rest.port"]
+        url, found = (
+            f"http://localhost:{rest}/overview",
+            f'"taskmanagers":{task_managers}',
         )
+        wait_until(lambda: answers(url, found), manager, log)
         master = f"--flink-master=localhost:{rest}"
         # Not what the cluster says, for it is the job server that plans the job.
         options = (f"--parallelism={task_managers}",)
         yield held.enter_context(
             job_server(folder, "flink-1.19", master, job_options=options)
         )
+
+
+def job_manager(folder, *, log, before=()):
+    main = "entrypoint.StandaloneSessionClusterEntrypoint"
+    return part_of_flink(folder, main, log=log, before=before)
+
+
+def task_manager(folder, number, *, before=()):
+    """One more TaskManager of the cluster that the settings in a folder name."""
+    main, log = "taskexecutor.TaskManagerRunner", folder / f"tasks{number}.log"
+    return part_of_flink(folder, main, log=log, before=before)
+
+
+def part_of_flink(folder, main, *, log, before=()):
+    names = ("-cp", f"{FLINK}/lib/*", f"org.apache.flink.runtime.{main}")
+    options = ("-Xmx384m", "-XX:MaxMetaspaceSize=256m")
+    return running(*before, *_JAVA, *options, *names, "--configDir", folder, log=log)
 
 
 @contextlib.contextmanager

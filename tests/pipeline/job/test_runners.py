@@ -235,6 +235,8 @@ def test_options_reach_beam():
         "flink_master": "node7:8081",
         "environment_type": "EXTERNAL",
         "environment_config": "localhost:50000",
+        # So that a stage does not have to start workers of its own.
+        "environment_cache_millis": 20_000,
         "save_main_session": False,
     }
 

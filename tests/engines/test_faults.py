@@ -1,0 +1,309 @@
+"""What goes wrong on a cluster: the same bytes in the end, or a sentence that helps."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands import contents, run, write_topics
+from tests.engines import start
+from tests.engines.test_engines import installed, is_of_beam  # noqa: F401
+from tests.servers import HERE, free_port
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = ("--max-seq-length", 64, "--dupe-factor", 4, "--num-shards", 12)
+# For a machine that does much else.
+SECONDS = 200
+
+
+@pytest.fixture(scope="module")
+def texts(small, tmp_path_factory):
+    """Enough text that a job is still at work when something is killed."""
+    folder = tmp_path_factory.mktemp("longer") / "text"
+    write_topics(folder, count=70)
+    return folder, small / "vocab"
+
+
+@pytest.fixture(scope="module")
+def expected(texts, tmp_path_factory):
+    """What the default runner makes."""
+    folder = tmp_path_factory.mktemp("wanted") / "data"
+    run(*arguments(texts, folder), "--workers", 1)
+    return folder
+
+
+@pytest.fixture
+def embedded(tmp_path):
+    """Flink in its job server, which tries nothing twice."""
+    folder = tmp_path / "flink"
+    folder.mkdir()
+    with start.flink(folder) as options:
+        yield options
+
+
+@pytest.fixture(scope="module")
+def flink():
+    """A cluster and its folder."""
+    with start.short_folder() as folder, start.flink_cluster(folder) as options:
+        yield folder, options
+
+
+def arguments(texts, output):
+    text, vocab = texts
+    return (
+        *("make-data", "--text", text, "--vocab", vocab, "--output", output),
+        *SETTINGS,
+    )
+
+
+class Job:
+    """A command at work, and what it says."""
+
+    def __init__(self, texts, folder, options, *, output=None):
+        self.output, self._log = output or folder / "data", folder / "said"
+        command = [*start.PYTHON, "-c", start.ALBERT, *arguments(texts, self.output)]
+        with self._log.open("w") as file:
+            self.process = subprocess.Popen(
+                [*map(str, command), *map(str, options)], cwd=HERE, stderr=file
+            )
+
+    def await_shard(self):
+        """Wait until the first shard is finished."""
+        end = time.monotonic() + SECONDS
+        while not list(self.output.glob("shards/*.json")):
+            assert self.process.poll() is None, self._log.read_text()
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    def end(self):
+        """The exit code, and the last line of what was said."""
+        code = self.process.wait(timeout=2 * SECONDS)
+        lines = self._log.read_text().splitlines()
+        assert not [line for line in lines if is_of_beam(line)]
+        return code, lines[-1]
+
+
+@pytest.fixture
+def start_job(texts, tmp_path):
+    """Starts jobs, which end with the test."""
+    with contextlib.ExitStack() as held:
+
+        def begin(options):
+            job = Job(texts, tmp_path, options)
+            held.callback(job.process.wait)
+            held.callback(job.process.kill)
+            return job
+
+        yield begin
+
+
+def assert_same(output, expected):
+    names = [name for name in contents(expected) if name != "config.json"]
+    assert [name for name in contents(output) if name != "config.json"] == names
+    for name in names:
+        assert (output / name).read_bytes() == (expected / name).read_bytes(), name
+
+
+def processes(word, folder):
+    """The numbers of processes of a program that work in a folder or name it."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (path / "cmdline").read_bytes().decode(errors="replace")
+            place = os.readlink(path / "cwd")
+            if word in line and (f"{folder}" in line or place.startswith(f"{folder}")):
+                found.append(int(path.name))
+    return sorted(found)
+
+
+def children(process):
+    """The numbers of the processes that a process has started."""
+    lists = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for each in lists for child in each.read_text().split()]
+
+
+def test_a_worker_that_is_killed_costs_no_byte(flink, start_job, tmp_path, expected):
+    with start.pool_process(tmp_path) as (there, pool):
+        job = start_job((*flink[1], *there))
+        job.await_shard()
+        os.kill(children(pool.pid)[-1], signal.SIGKILL)
+        assert job.end()[0] == 0
+    assert_same(job.output, expected)
+
+
+def test_a_task_manager_that_is_killed_and_replaced_costs_no_byte(
+    flink, start_job, tmp_path, expected
+):
+    folder, options = flink
+    with start.pool(tmp_path) as there:
+        job = start_job((*options, *there))
+        job.await_shard()
+        os.kill(processes("TaskManagerRunner", folder)[0], signal.SIGKILL)
+        with start.task_manager(folder, 9):
+            assert job.end()[0] == 0
+    assert_same(job.output, expected)
+
+
+def test_an_executor_that_is_killed_costs_no_byte(start_job, tmp_path, expected):
+    with (
+        start.short_folder() as folder,
+        start.spark_cluster(folder) as options,
+        start.pool(tmp_path) as there,
+    ):
+        job = start_job((*options, *there))
+        job.await_shard()
+        os.kill(processes("CoarseGrained", folder)[0], signal.SIGKILL)
+        assert job.end()[0] == 0
+    assert_same(job.output, expected)
+
+
+def test_a_pool_that_is_killed_is_named(flink, start_job, tmp_path, expected):
+    with start.task_manager(flink[0], 8):
+        with start.pool_process(tmp_path) as (there, pool):
+            job = start_job((*flink[1], *there))
+            job.await_shard()
+            workers = children(pool.pid)
+            for process in (pool.pid, *workers):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            code, said = job.end()
+        address = there[1].partition("=")[2]
+        assert (code, said) == (
+            1,
+            f"Error: No workers answer at {address}; start albert worker --address "
+            f"{address} on every machine of the cluster and run the same command "
+            "again.",
+        )
+        with start.pool(tmp_path) as there:
+            job = start_job((*flink[1], *there))
+            assert job.end()[0] == 0
+    assert_same(job.output, expected)
+
+
+def test_a_worker_with_tools_of_another_version_is_refused(
+    embedded, start_job, tmp_path
+):
+    other = tmp_path / "sentencepiece-9.9.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nVersion: 9.9\n")
+    elsewhere = {"PYTHONPATH": f"{tmp_path}"}
+    with start.pool_process(tmp_path, environment=elsewhere) as (there, _):
+        code, said = start_job((*embedded, *there)).end()
+    assert code == 1
+    assert said.startswith(
+        "Error: A worker has sentencepiece 9.9, but the job was made"
+    )
+
+
+def other_place(options, folder):
+    """A program that gives another a place of its own at a folder."""
+    if os.getuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("only root may mount")
+    folder.mkdir()
+    mounted = f'mount -t tmpfs -o {options} none {folder} && exec "$@"'
+    return ("unshare", "--mount", "sh", "-c", mounted, "sh")
+
+
+def test_a_worker_that_does_not_see_the_output_is_refused(
+    embedded, start_job, tmp_path
+):
+    before = other_place("size=9m", tmp_path / "data")
+    with start.pool_process(tmp_path, before=before) as (there, _):
+        code, said = start_job((*embedded, *there)).end()
+    assert code == 1
+    assert re.fullmatch(
+        rf"Error: A worker on \S+ does not see the {tmp_path}/data of this command .*; "
+        "give an output that every machine sees, such as s3://bucket/folder/, .*",
+        said,
+    )
+
+
+def test_a_full_disk_at_a_worker_is_named(embedded, start_job, tmp_path):
+    # What the command itself writes there is little.
+    limit = ("prlimit", "--fsize=70000")
+    with start.pool_process(tmp_path, before=limit) as (there, _):
+        code, said = start_job((*embedded, *there)).end()
+    assert code == 1
+    assert re.fullmatch(r"Error: \S*tfrecord\S* cannot be written: .*\.", said)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_who_stops_waiting_is_told_that_the_job_goes_on(
+    flink, start_job, tmp_path, number, code
+):
+    with start.pool(tmp_path) as there:
+        job = start_job((*flink[1], *there))
+        job.await_shard()
+        job.process.send_signal(number)
+        assert job.end() == (
+            code,
+            "Error: A job that PortableRunner runs elsewhere goes on; to end it, stop "
+            "it there. Run the same command again when it has ended.",
+        )
+        manifest = job.output / "manifest.json"
+        start.wait_until(manifest.exists, job.process, tmp_path / "said", ended=True)
+
+
+def test_a_job_for_which_there_is_no_room_is_told_with_flinks_reason(
+    flink, start_job, tmp_path
+):
+    options = [option for option in flink[1] if "--parallelism" not in option]
+    with start.pool(tmp_path) as there:
+        job = start_job((*options, *there, "--parallelism=50"))
+        code, said = job.end()
+    assert code == 1
+    assert "NoResourceAvailableException" in said
+
+
+def test_a_job_server_that_is_killed_is_named(flink, start_job, tmp_path):
+    folder = tmp_path / "server"
+    folder.mkdir()
+    with (
+        start.pool(tmp_path) as there,
+        start.job_server(folder, "flink-1.19", "--flink-master=[local]") as options,
+    ):
+        job = start_job((*options, *there))
+        job.await_shard()
+        (server,) = processes("FlinkJobServerDriver", folder)
+        os.kill(server, signal.SIGKILL)
+        code, said = job.end()
+    assert code == 1
+    assert re.fullmatch(
+        r"Error: The job server localhost:\d+ has ended or cannot be reached; what is "
+        "finished is kept: run the same command again.",
+        said,
+    )
+
+
+def test_an_engine_out_of_memory_names_shards_and_heap(small, tmp_path):
+    text = tmp_path / "text"
+    text.mkdir()
+    for number in range(40):
+        (text / f"{number}.txt").write_text(f"word{number} and others. " * 50_000)
+    with start.flink(tmp_path) as options:
+        heap = ("--job_server_jvm_properties=-Xmx200m", "--job_server_timeout=60")
+        job = Job((text, small / "vocab"), tmp_path, (*options, *heap))
+        code, said = job.end()
+    assert code == 1
+    assert re.fullmatch(
+        r"Error: The engine ran out of memory. .*; give --num-shards \d+ and "
+        r"--overwrite, or more memory by --job_server_jvm_properties=-Xmx4g after --\.",
+        said,
+    )
+
+
+def test_a_pool_that_is_not_there_is_named(embedded, start_job, tmp_path):
+    address = f"localhost:{free_port()}"
+    there = ("--environment_type=EXTERNAL", f"--environment_config={address}")
+    code, said = start_job((*embedded, *there)).end()
+    assert code == 1
+    assert said.startswith(f"Error: No workers answer at {address}; start albert ")
