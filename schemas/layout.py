@@ -38,6 +38,7 @@ CHUNK_MARKS = f"{WORK}/split-*.json"
 # Its documents, a look at them, what is kept of them to find near-copies, and the mark
 # of a chunk that has been read.
 ChunkFile = Literal["documents", "look", "signatures.npy", "sketches.npy", "json"]
+# What a job on a cluster writes, so that workers elsewhere know the folder again.
 SUBMITTED = f"{WORK}/submitted"
 NEAR_DUPLICATES = f"{WORK}/near-duplicates.npy"
 

@@ -20,13 +20,17 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.runners.runner import PipelineResult, PipelineState
+from apache_beam.runners.runner import (
+    PipelineResult,
+    PipelineRunner,
+    PipelineState,
+)
 from apache_beam.transforms.window import GlobalWindows
 
 from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
 from pipeline.job import spill, steps
 from pipeline.job.failures import explain
-from pipeline.job.runners import Runner, environment_of, make_engine
+from pipeline.job.runners import Runner, engine_of, environment_of
 from pipeline.job.steps import Job, check_output, check_versions
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.storage import files as storage
@@ -60,7 +64,8 @@ def make_dataset(
         job = dataclasses.replace(job, mark=secrets.token_hex(8))
     transform = chain(job, shuffle=shuffle, workers=workers)
     if runner and runner.is_dry:
-        return submit(transform, job, runner)
+        with engine_of(runner) as engine:
+            return submit(transform, job, runner, engine)
     spill.forget_incomplete(job.output)
     if shuffle == "engine":
         spill.forget_chunks(job.output)
@@ -216,22 +221,24 @@ def explained_errors(job: Job, runner: Runner | None = None) -> Iterator[None]:
         raise explained from error
 
 
-def submit(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
+def submit(
+    transform: beam.PTransform, job: Job, runner: Runner, engine: PipelineRunner
+) -> PipelineResult:
     """Hand a job to a cluster."""
     cloud = runner.options.view_as(GoogleCloudOptions)
     # Dataflow refuses a second job with the name of a running one, so that a job that
     # nobody waits for any more is not started twice.
     cloud.job_name = cloud.job_name or f"albert-make-data-{job.fingerprint[:12]}"
     with explained_errors(job, runner):
-        pipeline = beam.Pipeline(runner=make_engine(runner), options=runner.options)
+        pipeline = beam.Pipeline(runner=engine, options=runner.options)
         _ = pipeline | "MakeData" >> transform
         return pipeline.run()
 
 
 def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
     """Run a job on a cluster and wait for its end, or for Ctrl-C."""
-    with own_workers(runner):
-        result = submit(transform, job, runner)
+    with own_workers(runner), engine_of(runner) as engine:
+        result = submit(transform, job, runner, engine)
         try:
             with explained_errors(job, runner):
                 result.wait_until_finish()

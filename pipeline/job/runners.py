@@ -161,12 +161,27 @@ class CheckedJob(JobServiceHandle):
             return super().get_pipeline_options()
 
 
-def make_engine(runner: Runner) -> PipelineRunner:
-    """Beam's runner, which asks the job server about options."""
+@contextlib.contextmanager
+def engine_of(runner: Runner) -> Iterator[PipelineRunner]:
+    """Beam's runner, which asks the job server about options.
+
+    A server that it has started ends with the block: Beam ends it at Ctrl-C and where
+    Python ends in its usual way, not where an error or a signal ends the command.
+    """
     engine = create_runner(runner.name)
-    if isinstance(engine, PortableRunner) and not _is_known_here(*runner):
-        engine.create_job_service_handle = CheckedJob
-    return engine
+    with contextlib.ExitStack() as held:
+        if isinstance(engine, PortableRunner):
+            if not _is_known_here(*runner):
+                engine.create_job_service_handle = CheckedJob
+            start = engine.default_job_server
+
+            def start_until_the_end(options: PipelineOptions) -> Any:
+                server = start(options)
+                held.callback(server.stop)
+                return server
+
+            engine.default_job_server = start_until_the_end
+        yield engine
 
 
 def _check_dataflow(options: PipelineOptions) -> None:

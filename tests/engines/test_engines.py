@@ -1,5 +1,6 @@
 """Engines that nobody here wrote make the bytes of the default runner."""
 
+import contextlib
 import os
 import subprocess
 import time
@@ -129,14 +130,32 @@ def processes_that_name(folder):
 
 
 def run_there(small, output, options, *, text=None):
-    """Run a job in a process of its own, so that all it leaves behind is seen."""
+    """Run a job in a process of its own, which must leave none behind."""
     command = [
         *(*start.PYTHON, "-c", start.ALBERT, "make-data", "--output", output),
         *("--text", text or small / "text", "--vocab", small / "vocab"),
         *SETTINGS,
         *options,
     ]
-    job = subprocess.run(
-        [*map(str, command)], cwd=HERE, capture_output=True, text=True, timeout=200
-    )
-    return job.returncode, job.stderr
+    with subprocess.Popen(
+        [*map(str, command)],
+        cwd=HERE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as job:
+        said = job.communicate(timeout=400)[1]
+    assert not processes_of_session(job.pid)
+    return job.returncode, said
+
+
+def processes_of_session(leader):
+    """What is left of all that a process has started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            *_, fields = path.read_text().rpartition(")")
+            state, _, _, session = fields.split()[:4]
+            if int(session) == leader and state != "Z":
+                found.append(path.with_name("cmdline").read_text())
+    return found

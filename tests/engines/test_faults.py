@@ -291,7 +291,8 @@ def test_an_engine_out_of_memory_names_shards_and_heap(small, tmp_path):
         (text / f"{number}.txt").write_text(f"word{number} and others. " * 50_000)
     with start.flink(tmp_path) as options:
         heap = ("--job_server_jvm_properties=-Xmx200m", "--job_server_timeout=60")
-        job = Job((text, small / "vocab"), tmp_path, (*options, *heap))
+        one = ("--num-shards", 1)
+        job = Job((text, small / "vocab"), tmp_path, (*one, *options, *heap))
         code, said = job.end()
     assert code == 1
     assert re.fullmatch(
