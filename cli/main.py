@@ -35,6 +35,8 @@ from schemas.errors import AlbertError
 from schemas.readable import printable
 
 INTERRUPTED, TERMINATED = 130, 143
+TERMINATION = "Terminated; run the same command again."
+INTERRUPTION = "Interrupted; run the same command again."
 
 # What Python and the system's loader say where an error has no type of its own.
 _NO_MEMORY = re.compile(
@@ -91,12 +93,10 @@ class AlbertGroup(click.Group):
             code = _fail(str(error), code=error.exit_code)
         except (KeyboardInterrupt, click.Abort) as error:
             # click hides what the interrupt may have said.
-            said = str(error.__cause__ or error)
-            sentence = said or "Interrupted; run the same command again."
-            code = _fail(sentence, code=INTERRUPTED)
+            said = str(error.__cause__ or error) or INTERRUPTION
+            code = _fail(said, code=INTERRUPTED)
         except Terminated as error:
-            sentence = str(error) or "Terminated; run the same command again."
-            code = _fail(sentence, code=TERMINATED)
+            code = _fail(str(error) or TERMINATION, code=TERMINATED)
         except BrokenPipeError:
             # Whoever reads the output has seen enough.
             code = 0
