@@ -1,4 +1,4 @@
-"""`answer`: from where answers may begin and end, token by token, to their text.
+"""`answer`: from where answers may begin and end, token by token, to text and measures.
 
 Outputs are `AnswerScores`. A target is the tuple of all right answers, a prediction one
 answer, which is "" where there is none.
@@ -7,15 +7,23 @@ As google-research/albert's `run_squad_v1.py`: the best begins and ends of each 
 in the passage, in the right order and not too long, each in the window that has most
 of the passage around it. The text is that of the passage itself, character by
 character.
+
+Answers are compared as the scripts of SQuAD 1.1, SQuAD 2.0 and CMRC 2018 do. SQuAD:
+lower-case, without ASCII punctuation and the articles a, an, the, words divided at
+spaces. CMRC: lower-case, without its punctuation, Chinese by character and all else
+by word, F1 by the longest common part. Its script divides words by NLTK, of which the
+rules for marks are here, but not those for English contractions.
 """
 
+import collections
 import dataclasses
-from collections.abc import Callable, Sequence
+import re
+import string
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from albert_tf.tasks import answer_metrics
 from albert_tf.tasks.task import (
     Array,
     Measure,
@@ -26,6 +34,147 @@ from albert_tf.tasks.task import (
     softmax,
 )
 from schemas.task import EncodedExample, Metric, TaskExample, Window
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = frozenset(string.punctuation)
+
+# What CMRC's script leaves out (cmrc2018_evaluate.py), and what is one part each.
+_CMRC_PUNCTUATION = frozenset("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
+_HAN = r"\u4e00-\u9fa5"
+_ALONE = r";@#$%&?!()\[\]{}<>\"—–"
+_PARTS = re.compile(
+    # A comma goes on before a digit, and a full stop unless the words end there.
+    rf"[{_HAN}]|(?:[^\s{_HAN}{_ALONE},.]|,(?=\d)|\.(?!\s*(?:[{_HAN}]|$)))+|\S"
+)
+
+
+def normalized(text: str) -> str:
+    """An answer as SQuAD compares it.
+
+    >>> normalized("The  Rhine, a river.")
+    'rhine river'
+    """
+    kept = "".join(c for c in text.lower() if c not in _PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", kept).split())
+
+
+def exact_match(prediction: str, gold: str) -> float:
+    """1 if both are the same answer, else 0."""
+    return float(normalized(prediction) == normalized(gold))
+
+
+def answer_f1(prediction: str, gold: str) -> float:
+    """F1 of the words that both have; without any word, 1 if neither has one.
+
+    >>> answer_f1("the river Rhine", "Rhine")
+    0.6666666666666666
+    """
+    said, wanted = normalized(prediction).split(), normalized(gold).split()
+    if not said or not wanted:
+        return float(said == wanted)
+    same = sum((collections.Counter(said) & collections.Counter(wanted)).values())
+    return _f1(same, len(said), len(wanted))
+
+
+def cmrc_exact_match(prediction: str, gold: str) -> float:
+    """1 if both are the same but for punctuation, else 0."""
+    return float(_without_punctuation(gold) == _without_punctuation(prediction))
+
+
+def cmrc_f1(prediction: str, gold: str) -> float:
+    """F1 of the longest part that both have in common, by character.
+
+    >>> cmrc_f1("在北京市", "北京")
+    0.6666666666666666
+    """
+    said, wanted = segmented(prediction), segmented(gold)
+    same = longest_common(said, wanted)
+    return _f1(same, len(said), len(wanted))
+
+
+def segmented(text: str) -> list[str]:
+    """Chinese by character, what is between by word, no punctuation.
+
+    >>> segmented("他在 NBA 打球。")
+    ['他', '在', 'nba', '打', '球']
+    """
+    return _PARTS.findall(_without_punctuation(text))
+
+
+def longest_common(one: Sequence[str], other: Sequence[str]) -> int:
+    """The length of the longest run of parts that both have.
+
+    >>> longest_common("abcd", "xbcy")
+    2
+    """
+    best, row = 0, [0] * (len(other) + 1)
+    for part in one:
+        new = [0] * (len(other) + 1)
+        for place, theirs in enumerate(other):
+            if part == theirs:
+                new[place + 1] = row[place] + 1
+        best, row = max(best, *new), new
+    return best
+
+
+def best_of(
+    measure: Callable[[str, str], float], prediction: str, golds: Iterable[str]
+) -> float:
+    """The best over all right answers; a question without any has the answer "".
+
+    As in SQuAD 2.0 an answer of nothing but punctuation and articles is none; 1.1 has
+    three of them in its dev set.
+
+    >>> best_of(exact_match, "", ["."]), best_of(exact_match, "", [".", "Rhine"])
+    (1.0, 0.0)
+    """
+    if measure in (exact_match, answer_f1):
+        golds = filter(normalized, golds)
+    values = [measure(prediction, gold) for gold in golds]
+    return max(values) if values else measure(prediction, "")
+
+
+def best_null_threshold(
+    null_scores: Sequence[float],
+    answered: Sequence[float],
+    unanswered: Sequence[float],
+) -> tuple[float, float]:
+    """The null score above which questions are best said to have no answer.
+
+    As `find_best_thresh_v2` of SQuAD 2.0, whose threshold is just above a score.
+
+    Args:
+        null_scores: Of each question: of no answer, minus that of the best answer.
+        answered: What each question is worth with its best answer.
+        unanswered: What it is worth without answer.
+
+    Returns:
+        The threshold, and the mean worth with it; a question has no answer where its
+        score is greater.
+    """
+    order = sorted(range(len(null_scores)), key=lambda number: null_scores[number])
+    total = best = sum(unanswered)
+    threshold = null_scores[order[0]] - 1.0
+    for place, number in enumerate(order):
+        total += answered[number] - unanswered[number]
+        following = order[place + 1] if place + 1 < len(order) else None
+        is_last = following is None or null_scores[following] != null_scores[number]
+        if is_last and total > best:
+            best, threshold = total, null_scores[number]
+    return threshold, best / len(order)
+
+
+def _without_punctuation(text: str) -> str:
+    kept = (c for c in text.lower().strip() if c not in _CMRC_PUNCTUATION)
+    return "".join(kept)
+
+
+def _f1(same: int, said: int, wanted: int) -> float:
+    if not same:
+        return 0.0
+    precision, recall = same / said, same / wanted
+    return 2 * precision * recall / (precision + recall)
+
 
 # How many begins and ends of each window are paired, and how many answers reported.
 BEST = 20
@@ -144,10 +293,10 @@ def _best(scores: Array) -> list[int]:
 
 
 _METRICS: dict[str, Callable[[str, str], float]] = {
-    "answer_f1": answer_metrics.answer_f1,
-    "exact_match": answer_metrics.exact_match,
-    "cmrc_f1": answer_metrics.cmrc_f1,
-    "cmrc_exact_match": answer_metrics.cmrc_exact_match,
+    "answer_f1": answer_f1,
+    "exact_match": exact_match,
+    "cmrc_f1": cmrc_f1,
+    "cmrc_exact_match": cmrc_exact_match,
 }
 
 
@@ -208,10 +357,7 @@ class AnswerInPassage(Task):
         pairs = zip(targets, predictions, strict=True)
         compare = _METRICS[metric]
         return mean_of(
-            [
-                answer_metrics.best_of(compare, prediction, golds)
-                for golds, prediction in pairs
-            ]
+            [best_of(compare, prediction, golds) for golds, prediction in pairs]
         )
 
     def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
@@ -237,7 +383,7 @@ class AnswerInPassage(Task):
         """
         exact = (metric for metric in self.spec.metrics if metric in self.share_metrics)
         compare = _METRICS[next(exact)]
-        return bool(answer_metrics.best_of(compare, prediction, target))
+        return bool(best_of(compare, prediction, target))
 
     def best_threshold(self, outputs: Sequence[Any], targets: Targets) -> float | None:
         """The margin that is best for the first measure; 0 without examples.
@@ -250,14 +396,14 @@ class AnswerInPassage(Task):
             return 0.0
         compare = _METRICS[self.spec.metrics[0]]
         pairs = list(zip(outputs, targets, strict=True))
-        threshold, _ = answer_metrics.best_null_threshold(
+        threshold, _ = best_null_threshold(
             # A question without any span has no answer, whatever the threshold.
             [max(min(output.null_margin, 1e9), -1e9) for output in outputs],
             [
-                answer_metrics.best_of(compare, _text(output.best(None)), golds)
+                best_of(compare, _text(output.best(None)), golds)
                 for output, golds in pairs
             ],
-            [answer_metrics.best_of(compare, "", golds) for golds in targets],
+            [best_of(compare, "", golds) for golds in targets],
         )
         return threshold
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from albert_tf.finetuning.evaluations import TaskEvaluations
-from albert_tf.finetuning.finetune import FineTuning, finetune
+from albert_tf.finetuning.finetune import FineTuning, TaskEvaluations, finetune
 from albert_tf.finetuning.job import TaskRows, TuningJob, TuningState
 from albert_tf.finetuning.predict import evaluate_tuned, predicted
 from albert_tf.model.initial_weights import draw_first_weights

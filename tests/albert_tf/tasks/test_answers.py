@@ -1,9 +1,11 @@
-"""From the logits of windows to answers."""
+"""From the logits of windows to answers, and answers beside right ones."""
 
 from array import array
 
 import numpy as np
+import pytest
 
+from albert_tf.tasks import answers
 from albert_tf.tasks.answers import AnswerScores, Span, answer_scores
 from schemas.task import EncodedExample, TokenSequence, Window
 
@@ -62,3 +64,31 @@ def test_the_score_of_no_answer_is_the_least_of_the_windows():
     windows = [logits(null=4.0), logits(null=-2.0)]
     found = answer_scores(PASSAGE, [row(0), row(1)], windows, max_tokens=5)
     assert found.null_score == -2.0
+
+
+def test_answers_are_compared_without_case_articles_and_punctuation():
+    assert answers.exact_match("The Rhine!", "rhine") == 1.0
+    assert answers.answer_f1("in the 10th century", "10th century") == 0.8
+    assert answers.best_of(answers.exact_match, "", ()) == 1.0
+    assert answers.best_of(answers.answer_f1, "x", ()) == 0.0
+
+
+def test_chinese_answers_are_compared_by_character():
+    assert answers.segmented("《NBA》 3.5 米") == ["nba", "3.5", "米"]
+    assert answers.cmrc_exact_match("北京，市", "北京市") == 1.0
+    assert answers.cmrc_f1("上海", "北京") == 0.0
+
+
+def test_the_null_threshold_is_the_best_of_all():
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        scores = rng.integers(0, 6, 12).astype(float)
+        answered, unanswered = rng.random((2, 12))
+        threshold, best = answers.best_null_threshold(scores, answered, unanswered)
+        worth = [
+            np.where(scores > t, unanswered, answered).mean() for t in (-1.0, *range(6))
+        ]
+        assert best == pytest.approx(max(worth))
+        assert np.where(scores > threshold, unanswered, answered).mean() == (
+            pytest.approx(best)
+        )

@@ -9,7 +9,7 @@ programs are asked each time.
 import numpy as np
 import pytest
 
-from albert_tf.tasks import answer_metrics
+from albert_tf.tasks import answers
 from albert_tf.tasks.tags import count_entities
 from tests.albert_tf.tasks.made_predictions import (
     NUMBER,
@@ -27,28 +27,28 @@ def close_to(value):
 
 
 def percent(measure, made):
-    values = [answer_metrics.best_of(measure, said, golds) for said, golds in made]
+    values = [answers.best_of(measure, said, golds) for said, golds in made]
     return 100 * sum(values) / len(values)
 
 
 def test_answers_are_worth_what_the_script_of_squad_1_says():
     made = made_answers()
-    assert percent(answer_metrics.exact_match, made) == close_to(14.55)
-    assert percent(answer_metrics.answer_f1, made) == close_to(71.32382561882591)
+    assert percent(answers.exact_match, made) == close_to(14.55)
+    assert percent(answers.answer_f1, made) == close_to(71.32382561882591)
 
 
 def test_answers_and_their_threshold_are_worth_what_the_script_of_squad_2_says():
     made = made_answers(seed=3, has_unanswerable=True)
-    assert percent(answer_metrics.exact_match, made) == close_to(14.45)
-    assert percent(answer_metrics.answer_f1, made) == close_to(53.3568179043177)
+    assert percent(answers.exact_match, made) == close_to(14.45)
+    assert percent(answers.answer_f1, made) == close_to(53.3568179043177)
     for measure, best, threshold in (
-        (answer_metrics.answer_f1, 63.40681790431819, 9.99),
-        (answer_metrics.exact_match, 35.45, -3.17),
+        (answers.answer_f1, 63.40681790431819, 9.99),
+        (answers.exact_match, 35.45, -3.17),
     ):
-        found_threshold, worth = answer_metrics.best_null_threshold(
+        found_threshold, worth = answers.best_null_threshold(
             made_null_scores(made),
-            [answer_metrics.best_of(measure, said, golds) for said, golds in made],
-            [answer_metrics.best_of(measure, "", golds) for _, golds in made],
+            [answers.best_of(measure, said, golds) for said, golds in made],
+            [answers.best_of(measure, "", golds) for _, golds in made],
         )
         assert 100 * worth == close_to(best)
         assert found_threshold == close_to(threshold)
@@ -56,8 +56,8 @@ def test_answers_and_their_threshold_are_worth_what_the_script_of_squad_2_says()
 
 def test_chinese_answers_are_worth_what_the_script_of_cmrc_says():
     made = made_chinese_answers()
-    assert percent(answer_metrics.cmrc_f1, made) == close_to(60.20031936931308)
-    assert percent(answer_metrics.cmrc_exact_match, made) == close_to(8.55)
+    assert percent(answers.cmrc_f1, made) == close_to(60.20031936931308)
+    assert percent(answers.cmrc_exact_match, made) == close_to(8.55)
 
 
 @pytest.mark.slow
