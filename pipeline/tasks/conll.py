@@ -97,21 +97,9 @@ def read_conll(
     >>> read.remarks
     ('words are in column 1 and tags in column 2 of 2',)
     """
-    lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1)]
-    named = _UD_NAMED.match(text)
-    is_universal = named is not None or any(_is_universal(s) for _, s in lines[:1000])
-    names = _header(text)
-    if is_universal:
-        names = tuple(named[1].lower().split()) if named else _UD_COLUMNS
-        blocks = list(_universal_blocks(lines))
-    else:
-        blocks = list(_blocks(lines, _divider(text, names), counts=counts))
-        if names and blocks:
-            blocks[0] = blocks[0][1:]
-            blocks = [block for block in blocks if block]
+    blocks, names, is_universal = _sentences(text, counts=counts)
     if not blocks:
         return Columned([], ())
-    width = len(blocks[0][0][1])
     is_ontonotes = _ONTONOTES.search(text) is not None
     places = _places(blocks, columns, names, path=path, is_ontonotes=is_ontonotes)
     if has_tags and places.tag == places.word and columns.text is None:
@@ -128,19 +116,43 @@ def read_conll(
     )
     if columns.text is None:
         _check_words(blocks, places, path=path)
-    examples = [
-        TaskExample(
+    examples = [*_examples(blocks, places, path=path)]
+    width = len(blocks[0][0][1])
+    return Columned(examples, tuple(_remarks(blocks, places, width)))
+
+
+def _sentences(
+    text: str, *, counts: Counter[str]
+) -> tuple[list[Block], tuple[str, ...], bool]:
+    """The sentences, the names of the columns if known, and whether it is CoNLL-U."""
+    lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1)]
+    named = _UD_NAMED.match(text)
+    if named is not None:
+        return [*_universal_blocks(lines)], tuple(named[1].lower().split()), True
+    if any(_is_universal(line) for _, line in lines[:1000]):
+        return [*_universal_blocks(lines)], _UD_COLUMNS, True
+    names = _header(text)
+    blocks = [*_blocks(lines, _divider(text, names), counts=counts)]
+    if names and blocks:
+        blocks = [block for block in (blocks[0][1:], *blocks[1:]) if block]
+    return blocks, names, False
+
+
+def _examples(
+    blocks: list[Block], places: _Places, *, path: str
+) -> Iterator[TaskExample]:
+    """The words of each sentence, with their tags unless these are not read."""
+    has_tags = places.tag != places.word
+    for number, block in enumerate(blocks):
+        words = tuple(cells[places.word] for _, cells in block)
+        tags = tuple(cells[places.tag] for _, cells in block) if has_tags else None
+        yield TaskExample(
             id=str(number),
             place=f"{path}, line {block[0][0]}",
-            text=" ".join(cells[places.word] for _, cells in block),
-            words=tuple(cells[places.word] for _, cells in block),
-            tags=None
-            if places.tag == places.word
-            else tuple(cells[places.tag] for _, cells in block),
+            text=" ".join(words),
+            words=words,
+            tags=tags,
         )
-        for number, block in enumerate(blocks)
-    ]
-    return Columned(examples, tuple(_remarks(blocks, places, width)))
 
 
 def names_words(cells: Sequence[str], *, has_tags: bool = True) -> bool:

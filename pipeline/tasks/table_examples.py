@@ -62,21 +62,7 @@ def examples_of_table(
     ('0', 'Good.', '1')
     """
     is_hidden = kind == "classify" and _is_hidden(table, columns)
-    target = _TARGETS[kind]
-    if kind == "choose":
-        target = functools.partial(
-            target,
-            columns=columns,
-            are_numbers=answers_are_numbers(table, columns),
-        )
-    if kind == "tag" and columns.label is not None:
-        target = functools.partial(target, are_spans=has_spans(table, columns.label))
-    if kind == "multilabel" and columns.label is not None:
-        is_one = len(label_names(table.columns, columns.label)) == 1
-        cells = label_cells(table, columns.label) if is_one else None
-        if cells is not None and cells.are_marks:
-            table.counts[VECTOR] += len(table.rows)
-        target = functools.partial(target, cells=cells)
+    target = _target_of(table, kind, columns)
     examples = []
     for identity, row in zip(_identities(table, columns), table.rows, strict=True):
         known = {"id": identity, **_texts(row, kind, columns)}
@@ -87,6 +73,23 @@ def examples_of_table(
                 continue
         examples.append(TaskExample(place=row.place, **known))
     return located(examples, table.counts) if kind == "answer" else examples
+
+
+def _target_of(table: Table, kind: Kind, columns: Columns) -> Callable[..., Known]:
+    """What reads the target of a row, as all rows together show it is written."""
+    target, label = _TARGETS[kind], columns.label
+    if kind == "choose":
+        are_numbers = answers_are_numbers(table, columns)
+        return functools.partial(target, columns=columns, are_numbers=are_numbers)
+    if kind == "tag" and label is not None:
+        return functools.partial(target, are_spans=has_spans(table, label))
+    if kind == "multilabel" and label is not None:
+        is_one = len(label_names(table.columns, label)) == 1
+        cells = label_cells(table, label) if is_one else None
+        if cells is not None and cells.are_marks:
+            table.counts[VECTOR] += len(table.rows)
+        return functools.partial(target, cells=cells)
+    return target
 
 
 def _identities(table: Table, columns: Columns) -> list[str]:

@@ -142,14 +142,7 @@ def parse_table(
         lines = ((n, line) for n, line in enumerate(text.split("\n"), 1) if line)
         divided = ((n, line.split(" ", len(columns) - 1)) for n, line in lines)
     else:
-        # A carriage return ends a line of CSV alone.
-        is_quoted = may_be_quoted and _QUOTED.fullmatch(text) and _MARKED.search(text)
-        is_csv = "\t" not in first or bool(is_quoted)
-        divided = divide_lines(
-            io.StringIO(text, newline="" if is_csv else "\n"),
-            quoting="doubled" if is_quoted else None,
-            is_strict=True,
-        )
+        divided = _divided(text, may_be_quoted=may_be_quoted)
     rows, counts, numbers = [], Counter[str](), itertools.count()
     for line, cells in divided:
         place = f"{path}, line {line}"
@@ -168,6 +161,20 @@ def parse_table(
         counts[TOO_MANY_CELLS] += len(cells) > len(columns)
         rows.append(Row(place, dict(zip(columns, cells, strict=False)), number))
     return Table(path, columns, rows, +counts)
+
+
+def _divided(
+    text: str, *, may_be_quoted: bool
+) -> Iterator[tuple[int, Cells | csv.Error]]:
+    """The number and the cells of each row."""
+    is_quoted = may_be_quoted and _QUOTED.fullmatch(text) and _MARKED.search(text)
+    # A carriage return ends a line of CSV alone.
+    is_csv = "\t" not in text.partition("\n")[0] or bool(is_quoted)
+    return divide_lines(
+        io.StringIO(text, newline="" if is_csv else "\n"),
+        quoting="doubled" if is_quoted else None,
+        is_strict=True,
+    )
 
 
 def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:

@@ -175,17 +175,28 @@ def warnings_about(
             f"Evaluation examples with a text that is trained on: {overlap:,} of "
             f"{len(evaluation):,}."
         )
-    if task.kind == "tag" and all(map(str.isdecimal, task.labels)):
-        yield (
-            "The tags are numbers, so words are measured and no entities; to measure "
-            "these give the tags by name, such as B-PER."
-        )
+    if task.labels and all(map(str.isdecimal, task.labels)):
+        yield from _about_numbers(task)
     if empty := sum(map(_is_empty, [*train, *evaluation])):
         yield f"Examples with an empty text: {empty:,}."
     if lost := len(_without_their_answers(train)):
         yield (
             "Questions not trained on, because their answers are not in their "
             f"passages: {lost:,}."
+        )
+
+
+def _about_numbers(task: TaskSpec) -> Iterator[str]:
+    """What labels without names lead to, unless they are those of a named task."""
+    if task.kind == "tag":
+        yield (
+            "The tags are numbers, so words are measured and no entities; to measure "
+            "these give the tags by name, such as B-PER."
+        )
+    elif task.name == task.kind:
+        yield (
+            "The labels are numbers, and predictions and exports show these; to see "
+            "names, give the labels by name."
         )
 
 

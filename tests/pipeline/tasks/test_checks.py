@@ -219,3 +219,17 @@ def test_submissions_are_what_glue_takes(task, predictions, expected):
 def test_the_submission_of_squad_has_an_answer_for_each_id():
     text = submission_text(task_called("squad2"), GOOD_AND_BAD[:2], ["Ada", ""])
     assert text == '{\n  "0": "Ada",\n  "1": ""\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [("classify", "The labels are numbers"), ("tag", "The tags are numbers")],
+)
+def test_labels_without_names_are_said(kind, sentence):
+    values = {"classify": {"label": "1"}, "tag": {"words": ("a",), "tags": ("1",)}}
+    example = TaskExample(id="0", place="", text="a", **values[kind])
+    spec = TaskSpec(name=kind, kind=kind, labels=("0", "1"))
+    said = [*warnings_about(spec, [example] * 20, evaluation=[])]
+    assert any(line.startswith(sentence) for line in said)
+    named = TaskSpec(name=kind, kind=kind, labels=("no", "yes"))
+    assert not any("numbers" in x for x in warnings_about(named, [], evaluation=[]))
