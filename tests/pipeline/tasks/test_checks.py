@@ -10,7 +10,7 @@ from pipeline.tasks.training_data import (
     with_labels,
 )
 from schemas.errors import AlbertError
-from schemas.task import Answer, TaskExample
+from schemas.task import Answer, TaskExample, TaskSpec
 
 
 def texts(*pairs, field="label"):
