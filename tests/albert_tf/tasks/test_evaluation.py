@@ -10,6 +10,7 @@ from albert_tf.tasks.evaluation import (
     measured,
     task_of,
 )
+from albert_tf.tasks.results import verdict
 from schemas.errors import SettingError
 from schemas.task import TaskExample, TaskSpec
 
@@ -59,3 +60,47 @@ def test_errors_of_choices_are_told_by_the_text_of_the_options():
     answered = Answered(task_of(spec), examples, outputs)
     (error,) = evaluated(answered, threshold=None)["errors"]
     assert (error["id"], error["predicted"], error["right"]) == ("0", "pears", "apples")
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "sentences"),
+    [
+        ((0.9, 0.5, 0.7), {}, []),
+        (
+            (0.9, 0.5, 0.7),
+            {"still_improving_after_epochs": 10},
+            [
+                "It was still improving at the last step: give --epochs 20 instead of "
+                "10, or a higher --learning-rate."
+            ],
+        ),
+        (
+            (0.6, 0.5, 0.7),
+            {},
+            ["Words alone give 0.7000: the model is no better than they are."],
+        ),
+        (
+            (0.4, 0.5, 0.7),
+            {},
+            [
+                "The model is no better than the majority: f1 0.4000, and always "
+                "giving the same answer scores 0.5000."
+            ],
+        ),
+        (
+            (0.5, 0.5, 0.7),
+            {},
+            [
+                "The model is stuck at the majority: f1 0.5000, and always giving the "
+                "same answer scores 0.5000."
+            ],
+        ),
+    ],
+)
+def test_a_verdict_says_what_the_measures_say_and_what_to_change(
+    values, more, sentences
+):
+    model, majority, words = ({"f1": value} for value in values)
+    guesses = {"majority": majority, "words": words}
+    result = {"metric": "f1", "metrics": model, "baselines": guesses, **more}
+    assert list(verdict(result)) == sentences
