@@ -26,7 +26,7 @@ from pipeline.tasks.training_data import (
 )
 from schemas.errors import AlbertError, SettingError
 from schemas.example import UNK_ID
-from schemas.readable import percent
+from schemas.readable import counted, percent
 from schemas.task import Columns, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _say_columns(path: str, file: TaskFile, *, say: Say) -> None:
         for name, words in _READ.items()
         if (value := columns[name])
     ]
-    say(f"{path}: {'; '.join([f'{len(file.examples):,} examples', *named])}")
+    say(f"{path}: {'; '.join([counted(len(file.examples), 'example'), *named])}")
 
 
 def _say_counts(path: str, file: TaskFile, *, say: Say) -> None:

@@ -138,8 +138,8 @@ def summary(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]:
             f"{len(set(scores)):,} different ones"
         )
     elif task.kind == "answer":
-        without = sum(example.is_impossible for example in train)
-        yield f"{len(train):,} questions, {without:,} of them without an answer"
+        without, questions = sum(e.is_impossible for e in train), len(train)
+        yield f"{counted(questions, 'question')}, {without:,} of them without an answer"
     elif task.kind == "choose":
         numbers = Counter(e.choice + 1 for e in train if e.choice is not None)
         sizes = sorted({len(example.options) for example in train})
@@ -149,7 +149,7 @@ def summary(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]:
         counts = Counter(label for example in train for label in labels_of(example))
         yield f"{counted(len(task.labels), 'label')}: {_most(counts)}"
         if without := sum(not labels_of(example) for example in train):
-            yield f"{without:,} examples have none of them"
+            yield f"{counted(without, 'example')} without any of them"
 
 
 def _most(counts: Counter[Any]) -> str:
