@@ -63,6 +63,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _FIRST = 0xBF58476D1CE4E5B9
 _SECOND = 0x94D049BB133111EB
 _GOLDEN64, _FIRST64, _SECOND64 = (np.uint64(c) for c in (_GOLDEN, _FIRST, _SECOND))
+_27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 
 def hash_key(*parts: bytes) -> int:
@@ -87,14 +88,14 @@ def draw(key: int, counter: int) -> int:
 
 def draws(keys: Keys, counters: int | npt.NDArray[np.integer]) -> Keys:
     """`draw` over arrays: 64 random bits for each key and counter, `[N]`."""
-    steps = np.atleast_1d(counters).astype(np.uint64)
-    steps += np.uint64(1)
-    steps *= _GOLDEN64
-    bits: Keys = keys + steps
-    for shift, factor in ((30, _FIRST64), (27, _SECOND64)):
-        bits ^= bits >> np.uint64(shift)
+    if isinstance(counters, int):
+        bits: Keys = keys + np.uint64((counters + 1) * _GOLDEN & _MASK)
+    else:
+        bits = keys + (counters.astype(np.uint64) + np.uint64(1)) * _GOLDEN64
+    for shift, factor in ((_30, _FIRST64), (_27, _SECOND64)):
+        bits ^= bits >> shift
         bits *= factor
-    bits ^= bits >> np.uint64(31)
+    bits ^= bits >> _31
     return bits
 
 

@@ -17,13 +17,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.draws import Int, Keys, draws, hash_key
+from pipeline.core.draws import Bool, Int, Keys, draws, hash_key
 from pipeline.core.scripts import is_unspaced
 
 NGRAM = 5
 BINS = 128
 BANDS = 18
 ROWS = 7
+_SHIFT_OF_BIN = np.uint64(64 - BINS.bit_length() + 1)
 # Near-copies have a Jaccard similarity of this or more.
 THRESHOLD = 0.8
 # The set is kept whole up to here, 4 KiB; a Jaccard of 0.8 of larger ones is known
@@ -68,7 +69,7 @@ def signature(words: Keys) -> Signature | None:
         return None
     hashes = ngram_hashes(words)
     sketch = (hashes[:SKETCH] >> np.uint64(32)).astype(np.uint32)
-    return Signature(band_keys(hashes), np.unique(sketch))
+    return Signature(band_keys(hashes), sketch[_are_first(sketch)])
 
 
 def jaccard(a: Sketch, b: Sketch) -> float:
@@ -102,9 +103,14 @@ def ngram_hashes(words: Keys) -> Keys:
     """
     hashes = draws(ngrams(words, NGRAM), 0)
     hashes.sort()
-    is_first = np.ones(len(hashes), np.bool_)
-    is_first[1:] = hashes[1:] != hashes[:-1]
-    return hashes[is_first]
+    return hashes[_are_first(hashes)]
+
+
+def _are_first(values: npt.NDArray[np.unsignedinteger]) -> Bool:
+    """Whether each of some ascending values differs from the one before."""
+    are_first = np.ones(len(values), np.bool_)
+    are_first[1:] = values[1:] != values[:-1]
+    return are_first
 
 
 def ngrams(words: Keys, size: int) -> Keys:
@@ -131,7 +137,7 @@ def word_hashes(text: str) -> Keys:
     (6, 0)
     """
     found = [_hashes_of_block(block) for block in _blocks(text)]
-    return np.concatenate([np.zeros(0, np.uint64), *found])
+    return np.concatenate(found) if found else np.zeros(0, np.uint64)
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -153,17 +159,18 @@ def _hashes_of_block(block: str) -> Keys:
     the power at its start: so it is the same wherever the word stands.
     """
     letters = _letters(block.lower())
-    is_start = letters != _SPACE
-    goes_on = is_start & (letters < _ALONE)
-    is_start[1:] &= ~(goes_on[1:] & goes_on[:-1])
-    starts = np.flatnonzero(is_start)
-    if not len(starts):
-        return np.zeros(0, np.uint64)
+    is_start = np.ones(len(letters) + 1, np.bool_)
+    is_start[:-1] = letters != _SPACE
+    goes_on = is_start[:-1] & (letters < _ALONE)
+    is_start[1:-1] &= ~(goes_on[1:] & goes_on[:-1])
+    # The last place is the end of all.
+    places = np.flatnonzero(is_start)
     powers, inverses = _powers(len(letters).bit_length())
     sums = np.zeros(len(letters) + 1, np.uint64)
     np.cumsum(letters * powers[: len(letters)], out=sums[1:])
-    numbers = np.diff(sums[np.append(starts, len(letters))]) * inverses[starts]
-    return _HASHES.of(numbers, letters, starts)
+    sums = sums[places]
+    numbers = (sums[1:] - sums[:-1]) * inverses[places[:-1]]
+    return _HASHES.of(numbers, letters, places)
 
 
 def _letters(text: str) -> Letters:
@@ -209,13 +216,13 @@ class _Hashes:
         self._numbers = np.zeros(1 << _SLOT_BITS, np.uint64)
         self._hashes = np.zeros(1 << _SLOT_BITS, np.uint64)
 
-    def of(self, numbers: Keys, letters: Letters, starts: Int) -> Keys:
+    def of(self, numbers: Keys, letters: Letters, places: Int) -> Keys:
         """The hash of each word, `[W]`.
 
         Args:
             numbers: Of the words, `[W]`.
             letters: Of all words, 0 between them, `[N]`.
-            starts: Where the words start, `[W]`.
+            places: Where the words start, and the end of all, `[W + 1]`.
         """
         slots = (numbers * _SLOT_FACTOR) >> np.uint64(64 - _SLOT_BITS)
         hashes: Keys = self._hashes[slots]
@@ -226,8 +233,8 @@ class _Hashes:
             )
             new = missing[first]
             text = (letters & ~_ALONE).tobytes().decode("utf-32-le")
-            places = np.append(starts, len(letters))[[new, new + 1]].T.tolist()
-            words = [text[start:end].rstrip("\0") for start, end in places]
+            bounds = places[[new, new + 1]].T.tolist()
+            words = [text[start:end].rstrip("\0") for start, end in bounds]
             found = np.array([hash_key(word.encode()) for word in words], np.uint64)
             hashes[missing] = found[inverse]
             self._numbers[slots[new]] = numbers[new]
@@ -253,11 +260,10 @@ def minima(hashes: Keys) -> Keys:
     Args:
         hashes: Ascending, at least one.
     """
-    shift = np.uint64(64 - BINS.bit_length() + 1)
-    bins = (hashes >> shift).astype(np.int64)
-    first = np.searchsorted(bins, np.arange(BINS))
-    found = np.append(hashes, np.uint64(0))[first]
-    is_filled = np.append(bins, -1)[first] == np.arange(BINS)
+    numbers = np.arange(BINS, dtype=np.uint64)
+    first = np.searchsorted(hashes, numbers << _SHIFT_OF_BIN)
+    found: Keys = hashes[np.minimum(first, len(hashes) - 1)]
+    is_filled = found >> _SHIFT_OF_BIN == numbers
     if is_filled.all():
         return found
     source = _orders()[np.arange(BINS), is_filled[_orders()].argmax(axis=1)]
