@@ -8,7 +8,6 @@ from schemas.config import (
     TrainConfig,
     VocabConfig,
     config_from_dict,
-    flag_name,
 )
 from schemas.errors import SettingError
 from schemas.finetune_config import FineTuneConfig
@@ -27,33 +26,13 @@ CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
         ),
         (
             DataConfig,
-            {"max_seq_length": 4097},
-            "--max-seq-length must be at most 4096, not 4097.",
-        ),
-        (
-            DataConfig,
-            {"masked_lm_prob": -0.1},
-            "--masked-lm-prob must be at least 0.0, not -0.1.",
-        ),
-        (
-            DataConfig,
             {"masked_lm_prob": float("nan")},
             "--masked-lm-prob must be at least 0.0, not nan.",
         ),
         (
-            DataConfig,
-            {"max_ngram": 0},
-            "--max-ngram must be at least 1, not 0.",
-        ),
-        (
-            DataConfig,
-            {"short_seq_prob": 1.5},
-            "--short-seq-prob must be at most 1.0, not 1.5.",
-        ),
-        (
-            DataConfig,
-            {"dupe_factor": 101},
-            "--dupe-factor must be at most 100, not 101.",
+            TrainConfig,
+            {"beta2": 1.0},
+            "--beta2 must be at most 0.999999, not 1.0.",
         ),
         (
             DataConfig,
@@ -62,24 +41,9 @@ CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
         ),
         (
             DataConfig,
-            {"record_layout": "loose"},
-            "--record-layout must be one of compact, padded, not 'loose'.",
-        ),
-        (
-            DataConfig,
             {"max_seq_length": 128, "max_predictions_per_seq": 126},
             "--max-predictions-per-seq must be at most --max-seq-length - 3 = 125, "
             "not 126.",
-        ),
-        (
-            VocabConfig,
-            {"vocab_size": 31},
-            "--vocab-size must be at least 32, not 31.",
-        ),
-        (
-            TrainConfig,
-            {"steps": 0},
-            "--steps must be at least 1, not 0.",
         ),
         (
             TrainConfig,
@@ -106,26 +70,6 @@ CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
             TrainConfig,
             {"steps": 10, "schedule": "constant-cooldown", "warmup_steps": 9},
             "--warmup-steps must be at most the 8 steps before the cooldown, not 9.",
-        ),
-        (
-            TrainConfig,
-            {"cooldown_share": 0.95},
-            "--cooldown-share must be at most 0.9, not 0.95.",
-        ),
-        (
-            TrainConfig,
-            {"beta2": 1.0},
-            "--beta2 must be at most 0.999999, not 1.0.",
-        ),
-        (
-            TrainConfig,
-            {"epsilon": 0.0},
-            "--epsilon must be at least 1e-12, not 0.0.",
-        ),
-        (
-            TrainConfig,
-            {"optimizer": "sgd"},
-            "--optimizer must be one of lamb, adamw, muon, not 'sgd'.",
         ),
         (
             ModelConfig,
@@ -217,10 +161,6 @@ def test_a_config_survives_json(config_class):
 def test_every_setting_has_a_help_text(config_class):
     helps = [field.metadata["help"] for field in dataclasses.fields(config_class)]
     assert all(helps)
-
-
-def test_a_flag_is_the_name_of_its_field():
-    assert flag_name("max_predictions_per_seq") == "--max-predictions-per-seq"
 
 
 @pytest.mark.parametrize(
