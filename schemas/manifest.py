@@ -112,12 +112,10 @@ class DatasetManifest:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of `manifest.json`."""
-        return {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            **dataclasses.asdict(self),
-            "config": recorded(self.config),
-        }
+        values = dataclasses.asdict(self) | {"config": recorded(self.config)}
+        if not self.text:
+            del values["text"]
+        return {"format": FORMAT, "format_version": FORMAT_VERSION, **values}
 
 
 def fingerprint_of(values: dict[str, Any]) -> str:

@@ -37,6 +37,11 @@ ABSENT_SENTENCE_HEAD = (
 )
 
 
+_WHOLE_ALBERT = (
+    "give a whole ALBERT with its masked-LM head, or make a run of one that has no "
+    "head at all with albert import"
+)
+
 NEW_MASKED_LM_HEAD = (
     "It has no masked-LM head, so it gets a new one: fine-tune the model, or train it "
     "further before it fills masks."
@@ -299,8 +304,7 @@ def take_over(
         naming,
         weight_shapes(config),
         absent=absent,
-        remedy="give a whole ALBERT with its masked-LM head, or make a run of one that "
-        "has no head at all with albert import",
+        remedy=_WHOLE_ALBERT,
     )
     return dataclasses.replace(model, notes=(*notes, *model.notes))
 
@@ -330,13 +334,7 @@ def model_of(
     missing = [n for n in wanted if n not in tensors.shapes and n not in absent]
     if missing:
         raise AlbertError(f"{tensors.source} lacks {listed(missing)}; {remedy}.")
-    for name, shape in wanted.items():
-        found = tensors.shapes.get(name, shape)
-        if found != shape:
-            raise AlbertError(
-                f"{tensors.source}: {name} has shape {found}, but the configuration "
-                f"says {shape}; give the files of one model."
-            )
+    _check_shapes(tensors, wanted)
     weights = {
         path: _new(path, shape, config)
         if naming.name(path) in absent
@@ -352,6 +350,16 @@ def model_of(
         max_seq_length=trained_length(folder, config),
         notes=(f"Left out: {listed(left_out)}.",) if left_out else (),
     )
+
+
+def _check_shapes(tensors: Tensors, wanted: Shapes) -> None:
+    for name, shape in wanted.items():
+        found = tensors.shapes.get(name, shape)
+        if found != shape:
+            raise AlbertError(
+                f"{tensors.source}: {name} has shape {found}, but the configuration "
+                f"says {shape}; give the files of one model."
+            )
 
 
 def _new(path: str, shape: tuple[int, ...], config: ModelConfig) -> Any:

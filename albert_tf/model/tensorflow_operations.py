@@ -127,14 +127,7 @@ def attend(
     heads: int,
     drop: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
-    """See `operations.attend`: many weights are computed again for the gradient.
-
-    The gradient of the softmax of a row is P * (dP - the mean of dP, weighted by P).
-    Where one weight is almost 1, its dP and the mean are almost equal, and in bfloat16
-    their difference would be rounding alone. So a number near the mean is subtracted
-    from all dP first: the sum of dO * O over the head (Dao et al. 2022, 2205.14135,
-    appendix B), which is the mean but for the rounding of dP.
-    """
+    """See `operations.attend`: many weights are computed again for the gradient."""
     if drop is not None:
         return operations.attend(projected, bias, heads=heads, drop=drop)
     length, width = bias.shape[-1], projected.shape[-1] // 3
@@ -162,21 +155,42 @@ def attend(
                     weights = attention_weights()
             dcontext = tf.reshape(drows, (-1, length, heads, depth))
             dcontext = tf.transpose(dcontext, (0, 2, 1, 3))
-            near = _row_products(dcontext, context)
-            dvalue = tf.matmul(weights, dcontext, transpose_a=True)
-            dweights = tf.matmul(dcontext, value, transpose_b=True)
-            mean = _weighted_mean(weights, dweights, near)
-            dproducts = _softmax_gradient(
-                weights, dweights, near, mean, scale=depth**-0.5
+            dsplit = _attention_gradients(
+                dcontext, context, weights, query=query, key=key, value=value
             )
-            dquery = dproducts @ key
-            dkey = tf.matmul(dproducts, query, transpose_a=True)
-            dsplit = tf.stack([dquery, dkey, dvalue])  # [3, B, A, S, D]
             return tf.reshape(tf.transpose(dsplit, (1, 3, 0, 2, 4)), (-1, 3 * width))
 
         return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, width)), gradient
 
     return differentiable(projected)
+
+
+def _attention_gradients(
+    dcontext: Tensor,
+    context: Tensor,
+    weights: Tensor,
+    *,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+) -> Tensor:
+    """The gradients of query, key and value, `[3, B, A, S, D]`.
+
+    The gradient of the softmax of a row is P * (dP - the mean of dP, weighted by P).
+    Where one weight is almost 1, its dP and the mean are almost equal, and in bfloat16
+    their difference would be rounding alone. So a number near the mean is subtracted
+    from all dP first: the sum of dO * O over the head (Dao et al. 2022, 2205.14135,
+    appendix B), which is the mean but for the rounding of dP.
+    """
+    near = _row_products(dcontext, context)
+    dvalue = tf.matmul(weights, dcontext, transpose_a=True)
+    dweights = tf.matmul(dcontext, value, transpose_b=True)
+    mean = _weighted_mean(weights, dweights, near)
+    scale = query.shape[-1] ** -0.5
+    dproducts = _softmax_gradient(weights, dweights, near, mean, scale=scale)
+    dquery = dproducts @ key
+    dkey = tf.matmul(dproducts, query, transpose_a=True)
+    return tf.stack([dquery, dkey, dvalue])
 
 
 def _are_few(bias: Tensor, *, heads: int) -> bool:

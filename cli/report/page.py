@@ -7,6 +7,7 @@ from importlib import resources
 from cli.report.plots import draw, number, style_of
 from schemas import __version__
 from schemas.example import MASK, SPACE
+from schemas.readable import without_secrets
 from schemas.report import (
     Bars,
     Cell,
@@ -18,7 +19,6 @@ from schemas.report import (
     Table,
     Token,
 )
-from schemas.secrets import without_secrets
 
 # The maximum number of rows in the table of a curve.
 _MAX_ROWS = 25

@@ -16,8 +16,7 @@ import click
 from tqdm import tqdm
 
 from schemas.errors import AlbertError
-from schemas.readable import duration, percent, prefixed
-from schemas.secrets import without_secrets
+from schemas.readable import duration, percent, prefixed, without_secrets
 
 # Between lines of progress where there is no terminal.
 LINE_SECONDS = 10.0

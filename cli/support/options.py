@@ -24,7 +24,7 @@ from schemas.files import read_json
 from schemas.gone_settings import without_gone
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
 from schemas.phases import SETTINGS
-from schemas.secrets import HIDDEN
+from schemas.readable import HIDDEN
 
 _DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})")
 

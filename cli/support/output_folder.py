@@ -18,7 +18,7 @@ from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import TEMPORARY, json_text, parse_json, read_json, write_json
 from schemas.gone_settings import without_gone
-from schemas.secrets import record_without_secrets
+from schemas.readable import record_without_secrets
 
 # Digits of a sha256: it is enough to know that such a value changed.
 _HASH_DIGITS = 64

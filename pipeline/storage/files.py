@@ -21,7 +21,7 @@ from pipeline.storage import remote
 from pipeline.storage.remote import Entry
 from schemas.errors import AlbertError, SettingError
 from schemas.files import whole_file
-from schemas.secrets import without_secrets
+from schemas.readable import without_secrets
 
 Result = TypeVar("Result")
 
