@@ -247,6 +247,20 @@ class DataConfig:
         "near to a held-out one, so that held-out figures are true (hold-out); or drop "
         "all but one of each set.",
     )
+    max_line_repeats: int | None = option(
+        None,
+        "Drop lines that stand in more than so many documents, such as menus and "
+        "banners; a line is a paragraph, or a sentence where those are lines.",
+        minimum=1,
+    )
+    keep_languages: str | None = option(
+        None,
+        "Drop documents that are in none of these languages, such as uk,ru, as "
+        "py3langid tells them by their first thousand characters.",
+    )
+    repair_text: bool = option(
+        False, "Mend characters that were decoded wrongly and HTML entities, by ftfy."
+    )
     num_shards: int | None = option(
         None,
         "Files per copy  [default: one per 32 MiB of text, from 8 to 1000]",
@@ -321,8 +335,8 @@ class ResolvedDataConfig(DataConfig):
 def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
     """The settings of a data set as its manifest has them, by name.
 
-    That examples are stored and near-copies kept is not mentioned, so that a data set
-    keeps the bytes that it had before there was anything else.
+    That examples are stored and nothing of the text is left out is not mentioned, so
+    that a data set keeps the bytes that it had before there was anything else.
 
     >>> "examples" in recorded(DataConfig().resolved(input_bytes=0))
     False
@@ -335,7 +349,13 @@ def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
 
 
 # What the settings were before they were settings.
-_UNSAID = {"examples": "stored", "near_duplicates": "keep"}
+_UNSAID = {
+    "examples": "stored",
+    "near_duplicates": "keep",
+    "max_line_repeats": None,
+    "keep_languages": None,
+    "repair_text": False,
+}
 
 
 def from_recorded(values: dict[str, Any]) -> ResolvedDataConfig:

@@ -37,10 +37,16 @@ WORK = ".work"
 CHUNK_MARKS = f"{WORK}/split-*.json"
 # Its documents, a look at them, what is kept of them to find near-copies, and the mark
 # of a chunk that has been read.
-ChunkFile = Literal["documents", "look", "signatures.npy", "sketches.npy", "json"]
+ChunkFile = Literal[
+    "documents", "look", "lines.npy", "signatures.npy", "sketches.npy", "json"
+]
 # What a job on a cluster writes, so that workers elsewhere know the folder again.
 SUBMITTED = f"{WORK}/submitted"
 NEAR_DUPLICATES = f"{WORK}/near-duplicates.npy"
+REPEATED_LINES = f"{WORK}/repeated-lines.npy"
+
+# What was removed from a text, a file for each chunk.
+REMOVED_FILES = "removed-*.jsonl"
 
 # A run: CONFIG, SPM_MODEL and
 MODEL_CONFIG = "model.json"
@@ -115,6 +121,15 @@ def sidecar_file(split: str, shard: int) -> str:
     'shards/eval-00002.json'
     """
     return f"{SIDECARS}/{split}-{shard:05d}.json"
+
+
+def removed_file(chunk: int) -> str:
+    """The removed paragraphs of one chunk of the text.
+
+    >>> removed_file(4)
+    'removed-00004.jsonl'
+    """
+    return REMOVED_FILES.replace("*", f"{chunk:05d}")
 
 
 def chunk_file(chunk: int, ending: ChunkFile) -> str:

@@ -7,6 +7,7 @@ import functools
 import math
 import time
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -50,6 +51,7 @@ from schemas.layout import (
     DATA_CARD,
     EVAL,
     MANIFEST,
+    REMOVED_FILES,
     SIDECAR_FILES,
     SIDECARS,
     SPM_MODEL,
@@ -101,7 +103,12 @@ MAKE_DATA = Footprint(
     ),
     progress=(MANIFEST, SIDECAR_FILES, CHUNK_MARKS),
     is_finished=has_all_shards,
-    defaults={"examples": "stored"},
+    defaults={
+        "examples": "stored",
+        "max_line_repeats": None,
+        "keep_languages": None,
+        "repair_text": False,
+    },
 )
 
 # The flags by topic, in the order of a person's questions.
@@ -110,8 +117,10 @@ TOPICS = {
         *("wikipedia", "books", "text", "vocab", "output", "overwrite", "config"),
     ),
     "How text is read": ("language", "input_format", "text_key"),
-    "Size and held-out text": (
-        *("plan", "eval_fraction", "near_duplicates", "examples", "dupe_factor"),
+    "Size and held-out text": (*("plan", "eval_fraction", "examples", "dupe_factor"),),
+    "What is left out": (
+        *("near_duplicates", "max_line_repeats", "keep_languages", "repair_text"),
+        "removed",
     ),
     "Examples": (
         *("max_seq_length", "masked_lm_prob", "max_predictions_per_seq"),
@@ -152,6 +161,13 @@ TOPICS = {
     help=f"Where the job runs: {LOCAL_RUNNER} on this machine, where nothing needs a "
     "port; DataflowRunner, FlinkRunner, SparkRunner and PortableRunner take Beam's own "
     "options after --.",
+)
+@click.option(
+    "--removed",
+    type=Folder(may_be_remote=True),
+    metavar="DIR",
+    help="Folder for the paragraphs that the flags on what is left out removed or "
+    "mended, with the reason, as JSON lines.",
 )
 @click.option(
     "--plan",
@@ -195,6 +211,7 @@ def make_data(
             raise SettingError("--output: name the folder to write.")
         runner = take_runner(values, output=output)
         check_output(output, values["vocab"], overwrite=overwrite)
+        check_removed(values["removed"], output)
         task = gather(values, config, output=output, console=console)
         with claim(task, output, runner=runner, overwrite=overwrite) as finished:
             if finished:
@@ -226,6 +243,32 @@ def check_output(output: Path | str, vocab: str, *, overwrite: bool) -> None:
         output_folder.check_is_not(output, folder, what="the folder of --vocab")
 
 
+def check_removed(removed: Path | str | None, output: Path | str) -> None:
+    """Refuse a folder for removed text that has others' files or that workers miss."""
+    if removed is None:
+        return
+    if isinstance(output, str) and isinstance(removed, Path):
+        raise SettingError(
+            f"--removed: {removed} is on this machine and --output is not; give a "
+            "folder on storage too."
+        )
+    if isinstance(removed, str):
+        check_can_write(removed, flag="--removed")
+        return
+    if isinstance(output, Path):
+        folder, data = removed.resolve(), output.resolve()
+        if folder == data or data in folder.parents or folder in data.parents:
+            raise SettingError(
+                f"--removed: {removed} must lie neither in --output nor around it."
+            )
+    names = [path.name for path in removed.iterdir()] if removed.is_dir() else []
+    if others := [name for name in names if not fnmatch(name, REMOVED_FILES)]:
+        raise SettingError(
+            f"--removed: {removed} holds {others[0]}, which this command did not "
+            "write; give a new folder."
+        )
+
+
 class Task(NamedTuple):
     """What is to be made.
 
@@ -253,20 +296,24 @@ def gather(
     """Read the vocabulary, find the inputs, derive what was left to be derived."""
     from pipeline.job.estimate import busy_workers
     from pipeline.job.steps import plan_job
+    from pipeline.noise.filters import check_filters
 
+    check_filters(config)
     model = read_vocabulary(values["vocab"], console)
     files, passed_over = find_given_inputs(values, console)
     text_bytes = sum(file.text_bytes for file in files)
     resolved = config.resolved(input_bytes=text_bytes)
     settings = dataclasses.asdict(config)
-    derived = {n: getattr(resolved, n) for n, v in settings.items() if v is None}
+    filled = {n: getattr(resolved, n) for n, v in settings.items() if v is None}
+    derived = {name: value for name, value in filled.items() if value is not None}
     if derived:
         console.say(f"derived: {settings_line(derived)}")
     vocab = from_anywhere(values["vocab"])
+    job = plan_job(
+        files, resolved, model=model, output=output or "", passed_over=passed_over
+    )
     return Task(
-        plan_job(
-            files, resolved, model=model, output=output or "", passed_over=passed_over
-        ),
+        dataclasses.replace(job, removed=str(values["removed"] or "")),
         files,
         given={**input_settings(values), "vocab": vocab, **settings},
         workers=values["workers"]
@@ -327,13 +374,13 @@ def take_runner(
     return runner
 
 
-def check_can_write(output: str) -> None:
+def check_can_write(output: str, *, flag: str = "--output") -> None:
     """Refuse storage that can only be read."""
     from pipeline.storage.remote import scheme_of
 
     if not scheme_of(output).can_write:
         raise SettingError(
-            f"--output: {output} can only be read; give a folder here or one such as "
+            f"{flag}: {output} can only be read; give a folder here or one such as "
             "s3://bucket/folder."
         )
 
@@ -379,6 +426,9 @@ def run_job(task: Task, *, runner: "Runner | None", console: Console) -> None:
     """Run the job with a progress bar for reading and then one for writing."""
     from pipeline.job.worker_processes import WorkerProcesses
 
+    if removed := task.job.removed:
+        for path in files.find_below(removed, REMOVED_FILES):
+            files.remove(path)
     with contextlib.ExitStack() as held:
         workers = None
         if runner is None and task.workers > 1:

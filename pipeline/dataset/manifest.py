@@ -1,9 +1,10 @@
 """The manifest and the data card of a data set, and the fingerprint that they carry."""
 
+import contextlib
 import dataclasses
 import unicodedata
 from collections import Counter
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class DatasetPlan:
         """Hash of the plan and of the tools that carry it out."""
         return fingerprint_of(
             dataclasses.asdict(self)
-            | {"config": recorded(self.config), "versions": tool_versions()}
+            | {"config": recorded(self.config), "versions": tool_versions(self.config)}
         )
 
 
@@ -62,9 +63,14 @@ def plan_dataset(
     )
 
 
-def tool_versions() -> dict[str, str]:
-    """Versions of the tools on which the bytes depend."""
-    return {
+def tool_versions(config: ResolvedDataConfig) -> dict[str, str]:
+    """Versions of the tools on which the bytes depend, of those that are here."""
+    optional = {"py3langid": config.keep_languages, "ftfy": config.repair_text}
+    versions = {}
+    for tool in (tool for tool, is_used in optional.items() if is_used):
+        with contextlib.suppress(PackageNotFoundError):
+            versions[tool] = version(tool)
+    return versions | {
         "albert": __version__,
         "sentencepiece": version("sentencepiece"),
         "sentencex": version("sentencex"),
@@ -143,7 +149,7 @@ def make_manifest(
         features=feature_table(plan.config),
         vocabulary=plan.vocabulary,
         fingerprint=plan.fingerprint(),
-        versions=tool_versions(),
+        versions=tool_versions(plan.config),
         inputs=plan.inputs,
         splits=splits,
         statistics=realised(total, plan.config),

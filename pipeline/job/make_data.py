@@ -89,8 +89,10 @@ def chain(
     """The whole job: chunks -> documents by shard -> files -> manifest."""
     start = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
     # A graph has each step's job once more, and Dataflow takes one of up to 10 MB.
-    small = dataclasses.replace(job, chunks=())
-    bare = dataclasses.replace(small, model=b"")
+    small = job if job.removed else dataclasses.replace(job, chunks=())
+    bare = dataclasses.replace(job, chunks=(), model=b"")
+    if job.dataset.config.max_line_repeats:
+        start |= "DropRepeated" >> FindRepeatedLines(job, workers, shuffle=shuffle)
     if shuffle == "files":
         sidecars = (
             start
@@ -114,6 +116,39 @@ def chain(
         | "AllShards" >> beam.GroupByKey()
         | "WriteManifest" >> beam.ParDo(Step(steps.write_manifest, bare))
     )
+
+
+class FindRepeatedLines(beam.PTransform):
+    """The chunks, once it is known which lines stand in too many documents."""
+
+    def __init__(
+        self, job: Job, workers: WorkerProcesses | None, *, shuffle: Shuffle
+    ) -> None:
+        super().__init__()
+        self._job, self._workers, self._shuffle = job, workers, shuffle
+
+    def expand(self, chunks: beam.PCollection) -> beam.PCollection:
+        """The chunks again, spread anew."""
+        job = self._job
+        bare = dataclasses.replace(job, chunks=(), model=b"")
+        if self._shuffle == "files":
+            counted = chunks | "CountLines" >> beam.ParDo(
+                Step(steps.write_lines, job, self._workers)
+            )
+        else:
+            counted = (
+                chunks
+                | "CountLines" >> beam.ParDo(Step(steps.lines_for_engine, bare))
+                | "ByLine" >> beam.GroupByKey()
+                | "Repeated" >> beam.ParDo(Step(steps.repeated_line, bare))
+            )
+        find = steps.find_repeated if self._shuffle == "files" else steps.keep_repeated
+        return (
+            counted
+            | "AllLines" >> beam.GroupByKey()
+            | "KeepRepeated" >> beam.ParDo(Step(find, job))
+            | "SpreadAgain" >> beam.Reshuffle()
+        )
 
 
 class AddGone(beam.PTransform):
@@ -169,7 +204,7 @@ class Step(beam.DoFn):
 
     def setup(self) -> None:
         """Refuse to work with tools that may give other bytes for the same text."""
-        check_versions(tool_versions(), self._job.versions)
+        check_versions(tool_versions(self._job.dataset.config), self._job.versions)
         if self._job.mark:
             check_output(self._job.output, self._job.mark)
 

@@ -14,36 +14,39 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.core.documents import PASSED_OVER, ReadingCounts, ShardDocument
+from pipeline.core.documents import PASSED_OVER, Document, ReadingCounts, ShardDocument
 from pipeline.dataset.manifest import (
     DatasetPlan,
     plan_dataset,
     tool_versions,
     write_dataset,
 )
-from pipeline.dataset.shard import write_shard
+from pipeline.dataset.shard import NEAR_COPY, write_shard
 from pipeline.dataset.shard_plan import ShardPlan, number_of, plan_shards
-from pipeline.job import near_duplicates, spill
+from pipeline.job import near_duplicates, repeated_lines, spill
 from pipeline.job.near_duplicates import Place, Signed, signed
 from pipeline.job.spill import finished_sidecar
 from pipeline.near_duplicates.groups import Choice, pairs_to_check
 from pipeline.near_duplicates.signatures import are_near
 from pipeline.noise import languages
+from pipeline.noise.filters import OTHER_LANGUAGE, Removed, clean, removed_whole
 from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
 from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
 from pipeline.reading.read import hash_document, read_texts, shard_documents
 from pipeline.reading.recognise import InputFile
-from pipeline.storage.files import join, read_whole, write_whole
+from pipeline.storage.files import join, new_file, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.files import json_text, read_json, whole_file
-from schemas.layout import SUBMITTED, chunk_file, sidecar_file
+from schemas.layout import SUBMITTED, chunk_file, removed_file, sidecar_file
 
 # What reading counted has this key, where documents have the number of their shard.
 COUNTS = -1
 # What is kept of documents to find their near-copies has this one.
 SIGNED = -2
+# A line that there is not, and the first of the numbers of chunks.
+NO_LINE = REMOVED = -3
 
 # A document, once or more often, and what it meets.
 Meeting = Mapping[Literal["documents", "met"], Iterable[Any]]
@@ -67,6 +70,7 @@ class Job:
         passed_over: Files of the inputs that are not read.
         names_languages: Whether the look at the text tells languages.
         mark: What a job on a cluster has written to its output; see `check_output`.
+        removed: The folder in which what is removed is written; empty for none.
     """
 
     dataset: DatasetPlan
@@ -80,6 +84,7 @@ class Job:
     passed_over: int = 0
     names_languages: bool = False
     mark: str = ""
+    removed: str = ""
 
     @property
     def looked_at(self) -> Bounds:
@@ -94,6 +99,13 @@ class Job:
         if choice == "keep" or (choice == "hold-out" and not config.eval_fraction):
             return None
         return choice
+
+    @property
+    def repeated_lines(self) -> frozenset[int]:
+        """The lines that go because they stand in too many documents."""
+        if not self.dataset.config.max_line_repeats:
+            return frozenset()
+        return repeated_lines.read_repeated(self.output, self.fingerprint)
 
     @property
     def waiting_folder(self) -> Path:
@@ -131,7 +143,7 @@ def plan_job(
         output=str(output),
         model=model,
         fingerprint=dataset.fingerprint(),
-        versions=tool_versions(),
+        versions=tool_versions(config),
         text_bytes=sum(file.text_bytes for file in files),
         passed_over=passed_over,
         names_languages=languages.is_installed(),
@@ -204,7 +216,10 @@ def read_documents(
     """The documents of a chunk, which are looked at and signed as they pass."""
 
     def looked_at() -> Iterator[ShardDocument]:
-        for document, language in read_texts(chunk, counts=counts):
+        repeated = job.repeated_lines
+        for document, language in read_clean(
+            chunk, job, counts=counts, repeated=repeated
+        ):
             document_id = hash_document(document)
             looker.see(number_of(document_id), document)
             yield from shard_documents(
@@ -219,10 +234,113 @@ def read_documents(
     )
 
 
+def read_clean(
+    chunk: Chunk, job: Job, *, counts: ReadingCounts, repeated: frozenset[int]
+) -> Iterator[tuple[Document, str]]:
+    """What is left of the documents of a chunk; what is removed is counted."""
+    config = job.dataset.config
+    for document, language in read_texts(chunk, counts=counts):
+        left, removed = clean(document, config, repeated=repeated)
+        for one in removed:
+            if one.became is not None:
+                counts.changed[one.reason] += 1
+            elif one.reason != OTHER_LANGUAGE or one.paragraph == 0:
+                counts.dropped[one.reason] += 1
+        if left:
+            yield left, language
+
+
+def write_removed(chunk: Chunk, job: Job, *, gone: Set[int]) -> None:
+    """Write the paragraphs of a chunk that the data set has not, or not as they were.
+
+    Args:
+        gone: Documents that nearly equal others.
+    """
+    config, lines = job.dataset.config, list[str]()
+    for document, _ in read_texts(chunk, counts=ReadingCounts()):
+        left, removed = clean(document, config, repeated=job.repeated_lines)
+        if left and job.near_duplicates and number_of(hash_document(left)) in gone:
+            went = {one.paragraph for one in removed if one.became is None}
+            rest = removed_whole(document, NEAR_COPY[job.near_duplicates])
+            removed = tuple(one for one in removed if one.became is None)
+            removed += tuple(one for one in rest if one.paragraph not in went)
+        name = hash_document(document).hex()
+        records = (one.record(name) for one in sorted(removed, key=by_paragraph))
+        lines += (json.dumps(one, ensure_ascii=False) + "\n" for one in records)
+    if lines:
+        with new_file(join(job.removed, removed_file(chunk.number))) as file:
+            file.write("".join(lines).encode("utf-8", "backslashreplace"))
+
+
+def by_paragraph(removed: Removed) -> int:
+    """The order of what is removed from a document."""
+    return removed.paragraph
+
+
+def _numbered(chunk: Chunk, job: Job) -> Iterator[tuple[int, Document]]:
+    for document, _ in read_clean(
+        chunk, job, counts=ReadingCounts(), repeated=frozenset()
+    ):
+        yield number_of(hash_document(document)), document
+
+
+def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
+    """The lines of a chunk become a file, from which they are counted."""
+    pairs = repeated_lines.lines_of(_numbered(chunk, job))
+    repeated_lines.write_lines(pairs, chunk.number, output=job.waiting_folder)
+    yield None, chunk.number
+
+
+def find_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
+    """Once the lines of all chunks are there: which go, and the chunks again."""
+    found = repeated_lines.find_repeated(
+        len(job.chunks),
+        more_than=job.dataset.config.max_line_repeats or 0,
+        output=job.waiting_folder,
+    )
+    repeated_lines.write_repeated(found, output=job.output)
+    yield from job.chunks
+
+
+def lines_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Each line of a chunk with documents that have it, no more than are counted."""
+    more_than = job.dataset.config.max_line_repeats or 0
+    documents: dict[int, set[int]] = {}
+    for line, number in repeated_lines.lines_of(_numbered(chunk, job)):
+        known = documents.setdefault(line, set())
+        if len(known) <= more_than:
+            known.add(number)
+    # The chunks go on even if no line is repeated.
+    yield NO_LINE, ()
+    yield from ((line, tuple(numbers)) for line, numbers in documents.items())
+
+
+def repeated_line(
+    group: tuple[int, Iterable[tuple[int, ...]]], job: Job
+) -> Iterator[tuple[None, int]]:
+    """A line that stands in more documents than allowed, and NO_LINE."""
+    more_than = job.dataset.config.max_line_repeats or 0
+    documents: set[int] = set()
+    for numbers in group[1]:
+        documents.update(numbers)
+        if len(documents) > more_than:
+            break
+    if group[0] == NO_LINE or len(documents) > more_than:
+        yield None, group[0]
+
+
+def keep_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
+    """Once all lines are counted: those that go become a file; the chunks again."""
+    lines = (line for line in group[1] if line != NO_LINE)
+    repeated_lines.write_repeated(lines, output=job.output)
+    yield from job.chunks
+
+
 def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
     """Once all chunks have been read: COUNTS, and the number of each shard.
 
-    The documents that go are found before it.
+    The documents that go are found before it. Numbers from REMOVED downwards are chunks
+    of which what is removed is to be written.
     """
     if job.near_duplicates:
         gone = near_duplicates.find_near_duplicates(
@@ -234,6 +352,8 @@ def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
         near_duplicates.write_gone(gone, output=job.waiting_folder)
     yield COUNTS
     yield from job.shards.shard_numbers()
+    if job.removed:
+        yield from (REMOVED - chunk.number for chunk in job.chunks)
 
 
 def build_shard(number: int, job: Job) -> Iterator[Result]:
@@ -249,6 +369,9 @@ def build_shard(number: int, job: Job) -> Iterator[Result]:
             for chunk in range(len(job.chunks))
         )
         yield None, _counted(counts, looks, job, gone=gone)
+        return
+    if number <= REMOVED:
+        write_removed(job.chunks[REMOVED - number], job, gone=gone)
         return
     documents = spill.read_spills(len(job.chunks), number, output=folder)
     yield None, finish_shard(documents, number, job, gone=gone)
@@ -350,6 +473,9 @@ def build_group(
             if len(value) > 1:
                 counts.add(ReadingCounts.from_dict(value[0]))
         looks = (value[1] for value in values if len(value) > 1)
+        if job.removed:
+            for chunk in job.chunks:
+                write_removed(chunk, job, gone=gone)
         yield None, _counted(counts, looks, job, gone=gone)
         return
     documents = (ShardDocument(*value) for value in values if len(value) > 1)

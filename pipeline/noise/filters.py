@@ -1,0 +1,137 @@
+"""What is taken out of documents or repaired, each paragraph with its reason."""
+
+import importlib.util
+from collections.abc import Container, Sequence
+from typing import Any, NamedTuple
+
+from pipeline.core.documents import Document
+from pipeline.noise.languages import is_installed, known_codes, language_of
+from pipeline.noise.look import line_key
+from schemas.config import DataConfig
+from schemas.errors import SettingError
+
+REPEATED = "line that stands in many documents"
+OTHER_LANGUAGE = "document of another language"
+REPAIRED = "paragraph with repaired text"
+
+
+def check_filters(config: DataConfig) -> None:
+    """Refuse languages that cannot be told, and filters whose library is missing."""
+    needed = {
+        "--keep-languages": ("py3langid", config.keep_languages and not is_installed()),
+        "--repair-text": (
+            "ftfy",
+            config.repair_text and importlib.util.find_spec("ftfy") is None,
+        ),
+    }
+    for flag, (library, is_missing) in needed.items():
+        if is_missing:
+            raise SettingError(
+                f"{flag} needs {library}, which is not installed; run pip install "
+                '"albert-pretraining[noise]".'
+            )
+    for code in (config.keep_languages or "").split(","):
+        if config.keep_languages and code not in known_codes():
+            raise SettingError(
+                f"--keep-languages: {code!r:.20} is no language that py3langid tells; "
+                "give codes of two letters, with commas, such as uk,ru."
+            )
+
+
+class Removed(NamedTuple):
+    """A paragraph that went, or was changed.
+
+    Attributes:
+        reason: As it is counted.
+        paragraph: Its place in its document.
+        text: As it was read.
+        became: What stands there now, if something does.
+    """
+
+    reason: str
+    paragraph: int
+    text: str
+    became: str | None = None
+
+    def record(self, document: str) -> dict[str, Any]:
+        """A JSON object; of what went, without what it became."""
+        values = {"document": document, **self._asdict()}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class Cleaned(NamedTuple):
+    """What is left of a document, if anything, and what is not."""
+
+    document: Document | None
+    removed: tuple[Removed, ...]
+
+
+def clean(
+    document: Document, config: DataConfig, *, repeated: Container[int] = ()
+) -> Cleaned:
+    """A document as the settings want it.
+
+    Text is repaired first, so that its language can be told. A document of another
+    language goes whole: a short paragraph says too little of its language.
+
+    Args:
+        repeated: Lines to drop, see `line_number`.
+
+    >>> document = Document(("He came.", "Accept cookies"))
+    >>> config = DataConfig(max_line_repeats=9)
+    >>> cleaned = clean(document, config, repeated={line_number("Accept cookies")})
+    >>> cleaned.document.paragraphs, cleaned.removed[0].reason
+    (('He came.',), 'line that stands in many documents')
+    """
+    paragraphs: tuple[str, ...] = document.paragraphs
+    removed: list[Removed] = []
+    if config.repair_text:
+        paragraphs, removed = _repaired(paragraphs)
+    if config.keep_languages:
+        wanted = config.keep_languages.split(",")
+        if language_of("\n".join(paragraphs)) not in wanted:
+            return Cleaned(None, removed_whole(document, OTHER_LANGUAGE))
+    kept = []
+    for place, paragraph in enumerate(paragraphs):
+        if repeated and line_number(paragraph) in repeated:
+            # Said once, of the paragraph as it was read.
+            removed = [one for one in removed if one.paragraph != place]
+            text = document.paragraphs[place]
+            removed.append(Removed(REPEATED, place, text))
+        else:
+            kept.append(paragraph)
+    if len(kept) == len(paragraphs) and not removed:
+        return Cleaned(document, ())
+    left = document._replace(paragraphs=tuple(kept)) if kept else None
+    return Cleaned(left, tuple(removed))
+
+
+def line_number(line: str) -> int:
+    """What stands for a line where lines are counted, 64 bits."""
+    return int(line_key(line), 16)
+
+
+def removed_whole(document: Document, reason: str) -> tuple[Removed, ...]:
+    """All paragraphs of a document."""
+    return tuple(Removed(reason, *one) for one in enumerate(document.paragraphs))
+
+
+def _repaired(paragraphs: Sequence[str]) -> tuple[tuple[str, ...], list[Removed]]:
+    """Paragraphs whose characters were decoded wrongly, mended by ftfy."""
+    import ftfy
+
+    # Quotation marks and ligatures stay as they were written, and a line stays one.
+    config = ftfy.TextFixerConfig(
+        uncurl_quotes=False,
+        fix_latin_ligatures=False,
+        fix_character_width=False,
+        normalization=None,
+        explain=False,
+    )
+    mended = tuple(" ".join(ftfy.fix_text(p, config).split()) or p for p in paragraphs)
+    changed = [
+        Removed(REPAIRED, place, before, after)
+        for place, (before, after) in enumerate(zip(paragraphs, mended, strict=True))
+        if before != after
+    ]
+    return mended, changed

@@ -1,0 +1,141 @@
+"""What is removed is written with its reason; with what stays it is the input."""
+
+import dataclasses
+import json
+import random
+
+import pytest
+
+from pipeline.job import steps
+from pipeline.job.make_data import make_dataset
+from pipeline.job.steps import plan_job
+from pipeline.job.worker_processes import WorkerProcesses
+from pipeline.noise import filters
+from pipeline.noise.filters import OTHER_LANGUAGE, REPEATED
+from pipeline.reading.formats import KINDS
+from pipeline.reading.inputs import find_inputs
+from schemas.config import DataConfig
+from schemas.manifest import read_manifest
+
+CONFIG = DataConfig(
+    max_seq_length=48,
+    dupe_factor=1,
+    num_shards=2,
+    eval_fraction=0.3,
+    near_duplicates="drop",
+    max_line_repeats=4,
+).resolved(input_bytes=0)
+
+
+@pytest.fixture(scope="module")
+def texts(topics, tmp_path_factory):
+    """Pages with banners, of which some are near-copies."""
+    folder = tmp_path_factory.mktemp("pages")
+    path = folder / "pages.jsonl"
+    pages = []
+    for number, topic in enumerate(topics[:24]):
+        lines = topic.text.split("\n")[:30]
+        banner = ["Accept all cookies"] if number % 2 else ["Sign in", "  Menu "]
+        pages.append("\n".join([*banner, *lines, f"Page {number}."]))
+    # The same page five times is one document.
+    pages += [pages[0] + "\nRead more.", *(pages[1] for _ in range(5))]
+    rows = [json.dumps({"text": page}) for page in pages]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def run(path, model, output, *, config=CONFIG, workers=None, **options):
+    given = dict.fromkeys(KINDS, ()) | {"text": (str(path),)}
+    output.mkdir(parents=True)
+    job = plan_job(
+        find_inputs(given),
+        config,
+        model=model,
+        output=output / "data",
+        **{"chunk_bytes": 3000} | options.pop("plan", {}),
+    )
+    job = dataclasses.replace(job, removed=str(output / "removed"))
+    (output / "data").mkdir()
+    if workers:
+        with WorkerProcesses(workers) as pool:
+            make_dataset(job, workers=pool, **options)
+    else:
+        make_dataset(job, **options)
+    paths = sorted((output / "removed").glob("*"))
+    lines = "".join(path.read_text() for path in paths).splitlines()
+    return job, [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def made(texts, model, tmp_path_factory):
+    output = tmp_path_factory.mktemp("made") / "first"
+    return output, *run(texts, model, output)
+
+
+def test_kept_and_removed_together_are_the_input(made):
+    output, job, removed = made
+    read, kept = [], []
+    for chunk in job.chunks:
+        for document, _ in steps.read_texts(chunk, counts=steps.ReadingCounts()):
+            name = steps.hash_document(document).hex()
+            read += ((name, *one) for one in enumerate(document.paragraphs))
+    gone = {(one["document"], one["paragraph"], one["text"]) for one in removed}
+    assert gone < set(read)
+    kept = [one for one in read if one not in gone]
+    texts = [text for *_, text in kept]
+    assert "Accept all cookies" not in texts
+    assert "Sign in" not in texts
+    assert sum(text.startswith("Page ") for text in set(texts)) == 24
+    manifest = read_manifest(output / "data")
+    assert sum(split["documents"] for split in manifest.splits.values()) == 24
+
+
+def test_what_is_removed_is_counted_by_reason(made):
+    output, _, removed = made
+    dropped = read_manifest(output / "data").dropped
+    assert dropped[REPEATED] == sum(one["reason"] == REPEATED for one in removed)
+    near = {one["document"] for one in removed if one["reason"].startswith("near-copy")}
+    assert dropped["near-copy of another document"] == len(near) == 1
+
+
+def test_lines_are_counted_in_different_documents(made):
+    # "Read more." stands in one, and those of the page that comes six times in one.
+    _, _, removed = made
+    repeated = {one["text"] for one in removed if one["reason"] == REPEATED}
+    assert {"Accept all cookies", "Sign in", "Menu"} <= repeated
+    assert not any(text.startswith("Page ") for text in repeated)
+
+
+@pytest.mark.parametrize("way", ["engine", "workers"])
+def test_every_way_of_working_removes_the_same(way, made, texts, model, tmp_path):
+    output, _, removed = made
+    options = {"shuffle": "engine"} if way == "engine" else {"workers": 2}
+    _, same = run(texts, model, tmp_path / "d", **options)
+    assert same == removed
+    whole = [p for p in sorted((output / "data").rglob("*")) if p.is_file()]
+    for path in whole:
+        other = tmp_path / "d/data" / path.relative_to(output / "data")
+        assert other.read_bytes() == path.read_bytes()
+
+
+def test_another_order_and_other_chunks_remove_the_same(made, texts, model, tmp_path):
+    _, _, removed = made
+    lines = texts.read_text().splitlines()
+    random.Random(2).shuffle(lines)
+    path = tmp_path / "pages.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    _, same = run(path, model, tmp_path / "d", plan={"chunk_bytes": 1 << 20})
+    assert sorted(map(json.dumps, same)) == sorted(map(json.dumps, removed))
+
+
+def test_documents_of_other_languages_go(made, texts, model, tmp_path, monkeypatch):
+    def language_of(text):
+        return "en" if "cookies" in text else "uk"
+
+    monkeypatch.setattr(filters, "language_of", language_of)
+    config = dataclasses.replace(CONFIG, keep_languages="uk,de", max_line_repeats=None)
+    _, removed = run(texts, model, tmp_path / "d", config=config)
+    other = {one["document"] for one in removed if one["reason"] == OTHER_LANGUAGE}
+    dropped = read_manifest(tmp_path / "d/data").dropped
+    # Those with a banner of cookies, one of them six times.
+    assert (len(other), dropped[OTHER_LANGUAGE]) == (12, 17)
