@@ -567,6 +567,24 @@ SETTING_CASES = [
         says="0.9, not 1.5",
     ),
     Case(
+        "lines that may stand in no document",
+        f"{DATA} --max-line-repeats 0",
+        exit_code=2,
+        says="at least 1, not 0",
+    ),
+    Case(
+        "removed text among the data",
+        f"{DATA} --removed out/removed",
+        exit_code=2,
+        says="neither in --output nor around it",
+    ),
+    Case(
+        "removed text among other files",
+        f"{DATA} --removed vocab",
+        exit_code=2,
+        says="give a new folder",
+    ),
+    Case(
         "a share that is no number",
         f"{DATA} --masked-lm-prob nan",
         exit_code=2,

@@ -246,7 +246,10 @@ def _text_table(look: dict[str, Any]) -> list[str]:
     lines = [
         f"| the text, on a sample of {sample} | share |",
         "|---|--:|",
-        *(f"| {_cell(words)} | {share} |" for words, share in look_facts(look)),
+        *(
+            f"| {_cell(words)} | {percent(share)} |"
+            for words, share in look_facts(look)
+        ),
         "",
     ]
     if look["repeated_lines"]:

@@ -14,6 +14,7 @@ from pipeline.dataset.contents import (
     view_example,
 )
 from pipeline.examples.masking import KEEP_SHARE, MASK_SHARE
+from pipeline.noise.describe import look_facts
 from schemas.config import recorded
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
@@ -52,7 +53,12 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
         facts=_facts(manifest),
         notes=notes(manifest),
         plots=tuple(plots(manifest, sample)),
-        tables=(_splits(manifest), _inputs(manifest), _settings(manifest)),
+        tables=(
+            _splits(manifest),
+            *_noise_tables(manifest.text),
+            _inputs(manifest),
+            _settings(manifest),
+        ),
         examples=tuple(
             view_example(record, piece, task=task) for record in sample[:examples]
         ),
@@ -111,6 +117,13 @@ def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]
     if manifest.config.sentence_task != "none":
         found.append(_labels(manifest))
     found += [_masked_places(sample), _sources(manifest)]
+    if look := manifest.text:
+        title = "The text, on a sample of its documents"
+        about = f"Seen in {counted(look['sampled_documents'], 'document')}."
+        ranked = list(look_facts(look))
+        found.append(
+            _ranking(title, about, heading="share of", ranked=ranked, unit="share")
+        )
     for title, counts in (
         ("Left out, by reason", manifest.dropped),
         ("Changed while reading", manifest.changed),
@@ -255,6 +268,24 @@ def _splits(manifest: DatasetManifest) -> Table:
             for name, split in manifest.splits.items()
         ),
     )
+
+
+def _noise_tables(look: dict[str, Any]) -> list[Table]:
+    """Lines that are repeated, and places that look like noise."""
+    signs = (("html", "HTML"), ("mojibake", "wrong encoding"), ("list", "list"))
+    found = [
+        (words, text) for s, words in signs for text in look.get(f"{s}_examples", ())
+    ]
+    lines = tuple(tuple(line) for line in look.get("repeated_lines", ()))
+    tables = []
+    if lines:
+        columns = ("repeated line", "documents, about")
+        tables.append(Table(title="Repeated lines", columns=columns, rows=lines))
+    if found:
+        columns = ("sign of noise", "where it stands")
+        rows = tuple(found)
+        tables.append(Table(title="Noise", columns=columns, rows=rows, is_folded=True))
+    return tables
 
 
 def _inputs(manifest: DatasetManifest) -> Table:

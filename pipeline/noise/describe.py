@@ -106,12 +106,12 @@ def _signs(look: Mapping[str, Any]) -> str:
     return f"of the documents {', '.join(found)}" if found else ""
 
 
-def look_facts(look: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def look_facts(look: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """The shares of a look by what they are called in a card."""
     for name, share in look["scripts"].items():
-        yield f"letters: {name}", percent(share)
+        yield f"letters: {name}", share
     for name, share in look["languages"].items():
-        yield f"language: {name}", percent(share)
+        yield f"language: {name}", share
     more_than = look["repeated_more_than"]
     runs = "held-out runs of 8 words that the training text has too"
     named = {
@@ -125,4 +125,4 @@ def look_facts(look: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     }
     for name, words in named.items():
         if name in look:
-            yield words, percent(look[name])
+            yield words, look[name]
