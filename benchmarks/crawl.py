@@ -25,10 +25,10 @@ from pipeline.noise.filters import line_number
 from pipeline.noise.languages import is_installed, language_of
 from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.noise.signs import html_remnants, is_list, misread
-from pipeline.reading.chunks import plan_chunks
+from pipeline.reading.chunks import FilePart
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_texts
+from pipeline.reading.read import read_part
 
 # One document in so many.
 OTHER_LANGUAGE, NEAR_COPY, HTML, MISREAD, LIST = 3, 6, 20, 30, 25
@@ -73,9 +73,11 @@ class Chain:
 def read_all(**given: tuple[str, ...]) -> Iterator[Document]:
     """The documents of inputs, in the order of their files."""
     files = find_inputs(dict.fromkeys(KINDS, ()) | given)
-    for chunk in plan_chunks(files):
-        for document, _ in read_texts(chunk, counts=ReadingCounts()):
-            yield document
+    for file in files:
+        whole = FilePart(file, 0, None, file.text_bytes)
+        for document in read_part(whole, counts=ReadingCounts()):
+            if isinstance(document, Document):
+                yield document
 
 
 def source(draws: random.Random, **given: tuple[str, ...]) -> Chain:

@@ -208,7 +208,7 @@ def test_an_interrupted_job_is_finished_from_what_is_there(
 
     rebuilt = []
     monkeypatch.setattr(steps, "write_shard", note)
-    monkeypatch.setattr(steps, "read_chunk", never)
+    monkeypatch.setattr(steps, "read_texts", never)
     assert run(texts, model, tmp_path / "d") == files
     written = sorted((shard.split, shard.index) for shard in [*built, *rebuilt])
     assert written == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
@@ -292,7 +292,9 @@ def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_
 
 def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        make_data, "tool_versions", lambda: tool_versions() | {"sentencex": "0.1"}
+        make_data,
+        "tool_versions",
+        lambda config: tool_versions(config) | {"sentencex": "0.1"},
     )
     with pytest.raises(
         AlbertError, match=r"^A worker has sentencex 0.1, but the job was made with 1"
