@@ -18,7 +18,7 @@ from schemas.errors import SettingError
 ClassWeights = Literal["none", "balanced"]
 
 # The learning rate by the width of a model: the first whose width is not above it.
-RATES = ((768, 3e-5), (256, 1e-4), (0, 3e-4))
+RATES = ((768, 3e-5), (256, 1e-4), (0, 1e-3))
 
 # Training sets with fewer rows are gone through more often.
 FEW_ROWS, EPOCHS, EPOCHS_OF_FEW = 5000, 3, 10
@@ -44,7 +44,7 @@ def default_rate(width: int) -> float:
     """The peak learning rate of models of a width.
 
     >>> [default_rate(width) for width in (1024, 256, 128)]
-    [3e-05, 0.0001, 0.0003]
+    [3e-05, 0.0001, 0.001]
     """
     return next(rate for least, rate in RATES if width >= least)
 
