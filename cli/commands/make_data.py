@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -501,6 +501,7 @@ def print_plan(
 def plan_lines(task: Task) -> list[str]:
     """What is to be expected of a job, measured on a sample of its inputs."""
     from pipeline.job.estimate import estimate
+    from pipeline.noise.describe import look_lines
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
     job, config, shards = task.job, task.job.dataset.config, task.job.shards
@@ -519,6 +520,7 @@ def plan_lines(task: Task) -> list[str]:
         f"{counted(task.workers, 'worker')} on this machine, "
         f"{duration(expected.cpu_seconds)} of a core, judging by "
         f"{prefixed(expected.sample_bytes, 'B')} of the text",
+        *look_lines(expected.look, one_per_file=has_files_of_prose(job.dataset.inputs)),
     ]
 
 
@@ -552,15 +554,17 @@ def closing_lines(
 
     yield summary(manifest, output, seconds)
     yield from describe_counts(manifest.dropped, manifest.changed)
-    yield from look_lines(manifest.text, one_per_file=has_files_of_prose(manifest))
+    yield from look_lines(
+        manifest.text, one_per_file=has_files_of_prose(manifest.inputs)
+    )
     if advice := eval_advice(manifest):
         yield advice
     yield from next_pretrain(output, manifest)
 
 
-def has_files_of_prose(manifest: DatasetManifest) -> bool:
+def has_files_of_prose(inputs: Iterable[dict[str, Any]]) -> bool:
     """Whether a file of the text is a document for want of any other division."""
-    return any(source["format"] == "prose" for source in manifest.inputs)
+    return any(source["format"] == "prose" for source in inputs)
 
 
 def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> str:

@@ -7,13 +7,14 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pipeline.core.documents import ReadingCounts, ShardDocument
 from pipeline.dataset.shard import write_shard
-from pipeline.dataset.shard_plan import Shard
+from pipeline.dataset.shard_plan import Shard, number_of
+from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.reading.chunks import Chunk, FilePart, plan_chunks
-from pipeline.reading.read import read_chunk
+from pipeline.reading.read import hash_document, read_texts, shard_documents
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import decompress, read_streams, recognise_compression
@@ -57,6 +58,7 @@ class Estimate:
         start_seconds: Until a process is ready to work.
         slowness: Seconds that went by for each second of work, on a machine that may
             have other things to do.
+        look: What the sample shows of the text, see `pipeline.noise.look.sum_up`.
     """
 
     sample_bytes: int
@@ -67,6 +69,7 @@ class Estimate:
     cpu_seconds: float
     start_seconds: float
     slowness: float
+    look: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def seconds(self, workers: int) -> float:
         """Wall time on this machine.
@@ -100,7 +103,9 @@ def estimate(
     start_seconds = _start_seconds()
     files = measured_sizes(files)
     start_wall, start = time.perf_counter(), time.process_time()
-    documents, sample_bytes = read_sample(files)
+    bounds = bounds_for(0)
+    looker = Looker(bounds)
+    documents, sample_bytes = read_sample(files, looker)
     reading = time.process_time() - start
     one, one_seconds = _write(documents, config, tokenizer=tokenizer, copies=1)
     _, more_seconds = _write(documents, config, tokenizer=tokenizer, copies=MORE_COPIES)
@@ -125,6 +130,7 @@ def estimate(
         cpu_seconds=scale * (reading + making),
         start_seconds=start_seconds,
         slowness=max(1.0, sample_wall / sample_cpu),
+        look=sum_up([looker.result()], bounds, is_held_out=lambda number: False),
     )
 
 
@@ -181,7 +187,9 @@ def _decompressed(file: BinaryIO) -> Iterator[bytes]:
     return decompress(blocks, compression)
 
 
-def read_sample(files: list[InputFile]) -> tuple[list[ShardDocument], int]:
+def read_sample(
+    files: list[InputFile], looker: Looker | None = None
+) -> tuple[list[ShardDocument], int]:
     """Documents from places all over the inputs, and how much input they were."""
     chunks = plan_chunks(files, chunk_bytes=PLACE_BYTES)
     step = max(1, len(chunks) // PLACES)
@@ -190,7 +198,10 @@ def read_sample(files: list[InputFile]) -> tuple[list[ShardDocument], int]:
     with scratch_folder("plan") as folder:
         for chunk in chunks[::step][:PLACES]:
             parts = tuple(_beginning(part, folder) for part in chunk.parts)
-            documents += read_chunk(Chunk(0, parts), counts=ReadingCounts())
+            for text, language in read_texts(Chunk(0, parts), counts=ReadingCounts()):
+                documents += shard_documents(text, language=language)
+                if looker:
+                    looker.see(number_of(hash_document(text)), text)
             sample_bytes += sum(part.text_bytes for part in parts)
     return documents, sample_bytes
 
