@@ -25,6 +25,8 @@ _OF_PYTHON = re.compile(r"^([\w.]+: .+?) \[while running", re.M)
 _OF_JAVA = re.compile(r"^\s*Caused by: (.+)$", re.M)
 _NAMED = re.compile(r"((?:[\w$]+\.)+\w*(?:Exception|Error)\b.*)$", re.M)
 _STATE = re.compile(r"^Pipeline \S+ failed in state \w+: ")
+# Flink has waited for free slots.
+_NO_ROOM = re.compile(r"NoResourceAvailableException|Timeout has occurred: \d+ ms")
 _OUT_OF_MEMORY = re.compile(
     "OutOfMemoryError|GC overhead limit|maximum size of a sort buffer|fresh sort buffer"
 )
@@ -53,6 +55,12 @@ def explain(
         return _TYPES[name](sentence)
     if job and runner and _OUT_OF_MEMORY.search(str(error)):
         return AlbertError(_out_of_memory(job, runner))
+    if _NO_ROOM.search(str(error)):
+        return AlbertError(
+            "The engine has fewer free slots than the job asks for; give a smaller "
+            "--parallelism after --, or start more TaskManagers, and run the same "
+            "command again."
+        )
     if runner and (sentence := _of_a_server(causes, runner)):
         return AlbertError(sentence)
     return AlbertError(f"The job failed: {first_cause(str(error)) or repr(error)}")

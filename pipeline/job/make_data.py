@@ -10,10 +10,12 @@ import contextlib
 import dataclasses
 import logging
 import secrets
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import apache_beam as beam
+import grpc
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PipelineOptions,
@@ -272,7 +274,7 @@ def submit(
 
 def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
     """Run a job on a cluster and wait for its end, or for Ctrl-C."""
-    with own_workers(runner), engine_of(runner) as engine:
+    with own_workers(runner), engine_of(runner) as engine, silent_threads():
         result = submit(transform, job, runner, engine)
         try:
             with explained_errors(job, runner):
@@ -289,6 +291,26 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
     if state != PipelineState.DONE:
         raise AlbertError(f"The job ended as {state} at {runner.name}.")
     return result
+
+
+@contextlib.contextmanager
+def silent_threads() -> Iterator[None]:
+    """No traceback of a thread of Beam's that listens to a job server which ends.
+
+    Whoever waits for the job is told the same.
+    """
+    before = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        if not issubclass(failure.exc_type, grpc.RpcError):
+            before(failure)
+
+    if not logging.getLogger().isEnabledFor(logging.WARNING):
+        threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 @contextlib.contextmanager

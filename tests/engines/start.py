@@ -200,7 +200,7 @@ def flink_settings(folder):
         "restart-strategy.fixed-delay.attempts": 3,
         "restart-strategy.fixed-delay.delay": "1 s",
         "heartbeat.timeout": 15000,
-        "slot.request.timeout": 20000,
+        "slot.request.timeout": 30000,
         # What Flink's own scripts would work out.
         "taskmanager.cpu.cores": 1.0,
         "taskmanager.memory.framework.heap.size": "128m",

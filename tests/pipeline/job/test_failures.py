@@ -68,6 +68,28 @@ def test_a_refused_job_is_told_with_the_engines_first_cause():
     )
 
 
+def test_a_job_without_room_is_told_what_to_do():
+    said = (
+        "java.lang.RuntimeException: x\nCaused by: java.util.concurrent."
+        "TimeoutException: Timeout has occurred: 20000 ms"
+    )
+    assert sentence(said).startswith("The engine has fewer free slots than the job ")
+
+
+def test_workers_that_do_not_answer_are_named():
+    said = (
+        "java.lang.RuntimeException: x\nCaused by: io.netty.AnnotatedConnectException: "
+        "finishConnect(..) failed: Connection refused: localhost/127.0.0.1:50000\n"
+        "Caused by: java.net.ConnectException: Connection refused"
+    )
+    pool = ("--environment_type=EXTERNAL", "--environment_config=localhost:50000")
+    assert sentence(said, "FlinkRunner", *pool) == (
+        "No workers answer at localhost:50000; start albert worker --address "
+        "localhost:50000 on every machine of the cluster and run the same command "
+        "again."
+    )
+
+
 def test_an_error_of_python_in_a_worker_is_told_without_javas():
     said = (
         "java.lang.RuntimeException: Error received from SDK harness: "
