@@ -274,7 +274,8 @@ def submit(
 
 def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
     """Run a job on a cluster and wait for its end, or for Ctrl-C."""
-    with own_workers(runner), engine_of(runner) as engine, silent_threads():
+    silence_threads()
+    with own_workers(runner), engine_of(runner) as engine:
         result = submit(transform, job, runner, engine)
         try:
             with explained_errors(job, runner):
@@ -293,24 +294,21 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
     return result
 
 
-@contextlib.contextmanager
-def silent_threads() -> Iterator[None]:
-    """No traceback of a thread of Beam's that listens to a job server which ends.
+def silence_threads() -> None:
+    """Print no traceback of Beam's threads that listen to a job server which ends.
 
-    Whoever waits for the job is told the same.
+    Whoever waits for the job is told the same, perhaps before them: until the process
+    ends.
     """
+    if logging.getLogger().isEnabledFor(logging.WARNING):
+        return
     before = threading.excepthook
 
     def hook(failure: threading.ExceptHookArgs) -> None:
         if not issubclass(failure.exc_type, grpc.RpcError):
             before(failure)
 
-    if not logging.getLogger().isEnabledFor(logging.WARNING):
-        threading.excepthook = hook
-    try:
-        yield
-    finally:
-        threading.excepthook = before
+    threading.excepthook = hook
 
 
 @contextlib.contextmanager
