@@ -103,8 +103,12 @@ def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
     said = str(causes[0])
     where = engine_address(runner) or f"of {runner.name}"
     pool = pool_address(runner)
-    # The port alone, for Java has looked the name up.
-    if pool and re.search(rf"Connection refused: .*:{pool.rpartition(':')[2]}\b", said):
+    # An engine says the port, or that its gRPC, which connects to pools only, failed.
+    if pool and re.search(
+        rf"finishConnect\(\.\.\) failed: Connection refused"
+        rf"|Connection refused: .*:{pool.rpartition(':')[2]}\b",
+        said,
+    ):
         return (
             f"No workers answer at {pool}; start albert worker --address {pool} on "
             "every machine of the cluster and run the same command again."
