@@ -14,7 +14,7 @@ import pytest
 from tests.commands import contents, run, write_topics
 from tests.engines import start
 from tests.engines.test_engines import installed, is_of_beam  # noqa: F401
-from tests.servers import HERE
+from tests.servers import HERE, free_port
 
 pytestmark = pytest.mark.slow
 
@@ -207,3 +207,11 @@ def test_a_job_server_that_is_killed_is_named(start_job, tmp_path):
         "finished is kept: run the same command again.",
         said,
     )
+
+
+def test_a_pool_that_is_not_there_is_named(embedded, start_job, tmp_path):
+    address = f"localhost:{free_port()}"
+    there = ("--environment_type=EXTERNAL", f"--environment_config={address}")
+    code, said = start_job((*embedded, *there)).end()
+    assert code == 1
+    assert said.startswith(f"Error: No workers answer at {address}; start albert ")
