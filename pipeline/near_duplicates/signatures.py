@@ -38,7 +38,7 @@ Letters = npt.NDArray[np.uint32]
 _WORD, _LETTER_BASE = 0xD6E8FEB86659FD93, 0x9E3779B97F4A7C15
 _SLOT_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 # Words whose hashes are kept: a process reads any amount of text.
-_SLOT_BITS = 19
+_SLOT_BITS = 20
 _BLOCK_CHARACTERS = 1 << 16
 
 # What a character is for words, if not a letter: between them, left out, not met yet.
@@ -165,10 +165,11 @@ def _hashes_of_block(block: str) -> Keys:
     is_start[1:-1] &= ~(goes_on[1:] & goes_on[:-1])
     # The last place is the end of all.
     places = np.flatnonzero(is_start)
+    if len(places) == 1:
+        return np.zeros(0, np.uint64)
     powers, inverses = _powers(len(letters).bit_length())
-    sums = np.zeros(len(letters) + 1, np.uint64)
-    np.cumsum(letters * powers[: len(letters)], out=sums[1:])
-    sums = sums[places]
+    sums = np.cumsum(letters * powers[: len(letters)])[places - 1]
+    sums[0] = 0
     numbers = (sums[1:] - sums[:-1]) * inverses[places[:-1]]
     return _HASHES.of(numbers, letters, places)
 
@@ -224,7 +225,7 @@ class _Hashes:
             letters: Of all words, 0 between them, `[N]`.
             places: Where the words start, and the end of all, `[W + 1]`.
         """
-        slots = (numbers * _SLOT_FACTOR) >> np.uint64(64 - _SLOT_BITS)
+        slots = ((numbers * _SLOT_FACTOR) >> np.uint64(64 - _SLOT_BITS)).astype(np.intp)
         hashes: Keys = self._hashes[slots]
         missing = np.flatnonzero(self._numbers[slots] != numbers)
         if len(missing):
@@ -232,9 +233,12 @@ class _Hashes:
                 numbers[missing], return_index=True, return_inverse=True
             )
             new = missing[first]
-            text = (letters & ~_ALONE).tobytes().decode("utf-32-le")
-            bounds = places[[new, new + 1]].T.tolist()
-            words = [text[start:end].rstrip("\0") for start, end in bounds]
+            text = (letters & ~_ALONE).tobytes()
+            bounds = (4 * places[[new, new + 1]]).T.tolist()
+            words = [
+                text[start:end].decode("utf-32-le").rstrip("\0")
+                for start, end in bounds
+            ]
             found = np.array([hash_key(word.encode()) for word in words], np.uint64)
             hashes[missing] = found[inverse]
             self._numbers[slots[new]] = numbers[new]
