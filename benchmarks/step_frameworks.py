@@ -65,7 +65,7 @@ class Ours:
         """Build the model."""
         from albert_tf.model.initial_weights import initialize_weights
         from albert_tf.model.pretrainer import AlbertPretrainer
-        from albert_tf.training.begin import training_steps
+        from albert_tf.training.run import training_steps
         from albert_tf.training.steps import step_counts
         from schemas.config import TrainConfig
 

@@ -19,6 +19,11 @@ NUMBER_BYTES: dict[Precision, int] = {"float32": 4, "bfloat16": 2}
 # precision.
 WEIGHT_BYTES = 4 * 4
 
+# Examples in which tokens are counted for first weights, the tokens beside which all
+# are counted, and the columns beyond those asked for
+# (`albert_tf.data.token_statistics`, which needs NumPy).
+COUNTED_EXAMPLES, CONTEXTS, EXTRA_COLUMNS = 50_000, 2048, 32
+
 
 def forward_flops(
     config: ModelConfig, *, length: int, predictions: int
@@ -72,6 +77,22 @@ def training_flops(
 def state_bytes(config: ModelConfig) -> int:
     """Memory of the weights and of what the optimizer keeps for each."""
     return WEIGHT_BYTES * sum(count_parameters(config).values())
+
+
+def counting_bytes(config: ModelConfig, *, length: int) -> int:
+    """Memory of the machine in which `--pmi-embeddings` are counted.
+
+    That of the tokens `[N, S]`, of the counts `[V, C]` and of five matrices `[V, E]`
+    of which their singular vectors are found.
+
+    Args:
+        length: S, tokens in the longest example.
+
+    >>> counting_bytes(ModelConfig(), length=512) >> 20
+    424
+    """
+    columns = CONTEXTS + 5 * (config.embedding_size + EXTRA_COLUMNS)
+    return 4 * (COUNTED_EXAMPLES * length + config.vocab_size * columns)
 
 
 def activation_bytes(

@@ -6,6 +6,7 @@ from typing import Any
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
 from albert_tf.planning.cost import (
     activation_bytes,
+    counting_bytes,
     forward_flops,
     predictions_of,
     same_shape_bert,
@@ -101,6 +102,7 @@ def cost(
         "step_flops": sequence / length,
         "step_flops_recomputed": recomputed / length,
         "state_bytes": state_bytes(config),
+        "counting_bytes": counting_bytes(config, length=data.max_seq_length),
         "activation_bytes": kept,
         "activation_bytes_recomputed": kept_recomputed,
         "training_flops": train.steps * train.batch_size * sequence,

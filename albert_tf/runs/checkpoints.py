@@ -152,11 +152,8 @@ def _delete_old(run: Path, *, step: int) -> None:
 def _newest_first(run: Path) -> list[Path]:
     """The checkpoints of a run, damaged or not."""
     found = (run / CHECKPOINTS).glob("step-*")
-    return sorted(filter(_is_checkpoint, found), key=_step, reverse=True)
-
-
-def _is_checkpoint(path: Path) -> bool:
-    return _NAME.fullmatch(path.name) is not None
+    named = [path for path in found if _NAME.fullmatch(path.name)]
+    return sorted(named, key=_step, reverse=True)
 
 
 def _step(path: Path) -> int:
@@ -181,11 +178,6 @@ def _best(run: Path) -> Path | None:
         return None
     name = named.read_bytes().decode("utf-8", "replace").strip()
     return named.with_name(name) if _NAME.fullmatch(name) else None
-
-
-def has_checkpoint(run: Path) -> bool:
-    """Whether a run has any checkpoint, damaged or not."""
-    return newest_step(run) is not None
 
 
 def newest_step(run: Path) -> int | None:

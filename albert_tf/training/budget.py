@@ -13,12 +13,11 @@ import functools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from albert_tf.data.data_check import check_has_training_examples
+from albert_tf.data.input_pipeline import Records
 from albert_tf.planning.budget import (
     LEAST_STEPS,
     SHAPES,
@@ -33,7 +32,7 @@ from albert_tf.planning.budget import (
 )
 from albert_tf.planning.cost import predictions_of, training_flops
 from albert_tf.planning.plan import OF_DATA
-from albert_tf.training.run import records_of
+from albert_tf.training.run import ResolvedRun
 from albert_tf.training.schedule import first_bound
 from albert_tf.training.timing import fed_step_seconds, matrix_rate, step_seconds
 from schemas.config import (
@@ -103,45 +102,42 @@ class BudgetChoice:
         return self.candidates[self.place]
 
 
-def choose_for_budget(  # noqa: PLR0913 - what a choice depends on
-    seconds: float,
-    train: TrainConfig,
-    *,
-    data: Path,
-    manifest: DatasetManifest,
-    models: Sequence[ModelConfig],
-    precision_is_given: bool,
-    count: Callable[[], float | None],
-    say: Say,
-) -> BudgetChoice:
-    """Measure this machine, and choose a model, its precision and its steps.
+def check_is_enough(seconds: float) -> None:
+    """Refuse a budget that is over before the first step.
 
     Args:
         seconds: From now to the end of the run.
-        train: All other settings.
-        data: The data set.
-        manifest: Its manifest.
-        models: To choose from, the smallest first.
-        precision_is_given: Keep that of `train`.
-        count: Gives the `counting` of a `BudgetChoice`.
-        say: Told what is being measured.
     """
-    until = time.monotonic() + seconds
-    check_has_training_examples(manifest, data=data)
     if seconds < OVERHEAD_SECONDS:
         raise SettingError(
             "--budget is too short: starting and finishing alone take about "
             f"{OVERHEAD_SECONDS:.0f} s; give more time."
         )
-    if not precision_is_given:
-        train = dataclasses.replace(train, precision=faster_precision())
+
+
+def choose_for_budget(
+    models: Sequence[ModelConfig],
+    train: TrainConfig,
+    records: Records,
+    *,
+    counting: float | None,
+    until: float,
+    say: Say,
+) -> BudgetChoice:
+    """Measure this machine, and choose a model and its steps.
+
+    Args:
+        models: To choose from, the smallest first.
+        train: All other settings.
+        records: The data set.
+        counting: See `BudgetChoice`.
+        until: The end of the run, in seconds of `time.monotonic`.
+        say: Told what is being measured.
+    """
+    seconds, manifest = until - time.monotonic(), records.manifest
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
     outlook = outlook_of(mean, train, manifest)
-    records = records_of(data, manifest, train)
-
-    say("Counting neighbouring tokens ...")
-    counting = count()
 
     # Steps fill only what is left after all that is measured.
     def left() -> float:
@@ -301,6 +297,13 @@ class Deadline:
     tell: Callable[[ResolvedTrainConfig], None]
 
 
+class Refilled(NamedTuple):
+    """How many steps a run can have, and how many have time."""
+
+    steps: int
+    fitting: int
+
+
 def pause_after(share: float, config: TrainConfig) -> int:
     """The step of one of the `PAUSES`; 0 for none.
 
@@ -311,6 +314,33 @@ def pause_after(share: float, config: TrainConfig) -> int:
     """
     step = int(share * first_bound(config).step)
     return step if step >= LEAST_STEPS_TIMED else 0
+
+
+def refilled(run: ResolvedRun, *, step: int, pace: float, at: float) -> Refilled:
+    """How many steps a run is to have, once its pace is known.
+
+    Args:
+        step: Those that are done.
+        pace: Seconds of each of them.
+        at: When the last step is to be done, in seconds of `time.monotonic`.
+    """
+    config, manifest = run.config, run.manifest
+    ahead = cost_ahead(
+        config,
+        run.model_config,
+        manifest.config,
+        step=step,
+        length=manifest.statistics["mean_length"],
+    )
+    fitting = steps_that_fit(
+        step,
+        step_seconds=ahead * pace,
+        evaluating=evaluating_share(
+            config.steps, config, held_out=manifest.num_examples(EVAL)
+        ),
+        seconds=at - time.monotonic(),
+    )
+    return Refilled(max(fitting, least_steps(config, step=step)), fitting)
 
 
 def steps_that_fit(

@@ -1,22 +1,89 @@
-"""What pretraining measures between steps, and what that costs."""
+"""What a run measures: its log, and evaluations of pretraining between steps."""
 
 import dataclasses
+import json
 import time
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
-from albert_tf.evaluation.held_out import HeldOut
+import tensorflow as tf
+
+from albert_tf.evaluation.held_out import HeldOut, num_evaluation_examples
 from albert_tf.evaluation.words import EXAMPLES_OF_WORD, HeldOutWords
+from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_value
+from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import (
     Metrics,
     best_evaluation,
     collapse_warning,
     metrics_text,
+    read_metrics,
 )
 from albert_tf.runs.progress import Progress
 from albert_tf.training.interruption import StopRequest
-from albert_tf.training.saving import RememberedMetrics, RunState
+from albert_tf.training.run import ResolvedRun, RunState
 from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
-from schemas.layout import EVAL
+from schemas.errors import AlbertError
+from schemas.files import write_text
+from schemas.layout import EVAL, METRICS, TENSORBOARD
+
+
+class MetricsLog:
+    """The metrics of a run, oldest first; the first host keeps them in its folder.
+
+    `metrics.jsonl` and TensorBoard are cut back to the step that the run resumes from.
+    Event files cannot be cut, so they are written again from the lines.
+    """
+
+    def __init__(self, run: Path, *, step: int, hosts: Hosts = ONE_HOST) -> None:
+        self._path = run / METRICS
+        self._writer: Any = None
+        lines = None
+        if hosts.index == 0:
+            lines = [line for line in read_metrics(run) if line["step"] <= step]
+        self.lines: list[Metrics] = shared_value(lines, hosts)
+        if hosts.index:
+            return
+        events = run / TENSORBOARD
+        text = "".join(json.dumps(line) + "\n" for line in self.lines)
+        write_text(self._path, text)
+        for old in events.glob("events.out.tfevents.*"):
+            old.unlink()
+        self._writer = tf.summary.create_file_writer(str(events))
+        for line in self.lines:
+            self._show(line)
+
+    def write(self, line: Metrics) -> None:
+        """Add one line: `step`, `split` and what was measured."""
+        self.lines.append(line)
+        if self._writer is None:
+            return
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            self._show(line)
+            self._writer.flush()
+        except (OSError, tf.errors.OpError) as error:
+            raise AlbertError(
+                f"{self._path.parent} cannot be written to: {error}; free some space "
+                "and run the same command again to continue from the last checkpoint."
+            ) from error
+
+    def evaluations(self) -> list[Metrics]:
+        """The lines of the eval split, oldest first."""
+        return [line for line in self.lines if line["split"] == EVAL]
+
+    def close(self) -> None:
+        """Finish the event file."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def _show(self, line: Metrics) -> None:
+        split, step = line["split"], line["step"]
+        with self._writer.as_default():
+            for name, value in line.items():
+                if name not in ("step", "split") and value is not None:
+                    tf.summary.scalar(f"{split}/{name}", value, step=step)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -34,7 +101,7 @@ class HeldOutEvaluations:
 
     held_out: HeldOut | None
     words: HeldOutWords | None = None
-    log: RememberedMetrics
+    log: MetricsLog
     state: RunState
     config: ResolvedTrainConfig
     progress: Progress
@@ -137,3 +204,37 @@ class HeldOutEvaluations:
 
     def _is_trained(self, step: int) -> bool:
         return step > 0 or self.starts_trained
+
+
+def evaluations_of(
+    run: ResolvedRun,
+    model: AlbertPretrainer,
+    state: RunState,
+    *,
+    log: MetricsLog,
+    progress: Progress,
+) -> HeldOutEvaluations:
+    """What a run is evaluated on; a word if its data set holds nothing out."""
+    records = run.records()
+    examples = num_evaluation_examples(run.manifest, maximum=run.config.eval_examples)
+    held_out = words = None
+    if examples:
+        held_out = HeldOut(model, records, examples=examples)
+    else:
+        progress.say(
+            f"{run.data} has no held-out examples: training goes on without held-out "
+            "losses."
+        )
+    if examples and run.vocabulary is not None:
+        words = HeldOutWords(
+            model, records, examples=examples, vocabulary=run.vocabulary
+        )
+    return HeldOutEvaluations(
+        held_out=held_out,
+        words=words,
+        log=log,
+        state=state,
+        config=run.config,
+        progress=progress,
+        starts_trained=run.starts_trained,
+    )

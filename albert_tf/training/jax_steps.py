@@ -79,6 +79,11 @@ class JaxSteps:
         self._totals: dict[str, Tensor] = {}
         self._sums: list[Tensor] = []
         self.discard()
+        self._define(mesh)
+
+    def _define(self, mesh: Mesh) -> None:
+        """Both pieces, as functions that JAX compiles when they are called first."""
+        everywhere = self._everywhere
         self._accumulate = jax.jit(
             jax.shard_map(
                 self._add_gradients,
@@ -213,7 +218,3 @@ class JaxSteps:
             state,
             scales=scales,
         )
-
-
-def _values(model: Weighted) -> dict[str, Tensor]:
-    return {path: weight.value for path, weight in model.weights_by_path.items()}

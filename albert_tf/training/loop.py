@@ -11,15 +11,16 @@ import math
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
 from statistics import fmean, median
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from albert_tf.hosts.hosts import Hosts
 from albert_tf.model.pretrainer import Batch
+from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import Metrics
 from albert_tf.runs.progress import Progress
 from albert_tf.training.interruption import Reason, StopRequest
-from albert_tf.training.saving import Saver, State
 from albert_tf.training.schedule import learning_rate_of
 from albert_tf.training.steps import Counts, StepDone, TrainingSteps, take_step
 from schemas.config import ResolvedTrainConfig
@@ -34,6 +35,9 @@ NEWEST = 2000
 
 # A step that took this many times the median compiled something.
 COMPILING = 3.0
+
+# Between checkpoints when --checkpoint-every is not given.
+CHECKPOINT_SECONDS = 30 * 60
 
 
 @dataclasses.dataclass
@@ -95,6 +99,78 @@ class Pace:
         if share < MUCH_WAITING:
             return text
         return f"{text}, {percent(share)} of the time waiting for data"
+
+
+class State(Protocol):
+    """Where a training stands: a dataclass, whose fields `state.json` has.
+
+    Attributes:
+        step: Steps done.
+        micro_batch_size: Kept unless another is asked for, which rounds differently.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    step: int
+    micro_batch_size: int
+
+
+class Saver:
+    """Saves checkpoints of the last whole step.
+
+    Args:
+        run: The folder.
+        steps: With model and optimizer state.
+        state: Where the run stands; at this step it is saved already.
+        every: Steps between checkpoints; None for every half hour.
+        is_writer: Whether this host writes them; the others only know of them.
+
+    Attributes:
+        saved_step: The step of the newest checkpoint, 0 if there is none.
+        seconds: What the last checkpoint took, 0 before the first.
+    """
+
+    def __init__(
+        self,
+        run: Path,
+        steps: TrainingSteps,
+        state: State,
+        *,
+        every: int | None,
+        is_writer: bool = True,
+    ) -> None:
+        self._run, self._steps, self._state = run, steps, state
+        self._every = every
+        self._is_writer = is_writer
+        self._saved_at = time.monotonic()
+        self.saved_step = state.step
+        self.seconds = 0.0
+
+    def save(self, *, is_best: bool = False) -> None:
+        """Save a checkpoint."""
+        start = time.monotonic()
+        if self._is_writer:
+            checkpoint = Checkpoint(
+                arrays_of(self._steps.model.weights_by_path),
+                arrays_of(self._steps.optimizer_state),
+                dataclasses.asdict(self._state),
+            )
+            save_checkpoint(self._run, checkpoint, is_best=is_best)
+        self._saved_at = time.monotonic()
+        self.saved_step, self.seconds = self._state.step, self._saved_at - start
+
+    def save_what_is_new(self) -> None:
+        """Save unless the newest checkpoint is of this step."""
+        if self._state.step > self.saved_step:
+            self.save()
+
+    def save_when_due(self) -> None:
+        """Save every so many steps or minutes."""
+        if self._every is None:
+            is_due = time.monotonic() - self._saved_at >= CHECKPOINT_SECONDS
+        else:
+            is_due = self._state.step % self._every == 0
+        if is_due:
+            self.save_what_is_new()
 
 
 class Evaluations(Protocol):
@@ -199,11 +275,15 @@ def train(work: Work, *, until: int | None = None) -> Reason | None:
     with contextlib.closing(work.batches()) as batches:
         stream: Iterator[Batch] = batches
         if not (_is_finished(work, last) or work.stop.reason or work.pace.steps):
-            first = _next_batch(work, batches)
+            with _saving_first(work):
+                first = next(batches)
             work.prepare(first)
             stream = itertools.chain([first], batches)
         _evaluate_when_due(work, has_bar=False)
-        _begin_bar(work, last)
+        if not _is_finished(work, last):
+            size = work.config.batch_size
+            total, done = work.config.steps * size, work.state.step * size
+            work.progress.start("", total=total, done=done)
         while _may_go_on(work, last) and _step(work, stream, last=last):
             _evaluate_when_due(work, has_bar=True)
             work.saver.save_when_due()
@@ -215,7 +295,8 @@ def train(work: Work, *, until: int | None = None) -> Reason | None:
 def _step(work: Work, batches: Iterator[Batch], *, last: int) -> bool:
     """Do one step; False, with nothing changed, when asked to stop."""
     start = time.perf_counter()
-    batch = _next_batch(work, batches)
+    with _saving_first(work):
+        batch = next(batches)
     waited = time.perf_counter() - start
     counts, parts = work.parts(batch)
     done = take_step(
@@ -285,25 +366,11 @@ def _may_go_on(work: Work, last: int) -> bool:
     return not (_is_finished(work, last) or work.stop.agree())
 
 
-def _begin_bar(work: Work, last: int) -> None:
-    """Begin the bar of the training, unless there is none to do."""
-    if not _is_finished(work, last):
-        size = work.config.batch_size
-        total, done = work.config.steps * size, work.state.step * size
-        work.progress.start("", total=total, done=done)
-
-
 def seconds_left(work: Work) -> float:
     """What all steps and evaluations that are left take."""
     step, step_seconds = work.state.step, work.pace.step_seconds
     evaluating = work.evaluations.seconds_left(step, step_seconds=step_seconds)
     return (work.config.steps - step) * step_seconds + evaluating
-
-
-def _next_batch(work: Work, batches: Iterator[Batch]) -> Batch:
-    """The examples of the next step."""
-    with _saving_first(work):
-        return next(batches)
 
 
 @contextlib.contextmanager

@@ -117,8 +117,8 @@ class Rule(NamedTuple):
     role: Role
 
 
-# What is kept for a weight of some role, by the names in checkpoints.
-StateOf = Callable[[Role], tuple[str, ...]]
+# What Adam and LAMB keep for every weight, by the names in checkpoints.
+MOMENTS = ("m", "v")
 
 # The next weight and its state, from weight, gradient and state.
 Update = Callable[[Tensor, Tensor, State, Rule], tuple[Tensor, State]]
@@ -225,14 +225,14 @@ class Optimizer:
 
     Attributes:
         update: Of one weight.
-        state: What the tensors are called that it keeps for a weight of some role, of
-            the weight's shape and 0 at first.
+        of_kernel: What the tensors are called that it keeps for a kernel, of its shape
+            and 0 at first; for all else these are `MOMENTS`.
         settings: Of `update`.
         clip_norm: The norm that all gradients are clipped to together; 0 for none.
     """
 
     update: Update
-    state: StateOf
+    of_kernel: tuple[str, ...]
     settings: AdamSettings
     clip_norm: float
 
@@ -242,7 +242,8 @@ class Optimizer:
         >>> optimizer_of(TrainConfig()).state_paths("pooler/kernel")
         ['pooler/kernel/m', 'pooler/kernel/v']
         """
-        return [f"{path}/{name}" for name in self.state(role_of(path))]
+        names = self.of_kernel if role_of(path) is Role.KERNEL else MOMENTS
+        return [f"{path}/{name}" for name in names]
 
     def zeros(
         self, weights: Mapping[str, Any], zeros_like: Callable[[Any], Any]
@@ -300,21 +301,11 @@ def global_norm(tensors: Iterable[Tensor]) -> Tensor:
     return ops.sqrt(sum(ops.sum(tensor * tensor) for tensor in tensors))
 
 
-def two_moments(role: Role) -> tuple[str, ...]:
-    """What Adam and LAMB keep for every weight, by the names in checkpoints."""
-    return ("m", "v")
-
-
-def muon_state(role: Role) -> tuple[str, ...]:
-    """What Muon keeps: of a kernel its momentum alone."""
-    return ("m",) if role is Role.KERNEL else two_moments(role)
-
-
-# How one weight is updated, and what is kept for it.
-OPTIMIZERS: dict[str, tuple[Update, StateOf]] = {
-    "lamb": (lamb_update, two_moments),
-    "adamw": (adamw_update, two_moments),
-    "muon": (muon_update, muon_state),
+# How one weight is updated, and what is kept for a kernel: of Muon its momentum alone.
+OPTIMIZERS: dict[str, tuple[Update, tuple[str, ...]]] = {
+    "lamb": (lamb_update, MOMENTS),
+    "adamw": (adamw_update, MOMENTS),
+    "muon": (muon_update, MOMENTS[:1]),
 }
 
 

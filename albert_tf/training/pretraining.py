@@ -10,38 +10,64 @@ import numpy as np
 from albert_tf.data.data_check import check_same_data
 from albert_tf.data.input_pipeline import StepShape, training_batches
 from albert_tf.data.on_the_fly import Landmark, Landmarks
-from albert_tf.evaluation.held_out import HeldOut, num_evaluation_examples
-from albert_tf.evaluation.words import HeldOutWords
-from albert_tf.hosts.hosts import Hosts, shared_value
-from albert_tf.model.pretrainer import Batch
+from albert_tf.hosts.hosts import shared_arrays, shared_checkpoint
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import Fill, fill_of, unpadded
-from albert_tf.planning.budget import evaluating_share
-from albert_tf.runs.checkpoints import has_checkpoint
+from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
+from albert_tf.runs.checkpoints import (
+    Checkpoint,
+    arrays_of,
+    assign_arrays,
+    load_newest,
+    newest_step,
+)
 from albert_tf.runs.metrics import Sums, means
 from albert_tf.runs.progress import QUIET, Progress
-from albert_tf.training.begin import begin
 from albert_tf.training.budget import (
     PAUSES,
     Deadline,
-    cost_ahead,
-    least_steps,
     pause_after,
-    steps_that_fit,
+    refilled,
 )
-from albert_tf.training.evaluate import HeldOutEvaluations
+from albert_tf.training.evaluate import MetricsLog, evaluations_of
+from albert_tf.training.first_weights import (
+    give_first_weights,
+    read_source,
+    start_from,
+)
 from albert_tf.training.interruption import Reason, StopRequest, stop_requests
-from albert_tf.training.loop import Pace, seconds_left, train
-from albert_tf.training.run import ResolvedRun
-from albert_tf.training.saving import MetricsLog, RememberedMetrics, RunState, Saver
-from albert_tf.training.steps import Counts, StepDone, TrainingSteps, step_counts
+from albert_tf.training.loop import Pace, Saver, seconds_left, train
+from albert_tf.training.run import (
+    NOTHING,
+    ResolvedRun,
+    RunState,
+    remove_leftovers,
+    training_steps,
+)
+from albert_tf.training.steps import (
+    Counts,
+    StepDone,
+    TrainingSteps,
+    step_counts,
+)
 from albert_tf.training.timing import utilization_text
 from schemas.config import ResolvedTrainConfig
 from schemas.errors import AlbertError
-from schemas.layout import EVAL, METRICS, TRAIN
+from schemas.files import copy_whole, write_json
+from schemas.layout import (
+    DATA_MANIFEST,
+    MANIFEST,
+    METRICS,
+    MODEL_CONFIG,
+    SPM_MODEL,
+    TRAIN,
+)
 from schemas.readable import duration
 
 # About this many lines of training metrics in a run.
 NUM_LINES = 1000
+
+Say = Callable[[str], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,10 +108,9 @@ def pretrain(
         before_first: Called before the first step of a run with the seconds that the
             run will take; it may raise to end it.
     """
-    if run.is_writer and has_checkpoint(run.folder):
+    if run.is_writer and newest_step(run.folder) is not None:
         check_same_data(run.folder, data=run.data)
-        # The run has what it started from; its source may be gone.
-        run, deadline = dataclasses.replace(run, init_from=None), None
+        deadline = None
     # There is nothing to save yet, so a signal may end this at once.
     start = time.monotonic()
     steps, state = begin(run, say=progress.say)
@@ -103,6 +128,90 @@ def pretrain(
     return TrainResult(state.step, work.config.steps, reason or "finished")
 
 
+def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
+    """A run at its newest checkpoint, or before its first step."""
+    newest = load_newest(run.folder, say) if run.is_writer else None
+    checkpoint = shared_checkpoint(newest, run.hosts)
+    model = AlbertPretrainer(
+        run.model_config,
+        precision=run.config.precision,
+        recompute=run.config.recompute,
+    )
+    if checkpoint is None:
+        return start(run, model, say=say)
+    return resume(run, model, checkpoint, say=say)
+
+
+def resume(
+    run: ResolvedRun, model: AlbertPretrainer, checkpoint: Checkpoint, *, say: Say
+) -> tuple[TrainingSteps, RunState]:
+    """A run as a checkpoint has it, but for the micro-batch asked for."""
+    try:
+        state = RunState(**checkpoint.state)
+    except TypeError as error:
+        raise AlbertError(
+            f"{run.folder}: the newest checkpoint is of no pretraining ({error}); "
+            "start the run again with --overwrite."
+        ) from error
+    size = run.config.micro_batch_size or state.micro_batch_size
+    if size > run.config.batch_size:
+        raise AlbertError(
+            f"{run.folder}: the newest checkpoint was saved with micro-batches of "
+            f"{size}, more than the batch of {run.config.batch_size}; start the run "
+            "again with --overwrite."
+        )
+    assign_arrays(model.weights_by_path, checkpoint.weights)
+    steps = training_steps(model, run.config)
+    assign_arrays(steps.optimizer_state, checkpoint.optimizer_state)
+    say(f"Continuing {run.folder} after step {state.step}.")
+    if size != state.micro_batch_size:
+        say(
+            f"Micro-batches of {size} instead of {state.micro_batch_size}: this "
+            "changes only rounding, and what dropout leaves out."
+        )
+        state.micro_batch_size = size
+    return steps, state
+
+
+def start(
+    run: ResolvedRun, model: AlbertPretrainer, *, say: Say
+) -> tuple[TrainingSteps, RunState]:
+    """A run before its first step, with the files that never change."""
+    if run.is_writer:
+        give_first_weights(model, run.config, run.records(), say=say)
+        if run.init_from is not None:
+            source = read_source(
+                run.init_from, manifest=run.manifest, data=run.data, say=say
+            )
+            start_from(model, source)
+            say(f"Starting from the weights of {run.init_from}, step {source.step}.")
+        remove_leftovers(run.folder)
+        write_json(run.folder / MODEL_CONFIG, dataclasses.asdict(run.model_config))
+        for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
+            copy_whole(run.data / name, run.folder / target)
+    if run.hosts.number > 1:
+        weights = shared_arrays(arrays_of(model.weights_by_path), run.hosts)
+        assign_arrays(model.weights_by_path, weights)
+    steps = training_steps(model, run.config)
+    return steps, RunState(micro_batch_size(run, steps), unpadded=True)
+
+
+def micro_batch_size(run: ResolvedRun, steps: TrainingSteps) -> int:
+    """The micro-batch asked for, or what the memory of all devices allows."""
+    if run.config.micro_batch_size:
+        return run.config.micro_batch_size
+    limit, hosts = memory_limit(steps.memory()), run.hosts
+    free_bytes = hosts.gather(np.array([limit.free_bytes])).min() * hosts.number
+    return derive_micro_batch_size(
+        run.config,
+        run.model_config,
+        length=max(phase.config.max_seq_length for phase in run.phases),
+        predictions=max(phase.config.max_predictions_per_seq for phase in run.phases),
+        limit=limit._replace(free_bytes=int(free_bytes)),
+        devices=steps.num_devices * hosts.number,
+    )
+
+
 def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
     """Train while no step depends on how many follow, and count them again meanwhile.
 
@@ -115,39 +224,23 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
             continue
         if reason := train(work, until=pause):
             return reason
-        if config := revised(work, deadline):
-            deadline.tell(config)
-            work.set_config(config)
+        pace = work.pace.settled_seconds
+        steps, fitting = refilled(
+            work.run, step=work.state.step, pace=pace, at=deadline.at
+        )
+        if steps == work.config.steps:
+            continue
+        note = (
+            f", and it can have no fewer than {steps:,} now" if steps > fitting else ""
+        )
+        work.progress.say(
+            f"At the pace so far {fitting:,} steps fill the budget, not "
+            f"{work.config.steps:,}{note}."
+        )
+        config = dataclasses.replace(work.config, steps=steps)
+        deadline.tell(config)
+        work.set_config(config)
     return None
-
-
-def revised(work: "Pretraining", deadline: Deadline) -> ResolvedTrainConfig | None:
-    """The settings with as many steps as fit the deadline, if these are others."""
-    run, config, step = work.run, work.config, work.state.step
-    ahead = cost_ahead(
-        config,
-        run.model_config,
-        run.manifest.config,
-        step=step,
-        length=run.manifest.statistics["mean_length"],
-    )
-    fitting = steps_that_fit(
-        step,
-        step_seconds=ahead * work.pace.settled_seconds,
-        evaluating=evaluating_share(
-            config.steps, config, held_out=run.manifest.num_examples(EVAL)
-        ),
-        seconds=deadline.at - time.monotonic(),
-    )
-    steps = max(fitting, least_steps(config, step=step))
-    if steps == config.steps:
-        return None
-    note = "" if steps == fitting else f", and it can have no fewer than {steps:,} now"
-    work.progress.say(
-        f"At the pace so far {fitting:,} steps fill the budget, not "
-        f"{config.steps:,}{note}."
-    )
-    return dataclasses.replace(config, steps=steps)
 
 
 class Pretraining:
@@ -169,9 +262,10 @@ class Pretraining:
         self.run, self.steps, self.state = run, steps, state
         self.stop, self.progress = stop, progress
         self.pace = Pace(run.config.batch_size)
-        self.log = metrics_log(run, step=state.step)
+        self.hosts = run.hosts
+        self.log = MetricsLog(run.folder, step=state.step, hosts=run.hosts)
         self.evaluations = evaluations_of(
-            run, steps, state, log=self.log, progress=progress
+            run, steps.model, state, log=self.log, progress=progress
         )
         self.saver = Saver(
             run.folder,
@@ -179,7 +273,6 @@ class Pretraining:
             state,
             every=run.config.checkpoint_every,
             is_writer=run.is_writer,
-            before_save=self._keep_landmark,
         )
         self._landmarks = Landmarks()
         self._newest: StepDone | None = None
@@ -188,11 +281,6 @@ class Pretraining:
     def config(self) -> ResolvedTrainConfig:
         """The settings."""
         return self.run.config
-
-    @property
-    def hosts(self) -> Hosts:
-        """Those that train together."""
-        return self.run.hosts
 
     def set_config(self, config: ResolvedTrainConfig) -> None:
         """Go on with other steps."""
@@ -223,7 +311,11 @@ class Pretraining:
 
         Hosts compute a part with the same shapes, as devices do.
         """
-        rows = list(self._rows(batch))
+        devices = self.steps.num_devices
+        rows = [
+            {name: v[micro : micro + devices] for name, v in batch.items()}
+            for micro in range(0, len(batch["input_ids"]), devices)
+        ]
         own = step_counts(batch)
         fills = [fill_of(part) for part in rows]
         told = self.hosts.gather(np.array([*own.values(), *np.ravel(fills)]))
@@ -236,12 +328,6 @@ class Pretraining:
                 for part, fill in zip(rows, agreed, strict=True)
             ),
         )
-
-    def _rows(self, batch: Batch) -> Iterator[Batch]:
-        """What this host computes of a step at a time: micro-batches `[N, M, ...]`."""
-        devices = self.steps.num_devices
-        for micro in range(0, len(batch["input_ids"]), devices):
-            yield {name: v[micro : micro + devices] for name, v in batch.items()}
 
     def prepare(self, batch: Batch) -> None:
         """Compile and time the step, and say how long the run will take."""
@@ -279,7 +365,12 @@ class Pretraining:
         sums, consistency = np.split(done.sums, [len(Sums._fields)])
         state, steps = self.state, self.config.steps
         state.examples += self.config.batch_size
-        state.add_to_window(sums, seconds)
+        # Reading is ahead of the training.
+        state.landmark = self._landmarks.before(state.examples)
+        state.seconds += seconds
+        state.window = tuple((np.array(state.window) + sums).tolist())
+        state.window_seconds += seconds
+        state.window_steps += 1
         self._newest = done
         if state.step % max(1, steps // NUM_LINES) == 0 or state.step == steps:
             self._log_window()
@@ -310,7 +401,7 @@ class Pretraining:
                 "seconds": state.seconds,
             }
         )
-        state.clear_window()
+        state.window, state.window_seconds, state.window_steps = NOTHING, 0.0, 0
 
     def overflow(self, value: float, what: str) -> AlbertError:
         """Log what was measured; the error names the likely cause and what to do."""
@@ -328,50 +419,3 @@ class Pretraining:
             f"the {what} of step {self.state.step + 1} is {value}: the learning rate "
             f"is most likely too high for this batch size; {advice}"
         )
-
-    def _keep_landmark(self) -> None:
-        # Reading is ahead of the training.
-        self.state.landmark = self._landmarks.before(self.state.examples)
-
-
-def metrics_log(run: ResolvedRun, *, step: int) -> RememberedMetrics:
-    """The metrics up to a step, written on by the first host alone."""
-    if run.is_writer:
-        log: RememberedMetrics = MetricsLog(run.folder, step=step)
-        shared_value(log.lines, run.hosts)
-        return log
-    return RememberedMetrics(shared_value(None, run.hosts))
-
-
-def evaluations_of(
-    run: ResolvedRun,
-    steps: TrainingSteps,
-    state: RunState,
-    *,
-    log: RememberedMetrics,
-    progress: Progress,
-) -> HeldOutEvaluations:
-    """What a run is evaluated on; a word if its data set holds nothing out."""
-    model, records = steps.model, run.records()
-    examples = num_evaluation_examples(run.manifest, maximum=run.config.eval_examples)
-    held_out = words = None
-    if examples:
-        held_out = HeldOut(model, records, examples=examples)
-    else:
-        progress.say(
-            f"{run.data} has no held-out examples: training goes on without held-out "
-            "losses."
-        )
-    if examples and run.vocabulary is not None:
-        words = HeldOutWords(
-            model, records, examples=examples, vocabulary=run.vocabulary
-        )
-    return HeldOutEvaluations(
-        held_out=held_out,
-        words=words,
-        log=log,
-        state=state,
-        config=run.config,
-        progress=progress,
-        starts_trained=run.starts_trained,
-    )

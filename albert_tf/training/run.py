@@ -1,7 +1,8 @@
-"""What a run of pretraining resolves to, and what makes it impossible."""
+"""A run of pretraining: what it resolves to, what makes it impossible, its state."""
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from albert_tf.data.data_check import (
     check_has_training_examples,
@@ -10,10 +11,14 @@ from albert_tf.data.data_check import (
     check_shards_are_whole,
 )
 from albert_tf.data.input_pipeline import Records
-from albert_tf.evaluation.held_out import backend
+from albert_tf.data.on_the_fly import BEGINNING
+from albert_tf.evaluation.held_out import Weighted, backend
 from albert_tf.evaluation.words import Vocabulary
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
-from albert_tf.training.warm_start import read_source, starting_weights
+from albert_tf.runs.metrics import Sums
+from albert_tf.training.first_weights import read_source, starting_weights
+from albert_tf.training.optimizers import optimizer_of
+from albert_tf.training.steps import PRETRAINING, TrainingLoss, TrainingSteps
 from schemas.config import (
     OF_FIRST_WEIGHTS,
     ModelConfig,
@@ -21,7 +26,16 @@ from schemas.config import (
     TrainConfig,
     flag_name,
 )
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
+from schemas.layout import (
+    DATA_MANIFEST,
+    EVALUATION,
+    EVALUATIONS,
+    METRICS,
+    MODEL_CONFIG,
+    SPM_MODEL,
+    TENSORBOARD,
+)
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase, phases_of
 
@@ -118,3 +132,72 @@ def check_can_recompute(config: TrainConfig) -> None:
             "--recompute saves nothing with JAX on a CPU; leave it out, or unset "
             "KERAS_BACKEND."
         )
+
+
+# The sums of no step.
+NOTHING = (0.0,) * len(Sums._fields)
+
+
+@dataclasses.dataclass
+class RunState:
+    """Where pretraining stands; see `loop.State`.
+
+    Attributes:
+        unpadded: Whether padding is left out where it can be, as when the run began.
+        examples: Training examples that the steps have had.
+        landmark: Where reading can begin to reach the next one, if examples are made of
+            documents; see `albert_tf.data.on_the_fly`.
+        seconds: Time spent in steps.
+        window: The `Sums` since the last line of metrics.
+        window_seconds: Time spent in those steps.
+        window_steps: How many they are.
+    """
+
+    micro_batch_size: int
+    # A state without this field is of a run that was begun with padding.
+    unpadded: bool = False
+    step: int = 0
+    examples: int = 0
+    landmark: tuple[int, int, int] = BEGINNING
+    seconds: float = 0.0
+    window: tuple[float, ...] = NOTHING
+    window_seconds: float = 0.0
+    window_steps: int = 0
+
+
+def training_steps(
+    model: Weighted, config: TrainConfig, *, loss: TrainingLoss = PRETRAINING
+) -> TrainingSteps:
+    """The steps of the backend that Keras runs on, over all local devices."""
+    settings: Any = {
+        "optimizer": optimizer_of(config),
+        "seed": config.seed,
+        "loss": loss,
+    }
+    if backend() == "jax":
+        from albert_tf.training.jax_steps import JaxSteps
+
+        return JaxSteps(model, **settings)
+    from albert_tf.training.tensorflow_steps import TensorFlowSteps
+
+    return TensorFlowSteps(model, **settings, xla=config.xla)
+
+
+def remove_leftovers(run: Path) -> None:
+    """Remove what a run wrote that ended before its first checkpoint.
+
+    It may have had other settings, and its metrics would pass for those of this run.
+    """
+    try:
+        for name in (METRICS, EVALUATION, MODEL_CONFIG, DATA_MANIFEST, SPM_MODEL):
+            (run / name).unlink(missing_ok=True)
+        for path in (
+            *(run / TENSORBOARD).glob("events.out.tfevents.*"),
+            *(run / EVALUATIONS).glob("*.json"),
+        ):
+            path.unlink()
+    except OSError as error:
+        raise AlbertError(
+            f"{error.filename} cannot be removed: {error.strerror}; make the "
+            "directory writable, or give another --output."
+        ) from error

@@ -30,8 +30,13 @@ OF_COOLDOWN = ("steps", "cooldown_share")
 def learning_rate_of(config: ResolvedTrainConfig, step: int) -> float:
     """The learning rate of a step of a run.
 
-    Both warm-up and linear decay are counted from step 0, as published: the first step
-    of a warm-up has rate 0.
+    Both warm-up and linear decay are counted from step 0, as published
+    (`optimization.py`): the first step of a warm-up has rate 0, and at its end the rate
+    drops from almost the peak to `1 - warmup_steps / steps` of it.
+
+    >>> config = TrainConfig(learning_rate=1.0, steps=10, warmup_steps=2).resolved()
+    >>> [learning_rate_of(config, step) for step in (0, 1, 2, 9)]
+    [0.0, 0.5, 0.8, 0.1]
 
     Args:
         config: The resolved settings.
@@ -41,22 +46,10 @@ def learning_rate_of(config: ResolvedTrainConfig, step: int) -> float:
     if step < warmup_steps:
         return peak * step / warmup_steps
     if config.schedule == "linear":
-        return linear_decay(step, peak=peak, steps=config.steps)
+        return peak * (config.steps - step) / config.steps
     start = config.cooldown_start
     peak *= inverse_root(min(step, start), constant_steps=config.constant_steps)
     return cooldown(step, peak=peak, start=start, steps=config.steps)
-
-
-def linear_decay(step: int, *, peak: float, steps: int) -> float:
-    """Linear decay to 0, counted from step 0, as published (`optimization.py`).
-
-    So at the end of the warm-up the rate drops from almost `peak` to
-    `peak * (1 - warmup_steps / steps)`.
-
-    >>> [linear_decay(step, peak=1.0, steps=10) for step in (2, 9)]
-    [0.8, 0.1]
-    """
-    return peak * (steps - step) / steps
 
 
 def inverse_root(step: int, *, constant_steps: int | None) -> float:

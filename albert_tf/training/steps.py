@@ -233,12 +233,16 @@ def loss_of_values(
 
 
 def dropout_keys(seed: int, step: int, micro: int, *, number: int) -> Array:
-    """The dropout keys `[number, 2]` of consecutive micro-batches."""
-    return np.array([dropout_key(seed, step, micro + n) for n in range(number)])
+    """The dropout keys `[number, 2]` of consecutive micro-batches, of 31-bit integers.
 
-
-def dropout_key(seed: int, step: int, micro: int) -> tuple[int, int]:
-    """The key of the dropout masks of one micro-batch, two 31-bit integers."""
-    digest = hashlib.sha256(f"dropout {seed} {step} {micro}".encode()).digest()
-    first, second = digest[:4], digest[4:8]
-    return int.from_bytes(first, "big") >> 1, int.from_bytes(second, "big") >> 1
+    >>> dropout_keys(1, 2, 3, number=2)[1:] == dropout_keys(1, 2, 4, number=1)
+    array([[ True,  True]])
+    """
+    digests = [
+        hashlib.sha256(f"dropout {seed} {step} {one}".encode()).digest()
+        for one in range(micro, micro + number)
+    ]
+    halves = [(digest[:4], digest[4:8]) for digest in digests]
+    return np.array(
+        [[int.from_bytes(half, "big") >> 1 for half in pair] for pair in halves]
+    )

@@ -63,13 +63,14 @@ class TensorFlowSteps:
         self._optimizer = optimizer
         self._seed = seed
         self.optimizer_state = self._optimizer.zeros(model.weights_by_path, _zeros_like)
-        weights = {path: w.value for path, w in model.weights_by_path.items()}
-        first, *others = local_devices()
-        self._replicas = [_replica(first, weights)]
-        for device in others:
+        weights = [(path, w.value) for path, w in model.weights_by_path.items()]
+        self._replicas: list[Replica] = []
+        for device in local_devices():
             with tf.device(device):
-                copies = {path: tf.Variable(w) for path, w in weights.items()}
-            self._replicas.append(_replica(device, copies))
+                # The first has the weights themselves.
+                own = {p: tf.Variable(w) if self._replicas else w for p, w in weights}
+                totals = {path: _zeros_like(weight) for path, weight in own.items()}
+            self._replicas.append(Replica(device, own, totals))
         self.num_devices = len(self._replicas)
         self._gradients = tf.function(
             self._gradients_of_micro_batch, autograph=False, jit_compile=xla or None
@@ -223,12 +224,6 @@ def local_devices() -> list[str]:
     devices = tf.config.list_logical_devices("GPU")
     devices = devices or tf.config.list_logical_devices("CPU")
     return [device.name for device in devices]
-
-
-def _replica(device: str, weights: dict[str, tf.Variable]) -> Replica:
-    """A device that has added up nothing yet."""
-    with tf.device(device):
-        return Replica(device, weights, {p: _zeros_like(w) for p, w in weights.items()})
 
 
 def _zeros_like(weight: Any) -> tf.Variable:

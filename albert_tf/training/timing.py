@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
-from typing import Any
 
 import keras
 import numpy as np
@@ -19,7 +18,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import unpadded
 from albert_tf.planning.cost import predictions_of, training_flops
 from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
-from albert_tf.training.begin import training_steps
+from albert_tf.training.run import training_steps
 from albert_tf.training.steps import Counts, TrainingSteps, step_counts
 from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
 from schemas.example import FIRST_ORDINARY_ID
@@ -227,27 +226,14 @@ def _width_seconds(width: int, shape: tuple[int, int], precision: Precision) -> 
     inputs, outputs = (factor * width for factor in shape)
     rows = keras.random.normal((4 * width, inputs), dtype=precision, seed=1)
     kernel = keras.random.normal((inputs, outputs), dtype=precision, seed=2)
-    _product_seconds(rows, kernel)  # compiles
     seconds: list[float] = []
-    while len(seconds) < LEAST_PRODUCTS or sum(seconds) < PRODUCT_SECONDS:
-        seconds.append(_product_seconds(rows, kernel))
-    return min(seconds)
-
-
-def _product_seconds(rows: Any, kernel: Any) -> float:
-    start = time.perf_counter()
-    float(ops.cast(ops.matmul(rows, kernel)[0, 0], "float32"))  # waits for the result
-    return time.perf_counter() - start
-
-
-def rate_for_training(precision: Precision, say: Callable[[str], None]) -> float:
-    """The matrix rate in the precision of a run; says so if float32 is faster."""
-    rate = matrix_rate(precision)
-    if precision == "bfloat16":
-        warning = bfloat16_warning(rate / matrix_rate("float32"))
-        if warning:
-            say(warning)
-    return rate
+    # The first one compiles.
+    while len(seconds) <= LEAST_PRODUCTS or sum(seconds[1:]) < PRODUCT_SECONDS:
+        start = time.perf_counter()
+        product = ops.matmul(rows, kernel)
+        float(ops.cast(product[0, 0], "float32"))  # waits for the result
+        seconds.append(time.perf_counter() - start)
+    return min(seconds[1:])
 
 
 def bfloat16_warning(speed_up: float) -> str | None:
@@ -284,22 +270,18 @@ def utilization_text(
         devices: That compute it.
         say: Told if float32 is faster here.
     """
-    rate = rate_for_training(config.precision, say) * devices
+    rate = matrix_rate(config.precision)
+    if config.precision == "bfloat16" and (
+        warning := bfloat16_warning(rate / matrix_rate("float32"))
+    ):
+        say(warning)
+    rate *= devices
     flops = config.batch_size * training_flops(
         steps.model.config,
         length=round(counts["piece_count"] / config.batch_size),
         predictions=round(counts["mlm_count"] / config.batch_size),
     )
-    return f" ({mfu_text(flops / seconds, rate=rate)})"
-
-
-def mfu_text(achieved: float, *, rate: float) -> str:
-    """How much of the machine's rate of matrix products is made use of, in FLOP/s.
-
-    The rate is measured in the same minute on one shape of matrices, so a step can seem
-    to exceed it; that is reported as 100 %.
-
-    >>> mfu_text(6.15e10, rate=1.23e11), mfu_text(1.27e11, rate=1.23e11)
-    ('MFU 50% of 123 GFLOP/s', 'MFU 100% of 123 GFLOP/s')
-    """
-    return f"MFU {min(1.0, achieved / rate):.0%} of {prefixed(rate, 'FLOP')}/s"
+    # The rate is measured in the same minute on one shape of matrices, so a step can
+    # seem to exceed it.
+    share = min(1.0, flops / seconds / rate)
+    return f" (MFU {share:.0%} of {prefixed(rate, 'FLOP')}/s)"

@@ -10,7 +10,7 @@ import click
 
 from cli import STARTED
 from cli.support.architecture import model_options, resolve_model
-from cli.support.budget import budget_lines, budget_table, choose
+from cli.support.budget import budget_lines, budget_table
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import DataFolder, data_here
 from cli.support.options import (
@@ -20,16 +20,15 @@ from cli.support.options import (
     json_option,
 )
 from cli.support.recipes import (
-    Asked,
     budget_option,
     check_budget_steps,
     given_settings,
     useful,
 )
+from cli.support.resolve import Asked, choose
 from schemas.config import (
     DataConfig,
     ModelConfig,
-    Precision,
     ResolvedDataConfig,
     TrainConfig,
     flag_name,
@@ -46,6 +45,9 @@ if TYPE_CHECKING:
 # What the data set decides.
 DATA_FIELDS = ("max_seq_length", "max_predictions_per_seq")
 
+# The settings of training that a plan depends on.
+TRAIN_FIELDS = ("batch_size", "steps", "precision")
+
 Show = Callable[[float], str]
 
 
@@ -58,7 +60,7 @@ Show = Callable[[float], str]
     "or on storage such as s3://bucket/data.",
 )
 @config_options(DataConfig, only=DATA_FIELDS)
-@config_options(TrainConfig, only=("batch_size", "steps", "precision"))
+@config_options(TrainConfig, only=TRAIN_FIELDS)
 @click.option(
     "--measure",
     is_flag=True,
@@ -70,62 +72,51 @@ Show = Callable[[float], str]
 )
 @json_option()
 @debug_option
-def plan(
-    model: str,
-    overrides: tuple[str, ...],
-    data: Path | str | None,
-    budget: float | None,
-    batch_size: int,
-    steps: int,
-    precision: Precision,
-    measure: bool,
-    as_json: bool,
-    **_: int,
-) -> None:
+def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -> None:
     """Estimate what training takes: parameters, operations, memory, time.
 
     Beside each figure is that of the BERT of the same shape, which shares no weights
     and whose embeddings are as wide as its layers: sharing saves parameters, not
     computation.
     """
-    from albert_tf.planning.plan import plan as make_plan
-
     if isinstance(data, str):
         # Steps of a budget are timed on records, the rest takes the manifest alone.
-        choose = None if budget is not None else _no_shards
-        data = data_here(data, Console(quiet=True), choose=choose)
-    manifest = read_manifest(data) if data is not None else None
-    if budget is not None:
-        if data is None or manifest is None:
-            raise SettingError("--budget plans for a data set; name it with --data.")
-        check_beside_budget()
-        recipe = useful(RECIPES[BUDGET_RECIPE], has_documents=manifest.has_documents)
-        of_flags = {"batch_size": batch_size, "precision": precision}
-        config = TrainConfig(**recipe | of_flags)
-        asked = Asked(
-            model=model,
-            is_model_given=is_given("model"),
-            overrides=overrides,
-            config=config,
-            given=given_settings(config),
-            data=data,
-            budget=budget,
-            started=STARTED,
-        )
-        plan_budget(asked, manifest=manifest, as_json=as_json)
+        wanted = None if values["budget"] is not None else _no_shards
+        data = data_here(data, Console(quiet=True), choose=wanted)
+    if values["budget"] is None:
+        figures = figures_of(data, values, is_measured=measure)
+        click.echo(json.dumps(figures) if as_json else table(figures))
         return
-    architecture = resolve_model(model, overrides, manifest)
-    shape = _shape(architecture, data, manifest)
-    train = TrainConfig(batch_size=batch_size, steps=steps, precision=precision)
-    length = shape.max_seq_length
-    if manifest is not None:
+    if data is None:
+        raise SettingError("--budget plans for a data set; name it with --data.")
+    check_beside_budget()
+    plan_budget(data, values, as_json=as_json)
+
+
+def figures_of(
+    data: Path | None, values: dict[str, Any], *, is_measured: bool
+) -> dict[str, Any]:
+    """The figures of a run without a budget."""
+    from albert_tf.planning.plan import plan as make_plan
+
+    manifest = read_manifest(data) if data is not None else None
+    config = resolve_model(values["model"], values["overrides"], manifest)
+    shape = {name: values[name] for name in DATA_FIELDS}
+    if data is None or manifest is None:
+        examples = made_examples(config, shape)
+        length = examples.max_seq_length
+    else:
+        examples = examples_of(config, manifest, data=data)
         length = round(manifest.statistics["mean_length"])
-    machines = _machines(architecture, shape, train, length=length, is_measured=measure)
-    figures = make_plan(architecture, shape, train, machines, length=length)
+    train = TrainConfig(**{name: values[name] for name in TRAIN_FIELDS})
+    machines = _machines(
+        config, examples, train, length=length, is_measured=is_measured
+    )
+    figures = make_plan(config, examples, train, machines, length=length)
     if manifest is not None:
-        examples = manifest.num_examples(TRAIN)
-        figures["passes_over_data"] = figures["sequences"] / examples
-    click.echo(json.dumps(figures) if as_json else table(figures))
+        number = manifest.num_examples(TRAIN)
+        figures["passes_over_data"] = figures["sequences"] / number
+    return figures
 
 
 def check_beside_budget() -> None:
@@ -138,17 +129,29 @@ def check_beside_budget() -> None:
             )
 
 
-def plan_budget(asked: Asked, *, manifest: DatasetManifest, as_json: bool) -> None:
+def plan_budget(data: Path, values: dict[str, Any], *, as_json: bool) -> None:
     """Tell what a budget is best spent on, and the command that does it."""
     from albert_tf.data.data_check import check_settings_fit
 
     with silent_stderr():
         from albert_tf.training.run import check_data
-    check_data(manifest, data=asked.data)
+    manifest = read_manifest(data)
+    recipe = useful(RECIPES[BUDGET_RECIPE], has_documents=manifest.has_documents)
+    of_flags = {name: values[name] for name in ("batch_size", "precision")}
+    config = TrainConfig(**recipe | of_flags)
+    asked = Asked(
+        **{name: values[name] for name in ("model", "overrides", "budget")},
+        is_model_given=is_given("model"),
+        config=config,
+        given=given_settings(config),
+        data=data,
+        started=STARTED,
+    )
+    check_data(manifest, data=data)
     chosen, choice = choose(
         asked,
-        manifest=manifest,
-        check=lambda model: check_settings_fit(
+        manifest,
+        check=lambda asked, model: check_settings_fit(
             asked.config, model, manifest, data=asked.data
         ),
         console=Console(quiet=as_json),
@@ -179,23 +182,24 @@ def _no_shards(_: DatasetManifest) -> tuple[ShardFile, ...]:
     return ()
 
 
-def _shape(
-    config: ModelConfig, data: Path | None, manifest: DatasetManifest | None
+def made_examples(config: ModelConfig, values: dict[str, Any]) -> ResolvedDataConfig:
+    """The settings of examples that are not made yet, by the flags."""
+    examples = DataConfig(**values).resolved(input_bytes=0)
+    if examples.max_seq_length > config.max_position_embeddings:
+        raise SettingError(
+            f"--max-seq-length must be at most the model's max_position_embeddings "
+            f"{config.max_position_embeddings}, not {examples.max_seq_length}; give "
+            f"--set max_position_embeddings={examples.max_seq_length}."
+        )
+    return examples
+
+
+def examples_of(
+    config: ModelConfig, manifest: DatasetManifest, *, data: Path
 ) -> ResolvedDataConfig:
-    """The settings of the examples, those of the data set if there is one."""
+    """The settings of the examples of a data set."""
     from albert_tf.data.data_check import check_has_training_examples, check_model_fits
 
-    if data is None or manifest is None:
-        params = click.get_current_context().params
-        values = {name: params[name] for name in DATA_FIELDS}
-        shape = DataConfig(**values).resolved(input_bytes=0)
-        if shape.max_seq_length > config.max_position_embeddings:
-            raise SettingError(
-                f"--max-seq-length must be at most the model's max_position_embeddings "
-                f"{config.max_position_embeddings}, not {shape.max_seq_length}; give "
-                f"--set max_position_embeddings={shape.max_seq_length}."
-            )
-        return shape
     for name in DATA_FIELDS:
         if is_given(name):
             raise SettingError(
@@ -244,6 +248,7 @@ def table(figures: dict[str, Any]) -> str:
         ("training MFLOP/token", "step_flops", _mega),
         ("  with --recompute", "step_flops_recomputed", _mega),
         ("weights and optimizer", "state_bytes", _bytes),
+        ("counting --pmi-embeddings", "counting_bytes", _bytes),
         ("activations of a sequence", "activation_bytes", _bytes),
         ("  with --recompute", "activation_bytes_recomputed", _bytes),
         ("whole run", "training_flops", _flops),

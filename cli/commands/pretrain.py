@@ -28,7 +28,6 @@ from cli.support.options import (
     take_config,
 )
 from cli.support.recipes import (
-    Asked,
     budget_option,
     check_budget_recipe,
     check_budget_steps,
@@ -36,7 +35,7 @@ from cli.support.recipes import (
     recipe_in_use,
     recipe_option,
 )
-from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
+from cli.support.resolve import PRETRAIN, Asked, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
 from schemas.config import (
@@ -129,17 +128,9 @@ TOPICS = {
 @host_options
 @common_options
 def pretrain(
-    data: Path | str,
-    init_from: Path | None,
     coordinator: str | None,
     num_hosts: int | None,
     host_index: int | None,
-    model: str,
-    overrides: tuple[str, ...],
-    budget: float | None,
-    max_time: float | None,
-    may_be_long: bool,
-    output: Path,
     overwrite: bool,
     quiet: bool,
     debug: bool,
@@ -157,29 +148,12 @@ def pretrain(
     place = host_setting(
         coordinator=coordinator, num_hosts=num_hosts, host_index=host_index
     )
-    if budget is not None:
+    if values["budget"] is not None:
         check_beside_budget(is_several_hosts=place is not None)
-    config = take_config(TrainConfig, values)
-    check_schedule(config)
-    if place is None or place.host_index == 0:
-        # Before data are copied from a storage.
-        output_folder.check_recognised(output, PRETRAIN)
-        output_folder.check_is_not(output, init_from, what="the run to start from")
-    asked = Asked(
-        model=model,
-        is_model_given=is_given("model"),
-        overrides=overrides,
-        config=config,
-        given=given_settings(config),
-        recipe=recipe_in_use(),
-        data=data_here(data, Console(quiet=quiet)),
-        data_as_given=str(data),
-        output=output,
-        init_from=init_from,
-        budget=budget,
-        max_time=max_time,
-        started=STARTED,
-        may_be_long=may_be_long,
+    asked = asked_of(
+        values,
+        is_writer=place is None or place.host_index == 0,
+        console=Console(quiet=quiet),
     )
     with several_hosts.joined(place, debug=debug) as hosts:
         console = Console(quiet=quiet or hosts.index > 0)
@@ -189,6 +163,34 @@ def pretrain(
             result = lead(asked, overwrite=overwrite, hosts=hosts, console=console)
     if result is not None:
         say_end(result, asked, console)
+
+
+def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> Asked:
+    """What flags and file ask for, once it is found that they go together.
+
+    Args:
+        values: Of the flags, without those that say how the command is to run.
+        is_writer: Whether this host writes the output.
+        console: Told what is copied from a storage.
+    """
+    config = take_config(TrainConfig, values)
+    check_schedule(config)
+    if is_writer:
+        # Before data are copied from a storage.
+        output, source = values["output"], values["init_from"]
+        output_folder.check_recognised(output, PRETRAIN)
+        output_folder.check_is_not(output, source, what="the run to start from")
+    data = values.pop("data")
+    return Asked(
+        **values,
+        is_model_given=is_given("model"),
+        config=config,
+        given=given_settings(config),
+        recipe=recipe_in_use(),
+        data=data_here(data, console),
+        data_as_given=str(data),
+        started=STARTED,
+    )
 
 
 def check_beside_budget(*, is_several_hosts: bool) -> None:
@@ -222,10 +224,10 @@ def lead(
         How it ended; None if there was nothing to do.
     """
     with silent_stderr():
-        from albert_tf.runs.checkpoints import has_checkpoint
-    goes_on = has_checkpoint(asked.output) and not overwrite
+        from albert_tf.runs.checkpoints import newest_step
+    goes_on = newest_step(asked.output) is not None and not overwrite
     asked, run = resolve(asked, goes_on=goes_on, hosts=hosts, console=console)
-    for line in [*notes(asked.config), *epochs_note(asked.config, run.manifest)]:
+    for line in notes(asked.config, run.manifest):
         console.say(line)
     with output_folder.claim(
         asked.output,
@@ -234,7 +236,8 @@ def lead(
         identity=identity_of(asked, run),
         overwrite=overwrite,
     ) as finished:
-        tell(run, is_finished=finished)
+        if hosts.number > 1:
+            tell(run, is_finished=finished)
         if finished:
             console.say(f"{asked.output} is finished already; nothing to do.")
             return None
@@ -360,8 +363,12 @@ def is_watched() -> bool:
     return bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
 
 
-def notes(config: TrainConfig) -> Iterator[str]:
-    """What to say before training: derived settings, and a rate that does not fit."""
+def notes(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
+    """What to say before training.
+
+    Settings that were derived, a rate that does not fit, and how often documents are
+    read, each time as a new copy.
+    """
     from albert_tf.training.schedule import peak_learning_rate
 
     resolved = config.resolved()
@@ -382,10 +389,6 @@ def notes(config: TrainConfig) -> Iterator[str]:
             f"{paper.batch_size}; the square-root rule gives {scaled:.2g} for "
             f"{config.batch_size} (--scale-lr-to-batch)."
         )
-
-
-def epochs_note(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
-    """How often a run reads its documents, each time as a new copy."""
     epochs = config.steps * config.batch_size / max(1, manifest.num_examples(TRAIN))
     if manifest.has_documents and epochs > 1:
         yield (

@@ -1,23 +1,15 @@
-"""What --budget chooses, as lines for a person and as flags."""
+"""How long a run takes and what --budget chooses, in words."""
 
-import dataclasses
-import functools
 import math
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cli.support.architecture import parse_override, resolve_model
-from cli.support.console import Console, silent_stderr
-from cli.support.recipes import Asked
 from schemas.config import ModelConfig, TrainConfig
-from schemas.errors import SettingError
-from schemas.layout import BUDGET_RECORD
 from schemas.manifest import DatasetManifest
-from schemas.presets import PRESETS
 from schemas.readable import aligned, rounded
 
 if TYPE_CHECKING:
@@ -32,12 +24,6 @@ SHARE_OF_PRODUCTS = 0.6
 
 # What Linux shows of GPUs and TPUs.
 ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
-
-# The preset that the models of a budget are described as changes of.
-NEAREST = "tiny"
-
-# What the data decides, so that no flag may.
-NEVER_SET = ("vocab_size", "sentence_task")
 
 # A vocabulary this many times larger than suits the text is worth a remark.
 MUCH_LARGER = 1.5
@@ -112,132 +98,6 @@ def product_rate() -> float:
 def has_accelerator() -> bool:
     """Whether the machine has a GPU or TPU."""
     return any(map(os.path.exists, ACCELERATORS))
-
-
-def asked_for_budget(
-    asked: Asked,
-    *,
-    manifest: DatasetManifest,
-    check: Callable[[ModelConfig], object],
-    console: Console,
-) -> Asked:
-    """What a new run with --budget is to be; see `choose`."""
-    chosen, choice = choose(asked, manifest=manifest, check=check, console=console)
-    for line in budget_lines(choice, begins_anew=asked.init_from is None):
-        console.say(line)
-    return chosen
-
-
-def as_begun_for_budget(asked: Asked) -> Asked:
-    """What was chosen when a run was begun, except for the flags given now."""
-    from albert_tf.runs.run_record import recorded_settings, recorded_training
-
-    run = asked.output
-    recorded = recorded_settings(run)
-    record = recorded.get(BUDGET_RECORD) or {}
-    if record.get("seconds") != asked.budget:
-        begun = record.get("seconds")
-        said = "no --budget" if begun is None else f"--budget {begun:.0f}s"
-        raise SettingError(
-            f"{run} was begun with {said}; give the same to go on, or begin another "
-            f"run with its weights: another --output with --init-from {run}."
-        )
-    # The budget chose the steps, whatever a file of settings says.
-    given = {name: getattr(asked.config, name) for name in asked.given - {"steps"}}
-    model, overrides = recorded["model"], tuple(recorded["overrides"])
-    if asked.is_model_given:
-        model, overrides = asked.model, asked.overrides
-    return dataclasses.replace(
-        asked,
-        model=model,
-        overrides=tuple(dict.fromkeys((*overrides, *asked.overrides))),
-        config=dataclasses.replace(recorded_training(run, recorded), **given),
-        record=record,
-    )
-
-
-def choose(
-    asked: Asked,
-    *,
-    manifest: DatasetManifest,
-    check: Callable[[ModelConfig], object],
-    console: Console,
-) -> tuple[Asked, "BudgetChoice"]:
-    """Choose what flags do not say, by timing steps on this machine.
-
-    Args:
-        check: Called with one candidate before any is timed, to refuse what cannot be
-            trained; the fields it checks are equal in all.
-        console: Told what is being timed.
-
-    Returns:
-        What the run is to be, and what else was considered.
-    """
-    with silent_stderr():
-        from albert_tf.evaluation.counting import loss_of_counting
-        from albert_tf.training.budget import choose_for_budget
-    assert asked.budget is not None, "else nothing is chosen"
-    models = models_to_choose_from(asked, manifest)
-    check(next(iter(models)))
-    choice = choose_for_budget(
-        asked.budget - (time.monotonic() - asked.started),
-        asked.config,
-        data=asked.data,
-        manifest=manifest,
-        models=list(models),
-        precision_is_given="precision" in asked.given,
-        count=functools.partial(loss_of_counting, asked.data, manifest),
-        say=console.say,
-    )
-    chosen = dataclasses.replace(
-        models[choice.chosen.config],
-        config=choice.train,
-        record=record_of(choice, seconds=asked.budget),
-    )
-    return chosen, choice
-
-
-def models_to_choose_from(
-    asked: Asked, manifest: DatasetManifest
-) -> dict[ModelConfig, Asked]:
-    """The model asked for, or those of the ladder that what --set says is valid for."""
-    from albert_tf.data.data_check import manifests_of
-    from albert_tf.training.budget import models_for
-
-    made_first, *others = manifests_of(asked.config, manifest)
-    if asked.is_model_given:
-        found = [asked]
-    else:
-        rungs = models_for(
-            made_first,
-            longest=max(each.config.max_seq_length for each in (made_first, *others)),
-            changes=dict(map(parse_override, asked.overrides)),
-        )
-        found = [
-            dataclasses.replace(
-                asked,
-                model=NEAREST,
-                overrides=(*overrides_of(rung), *asked.overrides),
-            )
-            for rung in rungs
-        ]
-    return {
-        resolve_model(each.model, each.overrides, made_first): each for each in found
-    }
-
-
-def overrides_of(config: ModelConfig) -> tuple[str, ...]:
-    """The values of --set that make the nearest preset this architecture.
-
-    >>> overrides_of(dataclasses.replace(PRESETS["tiny"], num_hidden_layers=6))
-    ('num_hidden_layers=6',)
-    """
-    preset = dataclasses.asdict(PRESETS[NEAREST])
-    return tuple(
-        f"{name}={value}"
-        for name, value in dataclasses.asdict(config).items()
-        if value != preset[name] and name not in NEVER_SET
-    )
 
 
 def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
@@ -325,26 +185,6 @@ def budget_table(choice: "BudgetChoice") -> list[str]:
             )
         )
     return aligned(rows)
-
-
-def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
-    """What config.json keeps of a choice, for people and for the next command."""
-    return {
-        "seconds": seconds,
-        "loss_of_counting": choice.counting,
-        "candidates": [
-            {
-                "num_hidden_layers": each.config.num_hidden_layers,
-                "hidden_size": each.config.hidden_size,
-                "step_seconds": each.step_seconds,
-                "steps": each.steps,
-                "expected_loss": choice.counting and each.loss_share * choice.counting,
-                "interval": list(each.interval),
-            }
-            for each in choice.candidates
-        ],
-        "chosen": choice.place,
-    }
 
 
 def _rate(choice: "BudgetChoice", candidate: "Candidate") -> float:

@@ -1,8 +1,7 @@
-"""What was asked of a run, and the flags that bring settings: --recipe, --budget."""
+"""The flags that bring settings: --recipe, --budget."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -18,53 +17,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Where a command keeps what its recipe says, and its name if one was typed.
 RECIPE_KEY, RECIPE_NAME_KEY = "albert.recipe", "albert.recipe_name"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What was asked of a run.
-
-    Attributes:
-        model: Value of --model.
-        is_model_given: Whether the model was asked for, by --model or by --init-from.
-        overrides: Values of --set.
-        config: The settings of training, by flags, file and recipe.
-        given: The names of those that flags or the file have, and not the recipe alone.
-        recipe: What the recipe says.
-        data: The data set, on this machine.
-        data_as_given: The same as it was typed, here or on a storage.
-        output: The folder of the run.
-        init_from: The run whose weights it starts from.
-        budget: In seconds, if the model is to be chosen for it.
-        max_time: How long the command may take, in seconds.
-        started: When the command was entered, in seconds of `time.monotonic`.
-        may_be_long: Whether a run of more than a week needs no question: --yes.
-        record: What config.json keeps of a choice; None where nothing was chosen.
-        length_before: Tokens in the longest sequences that the first weights were
-            trained on, if they were.
-    """
-
-    model: str
-    is_model_given: bool
-    overrides: tuple[str, ...]
-    config: TrainConfig
-    given: frozenset[str] = frozenset()
-    recipe: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    data: Path
-    data_as_given: str = ""
-    output: Path = Path()
-    init_from: Path | None = None
-    budget: float | None = None
-    max_time: float | None = None
-    started: float
-    may_be_long: bool = False
-    record: dict[str, Any] | None = None
-    length_before: int | None = None
-
-    def with_settings(self, changes: Mapping[str, Any]) -> "Asked":
-        """The same with other settings of training."""
-        config = dataclasses.replace(self.config, **changes)
-        return dataclasses.replace(self, config=config)
 
 
 def recipe_in_use() -> dict[str, Any]:

@@ -1,13 +1,18 @@
 """Operations and memory by arithmetic: the published figures, and the model itself."""
 
 import dataclasses
+import tracemalloc
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.data import token_statistics
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.planning import cost
 from albert_tf.planning.cost import (
     activation_bytes,
+    counting_bytes,
     forward_flops,
     num_blocks,
     same_shape_bert,
@@ -179,3 +184,22 @@ def test_recomputation_keeps_what_enters_each_layer_and_one_layer_whole():
 
 def test_blocks_are_counted_with_those_inside_a_layer():
     assert num_blocks(dataclasses.replace(SMALL, inner_group_num=3)) == 12
+
+
+def test_counting_which_tokens_are_near_which_takes_the_memory_told(monkeypatch):
+    config = ModelConfig(vocab_size=4000, embedding_size=128)
+    rng = np.random.default_rng(0)
+    # What is needed for some rows at a time is little where there are many rows.
+    monkeypatch.setattr(token_statistics, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(cost, "COUNTED_EXAMPLES", 20_000)
+    tracemalloc.start()
+    texts = [
+        rng.integers(config.vocab_size, size=(500, 64), dtype=np.int32)
+        for _ in range(40)
+    ]
+    token_statistics.pmi_vectors(
+        texts, vocab_size=config.vocab_size, columns=config.embedding_size
+    )
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert counting_bytes(config, length=64) == pytest.approx(peak, rel=0.2)

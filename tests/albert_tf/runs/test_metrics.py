@@ -12,7 +12,7 @@ from albert_tf.runs.metrics import (
     metrics_text,
     read_metrics,
 )
-from albert_tf.training.saving import MetricsLog
+from albert_tf.training.evaluate import MetricsLog
 from schemas.errors import AlbertError
 
 

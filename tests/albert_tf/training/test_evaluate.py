@@ -9,8 +9,8 @@ import pytest
 from albert_tf.evaluation.held_out import Measured
 from albert_tf.runs.metrics import BitsPerCharacter, Sums, metrics_text
 from albert_tf.runs.progress import QUIET
-from albert_tf.training.evaluate import HeldOutEvaluations
-from albert_tf.training.saving import MetricsLog, RunState
+from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
+from albert_tf.training.run import RunState
 from schemas.config import TrainConfig
 
 

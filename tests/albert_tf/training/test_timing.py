@@ -1,15 +1,16 @@
 """Steps are timed as training does them, and products of matrices."""
 
 import dataclasses
+import types
 
 import pytest
 
 from albert_tf.data.input_pipeline import Records
 from albert_tf.model.pretrainer import BATCH_FEATURES
+from albert_tf.planning.cost import training_flops
 from albert_tf.training import timing
 from albert_tf.training.timing import (
     fed_step_seconds,
-    mfu_text,
     random_batch,
     step_seconds,
 )
@@ -85,31 +86,28 @@ def test_a_random_batch_has_the_features_of_a_batch():
     assert {a.dtype.name for n, a in batch.items()} == {"int32", "float32"}
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_rate_is_that_of_the_fastest_product_in_its_best_time(
-    precision, monkeypatch
-):
-    times = {
-        ((32, 8), (8, 8)): iter([9.0, 0.5, 0.4, 0.5] * 2),
-        ((32, 8), (8, 32)): iter([9.0, 1.3, 1.25, 1.3]),
-        ((32, 32), (32, 8)): iter([9.0, 2.0, 3.0, 2.0]),
-    }
-
-    def product_seconds(rows, kernel):
-        assert precision in str(rows.dtype)
-        return next(times[tuple(rows.shape), tuple(kernel.shape)])
-
-    monkeypatch.setattr(timing, "_product_seconds", product_seconds)
+def test_the_rate_is_that_of_the_fastest_product(monkeypatch):
+    seconds = {(1, 1): 0.4, (1, 4): 1.25, (4, 1): 2.0}
+    monkeypatch.setattr(timing, "_width_seconds", lambda _, shape, __: seconds[shape])
     monkeypatch.setattr(timing, "WIDTH", 8)
-    assert timing.matrix_rate(precision) == 2 * 32 * 8 * 32 / 1.25
+    assert timing.matrix_rate("float32") == 2 * 32 * 8 * 32 / 1.25
 
 
 def test_products_are_made_wider_on_a_machine_that_is_fast(monkeypatch):
     monkeypatch.setattr(timing, "WIDTH", 8)
     monkeypatch.setattr(timing, "MAX_WIDTH", 32)
-    monkeypatch.setattr(timing, "PRODUCT_SECONDS", 0.0)
-    monkeypatch.setattr(timing, "_product_seconds", lambda rows, _: 1e-6)
+    monkeypatch.setattr(timing, "_width_seconds", lambda *_: 1e-6)
     assert timing.matrix_rate("float32") == pytest.approx(4 * 8 * 32**3 / 1e-6)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_product_takes_its_best_time_but_for_the_first_which_compiles(
+    monkeypatch, precision
+):
+    lasting = iter([0.1, 0.5, 0.25, 0.5])
+    times = iter([moment for seconds in lasting for moment in (0.0, seconds)])
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(times))
+    assert timing._width_seconds(8, (1, 4), precision) == 0.25
 
 
 def test_this_machine_multiplies_matrices(monkeypatch):
@@ -117,17 +115,33 @@ def test_this_machine_multiplies_matrices(monkeypatch):
     assert 1e8 < timing.matrix_rate("float32") < 1e16
 
 
+def utilization(precision, seconds, say):
+    steps = types.SimpleNamespace(model=types.SimpleNamespace(config=TINY))
+    config = TrainConfig(batch_size=4, precision=precision)
+    counts = {"piece_count": 64.0, "mlm_count": 8.0}
+    return timing.utilization_text(
+        steps, counts, seconds, devices=2, config=config, say=say
+    )
+
+
 def test_a_run_in_bfloat16_that_does_not_pay_is_told_so(monkeypatch):
     rates = {"float32": 4e11, "bfloat16": 1e11}
     monkeypatch.setattr(timing, "matrix_rate", rates.__getitem__)
+    flops = 4 * training_flops(TINY, length=16, predictions=2)
     said = []
-    assert timing.rate_for_training("float32", said.append) == 4e11
-    assert said == []
-    assert timing.rate_for_training("bfloat16", said.append) == 1e11
+    text = utilization("float32", flops / 4e11, said.append)
+    assert (text, said) == (" (MFU 50% of 800 GFLOP/s)", [])
+    text = utilization("bfloat16", flops / 1e11, said.append)
+    assert text == " (MFU 50% of 200 GFLOP/s)"
     assert said == [
         "bfloat16 makes matrix products 4.0 times slower on this machine, which has no "
         "instructions for it; --precision float32 is faster here."
     ]
+
+
+def test_no_step_makes_use_of_more_than_all_of_the_machine(monkeypatch):
+    monkeypatch.setattr(timing, "matrix_rate", lambda _: 123e9)
+    assert utilization("float32", 1e-9, print) == " (MFU 100% of 246 GFLOP/s)"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +150,3 @@ def test_a_run_in_bfloat16_that_does_not_pay_is_told_so(monkeypatch):
 )
 def test_operations_as_a_person_reads_them(flops, text):
     assert prefixed(flops, "FLOP") == text
-
-
-def test_no_step_makes_use_of_more_than_all_of_the_machine():
-    assert mfu_text(1.27e11, rate=1.23e11) == "MFU 100% of 123 GFLOP/s"

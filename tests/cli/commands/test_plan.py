@@ -19,6 +19,7 @@ forward MFLOP/token                           189.3          190.6  99.30%
 training MFLOP/token                          567.8          571.8  99.30%
   with --recompute                            756.5          760.5  99.47%
 weights and optimizer                       180 MiB        1.6 GiB   10.8%
+counting --pmi-embeddings                   424 MiB        790 MiB   53.6%
 """
 RUN_AND_TIME = """\
 whole run                             1.49e+20 FLOP  1.50e+20 FLOP  99.30%

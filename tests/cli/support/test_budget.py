@@ -11,8 +11,7 @@ from albert_tf.planning.budget import SHAPES, Law
 from albert_tf.training import budget
 from cli.commands import plan, pretrain
 from cli.support.architecture import resolve_model
-from cli.support.budget import models_to_choose_from, overrides_of
-from cli.support.recipes import Asked
+from cli.support.resolve import Asked, models_to_choose_from, overrides_of
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
@@ -384,6 +383,13 @@ def test_a_plan_for_a_budget_needs_data():
     code, said = attempt("plan", "--budget", "1h")
     assert code == 2
     assert said == "Error: --budget plans for a data set; name it with --data.\n"
+
+
+def test_a_number_format_that_is_given_is_kept(small, monkeypatch):
+    monkeypatch.setattr(budget, "matrix_rate", {"bfloat16": 2.0, "float32": 1.0}.get)
+    plan = ("plan", "--data", small / "data", "--model", "tiny", "--budget", "80s")
+    assert ", bfloat16; " in run(*plan)
+    assert ", float32; " in run(*plan, "--precision", "float32")
 
 
 def test_a_preset_itself_needs_no_overrides():

@@ -16,11 +16,23 @@ from albert_tf.model.initial_weights import (
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import arrays_of
-from albert_tf.training.begin import give_first_weights, new_model
+from albert_tf.training.first_weights import (
+    give_first_weights,
+    read_source,
+    source_path,
+    start_from,
+)
 from cli.support.console import Console
+from schemas.errors import AlbertError
 from schemas.files import write_json
 from tests.runs import SETTINGS, final, signal_at_micro_batch, train
-from tests.training_data import TINY, resolved_run, write_dataset
+from tests.training_data import (
+    TINY,
+    make_manifest,
+    resolved_run,
+    save_run,
+    write_dataset,
+)
 
 # Twelve steps of which the last six are the cooldown, and the six before alone.
 COOLED = dataclasses.replace(
@@ -55,8 +67,8 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
 
     def weights(**asked):
         run = resolved_run(data, tmp_path, dataclasses.replace(SETTINGS, **asked))
-        model = new_model(run)
-        give_first_weights(model, run, say=print)
+        model = AlbertPretrainer(run.model_config)
+        give_first_weights(model, run.config, run.records(), say=print)
         return arrays_of(model.weights_by_path)
 
     training_batches = input_pipeline.training_batches
@@ -197,3 +209,71 @@ def label_counts(data):
         for token in feature["masked_lm_ids"].int64_list.value:
             counts[token] += 1
     return counts
+
+
+MANIFEST = make_manifest([])
+
+
+def started(run, config, *, manifest=MANIFEST):
+    """The weights of a new model after starting from the run."""
+    model = AlbertPretrainer(config)
+    start_from(model, read_source(run, manifest=manifest, data=run / "data"))
+    return arrays_of(model.weights_by_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ({}, {}),
+        ({}, {"num_hidden_layers": 6}),
+        ({"sharing": "none"}, {"sharing": "none", "num_hidden_layers": 4}),
+        (
+            {"num_hidden_layers": 2, "num_hidden_groups": 2},
+            {"num_hidden_layers": 6, "num_hidden_groups": 3},
+        ),
+    ],
+)
+def test_every_weight_is_that_of_the_source(tmp_path, source, target):
+    source, target = (dataclasses.replace(TINY, **x) for x in (source, target))
+    weights = save_run(tmp_path, source)
+    for path, array in started(tmp_path, target).items():
+        assert (array == weights[source_path(path, target, source)]).all()
+
+
+def test_layers_of_a_deeper_model_start_as_their_neighbours():
+    deep = dataclasses.replace(TINY, sharing="none", num_hidden_layers=6)
+    shallow = dataclasses.replace(TINY, sharing="none", num_hidden_layers=3)
+    sources = [
+        source_path(f"albert/encoder/layer_{n}_inner_0_ffn/x", deep, shallow)
+        for n in range(6)
+    ]
+    assert [path.split("_")[1] for path in sources] == list("001122")
+
+
+def test_a_sentence_task_the_source_lacked_starts_fresh(tmp_path):
+    save_run(tmp_path, dataclasses.replace(TINY, sentence_task="none"))
+    ours = started(tmp_path, TINY)
+    assert not ours["albert/encoder/pooler/kernel"].any()
+    assert ours["albert/encoder/embeddings/word_embeddings"].any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "tensor"),
+    [
+        ({"hidden_size": 32}, "projection/bias has shape (16,)"),
+        ({"sharing": "none"}, "layer_0_inner_0_attention/key/bias has shape no such"),
+        ({"intermediate_size": 8}, "intermediate/bias has shape (32,)"),
+    ],
+)
+def test_other_shapes_are_refused_by_name(tmp_path, changes, tensor):
+    save_run(tmp_path, TINY)
+    with pytest.raises(AlbertError) as caught:
+        started(tmp_path, dataclasses.replace(TINY, **changes))
+    assert tensor in str(caught.value)
+
+
+def test_another_vocabulary_is_refused(tmp_path):
+    save_run(tmp_path, TINY)
+    other = dataclasses.replace(MANIFEST, vocabulary={"sha256": "0" * 64, "size": 64})
+    with pytest.raises(AlbertError, match="made with another vocabulary"):
+        started(tmp_path, TINY, manifest=other)
