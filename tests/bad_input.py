@@ -585,6 +585,24 @@ SETTING_CASES = [
         says="give a new folder",
     ),
     Case(
+        "all text held out",
+        f"{DATA} --eval-text text",
+        exit_code=2,
+        says="none is left to train on",
+    ),
+    Case(
+        "text to hold out that is not there",
+        f"{DATA} --eval-text none.txt",
+        exit_code=2,
+        says="--eval-text: none.txt does not exist",
+    ),
+    Case(
+        "rows to hold out without their key",
+        f"{DATA} --eval-text task.csv",
+        file("task.csv", b"number,sentence\n1,It rains.\n2,It snows.\n"),
+        says="--eval-text: task.csv has no column",
+    ),
+    Case(
         "a share that is no number",
         f"{DATA} --masked-lm-prob nan",
         exit_code=2,

@@ -31,10 +31,12 @@ from cli.support.inputs import (
 from cli.support.options import (
     ByTopic,
     Folder,
+    TextPath,
     UserPath,
     common_options,
     config_options,
     from_anywhere,
+    is_given,
     is_typed,
     settings_line,
     take_config,
@@ -117,7 +119,9 @@ TOPICS = {
         *("wikipedia", "books", "text", "vocab", "output", "overwrite", "config"),
     ),
     "How text is read": ("language", "input_format", "text_key"),
-    "Size and held-out text": (*("plan", "eval_fraction", "examples", "dupe_factor"),),
+    "Size and held-out text": (
+        *("plan", "eval_fraction", "eval_text", "examples", "dupe_factor"),
+    ),
     "What is left out": (
         *("near_duplicates", "max_line_repeats", "keep_languages", "repair_text"),
         "removed",
@@ -145,6 +149,16 @@ TOPICS = {
     type=UserPath(readable=False),
     metavar="DIR|FILE",
     help="Vocabulary made by albert vocab, or its spiece.model.",
+)
+@click.option(
+    "--eval-text",
+    multiple=True,
+    metavar="PATH",
+    type=TextPath(readable=False),
+    help="Text that is only held out, to measure on: the files of a task, say, as "
+    "PATH:KEY, or novels of your own. Near-copies of it leave the training text. "
+    "Without --eval-fraction nothing else is held out. Files, folders, globs; "
+    "repeatable.",
 )
 @config_options(DataConfig)
 @click.option(
@@ -197,6 +211,8 @@ def make_data(
     check_address_space(LEAST_MEMORY)
     console, debug = Console(quiet=quiet), values.pop("debug")
     refuse_stray(values["beam_options"])
+    if values["eval_text"] and not is_given("eval_fraction"):
+        values["eval_fraction"] = 0.0
     config = take_config(DataConfig, values)
     if config.examples == "on-the-fly" and is_typed("dupe_factor"):
         raise SettingError(
@@ -302,7 +318,8 @@ def gather(
     model = read_vocabulary(values["vocab"], console)
     files, passed_over = find_given_inputs(values, console)
     text_bytes = sum(file.text_bytes for file in files)
-    resolved = config.resolved(input_bytes=text_bytes)
+    read_bytes = sum(file.text_bytes for file in files if not file.is_held_out)
+    resolved = config.resolved(input_bytes=read_bytes)
     settings = dataclasses.asdict(config)
     filled = {n: getattr(resolved, n) for n, v in settings.items() if v is None}
     derived = {name: value for name, value in filled.items() if value is not None}
@@ -312,10 +329,13 @@ def gather(
     job = plan_job(
         files, resolved, model=model, output=output or "", passed_over=passed_over
     )
+    given = {**input_settings(values), "vocab": vocab, **settings}
+    if values["eval_text"]:
+        given["eval_text"] = list(map(from_anywhere, values["eval_text"]))
     return Task(
         dataclasses.replace(job, removed=str(values["removed"] or "")),
         files,
-        given={**input_settings(values), "vocab": vocab, **settings},
+        given=given,
         workers=values["workers"]
         or min(usable_cores(), busy_workers(text_bytes, copies=resolved.stored_copies)),
     )
@@ -368,7 +388,7 @@ def take_runner(
         check_places(
             runner,
             output=str(output),
-            inputs=[path for kind in KINDS for path in values[kind]],
+            inputs=[path for name in (*KINDS, "eval_text") for path in values[name]],
             workers=values["workers"],
         )
     return runner
@@ -505,7 +525,8 @@ def plan_lines(task: Task) -> list[str]:
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
     job, config, shards = task.job, task.job.dataset.config, task.job.shards
-    expected = estimate(task.files, config, tokenizer=load_tokenizer(job.model))
+    training = [file for file in task.files if not file.is_held_out]
+    expected = estimate(training, config, tokenizer=load_tokenizer(job.model))
     return [
         f"plan: {counted(len(job.chunks), 'chunk')} to read, "
         f"{counted(shards.train_shards, 'shard')} to train on and "
@@ -588,10 +609,16 @@ def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> st
 def eval_advice(manifest: DatasetManifest) -> str:
     """What to say of a held-out split too small to measure on; empty if it is not."""
     fraction, split = manifest.config.eval_fraction, manifest.splits[EVAL]
+    has_text = any(one.get("split") == EVAL for one in manifest.inputs)
     held_out = sum(copy["examples"] for copy in split["copies"])
     documents = sum(split["documents"] for split in manifest.splits.values())
     wanted = min(ENOUGH_DOCUMENTS, int(documents * ENOUGH_OF_FEW))
     is_enough = held_out >= ENOUGH_HELD_OUT and split["documents"] >= wanted
+    if has_text and held_out < ENOUGH_HELD_OUT:
+        return (
+            f"Only {counted(held_out, 'held-out example')}, few to measure on; more "
+            "--eval-text would give more."
+        )
     if not fraction or is_enough:
         return ""
     examples = manifest.splits[TRAIN]["copies"][0]["examples"] + held_out

@@ -105,13 +105,18 @@ def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
     from pipeline.reading.inputs import describe_inputs, find_inputs
 
     notes: list[str] = []
-    with console.bar("hashing", total=_local_bytes(values), unit="B") as bar:
-        files = find_inputs(
-            {kind: values[kind] for kind in KINDS},
+    given = [path for kind in KINDS for path in values[kind]]
+    held_out = values.get("eval_text", ())
+    total = _local_bytes([*given, *held_out])
+    with console.bar("hashing", total=total, unit="B") as bar:
+        settings: dict[str, Any] = {
             **{name: values[name] for name in INPUT_OPTIONS},
-            on_passed_over=notes.append,
-            on_hashed=lambda size: bar.to(bar.done + size),
-        )
+            "on_passed_over": notes.append,
+            "on_hashed": lambda size: bar.to(bar.done + size),
+        }
+        files = find_inputs({kind: values[kind] for kind in KINDS}, **settings)
+        if held_out:
+            files = held_apart(files, held_out, settings)
     for note in notes[:SHOWN_NOTES]:
         console.say(f"passed over: {note}")
     if len(notes) > SHOWN_NOTES:
@@ -119,6 +124,32 @@ def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
     for line in describe_inputs(files):
         console.say(line)
     return GivenInputs(files, len(notes))
+
+
+def held_apart(
+    files: "list[InputFile]", patterns: Sequence[str], settings: dict[str, Any]
+) -> "list[InputFile]":
+    """All files, of which those that --eval-text names are only held out.
+
+    A file that is named as training text too is read as its flag there says.
+    """
+    from pipeline.reading.inputs import find_held_out, real_path
+
+    held_out = find_held_out(patterns, flag="--eval-text", **settings)
+    places = {real_path(file) for file in held_out}
+    known = {real_path(file): file for file in files}
+    training = [file for file in files if real_path(file) not in places]
+    if not training:
+        raise SettingError(
+            "--eval-text names every file of the text, so that none is left to train "
+            "on; leave some out."
+        )
+    return training + [
+        known.get(real_path(file), file)._replace(is_held_out=True)
+        if not file.text_key
+        else file
+        for file in held_out
+    ]
 
 
 def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> None:
@@ -143,11 +174,11 @@ def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> Non
         )
 
 
-def _local_bytes(values: dict[str, Any]) -> int:
+def _local_bytes(paths: Sequence[str]) -> int:
     """The size of all files of this machine that the flags for raw text name."""
     from pipeline.reading.inputs import split_key
 
-    patterns = (split_key(path)[0] for kind in KINDS for path in values[kind])
+    patterns = (split_key(path)[0] for path in paths)
     return sum(
         os.path.getsize(path)
         for pattern in patterns

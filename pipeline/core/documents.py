@@ -40,6 +40,22 @@ class ShardDocument(NamedTuple):
     is_first: bool = True
 
 
+# Bytes of zeros that the ids of text given to be held out begin with, so that its split
+# is told by its id, as that of any document is. One of 16 million other
+# documents has so low an id, and is held out too.
+HELD_OUT_ZEROS = 3
+HELD_OUT_BOUND = 1 << 8 * (8 - HELD_OUT_ZEROS)
+
+
+def held_out_id(document_id: bytes) -> bytes:
+    """The id of a document that was given to be held out.
+
+    >>> held_out_id(bytes(range(1, 17))).hex()
+    '0000000102030405090a0b0c0d0e0f10'
+    """
+    return bytes(HELD_OUT_ZEROS) + document_id[: 8 - HELD_OUT_ZEROS] + document_id[8:]
+
+
 NO_TEXT = Dropped("no text")
 CUT_OFF = Dropped("page cut off")
 

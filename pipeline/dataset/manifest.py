@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.documents import ReadingCounts, in_order, left_out
+from pipeline.dataset.shard import NEAR_COPY
 from pipeline.dataset.statistics import Counts, realised
 from pipeline.noise.describe import look_facts
 from pipeline.reading.recognise import InputFile
@@ -103,6 +104,11 @@ def write_dataset(
 
 
 def _why_nothing(manifest: DatasetManifest) -> str:
+    if near := manifest.dropped.get(NEAR_COPY["hold-out"]):
+        return (
+            f"No document is left to train on: {near:,} nearly equal held-out ones; "
+            "give more documents, or less to be held out."
+        )
     if held_out := manifest.splits[EVAL]["documents"]:
         return (
             f"--eval-fraction {manifest.config.eval_fraction:g} holds out every "
@@ -277,6 +283,8 @@ def _input_row(described: dict[str, Any]) -> str:
     name, read_as, language, sha256 = (
         _cell(described[key]) for key in ("name", "format", "language", "sha256")
     )
+    if described.get("split") == EVAL:
+        name += " (held out)"
     return (
         f"| {name} | {read_as} | {language} | {described['bytes']:,} "
         f"| `{sha256[:12]}` |"

@@ -2,8 +2,11 @@
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from pipeline.core.documents import HELD_OUT_BOUND
+from pipeline.reading.recognise import InputFile
 from schemas.config import ResolvedDataConfig
 from schemas.layout import DOCUMENTS, EVAL, TRAIN, part_file, shard_file
 
@@ -98,18 +101,28 @@ class ShardPlan(NamedTuple):
         return range(self.train_shards + self.eval_shards)
 
 
-def plan_shards(config: ResolvedDataConfig) -> ShardPlan:
+def plan_shards(
+    config: ResolvedDataConfig, files: Iterable[InputFile] = ()
+) -> ShardPlan:
     """The plan of a data set.
+
+    Args:
+        files: Of which some may only be held out.
 
     >>> from schemas.config import DataConfig
     >>> config = DataConfig(num_shards=64, eval_fraction=0.05)
     >>> plan_shards(config.resolved(input_bytes=0))[:3]
     (64, 4, 10)
     """
+    given = {True: 0, False: 0}
+    for file in files:
+        given[file.is_held_out] += file.text_bytes
+    share = config.eval_fraction + given[True] / (given[False] or 1)
+    bound = round(config.eval_fraction * (1 << 64))
     return ShardPlan(
         train_shards=config.num_shards,
-        eval_shards=math.ceil(config.num_shards * config.eval_fraction),
+        eval_shards=min(config.num_shards, math.ceil(config.num_shards * share)),
         copies=config.stored_copies,
-        eval_bound=round(config.eval_fraction * (1 << 64)),
+        eval_bound=max(bound, HELD_OUT_BOUND) if given[True] else bound,
         has_documents=config.examples == "on-the-fly",
     )

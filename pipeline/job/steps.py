@@ -94,9 +94,9 @@ class Job:
     @property
     def near_duplicates(self) -> Choice | None:
         """Which near-copies go, if any."""
-        config = self.dataset.config
-        choice = config.near_duplicates
-        if choice == "keep" or (choice == "hold-out" and not config.eval_fraction):
+        choice = self.dataset.config.near_duplicates
+        holds_out = self.shards.eval_bound > 0
+        if choice == "keep" or (choice == "hold-out" and not holds_out):
             return None
         return choice
 
@@ -138,7 +138,7 @@ def plan_job(
     )
     return Job(
         dataset=dataset,
-        shards=plan_shards(config),
+        shards=plan_shards(config, files),
         chunks=tuple(plan_chunks(files, chunk_bytes=chunk_bytes)),
         output=str(output),
         model=model,

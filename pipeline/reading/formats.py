@@ -246,6 +246,9 @@ def format_page() -> str:
     return table.replace("<|", "<\\|").replace("|>", "\\|>")
 
 
+# Where Project Gutenberg names itself in its books.
+_GUTENBERG_HEAD = 2000
+
 _PAGE = re.compile(rb"<page[\s>]")
 _HTML = re.compile(
     rb"(?:<\?xml[^<>]*+>\s*+)?<(?:!doctype\s++html|html)\b", re.IGNORECASE
@@ -505,6 +508,14 @@ def _recognise_markup(head: bytes) -> Format | None:
     if start.startswith(b'{"') or re.match(rb'\{\s*"', start):
         return "jsonl"
     return None
+
+
+def kind_of(head: bytes) -> Kind:
+    """What a file is where no flag says it, by the first of its bytes."""
+    if _recognise_markup(head) in ("mediawiki", "wikiextractor"):
+        return "wikipedia"
+    is_of_gutenberg = b"project gutenberg" in head[:_GUTENBERG_HEAD].lower()
+    return "books" if is_of_gutenberg else "text"
 
 
 def without_lead(head: bytes) -> bytes:

@@ -13,12 +13,18 @@ from pipeline.reading.formats import (
     Format,
     Kind,
     UnusableFile,
+    kind_of,
     unpacked_name,
 )
 from pipeline.reading.languages import is_code
-from pipeline.reading.recognise import InputFile, LanguageSource, inspect
+from pipeline.reading.recognise import (
+    InputFile,
+    LanguageSource,
+    inspect,
+    read_head,
+)
 from pipeline.storage import files
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 from schemas.readable import prefixed
 
 # Files that lie beside texts in folders.
@@ -74,11 +80,12 @@ def find_inputs(
             pattern, key = split_key(given_path)
             look = partial(look_at, text_key=key or text_key)
             for file in _inspect_all(
-                kind, pattern, look, on_passed_over=on_passed_over
+                pattern,
+                partial(look, kind),
+                flag=f"--{kind}",
+                on_passed_over=on_passed_over,
             ):
-                # One file, however its path is spelled.
-                is_remote = files.is_remote(file.path)
-                real = file.path if is_remote else os.path.realpath(file.path)
+                real = real_path(file)
                 same = found.setdefault((kind, real), file)
                 if file.path < same.path:
                     found[kind, real] = file
@@ -88,6 +95,70 @@ def find_inputs(
             "has rows; leave it out."
         )
     return sorted(found.values(), key=lambda file: (file.kind, file.sha256, file.path))
+
+
+def real_path(file: InputFile) -> str:
+    """One path for a file, however it is spelled."""
+    return file.path if files.is_remote(file.path) else os.path.realpath(file.path)
+
+
+def find_held_out(  # noqa: PLR0913 - what find_inputs takes, and the flag
+    patterns: Iterable[str],
+    *,
+    flag: str,
+    language: str | None = None,
+    input_format: Format | None = None,
+    text_key: str | None = None,
+    on_passed_over: Callable[[str], None] = lambda _: None,
+    on_hashed: Callable[[int], None] = lambda _: None,
+) -> list[InputFile]:
+    """The files of text that is only measured on; what each is follows from its bytes.
+
+    A file may be given more often, with another key of its rows each time.
+
+    Args:
+        flag: That named the paths.
+        language: As in `find_inputs`, and so are the others.
+    """
+    found: dict[tuple[str, str], InputFile] = {}
+    for given_path in patterns:
+        pattern, key = split_key(given_path)
+
+        def look(
+            path: str, *, is_in_folder: bool, key: str | None = key
+        ) -> InputFile | UnusableFile:
+            kind: Kind = "text"
+            try:
+                kind = kind_of(read_head(path))
+                looked = _inspect_or_refuse(
+                    kind,
+                    path,
+                    is_in_folder=is_in_folder,
+                    # Rows with a key of their own have no format in common with others.
+                    input_format=None if key else input_format,
+                    text_key=key or text_key,
+                    inspect_file=partial(
+                        inspect, language=language, on_hashed=on_hashed
+                    ),
+                )
+            except UnusableFile as error:
+                looked = error
+            except AlbertError as error:
+                raise type(error)(renamed(error, kind, flag)) from None
+            if isinstance(looked, UnusableFile):
+                return type(looked)(renamed(looked, kind, flag))
+            return looked._replace(is_held_out=True)
+
+        for file in _inspect_all(
+            pattern, look, flag=flag, on_passed_over=on_passed_over
+        ):
+            found.setdefault((real_path(file), file.text_key), file)
+    return sorted(found.values(), key=lambda f: (f.sha256, f.text_key, f.path))
+
+
+def renamed(error: AlbertError, kind: Kind, flag: str) -> str:
+    """What an error says, of the flag that named the file."""
+    return str(error).replace(f"--{kind}:", f"{flag}:")
 
 
 def split_key(pattern: str) -> tuple[str, str | None]:
@@ -116,17 +187,17 @@ def _check_format(
 
 
 def _inspect_all(
-    kind: Kind,
     pattern: str,
     look: Callable[..., InputFile | UnusableFile],
     *,
+    flag: str,
     on_passed_over: Callable[[str], None],
 ) -> Iterator[InputFile]:
     """The files at one path that can be read."""
-    paths = expand(pattern, flag=f"--{kind}")
+    paths = expand(pattern, flag=flag)
     is_folder = files.is_folder(pattern)
     notes: list[str] = []
-    for found in files.each_of(partial(look, kind, is_in_folder=is_folder), paths):
+    for found in files.each_of(partial(look, is_in_folder=is_folder), paths):
         if isinstance(found, InputFile):
             yield found
             continue
@@ -135,7 +206,7 @@ def _inspect_all(
             raise found
         notes.append(str(found))
     if len(notes) == len(paths):
-        raise SettingError(f"--{kind}: nothing in {pattern} can be read: {notes[0]}")
+        raise SettingError(f"{flag}: nothing in {pattern} can be read: {notes[0]}")
     for note in notes:
         on_passed_over(note)
 
@@ -186,7 +257,8 @@ def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
     """One line for each format and language met."""
     groups: dict[tuple[str, ...], list[InputFile]] = {}
     for file in files:
-        key = (file.kind, file.format, file.language, file.language_from)
+        name = "held out" if file.is_held_out else file.kind
+        key = (name, file.format, file.language, file.language_from)
         groups.setdefault(key, []).append(file)
     for (kind, *_), group in sorted(groups.items()):
         count = f"{len(group)} file{'s' if len(group) > 1 else ''}"

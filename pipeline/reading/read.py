@@ -9,7 +9,13 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator
 
-from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocument
+from pipeline.core.documents import (
+    Document,
+    Dropped,
+    ReadingCounts,
+    ShardDocument,
+    held_out_id,
+)
 from pipeline.reading.books import read_book
 from pipeline.reading.chunks import Chunk, FilePart
 from pipeline.reading.formats import Format
@@ -59,14 +65,14 @@ _LOOKED_AT = 2000
 
 def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
     """The documents of a chunk with their sentences, long ones divided."""
-    for document, language in read_texts(chunk, counts=counts):
-        yield from shard_documents(document, language=language)
+    for document_id, document, language in read_texts(chunk, counts=counts):
+        yield from shard_documents(document, language=language, document_id=document_id)
 
 
 def read_texts(
     chunk: Chunk, *, counts: ReadingCounts
-) -> Iterator[tuple[Document, str]]:
-    """The documents of a chunk, each with the language whose rules divide it."""
+) -> Iterator[tuple[bytes, Document, str]]:
+    """The documents of a chunk, with their ids and the languages that divide them."""
     for part in chunk.parts:
         files.remember(part.file.path, size=part.file.bytes, sha256=part.file.sha256)
         for document in read_part(part, counts=counts):
@@ -81,7 +87,10 @@ def read_texts(
                 text = " ".join(document.paragraphs)[:_LOOKED_AT]
                 if said := unlike_language(text, language, is_default=is_default):
                     counts.changed[said] += 1
-            yield document, language
+            document_id = hash_document(document)
+            if part.file.is_held_out:
+                document_id = held_out_id(document_id)
+            yield document_id, document, language
 
 
 def show_sentences(file: InputFile, *, documents: int) -> Iterator[str]:
@@ -108,7 +117,7 @@ def shard_documents(
     """A document, or the parts of a long one, under ids that follow from its text.
 
     Args:
-        document_id: See `hash_document`, where it is known.
+        document_id: See `read_texts`, where it is known.
     """
     document_id = document_id or hash_document(document)
     parts = divide(split_sentences(document, language=language))

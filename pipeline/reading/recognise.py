@@ -48,6 +48,7 @@ from pipeline.storage.lines import MAX_RECORD_BYTES, decode, refuse_foreign_byte
 from pipeline.wikipedia.extracted import find_address
 from pipeline.wikipedia.mediawiki import read_siteinfo
 from schemas.errors import AlbertError
+from schemas.layout import EVAL
 
 LanguageSource = Literal["flag", "file", "records", "default"]
 
@@ -91,6 +92,7 @@ class InputFile(NamedTuple):
             empty if it is read as a whole.
         language_from: What named the language.
         quoting: Of a table of lines.
+        is_held_out: Whether nothing in it is trained on.
     """
 
     kind: Kind
@@ -106,6 +108,7 @@ class InputFile(NamedTuple):
     document_starts: tuple[int, ...] = ()
     language_from: LanguageSource = "default"
     quoting: Quoting = "doubled"
+    is_held_out: bool = False
 
     def describe(self) -> dict[str, str | int]:
         """What the manifest says of it: nothing that depends on the machine."""
@@ -124,6 +127,8 @@ class InputFile(NamedTuple):
             described["language_from"] = "flag"
         if self.quoting != "doubled":
             described["quoting"] = self.quoting
+        if self.is_held_out:
+            described["split"] = EVAL
         return described
 
 

@@ -15,6 +15,7 @@ import pytest
 from cli.support import budget, console
 from pipeline.job import estimate
 from pipeline.job.spill import chunks_folder
+from schemas.files import read_json
 from schemas.manifest import read_manifest
 from tests.commands import EVAL_FRACTION, attempt, contents, make_data, run
 
@@ -114,6 +115,41 @@ def test_nothing_held_out_on_purpose_needs_no_advice(small, tmp_path):
     assert "held-out examples, few" not in said
     said = run("inspect", tmp_path / "e", "--split", "eval")
     assert said.splitlines()[-1] == f"{tmp_path}/e has no examples in its eval split."
+
+
+def test_text_of_your_own_is_held_out_instead_of_a_share(small, tmp_path):
+    (tmp_path / "task.csv").write_text(
+        "number,sentence\n" + "".join(f"{n},The river is {n} feet.\n" for n in range(3))
+    )
+    own = next((small / "text").iterdir())
+    flags = ("--eval-text", f"{tmp_path}/task.csv:sentence", "--eval-text", own)
+    code, said = make_data(small, *flags, output=tmp_path / "data")
+    assert code == 0
+    assert "held out: 1 file" in said
+    assert "few to measure on; more --eval-text would give more." in said
+    manifest = read_manifest(tmp_path / "data")
+    assert manifest.config.eval_fraction == 0
+    # A file of the folder of --text is held out and not trained on.
+    assert manifest.splits["eval"]["documents"] == 4
+    assert manifest.splits["train"]["documents"] == 23
+    recorded = read_json(tmp_path / "data" / "config.json")
+    assert recorded["eval_text"] == [f"{tmp_path}/task.csv:sentence", str(own)]
+    code, said = attempt(
+        *("make-data", "--config", tmp_path / "data" / "config.json"),
+        *("--output", tmp_path / "again", "--workers", 1),
+    )
+    assert code == 0, said
+    assert read_manifest(tmp_path / "again") == manifest
+
+
+def test_a_share_can_be_held_out_beside_it(small, tmp_path):
+    (tmp_path / "mine.txt").write_text("The river is long. It is old.\n" * 3)
+    flags = ("--eval-text", tmp_path / "mine.txt", "--eval-fraction", EVAL_FRACTION)
+    code, _ = make_data(small, *flags, output=tmp_path / "data")
+    assert code == 0
+    known = read_manifest(small / "data").splits["eval"]["documents"]
+    splits = read_manifest(tmp_path / "data").splits
+    assert splits["eval"]["documents"] == known + 1
 
 
 def test_the_folder_of_the_vocabulary_is_not_overwritten(small, tmp_path):

@@ -11,19 +11,19 @@ from pipeline.job.steps import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.reading.chunks import CHUNK_BYTES
 from pipeline.reading.formats import KINDS
-from pipeline.reading.inputs import find_inputs
+from pipeline.reading.inputs import find_held_out, find_inputs
 from schemas.config import DataConfig
 from schemas.manifest import read_manifest
 
 WORDS = 150
 
 
-def config(near_duplicates):
+def config(near_duplicates, *, eval_fraction=0.3):
     return DataConfig(
         max_seq_length=48,
         dupe_factor=1,
         num_shards=3,
-        eval_fraction=0.3,
+        eval_fraction=eval_fraction,
         near_duplicates=near_duplicates,
     ).resolved(input_bytes=0)
 
@@ -53,10 +53,16 @@ def run(
     choice,
     workers=None,
     files=1,
+    held_out=(),
+    eval_fraction=0.3,
     chunk_bytes=CHUNK_BYTES,
     shuffle=None,
 ):
-    """Make a data set of the documents; returns its folder and its manifest."""
+    """Make a data set of the documents; returns its folder and its manifest.
+
+    Args:
+        held_out: Documents that are only held out.
+    """
     folder.mkdir()
     paths = [folder / f"{number}.jsonl" for number in range(files)]
     for number, path in enumerate(paths):
@@ -66,9 +72,13 @@ def run(
     output.mkdir()
     given = dict.fromkeys(KINDS, ()) | {"text": tuple(map(str, paths))}
     found = find_inputs(given)
-    job = plan_job(
-        found, config(choice), model=model, output=output, chunk_bytes=chunk_bytes
-    )
+    if held_out:
+        path = folder / "held_out.jsonl"
+        lines = [json.dumps({"sentence": text}) + "\n" for text in held_out]
+        path.write_text("".join(lines))
+        found += find_held_out([f"{path}:sentence"], flag="--eval-text")
+    made = config(choice, eval_fraction=eval_fraction)
+    job = plan_job(found, made, model=model, output=output, chunk_bytes=chunk_bytes)
     make_dataset(job, workers=workers, shuffle=shuffle)
     return output, read_manifest(output)
 
@@ -147,3 +157,53 @@ def test_a_long_document_goes_with_all_its_parts(documents, model, tmp_path):
     _, manifest = run(texts, model, tmp_path / "long", choice="drop")
     assert documents_of(manifest) == 1
     assert manifest.dropped == {"near-copy of another document": 1}
+
+
+def test_text_given_to_be_held_out_takes_its_near_copies_out_of_training(
+    documents, model, tmp_path
+):
+    own, copies = documents[:20], documents[20:]
+    _, manifest = run(
+        own + copies[:1],
+        model,
+        tmp_path / "a",
+        choice="hold-out",
+        held_out=[*copies, own[15]],
+        eval_fraction=0,
+    )
+    # The ten that were copied, one copy, and one that is held out as it is.
+    assert manifest.dropped == {"near-copy of a held-out document": 12}
+    assert manifest.splits["eval"]["documents"] == 12
+    assert manifest.splits["train"]["documents"] == 9
+    described = [one for one in manifest.inputs if one.get("split") == "eval"]
+    assert [(one["name"], one["text_key"]) for one in described] == [
+        ("held_out.jsonl", "sentence")
+    ]
+
+
+@pytest.mark.parametrize("eval_fraction", [0, 0.3])
+def test_held_out_text_is_the_same_however_the_job_is_run(
+    documents, model, tmp_path, eval_fraction
+):
+    held_out = documents[20:]
+    given = {"model": model, "choice": "hold-out", "eval_fraction": eval_fraction}
+    expected, manifest = run(
+        documents[:20], folder=tmp_path / "one", held_out=held_out, **given
+    )
+    with WorkerProcesses(2) as workers:
+        for name, settings in {
+            "files": {"files": 3, "workers": workers, "chunk_bytes": 2000},
+            "engine": {"files": 2, "shuffle": "engine", "chunk_bytes": 2000},
+        }.items():
+            output, _ = run(
+                documents[:20],
+                folder=tmp_path / name,
+                held_out=held_out,
+                **given,
+                **settings,
+            )
+            assert records(output) == records(expected)
+    fraction, _ = run(documents[:20], folder=tmp_path / "without", **given)
+    # Text given to be held out is held out beside the share, and draws nothing.
+    more = manifest.splits["eval"]["documents"]
+    assert more == 11 + read_manifest(fraction).splits["eval"]["documents"]
