@@ -1077,6 +1077,30 @@ RUN_CASES = [
         says=".jsonl or .txt",
     ),
     Case(
+        "nothing to measure on",
+        "evaluate run",
+        exit_code=2,
+        says="--data: give a data set to measure on, or --text",
+    ),
+    Case(
+        "text to measure on that is not there",
+        "evaluate run --text none.txt",
+        exit_code=2,
+        says="--text: none.txt does not exist",
+    ),
+    Case(
+        "a language without a text",
+        "evaluate run --data data --language de",
+        exit_code=2,
+        says="--language reads --text",
+    ),
+    Case(
+        "text that gives no examples",
+        "evaluate run --text one.txt",
+        file("one.txt", b"One.\n"),
+        says="no examples to measure on",
+    ),
+    Case(
         "minimal pairs with one sentence",
         "evaluate run --data data --minimal-pairs pairs.jsonl",
         file("pairs.jsonl", b'{"sentence_good": "Ada wrote."}\n'),

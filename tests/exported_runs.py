@@ -65,7 +65,7 @@ def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN, **values):
     save_checkpoint(folder, Checkpoint(weights, {}, {"step": 1}), is_best=True)
 
 
-def write_run(run, config, small, *, step=7, **settings):
+def write_run(run, config, small, *, step=7, data=None, **settings):
     """A run on the data set of the fixture `small`; its weights by path.
 
     Args:
@@ -73,6 +73,7 @@ def write_run(run, config, small, *, step=7, **settings):
         config: The architecture.
         small: The fixture.
         step: Of its one checkpoint.
+        data: Where its data set is, as its record says.
         settings: Fields of TrainConfig for its record.
     """
     run.mkdir()
@@ -82,6 +83,7 @@ def write_run(run, config, small, *, step=7, **settings):
     shutil.copy(small / "data" / "manifest.json", run / "data_manifest.json")
     (run / "metrics.jsonl").write_text(json.dumps(EVALUATION) + "\n")
     train = dataclasses.asdict(TrainConfig(**settings))
-    write_json(run / "config.json", {"command": "pretrain", **train})
+    record = {"command": "pretrain", "data": data, **train}
+    write_json(run / "config.json", record)
     save_checkpoint(run, Checkpoint(weights, {}, {"step": step}), is_best=True)
     return weights

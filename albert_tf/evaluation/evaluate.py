@@ -63,10 +63,12 @@ class Text(NamedTuple):
 
     Attributes:
         name: What people call it.
+        hash: Of what it is.
         records: A data set whose eval split has it.
     """
 
     name: str
+    hash: str
     records: Records
 
 
@@ -118,7 +120,8 @@ def evaluate(
         training = _checked(Records(data, read_manifest(data)), model)
     if text is None:
         assert training, "there is nothing to measure on"
-        text = Text(training.dataset.resolve().name, training)
+        name, hash_of = training.dataset.resolve().name, training.manifest.fingerprint
+        text = Text(name, hash_of, training)
     records = _checked(text.records, model)
     examples = held_out_examples(
         records.manifest, data=records.dataset, maximum=scope.examples
@@ -130,7 +133,7 @@ def evaluate(
     measured: Metrics = {
         "step": model.step,
         "text": text.name,
-        "data_fingerprint": records.manifest.fingerprint,
+        "data_fingerprint": text.hash,
         "precision": precision,
         "examples": examples,
         **held_out_losses(pretrainer, records, examples=examples, progress=progress),

@@ -1,14 +1,17 @@
 """`albert evaluate`: how good a run is on held-out text, beside what counting gives."""
 
+import contextlib
+import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import click
 
 from cli.support.console import Console, silent_stderr, tell
 from cli.support.inputs import DataFolder, data_here
 from cli.support.options import (
+    TextPath,
     UserPath,
     column_options,
     debug_option,
@@ -23,22 +26,35 @@ from cli.support.trained_model import (
     read_vocabulary,
     untrained_positions,
 )
+from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import expand
-from schemas.config import EVALUATED_WORDS, Precision, flag_name
+from schemas.config import EVALUATED_WORDS, DataConfig, Precision, flag_name
 from schemas.errors import AlbertError, SettingError
+from schemas.files import scratch_folder
+from schemas.layout import MANIFEST
 from schemas.manifest import read_manifest
 from schemas.report import text_lines
 from schemas.task import Columns
 
 if TYPE_CHECKING:
+    from albert_tf.evaluation.evaluate import Text
     from albert_tf.evaluation.minimal_pairs import MinimalPair
+    from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from albert_tf.runs.metrics import Metrics
+    from pipeline.reading.formats import Format
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 _PAIRS_FLAG = "--minimal-pairs"
 
+# Tokens in the examples of a text, where nothing says what a model was trained on.
+LONGEST = 512
+
 # Flags for runs alone, and those for fine-tuned models alone.
 _OF_RUNS = (
+    "text_paths",
+    "language",
+    "input_format",
     "eval_examples",
     "words",
     "minimal_pairs",
@@ -52,11 +68,27 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
 @click.argument("run", type=UserPath(path_type=Path))
 @click.option(
     "--data",
-    required=True,
     type=DataFolder(),
     help="Data set made with the same vocabulary, here or on storage such as "
     "s3://bucket/data; its held-out split is measured on, and the tokens of its "
     "training split are counted. For a fine-tuned model, a file of examples.",
+)
+@click.option(
+    "--text",
+    "text_paths",
+    multiple=True,
+    metavar="PATH",
+    type=TextPath(readable=False),
+    help="Any text to measure on instead of the held-out split, read as make-data "
+    "reads --eval-text, rows as PATH:KEY. The tokens of --data are counted  [default: "
+    "of the data set that the run was trained on]. Files, folders, globs; repeatable.",
+)
+@click.option("--language", metavar="CODE", help="Language of --text.")
+@click.option(
+    "--input-format",
+    type=click.Choice(FORMATS),
+    metavar="FORMAT",
+    help="How --text is read, as for make-data.",
 )
 @click.option(
     "--eval-examples",
@@ -97,7 +129,10 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
 @debug_option
 def evaluate(
     run: Path,
-    data: Path | str,
+    data: Path | str | None,
+    text_paths: tuple[str, ...],
+    language: str | None,
+    input_format: "Format | None",
     eval_examples: int | None,
     words: int,
     minimal_pairs: tuple[str, ...],
@@ -111,40 +146,65 @@ def evaluate(
     quiet: bool,
     debug: bool,
 ) -> None:
-    """Measure a run on held-out text.
+    """Measure a run on held-out text, or on any text of yours.
 
     The masks of a held-out split are fixed, so that results on the same data set are
     comparable. Bits per character, of held-out words that are each masked alone, are
     comparable across vocabularies too. Next to them is what counting tokens and their
-    neighbours gives, which a model has to beat. The result is kept in the run, for
-    albert report and the model card of albert export. A fine-tuned model is measured by
+    neighbours gives, which a model has to beat. Each result is kept in the run, by the
+    text that was measured, for albert report, which compares runs by it, and the model
+    card of albert export. A fine-tuned model is measured by
     the measures of its task instead.
     """
     from albert_tf.runs.run_record import is_tuned
 
     check_flags(run, is_task=is_tuned(run))
     if is_tuned(run):
+        assert data is not None, "check_flags asks for it"
         columns = Columns(text=text_column, pair=pair_column, label=label_column)
         result = evaluate_task(
             run, data, columns=columns, checkpoint=checkpoint, quiet=quiet
         )
         click.echo(json.dumps(result) if as_json else task_text(result, data=data))
         return
-    measured = evaluate_run(
-        run,
-        data,
-        examples=eval_examples,
-        words=words,
-        pairs=find_pairs(minimal_pairs, maximum=pairs_per_paradigm),
-        checkpoint=checkpoint,
-        precision=precision,
-        quiet=quiet,
-    )
+    with contextlib.ExitStack() as held:
+        measured = evaluate_run(
+            run,
+            data,
+            given=GivenText(text_paths, language, input_format, held),
+            examples=eval_examples,
+            words=words,
+            pairs=find_pairs(minimal_pairs, maximum=pairs_per_paradigm),
+            checkpoint=checkpoint,
+            precision=precision,
+            quiet=quiet,
+        )
     click.echo(json.dumps(measured) if as_json else text(measured))
+
+
+class GivenText(NamedTuple):
+    """Text to measure on, as it was given.
+
+    Attributes:
+        paths: None for the held-out split of the data set.
+        held: Ends what is written of it.
+    """
+
+    paths: tuple[str, ...]
+    language: str | None
+    input_format: "Format | None"
+    held: contextlib.ExitStack
 
 
 def check_flags(run: Path, *, is_task: bool) -> None:
     """Refuse flags that mean nothing for what is measured."""
+    if not is_given("data") and (is_task or not is_given("text_paths")):
+        more = "" if is_task else ", or --text with text of yours"
+        what = "a file of examples" if is_task else "a data set"
+        raise SettingError(f"--data: give {what} to measure on{more}.")
+    for name in ("language", "input_format"):
+        if is_given(name) and not is_given("text_paths"):
+            raise SettingError(f"{flag_name(name)} reads --text; give it too.")
     stray: tuple[str, ...] = _OF_TASKS
     what = "not a fine-tuned model"
     if is_task:
@@ -160,8 +220,9 @@ def check_flags(run: Path, *, is_task: bool) -> None:
 
 def evaluate_run(
     run: Path,
-    data: Path | str,
+    data: Path | str | None,
     *,
+    given: GivenText,
     examples: int | None,
     words: int,
     pairs: "list[MinimalPair]",
@@ -177,12 +238,15 @@ def evaluate_run(
     from albert_tf.runs.evaluations import WORD_LOSSES, write_evaluation
 
     console = Console(quiet=quiet)
-    data = data_here(data, console)
-    manifest, tokenizer = read_manifest(data), read_vocabulary(run)
+    data = trained_on(run, console) if data is None else data_here(data, console)
+    tokenizer = read_vocabulary(run)
     model = read_trained(run, which=checkpoint, say=console.say)
-    for notes in (untrained_positions, other_sentence_task):
-        for line in notes(model, manifest, data=data):
-            console.say(line)
+    text = text_of(given, model, tokenizer, console) if given.paths else None
+    if data is not None and text is None:
+        manifest = read_manifest(data)
+        for notes in (untrained_positions, other_sentence_task):
+            for line in notes(model, manifest, data=data):
+                console.say(line)
     sentences = [text for pair in pairs for text in (pair.good, pair.bad)]
     scope = Scope(
         examples=examples,
@@ -193,7 +257,12 @@ def evaluate_run(
     )
     with console:
         measured = measure(
-            model, data=data, scope=scope, precision=precision, progress=console
+            model,
+            data=data,
+            text=text,
+            scope=scope,
+            precision=precision,
+            progress=console,
         )
     try:
         write_evaluation(run, measured)
@@ -201,6 +270,61 @@ def evaluate_run(
         # A failure, which --quiet does not hide.
         tell(f"{error} The result is not kept.")
     return {name: measured[name] for name in measured if name != WORD_LOSSES}
+
+
+def trained_on(run: Path, console: Console) -> Path | None:
+    """The data set that a run was trained on, if it is still where it was."""
+    from albert_tf.runs.run_record import recorded_manifest, recorded_settings
+
+    known, place = recorded_manifest(run), recorded_settings(run).get("data")
+    if (
+        known is not None
+        and place
+        and (Path(place) / MANIFEST).is_file()
+        and read_manifest(place).fingerprint == known.fingerprint
+    ):
+        return Path(place)
+    console.say(
+        f"The data set that {run} was trained on is not here, so nothing is counted "
+        "beside the model; --data gives one."
+    )
+    return None
+
+
+def text_of(
+    given: GivenText, model: "TrainedModel", tokenizer: "Tokenizer", console: Console
+) -> "Text":
+    """Text as a data set of held-out documents, made as that of the model was."""
+    from albert_tf.data.input_pipeline import Records
+    from albert_tf.evaluation.evaluate import Text
+    from albert_tf.runs.run_record import recorded_manifest
+    from pipeline.dataset.held_out import write_held_out
+    from pipeline.reading.inputs import describe_inputs, find_held_out
+
+    files = find_held_out(
+        given.paths,
+        flag="--text",
+        language=given.language,
+        input_format=given.input_format,
+        on_passed_over=lambda note: console.say(f"passed over: {note}"),
+    )
+    for line in describe_inputs(files):
+        console.say(line)
+    known = recorded_manifest(model.folder)
+    longest = model.config.max_position_embeddings
+    config = (
+        known.config
+        if known is not None
+        else DataConfig(max_seq_length=min(longest, LONGEST)).resolved(input_bytes=0)
+    )
+    folder = given.held.enter_context(scratch_folder("evaluate"))
+    manifest = write_held_out(files, config, tokenizer=tokenizer, output=folder)
+    name = Path(given.paths[0]).name
+    if len(given.paths) > 1:
+        name += f" and {len(given.paths) - 1} more"
+    described = json.dumps([file.describe() for file in files], sort_keys=True)
+    hash_of = hashlib.sha256(described.encode()).hexdigest()
+    return Text(name, hash_of, Records(folder, manifest))
 
 
 def evaluate_task(

@@ -158,7 +158,8 @@ def find_held_out(  # noqa: PLR0913 - what find_inputs takes, and the flag
 
 def renamed(error: AlbertError, kind: Kind, flag: str) -> str:
     """What an error says, of the flag that named the file."""
-    return str(error).replace(f"--{kind}:", f"{flag}:")
+    said = str(error).replace(f"--{kind}:", f"{flag}:")
+    return said.replace("say with --text-key where", "say as PATH:KEY where")
 
 
 def split_key(pattern: str) -> tuple[str, str | None]:

@@ -196,6 +196,40 @@ def test_a_run_is_measured_from_end_to_end(small, tmp_path):
     assert kept == found
 
 
+def write_task(folder):
+    """Rows of a task whose sentences are read as documents."""
+    sentences = ["The old river ran past the mill and the mill ran no more.", "It is."]
+    rows = [{"sentence": f"{n}. {one} " * 9} for n, one in enumerate(sentences * 3)]
+    path = folder / "task.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f"{path}:sentence"
+
+
+def test_any_text_is_measured_beside_counting_in_the_training_data(small, tmp_path):
+    write_run(tmp_path / "run", SMALL_RUN, small, data=str(small / "data"))
+    task = write_task(tmp_path)
+    given = ("evaluate", tmp_path / "run", "--words", 50, "--quiet", "--json")
+    of_data = json.loads(run(*given, "--data", small / "data"))
+    found = json.loads(run(*given, "--text", task))
+    assert found["text"] == "task.jsonl:sentence"
+    assert found["data_fingerprint"] != of_data["data_fingerprint"]
+    assert found["counting"]["tokens"] == of_data["counting"]["tokens"]
+    assert found["bits_per_character"]["words"] == 50
+    # Measured again it is the same, and neither has replaced the other.
+    assert json.loads(run(*given, "--text", task)) == found
+    kept = read_evaluations(tmp_path / "run")
+    assert [one["text"] for one in kept] == ["data", "task.jsonl:sentence"]
+    assert text(kept[1]).startswith(f"Step 7, {found['examples']} held-out examples of")
+
+
+def test_text_is_measured_where_the_training_data_are_gone(small, tmp_path):
+    write_run(tmp_path / "run", SMALL_RUN, small, data=f"{tmp_path}/gone")
+    said = run("evaluate", tmp_path / "run", "--text", write_task(tmp_path))
+    assert "so nothing is counted beside the model; --data gives one." in said
+    assert "the model" in said
+    assert "counting" not in said.partition("what predicts")[2]
+
+
 def test_an_export_says_what_its_run_was_trained_on(small, tmp_path):
     write_run(tmp_path / "run", SMALL_RUN, small)
     run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "hf")
