@@ -114,21 +114,17 @@ def evaluate(
     Returns:
         What `runs.evaluations` describes.
     """
-    run = model.folder
     training = None
     if data is not None:
         training = _checked(Records(data, read_manifest(data)), model)
-    if text is None:
-        assert training, "there is nothing to measure on"
-        name, hash_of = training.dataset.resolve().name, training.manifest.fingerprint
-        text = Text(name, hash_of, training)
+    text = text or _held_out_split(training)
     records = _checked(text.records, model)
     examples = held_out_examples(
         records.manifest, data=records.dataset, maximum=scope.examples
     )
     longest = model.config.max_position_embeddings
     sentences = sentence_rows(scope.pairs, scope.sentences, longest=longest)
-    precision = precision or training_precision(run)
+    precision = precision or training_precision(model.folder)
     pretrainer = pretrainer_of(model, precision=precision)
     measured: Metrics = {
         "step": model.step,
@@ -148,6 +144,11 @@ def evaluate(
     if scope.pairs:
         measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs, sentences)
     return measured
+
+
+def _held_out_split(records: Records | None) -> Text:
+    assert records, "there is nothing to measure on"
+    return Text(records.dataset.resolve().name, records.manifest.fingerprint, records)
 
 
 def _checked(records: Records, model: TrainedModel) -> Records:

@@ -22,7 +22,7 @@ from schemas.errors import SettingError
 from schemas.manifest import DatasetManifest, read_manifest
 
 if TYPE_CHECKING:
-    from albert_tf.evaluation.layer_similarity import LayerSimilarity
+    from albert_tf.evaluation.held_out import LayerSimilarity
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
@@ -118,8 +118,7 @@ def measure(
     manifest = read_manifest(data)
     with silent_stderr():
         from albert_tf.data.input_pipeline import Records
-        from albert_tf.evaluation.held_out import held_out_examples
-        from albert_tf.evaluation.layer_similarity import layer_similarities
+        from albert_tf.evaluation.held_out import held_out_examples, layer_similarities
     tokenizers = {path: read_vocabulary(path) for path in paths}
     models = {
         path: open_for(

@@ -52,7 +52,7 @@ LONGEST = 512
 
 # Flags for runs alone, and those for fine-tuned models alone.
 _OF_RUNS = (
-    "text_paths",
+    "text",
     "language",
     "input_format",
     "eval_examples",
@@ -75,7 +75,6 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
 )
 @click.option(
     "--text",
-    "text_paths",
     multiple=True,
     metavar="PATH",
     type=TextPath(readable=False),
@@ -130,7 +129,7 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
 def evaluate(
     run: Path,
     data: Path | str | None,
-    text_paths: tuple[str, ...],
+    text: tuple[str, ...],
     language: str | None,
     input_format: "Format | None",
     eval_examples: int | None,
@@ -153,8 +152,7 @@ def evaluate(
     comparable across vocabularies too. Next to them is what counting tokens and their
     neighbours gives, which a model has to beat. Each result is kept in the run, by the
     text that was measured, for albert report, which compares runs by it, and the model
-    card of albert export. A fine-tuned model is measured by
-    the measures of its task instead.
+    card of albert export. A fine-tuned model is measured by the measures of its task.
     """
     from albert_tf.runs.run_record import is_tuned
 
@@ -171,7 +169,7 @@ def evaluate(
         measured = evaluate_run(
             run,
             data,
-            given=GivenText(text_paths, language, input_format, held),
+            given=GivenText(text, language, input_format, held),
             examples=eval_examples,
             words=words,
             pairs=find_pairs(minimal_pairs, maximum=pairs_per_paradigm),
@@ -179,7 +177,7 @@ def evaluate(
             precision=precision,
             quiet=quiet,
         )
-    click.echo(json.dumps(measured) if as_json else text(measured))
+    click.echo(json.dumps(measured) if as_json else run_text(measured))
 
 
 class GivenText(NamedTuple):
@@ -198,12 +196,12 @@ class GivenText(NamedTuple):
 
 def check_flags(run: Path, *, is_task: bool) -> None:
     """Refuse flags that mean nothing for what is measured."""
-    if not is_given("data") and (is_task or not is_given("text_paths")):
+    if not is_given("data") and (is_task or not is_given("text")):
         more = "" if is_task else ", or --text with text of yours"
         what = "a file of examples" if is_task else "a data set"
         raise SettingError(f"--data: give {what} to measure on{more}.")
     for name in ("language", "input_format"):
-        if is_given(name) and not is_given("text_paths"):
+        if is_given(name) and not is_given("text"):
             raise SettingError(f"{flag_name(name)} reads --text; give it too.")
     stray: tuple[str, ...] = _OF_TASKS
     what = "not a fine-tuned model"
@@ -235,24 +233,30 @@ def evaluate_run(
         from albert_tf.evaluation.evaluate import Scope
         from albert_tf.evaluation.evaluate import evaluate as measure
         from albert_tf.model.trained_model import read_trained
-    from albert_tf.runs.evaluations import WORD_LOSSES, write_evaluation
+    from albert_tf.runs.evaluations import WORD_LOSSES
 
     console = Console(quiet=quiet)
-    data = trained_on(run, console) if data is None else data_here(data, console)
+    if data is not None:
+        data = data_here(data, console)
+    elif words:
+        data = trained_on(run, console)
     tokenizer = read_vocabulary(run)
     model = read_trained(run, which=checkpoint, say=console.say)
-    text = text_of(given, model, tokenizer, console) if given.paths else None
-    if data is not None and text is None:
+    text = None
+    if given.paths:
+        text = text_of(given, model, tokenizer, console)
+    elif data is not None:
         manifest = read_manifest(data)
         for notes in (untrained_positions, other_sentence_task):
             for line in notes(model, manifest, data=data):
                 console.say(line)
-    sentences = [text for pair in pairs for text in (pair.good, pair.bad)]
     scope = Scope(
         examples=examples,
         words=words,
         pairs=pairs,
-        sentences=tokenizer.encode(sentences),
+        sentences=tokenizer.encode(
+            [s for pair in pairs for s in (pair.good, pair.bad)]
+        ),
         vocabulary=plain_vocabulary(tokenizer),
     )
     with console:
@@ -264,12 +268,19 @@ def evaluate_run(
             precision=precision,
             progress=console,
         )
+    keep(run, measured)
+    return {name: measured[name] for name in measured if name != WORD_LOSSES}
+
+
+def keep(run: Path, measured: "Metrics") -> None:
+    """Keep an evaluation in its run; where that fails, it is shown all the same."""
+    from albert_tf.runs.evaluations import write_evaluation
+
     try:
         write_evaluation(run, measured)
     except AlbertError as error:
         # A failure, which --quiet does not hide.
         tell(f"{error} The result is not kept.")
-    return {name: measured[name] for name in measured if name != WORD_LOSSES}
 
 
 def trained_on(run: Path, console: Console) -> Path | None:
@@ -393,7 +404,7 @@ def find_pairs(
     return list(first_of_paradigms(pairs, maximum=maximum))
 
 
-def text(evaluation: "Metrics") -> str:
+def run_text(evaluation: "Metrics") -> str:
     """An evaluation for a person."""
     from albert_tf.runs.evaluations import (
         comparison,

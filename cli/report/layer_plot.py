@@ -7,7 +7,7 @@ from schemas.errors import AlbertError, SettingError
 from schemas.files import whole_file
 
 if TYPE_CHECKING:
-    from albert_tf.evaluation.layer_similarity import LayerSimilarity
+    from albert_tf.evaluation.held_out import LayerSimilarity
 
 FORMATS = (".svg", ".png")
 

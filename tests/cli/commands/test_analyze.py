@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from albert_tf.evaluation.layer_similarity import LayerSimilarity
+from albert_tf.evaluation.held_out import LayerSimilarity
 from cli.commands.analyze import table
 from cli.report.layer_plot import draw_layers
 from tests.commands import attempt, contents, make_data, run

@@ -10,7 +10,7 @@ from albert_tf.evaluation import evaluate as evaluate_module
 from albert_tf.evaluation.minimal_pairs import MinimalPair
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.evaluations import WORD_LOSSES, read_evaluations
-from cli.commands.evaluate import text
+from cli.commands.evaluate import run_text
 from schemas.layout import EVALUATIONS
 from tests.commands import attempt, make_data, run
 from tests.evaluations import evaluation
@@ -86,7 +86,7 @@ def test_the_best_checkpoint_can_be_measured(small, tmp_path, measured):
 
 
 def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
-    assert text(METRICS).splitlines() == [
+    assert run_text(METRICS).splitlines() == [
         "Step 7, 300 held-out examples of the data set (abababababab), float32",
         "",
         "what predicts                 bits per character  masked-LM loss    masked "
@@ -219,7 +219,9 @@ def test_any_text_is_measured_beside_counting_in_the_training_data(small, tmp_pa
     assert json.loads(run(*given, "--text", task)) == found
     kept = read_evaluations(tmp_path / "run")
     assert [one["text"] for one in kept] == ["data", "task.jsonl:sentence"]
-    assert text(kept[1]).startswith(f"Step 7, {found['examples']} held-out examples of")
+    assert run_text(kept[1]).startswith(
+        f"Step 7, {found['examples']} held-out examples of"
+    )
 
 
 def test_text_is_measured_where_the_training_data_are_gone(small, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
-from albert_tf.evaluation.layer_similarity import compare_rows, layer_similarities
+from albert_tf.evaluation.held_out import compare_rows, layer_similarities
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.progress import QUIET
 from tests.huggingface_albert import huggingface_model, lively_weights
@@ -76,7 +76,7 @@ def test_padding_and_rows_that_fill_up_a_batch_count_nowhere(
 ):
     model = model_of(DEEP, weights)
     at_once = values(measure(model, records))
-    monkeypatch.setattr("albert_tf.evaluation.layer_similarity.MAX_TOKENS", 4 * 24)
+    monkeypatch.setattr("albert_tf.evaluation.held_out.MAX_TOKENS", 4 * 24)
     np.testing.assert_allclose(values(measure(model, records)), at_once, rtol=1e-5)
 
 
