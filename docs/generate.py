@@ -66,7 +66,8 @@ paths and times |
 have the same text, masked and divided differently |
 | `train/documents/part-...` | instead of all copies, with `--examples on-the-fly`: \
 the documents of one shard as tokens |
-| `eval/copy-00/part-...` | documents held out, one copy |
+| `eval/copy-00/part-...` | documents held out, one copy: a share of all, and the files \
+of `--eval-text`, whose entries in `inputs` of the manifest say `"split": "eval"` |
 | `shards/train-00000.json` | what one finished shard holds |
 
 `manifest.json` has, beside `format` and `format_version`:
@@ -110,7 +111,9 @@ what has changed since, `chosen_for_budget` what a budget considered |
 | `data_manifest.json`, `spiece.model` | the manifest and the vocabulary of the data |
 | `metrics.jsonl` | a line for some steps (`split` is `train`) or an evaluation \
 (`eval`); losses are means in nats |
-| `evaluation.json` | what the last `albert evaluate` printed with `--json` |
+| `evaluations` | a file for each text that `albert evaluate` measured: what it \
+printed with `--json`, and in `word_losses` the hash, the letters and the loss in nats \
+of each word |
 | `checkpoints/step-00000300` | `model.safetensors`, `optimizer.safetensors` and \
 `state.json`; the newest three and the best are kept |
 | `checkpoints/latest`, `checkpoints/best` | the names of the newest and of the best |

@@ -37,7 +37,7 @@ _METRICS = {
     "mlm_accuracy": "masked-LM accuracy",
     "sentence_loss": "sentence-task loss (nats)",
     "sentence_accuracy": "sentence-task accuracy",
-    "bits_per_character": "bits per character, of a few words",
+    "bits_per_character": "bits per character, as training measured them",
 }
 _SENTENCE_TASKS = {
     "sop": "sentence order (label 0: B follows A, 1: swapped)",
