@@ -67,7 +67,8 @@ have the same text, masked and divided differently |
 | `train/documents/part-...` | instead of all copies, with `--examples on-the-fly`: \
 the documents of one shard as tokens |
 | `eval/copy-00/part-...` | documents held out, one copy: a share of all, and the \
-files of `--eval-text`, whose entries in `inputs` of the manifest say `"split": "eval"` |
+files of `--eval-text`, whose entries in `inputs` of the manifest say \
+`"split": "eval"` |
 | `shards/train-00000.json` | what one finished shard holds |
 
 `manifest.json` has, beside `format` and `format_version`:
