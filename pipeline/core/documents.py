@@ -13,11 +13,13 @@ class Document(NamedTuple):
         paragraphs: Running text with single spaces, or one sentence each.
         is_segmented: Whether each paragraph is one sentence already.
         language: As named by the record that holds the document, else empty.
+        is_held_out: Whether it was given to be held out.
     """
 
     paragraphs: tuple[str, ...]
     is_segmented: bool = False
     language: str = ""
+    is_held_out: bool = False
 
 
 class Dropped(NamedTuple):

@@ -65,14 +65,14 @@ _LOOKED_AT = 2000
 
 def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
     """The documents of a chunk with their sentences, long ones divided."""
-    for document_id, document, language in read_texts(chunk, counts=counts):
-        yield from shard_documents(document, language=language, document_id=document_id)
+    for document, language in read_texts(chunk, counts=counts):
+        yield from shard_documents(document, language=language)
 
 
 def read_texts(
     chunk: Chunk, *, counts: ReadingCounts
-) -> Iterator[tuple[bytes, Document, str]]:
-    """The documents of a chunk, with their ids and the languages that divide them."""
+) -> Iterator[tuple[Document, str]]:
+    """The documents of a chunk, each with the language whose rules divide it."""
     for part in chunk.parts:
         files.remember(part.file.path, size=part.file.bytes, sha256=part.file.sha256)
         for document in read_part(part, counts=counts):
@@ -87,10 +87,7 @@ def read_texts(
                 text = " ".join(document.paragraphs)[:_LOOKED_AT]
                 if said := unlike_language(text, language, is_default=is_default):
                     counts.changed[said] += 1
-            document_id = hash_document(document)
-            if part.file.is_held_out:
-                document_id = held_out_id(document_id)
-            yield document_id, document, language
+            yield document._replace(is_held_out=part.file.is_held_out), language
 
 
 def show_sentences(file: InputFile, *, documents: int) -> Iterator[str]:
@@ -117,7 +114,7 @@ def shard_documents(
     """A document, or the parts of a long one, under ids that follow from its text.
 
     Args:
-        document_id: See `read_texts`, where it is known.
+        document_id: See `hash_document`, where it is known.
     """
     document_id = document_id or hash_document(document)
     parts = divide(split_sentences(document, language=language))
@@ -131,7 +128,8 @@ def shard_documents(
 def hash_document(document: Document) -> bytes:
     """The id of a whole document: the hash of its text, 16 bytes."""
     text = "\n".join(document.paragraphs).encode("utf-8", errors="replace")
-    return hashlib.blake2b(text, digest_size=16).digest()
+    document_id = hashlib.blake2b(text, digest_size=16).digest()
+    return held_out_id(document_id) if document.is_held_out else document_id
 
 
 def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
