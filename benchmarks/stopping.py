@@ -42,15 +42,15 @@ PHASES = {
     "importing": 1,
     "compiling": 1,
     "stepping": 2,
-    "evaluating": 2,
-    "words": 2,
+    "evaluating": 1,
+    "words": 1,
     "saving": 1,
     "budget": 2,
     "finetune": 2,
     "finetune evaluating": 1,
     "finetune finishing": 1,
-    "evaluate": 2,
-    "predict": 2,
+    "evaluate": 1,
+    "predict": 1,
 }
 ROWS = 400
 

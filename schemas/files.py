@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.layout import LOCK
 
 # Follows the name of what is not whole yet, before a part unique to each attempt.
@@ -39,10 +39,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 def copy_whole(source: Path, target: Path) -> None:
     """Copy a small file so that no reader ever sees half of it."""
-    try:
-        content = source.read_bytes()
-    except OSError as error:
-        raise AlbertError(f"{source} cannot be read: {error.strerror}.") from error
+    content = read_bytes(source)
     with whole_file(target) as file:
         file.write(content)
 
@@ -211,18 +208,38 @@ _MAX_BYTES, _MAX_VALUES = 1 << 29, 10_000_000
 _REMEDY = "correct the file or make it again"
 
 
-def read_json(path: str | Path) -> dict[str, Any]:
-    """Read a JSON object."""
+def check_is_file(path: str | Path) -> None:
+    """Refuse what is no regular file of this machine, which might never end."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise SettingError(f"{path} is a pipe or a device; give a file.")
+
+
+def read_bytes(path: str | Path, *, most: int = _MAX_BYTES) -> bytes:
+    """All bytes of a file of this program, of which none is large.
+
+    Args:
+        most: More bytes than such a file has.
+    """
+    check_is_file(path)
     try:
         with Path(path).open("rb") as file:
             # Asked for more, reading would set that much memory aside.
-            size = os.fstat(file.fileno()).st_size or _MAX_BYTES
-            data = file.read(min(size, _MAX_BYTES) + 1)
+            size = os.fstat(file.fileno()).st_size or most
+            data = file.read(min(size, most) + 1)
     except FileNotFoundError:
         raise AlbertError(f"{path} does not exist.") from None
     except OSError as error:
         raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
-    return parse_json(data, path)
+    if len(data) > most:
+        raise AlbertError(
+            f"{path} is larger than any such file of this program; {_REMEDY}."
+        )
+    return data
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """Read a JSON object."""
+    return parse_json(read_bytes(path), path)
 
 
 def parse_json(data: bytes, path: str | Path) -> dict[str, Any]:

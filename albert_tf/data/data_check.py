@@ -7,6 +7,7 @@ from typing import Any
 
 from schemas.config import ModelConfig, TrainConfig, flag_name
 from schemas.errors import AlbertError, SettingError
+from schemas.files import check_is_file, read_bytes
 from schemas.layout import (
     DATA_MANIFEST,
     EVAL,
@@ -136,7 +137,7 @@ def check_has_vocabulary(manifest: DatasetManifest, *, data: Path) -> None:
     path = data / SPM_MODEL
     if not path.is_file():
         raise AlbertError(f"{path} is missing; make the data again.")
-    if hashlib.sha256(path.read_bytes()).hexdigest() != manifest.vocabulary["sha256"]:
+    if hashlib.sha256(read_bytes(path)).hexdigest() != manifest.vocabulary["sha256"]:
         raise AlbertError(
             f"{path} is not the vocabulary that the data was made with; put that one "
             "back."
@@ -170,6 +171,7 @@ def vocabulary_of(run: Path) -> dict[str, Any]:
             f"{run} has BERT's {WORDPIECE}, with which no data can be made; it can be "
             "fine-tuned, queried and exported."
         )
+    check_is_file(run / SPM_MODEL)
     try:
         model = (run / SPM_MODEL).read_bytes()
     except OSError as error:

@@ -20,6 +20,7 @@ import numpy as np
 from albert_tf.evaluation.words import Float, Row, Span, Vocabulary, word_bounds
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, SEP_ID
+from schemas.files import check_is_file
 
 # Endings of the files that pairs are distributed in, beside read-me files and licences.
 SUFFIXES = (".jsonl", ".txt")
@@ -41,6 +42,7 @@ class MinimalPair(NamedTuple):
 
 def read_minimal_pairs(path: Path) -> list[MinimalPair]:
     """The pairs of one file."""
+    check_is_file(path)
     try:
         # Not `splitlines`, to which a sentence may have more ends of lines.
         lines = path.read_text(encoding="utf-8-sig").split("\n")

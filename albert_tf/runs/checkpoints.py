@@ -22,6 +22,7 @@ import safetensors.numpy
 from schemas.errors import AlbertError
 from schemas.files import (
     TEMPORARY,
+    check_is_file,
     json_text,
     read_json,
     remove,
@@ -122,6 +123,7 @@ def _write(folder: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
 
 
 def _sha256(path: Path) -> str:
+    check_is_file(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -386,6 +388,7 @@ def _bfloat16(path: Path, name: str) -> np.ndarray[Any, Any]:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """A file whose header is valid and has the length of the file."""
+    check_is_file(path)
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             yield file

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.errors import AlbertError
+from schemas.files import read_bytes
 from schemas.layout import EVAL, METRICS, TRAIN
 from schemas.readable import counted, percent
 
@@ -24,6 +25,9 @@ DEVIATIONS = 1.96
 STUCK_EVALUATIONS = 4
 STUCK_NATS = 0.02
 STUCK_ABOVE_NATS = 5.0
+
+# More than the metrics of any run have, and than any line of them.
+_MOST_BYTES, _LONGEST_LINE = 64 << 20, 1 << 16
 
 
 class Sums(NamedTuple):
@@ -254,10 +258,7 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
     path = run / METRICS
     if not path.exists():
         return []
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
+    content = read_bytes(path, most=_MOST_BYTES)
     whole = content[: content.rfind(b"\n") + 1]
     return [
         _parsed(line, place=f"{path}: line {number}")
@@ -268,7 +269,7 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
 def _parsed(line: bytes, *, place: str) -> dict[str, Any]:
     """A line with a step, a split, and numbers or nothing for the rest."""
     try:
-        metrics: Any = json.loads(line)
+        metrics: Any = json.loads(line) if len(line) <= _LONGEST_LINE else None
     except (ValueError, RecursionError):
         metrics = None
     is_object = isinstance(metrics, dict) and {"step", "split"} <= metrics.keys()

@@ -119,7 +119,8 @@ def read_shard(
     number = 0
     try:
         with open_shard(path) as file:
-            is_altered = file_sha256(file) != shard.sha256
+            size = os.fstat(file.fileno()).st_size
+            is_altered = size != shard.bytes or file_sha256(file) != shard.sha256
             records = _read_records(file, shard, manifest, path=path)
             if is_altered:
                 yield from _corrupt(records, shard, path=path)

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from pipeline.storage import remote
 from pipeline.storage.remote import Entry
-from schemas.errors import AlbertError, SettingError
-from schemas.files import whole_file
+from schemas.errors import AlbertError
+from schemas.files import check_is_file, whole_file
 from schemas.readable import without_secrets
 
 Result = TypeVar("Result")
@@ -232,12 +232,6 @@ def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
     check_is_file(path)
     with _explained(path):
         return io.BufferedReader(_LocalFile(path))
-
-
-def check_is_file(path: str) -> None:
-    """Refuse what is no regular file of this machine, which might never end."""
-    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        raise SettingError(f"{path} is a pipe or a device; give a file.")
 
 
 class _LocalFile(io.FileIO):

@@ -87,6 +87,15 @@ def test_a_damaged_line_keeps_a_run_from_going_on_in_a_sentence(tmp_path):
     )
 
 
+@pytest.mark.parametrize("size", [100_000, 100_000_000])
+def test_metrics_that_no_run_has_are_refused_before_they_fill_the_memory(
+    tmp_path, size
+):
+    (tmp_path / "metrics.jsonl").write_text("[" * size + "\n")
+    with pytest.raises(AlbertError, match=r"metrics\.jsonl.*(?:line 1|larger)"):
+        read_metrics(tmp_path)
+
+
 def test_a_line_that_cannot_be_written_ends_the_run_in_a_sentence(tmp_path):
     log = MetricsLog(tmp_path, step=0)
     (tmp_path / "metrics.jsonl").unlink()

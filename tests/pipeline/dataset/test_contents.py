@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import re
 import shutil
 from pathlib import Path
@@ -19,6 +20,15 @@ from tests.manifests import edit_manifest
 
 def problems(data: Path) -> list[str]:
     return list(verify(data, read_manifest(data)))
+
+
+def test_a_file_of_another_size_is_not_hashed(small, tmp_path):
+    """One of a terabyte of nothing would take an hour."""
+    shutil.copytree(small / "data", tmp_path / "d")
+    shard = next(s for s in read_manifest(tmp_path / "d").shards if s.examples)
+    os.truncate(tmp_path / "d" / shard.name, 1 << 40)
+    found = problems(tmp_path / "d")
+    assert found[0] == f"{shard.name} is not the file that the manifest describes."
 
 
 def test_every_kind_of_damage_to_the_files_is_found(small, tmp_path):

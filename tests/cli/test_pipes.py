@@ -1,0 +1,80 @@
+"""A file that never ends, where any command reads one: a sentence at once."""
+
+import os
+import shutil
+import signal
+
+import pytest
+
+from tests.commands import attempt
+from tests.exported_runs import SMALL_RUN, write_run, write_tuned
+
+COMMANDS = {
+    "data": ("inspect", "data", "--verify"),
+    "vocab": ("make-data", "--text", "text", "--vocab", "vocab", "--output", "out"),
+    "run": ("inspect", "run"),
+    "tuned": ("report", "tuned", "--output", "out.html"),
+    "hf": ("import", "hf", "--output", "out"),
+    "out": ("vocab", "--text", "text", "--output", "out"),
+}
+FILES = {
+    "data": ("manifest.json", "spiece.model", "eval/", "train/"),
+    "vocab": ("spiece.model", "vocab_manifest.json"),
+    "run": ("metrics.jsonl", "config.json", "model.json", "checkpoints/"),
+    "tuned": ("task.json", "model.json"),
+    "hf": ("config.json", "model.safetensors", "spiece.model", "tokenizer.json"),
+    "out": ("config.json",),
+}
+CASES = [(what, name) for what, names in FILES.items() for name in names]
+
+
+@pytest.fixture(scope="module")
+def whole(small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pipes")
+    for name in ("text", "vocab", "data"):
+        shutil.copytree(small / name, folder / name)
+    write_run(folder / "run", SMALL_RUN, small)
+    write_tuned(
+        folder / "tuned", "classify", (small / "vocab/spiece.model").read_bytes()
+    )
+    attempt("export", folder / "run", "--to", "hf", "--output", folder / "hf")
+    (folder / "out").mkdir()
+    return folder
+
+
+def late(*_):
+    raise TimeoutError
+
+
+@pytest.fixture
+def alarm():
+    """Ends a command that waits."""
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize(("what", "name"), CASES, ids=map("/".join, CASES))
+def test_what_never_ends_is_not_waited_for(
+    whole, tmp_path, monkeypatch, alarm, what, name, kind
+):
+    monkeypatch.chdir(tmp_path)
+    for folder in whole.iterdir():
+        copy = shutil.copytree if folder.name == what else os.symlink
+        copy(folder, tmp_path / folder.name)
+    path = tmp_path / what / name
+    if name.endswith("/"):
+        path = next(each for each in sorted(path.rglob("*")) if each.is_file())
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    code, said = attempt(*COMMANDS[what])
+    assert "Unexpected" not in said
+    assert "TimeoutError" not in said
+    if code:
+        assert said.count("Error: ") == 1, said
