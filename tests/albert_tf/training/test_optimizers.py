@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.training.optimizers import (
+    MOMENTS,
     OPTIMIZERS,
     Role,
     Rule,
@@ -67,7 +68,8 @@ def numpy_steps(
 def our_steps(weight, gradients, rates, *, role, **settings):
     """The same with the optimizer of a run of such settings."""
     optimizer = optimizer_of(TrainConfig(**settings))
-    zeros = [0 * weight for _ in optimizer.state(role)]
+    kept = optimizer.of_kernel if role is Role.KERNEL else MOMENTS
+    zeros = [0 * weight for _ in kept]
     state = tuple(tf.constant(x, tf.float32) for x in (weight, *zeros))
     for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True)):
         weight_then, *moments = state
