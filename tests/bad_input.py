@@ -1097,7 +1097,7 @@ RUN_CASES = [
     Case(
         "text that gives no examples",
         "evaluate run --text one.txt",
-        file("one.txt", b"One.\n"),
+        file("one.txt", b"One\n"),
         says="no examples to measure on",
     ),
     Case(

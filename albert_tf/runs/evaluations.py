@@ -88,7 +88,8 @@ def text_of(evaluation: Metrics) -> str:
 def heading(evaluation: Metrics) -> str:
     """Which weights were measured, on how much of what, and how."""
     return (
-        f"Step {evaluation['step']:,}, {evaluation['examples']:,} held-out examples of "
+        f"Step {evaluation['step']:,}, "
+        f"{counted(evaluation['examples'], 'held-out example')} of "
         f"{text_of(evaluation)}, {evaluation['precision']}"
     )
 
