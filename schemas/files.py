@@ -39,7 +39,11 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 def copy_whole(source: Path, target: Path) -> None:
     """Copy a small file so that no reader ever sees half of it."""
-    content = read_bytes(source)
+    check_is_file(source)
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise AlbertError(f"{source} cannot be read: {error.strerror}.") from error
     with whole_file(target) as file:
         file.write(content)
 
@@ -214,13 +218,17 @@ def check_is_file(path: str | Path) -> None:
         raise SettingError(f"{path} is a pipe or a device; give a file.")
 
 
-def read_bytes(path: str | Path, *, most: int = _MAX_BYTES) -> bytes:
+def read_bytes(
+    path: str | Path, *, most: int = _MAX_BYTES, may_be_pipe: bool = False
+) -> bytes:
     """All bytes of a file of this program, of which none is large.
 
     Args:
         most: More bytes than such a file has.
+        may_be_pipe: Wait for what a pipe gives, which a person has named.
     """
-    check_is_file(path)
+    if not may_be_pipe:
+        check_is_file(path)
     try:
         with Path(path).open("rb") as file:
             # Asked for more, reading would set that much memory aside.
@@ -237,9 +245,9 @@ def read_bytes(path: str | Path, *, most: int = _MAX_BYTES) -> bytes:
     return data
 
 
-def read_json(path: str | Path) -> dict[str, Any]:
-    """Read a JSON object."""
-    return parse_json(read_bytes(path), path)
+def read_json(path: str | Path, *, may_be_pipe: bool = False) -> dict[str, Any]:
+    """Read a JSON object; see `read_bytes`."""
+    return parse_json(read_bytes(path, may_be_pipe=may_be_pipe), path)
 
 
 def parse_json(data: bytes, path: str | Path) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def resolve_model(
         if manifest is not None:
             values["sentence_task"] = manifest.config.sentence_task
     elif Path(model).is_file():
-        values = read_json(model)
+        values = read_json(model, may_be_pipe=True)
         try:
             check_names_and_types(ModelConfig, values)
         except SettingError as error:

@@ -152,7 +152,10 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
     if not os.path.exists(path):
         raise SettingError(f"--config: {path} does not exist.")
     # Flags are spelled with hyphens, settings with underscores.
-    values = {name.replace("-", "_"): v for name, v in read_json(path).items()}
+    values = {
+        name.replace("-", "_"): v
+        for name, v in read_json(path, may_be_pipe=True).items()
+    }
     if values.get("command", command) != command:
         raise SettingError(
             f"--config: {path} was written by albert {values['command']}; give one "

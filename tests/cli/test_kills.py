@@ -172,7 +172,9 @@ class Place:
             time.sleep(0.01)
         process.join()
         assert process.exitcode == 0, self.said.read_text()
-        return first, time.monotonic() - begun
+        whole = time.monotonic() - begun
+        # An export takes its place when it is whole, with which the command may end.
+        return (whole if first is None else first), whole
 
     def kill(self, *, after):
         """Run, and kill after some seconds; whether that was before its end."""

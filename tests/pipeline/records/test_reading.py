@@ -53,7 +53,8 @@ def read(folder, content=None, *, examples=4):
     if content is not None:
         (folder / "shard").write_bytes(content)
         sha256 = hashlib.sha256(content).hexdigest()
-    shard = ShardFile(name="shard", examples=examples, bytes=0, sha256=sha256)
+    size = len(content or b"")
+    shard = ShardFile(name="shard", examples=examples, bytes=size, sha256=sha256)
     return [
         item.sentence if isinstance(item, CorruptRecord) else RECORDS.index(item)
         for items in read_shard(folder, shard, MANIFEST)
