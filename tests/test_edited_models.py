@@ -149,7 +149,7 @@ EDITS = [
         read_external,
         "hf/config.json",
         values(embedding_size=4096, hidden_size=4096),
-        "is not the identity although the embedding size is the hidden size",
+        "has shape (400, 8), but the configuration says (400, 4096)",
     ),
     (read_external, "hf/config.json", values(model_type=["a"]), "of type ['a'], and"),
     (read_external, "hf/config.json", values(hidden_act={}), "hidden_act is {}; only"),

@@ -5,6 +5,7 @@ Hugging Face has rooms of its own (`huggingface`, `huggingface_tasks`).
 """
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from schemas.layout import MODEL_CONFIG
 _GOOGLE_CONFIG = "albert_config.json"
 _GLOBAL_STEP = "global_step"
 # The file that names the newest checkpoint of a folder.
+_PROJECTION = "encoder/embeddings/projection/kernel"
 _NEWEST = "checkpoint"
 _MOMENTS = ("/adam_m", "/adam_v")
 
@@ -108,9 +110,13 @@ def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
             f"{config_source}: hidden_act is {activation}; only ALBERTs with gelu or "
             "relu can be read."
         )
+    tensors = _find_tensors(_checkpoint(folder))
+    config = architecture(values, source=config_source, activation=activation)
+    if GOOGLE.name(_PROJECTION) in tensors.shapes and not config.has_projection:
+        config = dataclasses.replace(config, embedding_projection="always")
     return take_over(
-        _find_tensors(_checkpoint(folder)),
-        architecture(values, source=config_source, activation=activation),
+        tensors,
+        config,
         GOOGLE,
         sentence_task=values.get(SENTENCE_TASK),
         needs_head=needs_head,

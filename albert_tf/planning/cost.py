@@ -89,7 +89,7 @@ def counting_bytes(config: ModelConfig, *, length: int) -> int:
         length: S, tokens in the longest example.
 
     >>> counting_bytes(ModelConfig(), length=512) >> 20
-    424
+    423
     """
     columns = CONTEXTS + 5 * (config.embedding_size + EXTRA_COLUMNS)
     return 4 * (COUNTED_EXAMPLES * length + config.vocab_size * columns)

@@ -271,8 +271,9 @@ def read_sentences(lines: Iterable[str]) -> Iterator[Document]:
 def read_paragraphs(lines: Iterable[str]) -> Iterator[Document | Dropped]:
     """One paragraph a line, a blank line between documents.
 
-    >>> next(read_paragraphs(["He came. She left.", "Why?", "", "It rained."]))
-    Document(paragraphs=('He came. She left.', 'Why?'), is_segmented=False, language='')
+    >>> text = ["He came. She left.", "Why?", "", "It rained."]
+    >>> [document.paragraphs for document in read_paragraphs(text)]
+    [('He came. She left.', 'Why?'), ('It rained.',)]
     """
     for document in read_sentences(lines):
         yield document._replace(is_segmented=False)

@@ -76,16 +76,17 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     folder = source if source.is_dir() else source.parent
     path = given or (source if source.is_file() else _only_model(folder))
     _check_class(folder)
-    check_post_processing(folder, SPECIAL_TOKENS, range(len(SPECIAL_TOKENS)))
     tokenizer = folder / HF_TOKENIZER
     if source.is_file() or not tokenizer.exists():
         if path is None:
             raise AlbertError(_nothing(folder))
         model = _checked(path)
+        _check_special_tokens(folder)
         _check_nothing_added(folder, size=load_tokenizer(model).vocab_size)
         return ExternalVocabulary(path, model, _asked(folder), scores=None)
     values = read_json(tokenizer)
     pieces, charsmap = _pieces(values, path=tokenizer)
+    _check_special_tokens(folder)
     _check_nothing_added(folder, size=len(pieces))
     scores = [score for _, score in pieces]
     if path is None or not has_own_rules(_checked(path)):
@@ -101,6 +102,10 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
             f"{tokenizer} has other pieces than {path}; give the files of one model."
         )
     return ExternalVocabulary(path, model, _asked(folder), scores)
+
+
+def _check_special_tokens(folder: Path) -> None:
+    check_post_processing(folder, SPECIAL_TOKENS, range(len(SPECIAL_TOKENS)))
 
 
 def wordpiece_of(source: Path, *, given: Path | None = None) -> Path | None:

@@ -106,11 +106,11 @@ def read_pages(
     Args:
         blocks: Decompressed, from the root or from anywhere before a ``<page>``.
 
-    >>> list(read_pages([b"<page><title>A</title><ns>0</ns><revision><text>"
+    >>> ada, cut = read_pages([b"<page><title>A</title><ns>0</ns><revision><text>"
     ...     b"Ada wrote programs.</text></revision></page><page>"],
-    ...     siteinfo=SiteInfo()))  # doctest: +NORMALIZE_WHITESPACE
-    [Document(paragraphs=('Ada wrote programs.',), is_segmented=False, language=''),
-     Dropped(reason='page cut off')]
+    ...     siteinfo=SiteInfo())
+    >>> ada.paragraphs, cut
+    (('Ada wrote programs.',), Dropped(reason='page cut off'))
     """
     for page in _cut_pages(blocks):
         if isinstance(page, Dropped):
