@@ -360,14 +360,14 @@ def test_a_run_goes_on_without_the_run_it_started_from(undisturbed, data, tmp_pa
 
 
 def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeypatch):
-    measure = HeldOut.sums
+    measured = HeldOut.measure
 
-    def sums(self, **settings):
+    def measure(self, **settings):
         if (tmp_path / "run/metrics.jsonl").read_text():
             raise AlbertError("a held-out shard is damaged.")
-        return measure(self, **settings)
+        return measured(self, **settings)
 
-    monkeypatch.setattr(HeldOut, "sums", sums)
+    monkeypatch.setattr(HeldOut, "measure", measure)
     config = dataclasses.replace(SETTINGS, eval_every=3, checkpoint_every=None)
     with pytest.raises(AlbertError, match="a held-out shard is damaged"):
         train(data, tmp_path / "run", config=config)
@@ -441,13 +441,13 @@ def test_before_the_first_step_a_few_examples_are_enough(
 ):
     monkeypatch.setattr(config_module, "FIRST_EXAMPLES", 3)
     seen = []
-    sums = HeldOut.sums
+    measure = HeldOut.measure
 
     def counted(self, *, examples, **kwargs):
         seen.append(examples)
-        return sums(self, examples=examples, **kwargs)
+        return measure(self, examples=examples, **kwargs)
 
-    monkeypatch.setattr(HeldOut, "sums", counted)
+    monkeypatch.setattr(HeldOut, "measure", counted)
     train(data, tmp_path, config=dataclasses.replace(SETTINGS, steps=1, warmup_steps=1))
     assert seen == [3, 7]
 
