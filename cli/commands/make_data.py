@@ -231,6 +231,7 @@ def make_data(
         task = gather(values, config, output=output, console=console)
         with claim(task, output, runner=runner, overwrite=overwrite) as finished:
             if finished:
+                forget_leftovers(output)
                 console.say(f"{output} is finished already; nothing to do.")
                 return
             run_job(task, runner=runner, console=console)
@@ -440,6 +441,13 @@ def claim(
         **record,
     ) as finished:
         yield finished
+
+
+def forget_leftovers(output: Path | str) -> None:
+    """Remove what a job left that was killed after its manifest, before its end."""
+    from pipeline.job.spill import forget_chunks
+
+    forget_chunks(output)
 
 
 def run_job(task: Task, *, runner: "Runner | None", console: Console) -> None:
