@@ -339,6 +339,9 @@ def test_text_vocabulary_and_data_set_may_all_be_on_storage(
     record = json.loads(memory["memory://bucket/data/config.json"])
     assert record["text"] == ["memory://bucket/text"]
     assert record["vocab"] == "memory://bucket/vocab"
+    # What a job leaves that is killed after its manifest, before its end.
+    memory["memory://bucket/data/.work/split-00000.json"] = b"{}"
     assert run(*command).splitlines()[-1] == (
         "memory://bucket/data is finished already; nothing to do."
     )
+    assert not [path for path in memory if "/.work/" in path]
