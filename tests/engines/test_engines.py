@@ -67,7 +67,7 @@ def test_an_engine_writes_the_bytes_of_one_process(
         manifests = (read_json(each / "manifest.json") for each in (output, expected))
         made, wanted = (each["splits"] for each in manifests)
         assert made == wanted
-        await_end(folder)
+        await_end(lambda: processes_that_name(folder))
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def is_of_beam(line):
     return "WARNING" in line or "Traceback" in line or "apache_beam" in line
 
 
-def await_end(folder):
+def await_end(find_processes):
     """Engines keep workers that they started for a while after the job."""
     end = time.monotonic() + 2 * KEEP_WORKERS_MS / 1000
-    while processes_that_name(folder):
-        assert time.monotonic() < end, processes_that_name(folder)
+    while left := find_processes():
+        assert time.monotonic() < end, left
         time.sleep(0.2)
 
 
@@ -146,10 +146,7 @@ def run_there(small, output, options, *, text=None):
     ) as job:
         said = job.communicate(timeout=400)[1]
     # A worker of LOOPBACK ends a moment after the engine has let it go.
-    end = time.monotonic() + 2 * KEEP_WORKERS_MS / 1000
-    while left := processes_of_session(job.pid):
-        assert time.monotonic() < end, left
-        time.sleep(0.2)
+    await_end(lambda: processes_of_session(job.pid))
     return job.returncode, said
 
 
