@@ -116,7 +116,7 @@ def is_unspaced(character: str) -> bool:
     >>> is_unspaced("語"), is_unspaced("a")
     (True, False)
     """
-    return any(first <= ord(character) <= last for first, last in _UNSPACED)
+    return _UNSPACED_CHARACTER.match(character) is not None
 
 
 def is_unspaced_text(texts: Iterable[str]) -> bool:
