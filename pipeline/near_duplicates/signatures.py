@@ -69,7 +69,7 @@ def signature(words: Keys) -> Signature | None:
         return None
     hashes = ngram_hashes(words)
     sketch = (hashes[:SKETCH] >> np.uint64(32)).astype(np.uint32)
-    return Signature(band_keys(hashes), sketch[_are_first(sketch)])
+    return Signature(band_keys(hashes), sketch[are_first(sketch)])
 
 
 def jaccard(a: Sketch, b: Sketch) -> float:
@@ -101,13 +101,21 @@ def ngram_hashes(words: Keys) -> Keys:
     >>> len(ngram_hashes(word_hashes("One, two: three four five six?")))
     2
     """
-    hashes = draws(ngrams(words, NGRAM), 0)
-    hashes.sort()
-    return hashes[_are_first(hashes)]
+    return distinct(draws(ngrams(words, NGRAM), 0))
 
 
-def _are_first(values: npt.NDArray[np.unsignedinteger]) -> Bool:
-    """Whether each of some ascending values differs from the one before."""
+def distinct(values: Keys) -> Keys:
+    """Values that differ, ascending; `np.unique` hashes, and takes ten times as long.
+
+    >>> distinct(np.uint64([7, 5, 7]))
+    array([5, 7], dtype=uint64)
+    """
+    ordered = np.sort(values)
+    return ordered[are_first(ordered)]
+
+
+def are_first(values: npt.NDArray[np.unsignedinteger]) -> Bool:
+    """Whether each value differs from the one before."""
     are_first = np.ones(len(values), np.bool_)
     are_first[1:] = values[1:] != values[:-1]
     return are_first

@@ -17,7 +17,7 @@ import numpy as np
 from pipeline.core.documents import Document
 from pipeline.core.draws import Keys, draw, draws
 from pipeline.core.scripts import script_of
-from pipeline.near_duplicates.signatures import ngrams
+from pipeline.near_duplicates.signatures import are_first, distinct, ngrams
 from pipeline.noise.signs import html_remnants, is_list, misread
 
 # Text that is looked at, and of a long document.
@@ -115,7 +115,7 @@ class Looker:
             shingles = draws(ngrams(words, SHINGLE), _SHINGLES)
             if self._bounds.shingles < 1 << 64:
                 shingles = shingles[shingles < np.uint64(self._bounds.shingles)]
-            shingles = np.unique(shingles)
+            shingles = distinct(shingles)
             self._shingles.append(shingles)
             self._numbers.append(np.full(len(shingles), number, np.uint64))
 
@@ -326,18 +326,29 @@ def held_out_shares(
     >>> held_out_shares(shingles, numbers, is_held_out=lambda n: n == 1, gone={3})
     {'held_out_share_before': 1.0, 'held_out_share': 0.5}
     """
-    documents, place = np.unique(numbers, return_inverse=True)
-    listed = documents.tolist()
-    held_out = np.array([is_held_out(number) for number in listed], np.bool_)[place]
-    stays = np.array([number not in gone for number in listed], np.bool_)[place]
-    own = np.unique(shingles[held_out])
+    starts = np.flatnonzero(are_first(numbers))
+    lengths = np.diff(starts, append=len(numbers))
+    documents = numbers[starts].tolist()
+    held_out, stays = (
+        np.repeat(np.array(list(map(each, documents)), np.bool_), lengths)
+        for each in (is_held_out, lambda number: number not in gone)
+    )
+    own = distinct(shingles[held_out])
     if not len(own):
         return {}
     before, after = (
-        float(np.isin(own, shingles[~held_out & kept]).mean())
+        _share_of(own, shingles[~held_out & kept])
         for kept in (np.ones_like(stays), stays)
     )
     return {
         "held_out_share_before": round(before, 6),
         "held_out_share": round(after, 6),
     }
+
+
+def _share_of(own: Keys, others: Keys) -> float:
+    """The share of some ascending values that others have too."""
+    is_met = np.zeros(len(own), np.bool_)
+    places = np.minimum(np.searchsorted(own, others), len(own) - 1)
+    is_met[places[own[places] == others]] = True
+    return float(is_met.mean())
