@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -549,7 +549,7 @@ def plan_lines(task: Task) -> list[str]:
         f"{counted(task.workers, 'worker')} on this machine, "
         f"{duration(expected.cpu_seconds)} of a core, judging by "
         f"{prefixed(expected.sample_bytes, 'B')} of the text",
-        *look_lines(expected.look, one_per_file=has_files_of_prose(job.dataset.inputs)),
+        *look_lines(expected.look, job.dataset.inputs),
     ]
 
 
@@ -583,17 +583,10 @@ def closing_lines(
 
     yield summary(manifest, output, seconds)
     yield from describe_counts(manifest.dropped, manifest.changed)
-    yield from look_lines(
-        manifest.text, one_per_file=has_files_of_prose(manifest.inputs)
-    )
+    yield from look_lines(manifest.text, manifest.inputs)
     if advice := eval_advice(manifest):
         yield advice
     yield from next_pretrain(output, manifest)
-
-
-def has_files_of_prose(inputs: Iterable[dict[str, Any]]) -> bool:
-    """Whether a file of the text is a document for want of any other division."""
-    return any(source["format"] == "prose" for source in inputs)
 
 
 def summary(manifest: DatasetManifest, output: Path | str, seconds: float) -> str:

@@ -114,6 +114,7 @@ def closing_lines(
 ) -> Iterator[str]:
     """What is said at the end."""
     from pipeline.core.documents import describe_counts
+    from pipeline.noise.describe import look_lines
 
     card = manifest["card"]
     yield (
@@ -124,6 +125,7 @@ def closing_lines(
         f"{card['unknown_rate']:.3%} unknown; {duration(seconds)}"
     )
     yield from describe_counts(manifest["dropped"], manifest["changed"])
+    yield from look_lines(manifest["text"], manifest["inputs"])
     folder = shlex.quote(str(output))
     yield f"next: albert make-data ... --vocab {folder} --output data"
 

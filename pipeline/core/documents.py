@@ -14,12 +14,14 @@ class Document(NamedTuple):
         is_segmented: Whether each paragraph is one sentence already.
         language: As named by the record that holds the document, else empty.
         is_held_out: Whether it was given to be held out.
+        lines: How many lines running prose had before they were joined to paragraphs.
     """
 
     paragraphs: tuple[str, ...]
     is_segmented: bool = False
     language: str = ""
     is_held_out: bool = False
+    lines: int = 0
 
 
 class Dropped(NamedTuple):
@@ -47,6 +49,11 @@ class ShardDocument(NamedTuple):
 # documents has so low an id, and is held out too.
 HELD_OUT_ZEROS = 3
 HELD_OUT_BOUND = 1 << 8 * (8 - HELD_OUT_ZEROS)
+
+
+def number_of(document_id: bytes) -> int:
+    """The 64 bits that all parts of a document share: the first of its id."""
+    return int.from_bytes(document_id[:8], "big")
 
 
 def held_out_id(document_id: bytes) -> bytes:

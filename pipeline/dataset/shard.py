@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import ShardDocument
+from pipeline.core.documents import ShardDocument, number_of
 from pipeline.core.draws import happens, purpose_keys
 from pipeline.core.machine import keep_freed_memory
-from pipeline.dataset.shard_plan import Shard, number_of
+from pipeline.dataset.shard_plan import Shard
 from pipeline.dataset.statistics import Counts, count_batch
 from pipeline.examples.examples import (
     ExampleBatch,

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pipeline.core.documents import HELD_OUT_BOUND
+from pipeline.core.documents import HELD_OUT_BOUND, number_of
 from pipeline.reading.recognise import InputFile
 from schemas.config import ResolvedDataConfig
 from schemas.layout import DOCUMENTS, EVAL, TRAIN, part_file, shard_file
@@ -36,11 +36,6 @@ class Shard:
         return shard_file(
             self.split, copy, shard=self.index, num_shards=self.num_shards
         )
-
-
-def number_of(document_id: bytes) -> int:
-    """The 64 bits that all parts of a document share: the first of its id."""
-    return int.from_bytes(document_id[:8], "big")
 
 
 class ShardPlan(NamedTuple):

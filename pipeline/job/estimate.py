@@ -9,9 +9,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pipeline.core.documents import ReadingCounts, ShardDocument
+from pipeline.core.documents import ReadingCounts, ShardDocument, number_of
 from pipeline.dataset.shard import write_shard
-from pipeline.dataset.shard_plan import Shard, number_of
+from pipeline.dataset.shard_plan import Shard
 from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.reading.chunks import Chunk, FilePart, plan_chunks
 from pipeline.reading.read import hash_document, read_texts, shard_documents

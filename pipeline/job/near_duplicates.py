@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import ShardDocument
+from pipeline.core.documents import ShardDocument, number_of
 from pipeline.core.draws import Keys
-from pipeline.dataset.shard_plan import ShardPlan, number_of
+from pipeline.dataset.shard_plan import ShardPlan
 from pipeline.near_duplicates.groups import (
     Choice,
     Pair,

@@ -14,7 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.core.documents import PASSED_OVER, Document, ReadingCounts, ShardDocument
+from pipeline.core.documents import (
+    PASSED_OVER,
+    Document,
+    ReadingCounts,
+    ShardDocument,
+    number_of,
+)
 from pipeline.dataset.manifest import (
     DatasetPlan,
     plan_dataset,
@@ -22,7 +28,7 @@ from pipeline.dataset.manifest import (
     write_dataset,
 )
 from pipeline.dataset.shard import NEAR_COPY, write_shard
-from pipeline.dataset.shard_plan import ShardPlan, number_of, plan_shards
+from pipeline.dataset.shard_plan import ShardPlan, plan_shards
 from pipeline.job import near_duplicates, repeated_lines, spill
 from pipeline.job.near_duplicates import Place, Signed, signed
 from pipeline.job.spill import finished_sidecar

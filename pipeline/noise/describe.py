@@ -1,6 +1,6 @@
 """A look at a text in words: lines for a terminal, and a table for a card."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from schemas.readable import counted, percent
@@ -11,20 +11,24 @@ LEAST = 0.005
 LONG_DOCUMENT = 1_000_000
 
 
-def look_lines(look: Mapping[str, Any], *, one_per_file: bool) -> Iterator[str]:
+def look_lines(
+    look: Mapping[str, Any], inputs: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
     """What a person should know of a text, in at most five lines.
 
     Args:
         look: See `pipeline.noise.look.sum_up`; of an older data set it is empty.
-        one_per_file: Whether files are documents that need not be ones.
+        inputs: The files, each with its "format".
 
     >>> look = {"documents": 900, "scripts": {"Latin": 0.9, "Greek": 0.1},
     ...     "languages": {}, "repeated_share": 0.12, "repeated_more_than": 10,
     ...     "repeated_lines": [["Accept cookies", 812]], "html_share": 0.02,
     ...     "mojibake_share": 0.0, "list_share": 0.0, "held_out_share": 0.031,
-    ...     "held_out_share_before": 0.54, "longest_document": 20_000}
-    >>> for line in look_lines(look, one_per_file=True):
+    ...     "held_out_share_before": 0.54, "longest_document": 20_000,
+    ...     "joined_share": 0.914}
+    >>> for line in look_lines(look, [{"format": "prose"}]):
     ...     print(line[:69])
+    text: 91.4% of its lines were joined to paragraphs
     text: letters 90.0% Latin, 10.0% Greek
     text: 12.0% stands in lines of more than 10 documents, "Accept cookie
     text: 3.1% of what is held out stands in the training text too (54.0%
@@ -32,14 +36,24 @@ def look_lines(look: Mapping[str, Any], *, one_per_file: bool) -> Iterator[str]:
     """
     if not look:
         return
-    makers = (_letters, _repeated, _copies, _signs)
-    yield from (f"text: {said}" for make in makers if (said := make(look)))
-    if one_per_file and look["longest_document"] > LONG_DOCUMENT:
-        yield (
-            f"text: a document has {counted(look['longest_document'], 'character')}; "
-            "if its file holds several, put blank lines between paragraphs and "
-            "<|endoftext|> between documents, or give JSON lines"
+    has_prose = any(file["format"] == "prose" for file in inputs)
+    found = [_form(look, has_prose=has_prose)]
+    found += [make(look) for make in (_letters, _repeated, _copies, _signs)]
+    yield from (f"text: {said}" for said in found if said)
+
+
+def _form(look: Mapping[str, Any], *, has_prose: bool) -> str:
+    """How lines became paragraphs, and files of prose documents."""
+    parts = []
+    if (joined := look.get("joined_share", 0)) >= LEAST:
+        parts.append(f"{percent(joined)} of its lines were joined to paragraphs")
+    if has_prose and look["longest_document"] > LONG_DOCUMENT:
+        parts.append(
+            f"a document has {counted(look['longest_document'], 'character')}: if its "
+            "file holds several, put blank lines between paragraphs and <|endoftext|> "
+            "between documents, or give JSON lines"
         )
+    return "; ".join(parts)
 
 
 def _letters(look: Mapping[str, Any]) -> str:
@@ -49,7 +63,7 @@ def _letters(look: Mapping[str, Any]) -> str:
         parts.append(f"letters {_listed(scripts)}")
     if len(_notable(languages)) > 1:
         parts.append(
-            f"languages {_listed(languages)} (--keep-languages "
+            f"languages {_listed(languages)} (make-data --keep-languages "
             f"{next(iter(languages))} keeps one)"
         )
     return "; ".join(parts)
@@ -70,7 +84,8 @@ def _repeated(look: Mapping[str, Any]) -> str:
     text, times = look["repeated_lines"][0]
     return (
         f"{percent(share)} stands in lines of more than {more_than:,} documents, "
-        f'"{text}" in about {times:,} (--max-line-repeats {more_than} drops them)'
+        f'"{text}" in about {times:,} (make-data --max-line-repeats '
+        f"{more_than} drops them)"
     )
 
 
@@ -79,7 +94,7 @@ def _copies(look: Mapping[str, Any]) -> str:
     if look.get("near_copy_share", 0) >= LEAST:
         parts.append(
             f"{percent(look['near_copy_share'])} of the documents nearly equal "
-            "others (--near-duplicates drop leaves out all but one)"
+            "others (make-data --near-duplicates drop leaves out all but one)"
         )
     now, before = look.get("held_out_share", 0), look.get("held_out_share_before", 0)
     if max(now, before) >= LEAST:
@@ -92,7 +107,7 @@ def _copies(look: Mapping[str, Any]) -> str:
 
 _SIGNS = {
     "html": "hold HTML",
-    "mojibake": "hold letters of a wrong encoding (--repair-text)",
+    "mojibake": "hold letters of a wrong encoding (make-data --repair-text mends them)",
     "list": "are lists or tables",
 }
 

@@ -41,6 +41,7 @@ SHINGLE = 8
 MAX_SHINGLES, WORD_BYTES = 400_000, 6
 
 _SAMPLED, _SHINGLES = 101, 102
+_COUNTED = ("documents", "characters", "lines", "joined")
 
 
 class Bounds(NamedTuple):
@@ -77,6 +78,7 @@ class Looker:
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._documents = self._characters = self._longest = 0
+        self._lines = self._joined = 0
         self._sampled: dict[int, dict[str, Any]] = {}
         # The least draws above the bound, for texts of few documents.
         self._least: list[int] = []
@@ -93,6 +95,8 @@ class Looker:
         self._documents += 1
         self._characters += characters
         self._longest = max(self._longest, characters)
+        self._lines += document.lines or len(document.paragraphs)
+        self._joined += max(0, document.lines - len(document.paragraphs))
         place = draw(number, _SAMPLED)
         if place >= self._bounds.documents:
             if len(self._least) >= LEAST_DOCUMENTS and place >= self._least[-1]:
@@ -126,6 +130,8 @@ class Looker:
             "documents": self._documents,
             "characters": self._characters,
             "longest_document": self._longest,
+            "lines": self._lines,
+            "joined": self._joined,
             "sampled": [[place, seen] for place, seen in self._sampled.items()],
             "shingles": np.concatenate([none, *self._shingles]).tobytes().hex(),
             "numbers": np.concatenate([none, *self._numbers]).tobytes().hex(),
@@ -207,7 +213,7 @@ def sum_up(
     sampled: dict[int, dict[str, Any]] = {}
     shingles, numbers = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
     for one in results:
-        totals.update({name: one[name] for name in ("documents", "characters")})
+        totals.update({name: one[name] for name in _COUNTED})
         longest = max(longest, one["longest_document"])
         sampled |= {place: seen for place, seen in one["sampled"]}
         for arrays, name in ((shingles, "shingles"), (numbers, "numbers")):
@@ -223,6 +229,7 @@ def sum_up(
         "documents": totals["documents"],
         "characters": totals["characters"],
         "longest_document": longest,
+        "joined_share": round(totals["joined"] / max(1, totals["lines"]), 6),
         "sampled_documents": len(looks),
         "scripts": _scripts(looks),
         "languages": _languages(looks, language_of),

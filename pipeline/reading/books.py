@@ -95,15 +95,15 @@ def _document(
 ) -> Document | Dropped:
     if has_header:
         text = text[find_body(text) :]
-    paragraphs = split_paragraphs(text, is_record=is_record)
+    paragraphs, lines = split_paragraphs(text, is_record=is_record)
     if has_header:
         paragraphs[:_CREDITS_PARAGRAPHS] = [
             paragraph
             for paragraph in paragraphs[:_CREDITS_PARAGRAPHS]
             if not _CREDITS.match(paragraph)
         ]
-    cleaned = filter(None, map(remove_marks, paragraphs))
-    return Document(kept) if (kept := tuple(cleaned)) else NO_TEXT
+    cleaned = tuple(filter(None, map(remove_marks, paragraphs)))
+    return Document(cleaned, lines=lines) if cleaned else NO_TEXT
 
 
 def find_body(text: str) -> int:

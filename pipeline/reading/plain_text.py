@@ -399,8 +399,8 @@ def read_line_documents(
 
 def prose_document(text: str, *, is_record: bool = False) -> Document | Dropped:
     """Running prose as a document."""
-    paragraphs = split_paragraphs(text, is_record=is_record)
-    return Document(tuple(paragraphs)) if paragraphs else NO_TEXT
+    paragraphs, lines = split_paragraphs(text, is_record=is_record)
+    return Document(tuple(paragraphs), lines=lines) if paragraphs else NO_TEXT
 
 
 def divide_bytes(
@@ -430,8 +430,8 @@ def _end_of_paragraph(data: bytearray, limit: int) -> int:
     return cut_position(bytes(data[: limit + 1]), limit)
 
 
-def split_paragraphs(text: str, *, is_record: bool = False) -> list[str]:
-    r"""The paragraphs of running prose, with single spaces.
+def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], int]:
+    r"""The paragraphs of running prose with single spaces, and how many lines they had.
 
     A blank line ends a paragraph. Where most of the text is in lines wider than anybody
     wraps by hand, each line is a paragraph; so it is in a record where nobody wrapped
@@ -439,7 +439,7 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> list[str]:
     digit, such as ``* * *`` between chapters, is not a paragraph.
 
     >>> split_paragraphs("He came\nlate.\n \n* * *\n\nWhy?\n")
-    ['He came late.', 'Why?']
+    (['He came late.', 'Why?'], 3)
     """
     are_lines = _are_wide(text[:_HEAD_CHARACTERS].split("\n"))
     if is_record and any(mark in text for mark in _OTHER_LINE_ENDS):
@@ -448,16 +448,17 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> list[str]:
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
     if is_record and not are_lines:
         raw = _paragraphs_of_record(text)
-    paragraphs = []
+    paragraphs, lines = [], 0
     for part in raw:
         paragraph = unwrapped(part)
         if not any(map(str.isalnum, paragraph)):
             continue
+        lines += part.strip().count("\n") + 1
         if len(paragraph) > MAX_PARAGRAPH_CHARACTERS:
             paragraphs += _divide_paragraph(paragraph)
         else:
             paragraphs.append(paragraph)
-    return paragraphs
+    return paragraphs, lines
 
 
 def _paragraphs_of_record(text: str) -> list[str]:

@@ -20,11 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import ReadingCounts, left_out
+from pipeline.core.documents import (
+    ReadingCounts,
+    ShardDocument,
+    left_out,
+    number_of,
+)
 from pipeline.core.draws import Keys, draws, happens, hash_key
 from pipeline.core.machine import end_with_parent
+from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
 from pipeline.reading.chunks import Chunk
-from pipeline.reading.read import read_chunk
+from pipeline.reading.read import hash_document, read_texts, shard_documents
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 
@@ -95,6 +101,7 @@ class ChunkSample(NamedTuple):
     train: list[tuple[int, str]]
     held_out: list[tuple[int, str]]
     counts: ReadingCounts
+    look: dict[str, Any]
 
 
 def sample_chunk(
@@ -103,18 +110,20 @@ def sample_chunk(
     size: int,
     bound: int,
     seed: int,
+    looked_at: Bounds,
     on_read: Callable[[int], object] = lambda size: None,
 ) -> ChunkSample:
     """The candidates of one chunk for a sample.
 
     Args:
         bound: Keys of at least this are known to be too large.
+        looked_at: The documents that are looked at.
         on_read: Told the bytes of text of each document, or part of a long one.
     """
     train, held_out = Sample(size), Sample(MAX_HELD_OUT)
     train.bound = bound
-    counts = ReadingCounts()
-    for document in read_chunk(chunk, counts=counts):
+    counts, looker = ReadingCounts(), Looker(looked_at)
+    for document in _read_and_look(chunk, looker, counts=counts):
         on_read(len(document.text.encode("utf-8", errors="replace")))
         lines = document.text.split("\n")
         counts.sentences += len(lines)
@@ -123,7 +132,16 @@ def sample_chunk(
         pairs = list(zip(keys.tolist(), lines, strict=True))
         held_out.add(itertools.compress(pairs, is_held_out))
         train.add(itertools.compress(pairs, map(operator.not_, is_held_out)))
-    return ChunkSample(train.items(), held_out.items(), counts)
+    return ChunkSample(train.items(), held_out.items(), counts, looker.result())
+
+
+def _read_and_look(
+    chunk: Chunk, looker: Looker, *, counts: ReadingCounts
+) -> Iterator[ShardDocument]:
+    for document, language in read_texts(chunk, counts=counts):
+        document_id = hash_document(document)
+        looker.see(number_of(document_id), document)
+        yield from shard_documents(document, language=language, document_id=document_id)
 
 
 def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:
@@ -133,11 +151,16 @@ def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:
 
 
 class SampledText(NamedTuple):
-    """The sentences to train on, the ones held out, and what was met on the way."""
+    """The sentences to train on, the ones held out, and what was met on the way.
+
+    Attributes:
+        look: See `pipeline.noise.look.sum_up`.
+    """
 
     train: list[KeyedSentence]
     held_out: list[KeyedSentence]
     counts: ReadingCounts
+    look: dict[str, Any]
 
     @property
     def training_memory(self) -> int:
@@ -168,19 +191,24 @@ def sample_sentences(
             about; at the end these are all that the chunks were estimated to have.
     """
     train, held_out = Sample(config.sample_sentences), Sample(MAX_HELD_OUT)
-    counts = ReadingCounts()
-    read = functools.partial(_read, size=config.sample_sentences, seed=config.seed)
+    counts, looks = ReadingCounts(), []
+    looked_at = bounds_for(sum(chunk.text_bytes for chunk in chunks))
+    read = functools.partial(
+        _read, size=config.sample_sentences, seed=config.seed, looked_at=looked_at
+    )
     for result in _map_chunks(
         read, chunks, workers=workers, sample=train, on_progress=on_progress
     ):
         train.add(result.train)
         held_out.add(result.held_out)
         counts.add(result.counts)
+        looks.append(result.look)
     sentences = train.sorted()
     if not sentences:
         reasons = left_out(counts.dropped)
         raise AlbertError(f"The inputs hold no text to train on{reasons}.")
-    return SampledText(sentences, held_out.sorted(), counts)
+    look = sum_up(looks, looked_at, is_held_out=lambda number: False)
+    return SampledText(sentences, held_out.sorted(), counts, look)
 
 
 def _map_chunks(
@@ -261,14 +289,14 @@ def _begin(parent: int, read_bytes: MutableSequence[int] | None) -> None:
     _read_bytes = read_bytes
 
 
-def _read(chunk: Chunk, *, size: int, bound: int, seed: int) -> ChunkSample:
+def _read(chunk: Chunk, **how: Any) -> ChunkSample:
     """The candidates of one chunk for a sample; says on the way how much was read."""
 
     def on_read(text_bytes: int) -> None:
         if _read_bytes is not None:
             _read_bytes[chunk.number] += text_bytes
 
-    return sample_chunk(chunk, size=size, bound=bound, seed=seed, on_read=on_read)
+    return sample_chunk(chunk, **how, on_read=on_read)
 
 
 def finished_of(futures: Iterable[Future[Any]], pool: ProcessPoolExecutor) -> set[Any]:

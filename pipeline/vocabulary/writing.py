@@ -210,6 +210,7 @@ def vocabulary_manifest(
         "sentences": text.counts.sentences,
         "trained_on": len(text.train),
         "card": vocabulary_card(tokenizer, text.held_out),
+        "text": text.look,
         "dropped": in_order(text.counts.dropped),
         "changed": in_order(text.counts.changed),
     }

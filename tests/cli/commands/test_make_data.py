@@ -241,12 +241,13 @@ def test_a_plan_is_printed_for_programs_too(small):
     given = ("--text", small / "text", "--vocab", small / "vocab")
     done = albert("make-data", *given, "--plan", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
-    plan, size, seconds = done.stdout.splitlines()
+    plan, size, seconds, joined = done.stdout.splitlines()
     assert plan == (
         "plan: 1 chunk to read, 8 shards to train on and 1 held out, 10 copies"
     )
     assert size.startswith("about ")
     assert " with 1 worker on this machine" in seconds
+    assert re.fullmatch(r"text: \d+\.\d% of its lines were joined to paragraphs", joined)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +283,7 @@ def test_the_number_of_workers_follows_from_the_text(small):
     given = ("make-data", "--text", small / "text", "--vocab", small / "vocab")
     code, said = attempt(*given, "--plan")
     assert code == 0
-    assert " with 1 worker on this machine" in said.splitlines()[-1]
+    assert " with 1 worker on this machine" in said
 
 
 def test_a_job_has_no_more_workers_than_the_cores_it_may_use(small, monkeypatch):
@@ -290,7 +291,7 @@ def test_a_job_has_no_more_workers_than_the_cores_it_may_use(small, monkeypatch)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
     monkeypatch.setattr(estimate, "busy_workers", lambda *_, **__: 64)
     given = ("make-data", "--text", small / "text", "--vocab", small / "vocab")
-    assert " with 3 workers on this machine" in run(*given, "--plan").splitlines()[-1]
+    assert " with 3 workers on this machine" in run(*given, "--plan")
 
 
 def test_a_file_whose_name_is_not_utf8_is_read_and_named(small, tmp_path):

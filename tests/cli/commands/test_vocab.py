@@ -9,3 +9,25 @@ def test_the_next_command_is_said_quoted_for_the_shell(small, tmp_path):
     assert said.splitlines()[-1] == (
         f"next: albert make-data ... --vocab '{output}' --output data"
     )
+
+
+def test_what_a_person_should_know_of_the_text_is_said(small, tmp_path):
+    given = ("--text", small / "text", "--text", small_crawl(tmp_path))
+    said = run("vocab", *given, *VOCAB, "--output", tmp_path / "v").splitlines()
+    assert [line for line in said if line.startswith("text: ")][1:] == [
+        "text: 63.7% of its lines were joined to paragraphs",
+        "text: letters 99.26% Latin, 0.74% Greek",
+        "text: of the documents 55.6% hold HTML",
+    ]
+
+
+def small_crawl(folder):
+    """Pages that hold a banner, a remnant of HTML and a Greek line each."""
+    pages = [
+        f"Accept all cookies\n\nIt rained all day &amp; all night of the {n}th.\n\n"
+        f"Το βράδυ έβρεχε στην πόλη {n}.\n"
+        for n in range(30)
+    ]
+    for number, page in enumerate(pages):
+        (folder / f"page{number}.txt").write_text(page)
+    return folder

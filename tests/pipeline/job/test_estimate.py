@@ -108,7 +108,7 @@ def test_plan_prints_and_makes_nothing(small, tmp_path):
         *("--max-seq-length", 32, "--dupe-factor", 1),
     )
     assert code == 0
-    text, derived, plan, size, seconds = said.splitlines()
+    text, derived, plan, size, seconds, _ = said.splitlines()
     assert text.startswith("text: 24 files, ")
     assert derived == "derived: --max-predictions-per-seq 5 --num-shards 8"
     assert plan == (

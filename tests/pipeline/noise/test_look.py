@@ -135,3 +135,11 @@ def test_the_bounds_follow_the_size_of_the_text():
     assert whole == ALL
     assert part.documents == pytest.approx(0.1 * 2**64)
     assert np.uint64(part.shingles) > 0
+
+
+def test_lines_that_were_joined_are_a_share_of_all_lines():
+    verse = Document(("He came late.", "Why?"), lines=5)
+    listed = Document(("One.", "Two.", "Three."), lines=3)
+    page = Document(("A page.", "Its end."))
+    look = looked_at([enumerate([verse, listed, page])], ALL)
+    assert look["joined_share"] == 0.3

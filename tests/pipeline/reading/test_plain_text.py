@@ -67,12 +67,14 @@ CHINESE_PRINT = """磨坊主人回家的时候已经很晚了，没有人知道�
 
 @pytest.mark.parametrize("text", [PAGE, POST, NOTE, NOTICE])
 def test_the_lines_of_a_record_are_paragraphs(text):
-    assert split_paragraphs(text, is_record=True) == text.split("\n")
+    paragraphs, lines = split_paragraphs(text, is_record=True)
+    assert paragraphs == text.split("\n")
+    assert lines == len(paragraphs)
 
 
 @pytest.mark.parametrize("text", [LETTER, PRINT, CHINESE_PRINT])
 def test_the_lines_of_a_record_are_joined_where_they_were_wrapped(text):
-    (paragraph,) = split_paragraphs(text, is_record=True)
+    ((paragraph,), _) = split_paragraphs(text, is_record=True)
     space = "" if text == CHINESE_PRINT else " "
     assert paragraph == text.replace("\n", space)
 
@@ -80,7 +82,7 @@ def test_the_lines_of_a_record_are_joined_where_they_were_wrapped(text):
 def test_only_those_lines_of_a_record_are_joined_that_were_wrapped():
     listing = "if it rains:\ngo home\nelse:\nstay here"
     text = f"{LETTER}\n\n{listing}\n\n{PRINT}"
-    assert split_paragraphs(text, is_record=True) == [
+    assert split_paragraphs(text, is_record=True)[0] == [
         LETTER.replace("\n", " "),
         *listing.split("\n"),
         PRINT.replace("\n", " "),
@@ -136,27 +138,27 @@ def test_sentences_without_a_blank_line_have_no_documents():
 
 
 def test_a_paragraph_has_single_spaces():
-    assert split_paragraphs(" He\tcame \n  late.\n\u00a0\n\n\nWhy? ") == [
+    assert split_paragraphs(" He\tcame \n  late.\n\u00a0\n\n\nWhy? ")[0] == [
         "He came late.",
         "Why?",
     ]
 
 
 def test_lines_of_scripts_without_spaces_are_joined_without_one():
-    assert split_paragraphs("東京は\n日本の、\n首都である。\n\nภาษา\nไทย\n") == [
+    assert split_paragraphs("東京は\n日本の、\n首都である。\n\nภาษา\nไทย\n")[0] == [
         "東京は日本の、首都である。",
         "ภาษาไทย",
     ]
-    assert split_paragraphs("東京\nTokyo\n東京") == ["東京 Tokyo 東京"]
+    assert split_paragraphs("東京\nTokyo\n東京") == (["東京 Tokyo 東京"], 3)
 
 
 def test_wide_lines_are_paragraphs():
     wide = "He came home late and sat by the fire. " * 7 + "Late."
-    assert split_paragraphs(f"{wide}\nWhy?\n{wide}") == [wide, "Why?", wide]
+    assert split_paragraphs(f"{wide}\nWhy?\n{wide}") == ([wide, "Why?", wide], 3)
 
 
 def test_a_very_long_paragraph_is_divided_at_spaces():
-    paragraphs = split_paragraphs("he came " * 400_000)
+    paragraphs, _ = split_paragraphs("he came " * 400_000)
     assert " ".join(paragraphs) == ("he came " * 400_000).strip()
     assert max(map(len, paragraphs)) <= plain_text.MAX_PARAGRAPH_CHARACTERS
 

@@ -1,8 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.noise.look import bounds_for
 from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
 from pipeline.vocabulary.sampling import (
@@ -29,11 +32,14 @@ def files(topics, tmp_path_factory):
     return find_inputs({"text": (str(folder),)}, input_format="prose")
 
 
+sample_all = partial(sample_chunk, looked_at=bounds_for(0))
+
+
 def sample_files(files, *, chunk_bytes, size, seed=1):
     """The sample of all files, read in splits of this size."""
     train, held_out = Sample(size), Sample(size)
     for split in plan_chunks(files, chunk_bytes=chunk_bytes):
-        result = sample_chunk(split, size=size, bound=train.bound, seed=seed)
+        result = sample_all(split, size=size, bound=train.bound, seed=seed)
         train.add(result.train)
         held_out.add(result.held_out)
     return train.sorted(), held_out.sorted()
@@ -113,14 +119,14 @@ def test_one_sentence_in_a_hundred_is_held_out_and_never_trained_on(files):
 
 def test_documents_and_sentences_are_counted(files):
     (split,) = plan_chunks(files, chunk_bytes=1 << 24)
-    result = sample_chunk(split, size=10, bound=1 << 64, seed=1)
+    result = sample_all(split, size=10, bound=1 << 64, seed=1)
     assert result.counts.documents == len(files)
     assert result.counts.sentences > len(result.train) == 10
 
 
 def test_keys_at_or_above_the_bound_are_not_returned(files):
     (split,) = plan_chunks(files, chunk_bytes=1 << 24)
-    result = sample_chunk(split, size=1_000_000, bound=1 << 60, seed=1)
+    result = sample_all(split, size=1_000_000, bound=1 << 60, seed=1)
     keys = np.array([key for key, _ in result.train], np.uint64)
     assert len(keys) > 0
     assert keys.max() < 1 << 60

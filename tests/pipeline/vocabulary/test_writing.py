@@ -60,7 +60,7 @@ def test_the_listing_has_each_piece_with_its_score(model, tokenizer):
 
 def test_the_manifest_describes_the_vocabulary(model, tokenizer):
     counts = ReadingCounts(documents=3, sentences=7, dropped=Counter({"not UTF-8": 1}))
-    text = SampledText(keyed("a", "b"), keyed("the value"), counts)
+    text = SampledText(keyed("a", "b"), keyed("the value"), counts, {"documents": 3})
     manifest = vocabulary_manifest(model, text, VocabConfig(vocab_size=2000), [])
     assert manifest == {
         "format": "albert-vocabulary",
@@ -87,6 +87,7 @@ def test_the_manifest_describes_the_vocabulary(model, tokenizer):
             "pieces_per_word": 1.0,
             "characters_per_piece": 4.5,
         },
+        "text": {"documents": 3},
         "dropped": {"not UTF-8": 1},
         "changed": {},
     }
