@@ -247,7 +247,9 @@ def test_a_plan_is_printed_for_programs_too(small):
     )
     assert size.startswith("about ")
     assert " with 1 worker on this machine" in seconds
-    assert re.fullmatch(r"text: \d+\.\d% of its lines were joined to paragraphs", joined)
+    assert re.fullmatch(
+        r"text: \d+\.\d% of its lines were joined to paragraphs", joined
+    )
 
 
 @pytest.mark.parametrize(
