@@ -2,8 +2,9 @@
 
 An engine asks the pool for workers, or starts them itself with the arguments that Beam
 gives to the start of a container. Beam's own pool takes whatever Python is called
-`python`, tells its workers neither the options of the job nor their own name, and lets
-one hang that prints more than anybody reads.
+`python`, tells its workers neither the options of the job nor their own name, lets one
+hang that prints more than anybody reads, and ends the worker of another engine of the
+same machine that bears the same name.
 """
 
 import contextlib
@@ -24,9 +25,6 @@ from apache_beam.portability.api import (
     beam_provision_api_pb2_grpc,
     endpoints_pb2,
 )
-from apache_beam.runners.worker.worker_pool_main import (
-    BeamFnExternalWorkerPoolServicer,
-)
 from apache_beam.utils import thread_pool_executor
 from google.protobuf import json_format
 
@@ -44,7 +42,7 @@ _CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
 _ESTABLISHED = "01"
 
 
-class WorkerPool(BeamFnExternalWorkerPoolServicer):
+class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     """Starts a worker for each request of an engine, and ends it on request.
 
     Args:
@@ -54,13 +52,16 @@ class WorkerPool(BeamFnExternalWorkerPoolServicer):
     """
 
     def __init__(self, *, port: int | None = None, debug: bool = False) -> None:
-        super().__init__(use_process=True)
         self._debug = debug
         self.port = port
+        # By the connection too: each TaskManager and executor calls its first worker
+        # 1-1, and those of one machine share its pool.
+        self._processes: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
 
     def StartWorker(self, start_worker_request: Any, context: Any) -> Any:
         """Start a worker."""
         self._refuse_others(context)
+        self._forget_ended()
         # -P: what lies in the current folder must not stand in for our modules.
         command = [sys.executable, "-P", "-m", "pipeline.job.cluster_worker"]
         command.append(f"--id={start_worker_request.worker_id}")
@@ -75,13 +76,22 @@ class WorkerPool(BeamFnExternalWorkerPoolServicer):
             )
         except OSError as error:
             return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
-        self._worker_processes[start_worker_request.worker_id] = process
+        self._processes[context.peer(), start_worker_request.worker_id] = process
         return beam_fn_api_pb2.StartWorkerResponse()
 
     def StopWorker(self, stop_worker_request: Any, context: Any) -> Any:
-        """End a worker."""
+        """End a worker, if it has not ended with what the engine told it."""
         self._refuse_others(context)
-        return super().StopWorker(stop_worker_request, context)
+        key = context.peer(), stop_worker_request.worker_id
+        if process := self._processes.pop(key, None):
+            process.kill()
+            process.wait()
+        return beam_fn_api_pb2.StopWorkerResponse()
+
+    def _forget_ended(self) -> None:
+        for key, process in list(self._processes.items()):
+            if process.poll() is not None:
+                self._processes.pop(key, None)
 
     def _refuse_others(self, context: Any) -> None:
         """End a request of another user: it could run any program as this one."""
@@ -98,7 +108,7 @@ class WorkerPool(BeamFnExternalWorkerPoolServicer):
 
     def end_all(self) -> None:
         """End every worker."""
-        for process in list(self._worker_processes.values()):
+        for process in list(self._processes.values()):
             process.kill()
             process.wait()
 

@@ -99,7 +99,7 @@ def test_an_error_in_a_worker_is_one_sentence(small, tmp_path, name):
     text.write_text("word\n")
     with start.ENGINES[name](tmp_path) as options:
         code, said = run_there(small, tmp_path / "data", options, text=text)
-    assert code == 1
+    assert code == 1, said
     assert not [line for line in said.splitlines() if is_of_beam(line)]
     assert said.splitlines()[-1].startswith("Error: The inputs give no document to ")
 

@@ -138,7 +138,8 @@ def test_a_worker_that_is_killed_costs_no_byte(flink, start_job, tmp_path, expec
         job = start_job((*flink[1], *there))
         job.await_shard()
         os.kill(children(pool.pid)[-1], signal.SIGKILL)
-        assert job.end()[0] == 0
+        code, said = job.end()
+    assert code == 0, said
     assert_same(job.output, expected)
 
 
@@ -151,7 +152,7 @@ def test_a_worker_with_tools_of_another_version_is_refused(
     elsewhere = {"PYTHONPATH": f"{tmp_path}"}
     with start.pool_process(tmp_path, environment=elsewhere) as (there, _):
         code, said = start_job((*embedded, *there)).end()
-    assert code == 1
+    assert code == 1, said
     assert said.startswith(
         "Error: A worker has sentencepiece 9.9, but the job was made"
     )
@@ -172,7 +173,7 @@ def test_a_worker_that_does_not_see_the_output_is_refused(
     before = other_place("size=9m", tmp_path / "data")
     with start.pool_process(tmp_path, before=before) as (there, _):
         code, said = start_job((*embedded, *there)).end()
-    assert code == 1
+    assert code == 1, said
     assert re.fullmatch(
         rf"Error: A worker on \S+ does not see the {tmp_path}/data of this command .*; "
         "give an output that every machine sees, such as s3://bucket/folder/, .*",
@@ -185,7 +186,7 @@ def test_a_full_disk_at_a_worker_is_named(embedded, start_job, tmp_path):
     limit = ("prlimit", "--fsize=70000")
     with start.pool_process(tmp_path, before=limit) as (there, _):
         code, said = start_job((*embedded, *there)).end()
-    assert code == 1
+    assert code == 1, said
     assert re.fullmatch(r"Error: \S*tfrecord\S* cannot be written: .*\.", said)
 
 
@@ -201,7 +202,7 @@ def test_a_job_server_that_is_killed_is_named(start_job, tmp_path):
         (server,) = processes("FlinkJobServerDriver", folder)
         os.kill(server, signal.SIGKILL)
         code, said = job.end()
-    assert code == 1
+    assert code == 1, said
     assert re.fullmatch(
         r"Error: The job server localhost:\d+ has ended or cannot be reached; what is "
         "finished is kept: run the same command again.",
@@ -213,5 +214,5 @@ def test_a_pool_that_is_not_there_is_named(embedded, start_job, tmp_path):
     address = f"localhost:{free_port()}"
     there = ("--environment_type=EXTERNAL", f"--environment_config={address}")
     code, said = start_job((*embedded, *there)).end()
-    assert code == 1
+    assert code == 1, said
     assert said.startswith(f"Error: No workers answer at {address}; start albert ")

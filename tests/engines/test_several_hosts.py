@@ -54,7 +54,8 @@ def assert_records_are(expected, output):  # noqa: F811
 
 def test_every_host_builds_its_share(three, texts, tmp_path, expected):  # noqa: F811
     made, options, log = three
-    assert job(texts, tmp_path, options, output="shared").end()[0] == 0
+    code, said = job(texts, tmp_path, options, output="shared").end()
+    assert code == 0, said
     assert_records_are(expected, "shared")
     built = shards_by_host(log, made, output="bucket/shared")
     assert min(built) >= sum(built) / 5, built
@@ -76,7 +77,8 @@ def test_a_host_that_is_cut_off_for_a_while_costs_no_byte(
     made[0].link("down")
     time.sleep(20)
     made[0].link("up")
-    assert work.end()[0] == 0
+    code, said = work.end()
+    assert code == 0, said
     assert_records_are(expected, "cut")
 
 
@@ -86,5 +88,5 @@ def test_a_path_of_this_machine_is_refused_before_the_job(texts, tmp_path):  # n
         *("--environment_type=EXTERNAL", f"--environment_config={POOL}"),
     )
     code, said = Job(texts, tmp_path, options).end()
-    assert code == 2
+    assert code == 2, said
     assert said.startswith(f"Error: --output: {tmp_path}/data is on this machine, ")

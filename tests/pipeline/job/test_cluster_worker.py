@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 from apache_beam.portability.api import (
@@ -70,22 +71,45 @@ def test_a_misspelled_option_is_refused():
     )
 
 
-def test_a_worker_takes_no_module_from_the_folder_in_which_it_is_started(monkeypatch):
-    def start(command, **_):
-        commands.append(command)
+@pytest.fixture
+def started(monkeypatch):
+    """The stand-ins of processes that were started, the oldest first."""
+    found = []
 
-    commands = []
+    def start(command, **_):
+        found.append(Mock(args=command, **{"poll.return_value": None}))
+        return found[-1]
+
     monkeypatch.setattr(subprocess, "Popen", start)
+    return found
+
+
+def connection(peer):
+    """Over which an engine asks, as the pool sees it."""
+    return Mock(**{"peer.return_value": peer})
+
+
+def test_a_worker_takes_no_module_from_the_folder_in_which_it_is_started(started):
     request = beam_fn_api_pb2.StartWorkerRequest(worker_id="3-1")
     request.control_endpoint.url = "localhost:7"
-    WorkerPool().StartWorker(request, None)
-    assert commands == [
+    WorkerPool().StartWorker(request, connection("ipv4:127.0.0.1:7"))
+    assert [process.args for process in started] == [
         [
             *(sys.executable, "-P", "-m", "pipeline.job.cluster_worker", "--id=3-1"),
             *("--provision_endpoint=", "--control_endpoint=localhost:7"),
             "--logging_endpoint=",
         ]
     ]
+
+
+def test_an_engine_ends_its_own_worker_and_no_other_of_the_same_name(started):
+    pool, engines = WorkerPool(), [connection(f"ipv4:127.0.0.1:{n}") for n in (1, 2)]
+    for engine in engines:
+        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="1-1")
+        pool.StartWorker(request, engine)
+    for engine in (engines[0], connection("ipv4:127.0.0.1:3")):
+        pool.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="1-1"), engine)
+    assert [process.kill.called for process in started] == [True, False]
 
 
 def test_an_address_that_is_not_of_this_machine_is_refused():
