@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import sentencepiece
 
 from schemas.layout import shard_file
-from tests.commands import attempt, run
+from tests.commands import attempt
 from tests.manifests import edit_manifest
 
 Make = Callable[[], Any]
@@ -31,7 +31,12 @@ Make = Callable[[], Any]
 RUN_STEP = "run/checkpoints/step-00000007"
 FIRST_SHARD = "data/" + shard_file("train", 0, shard=0, num_shards=8)
 TEXTS = "vocab --output out --text"
-DATA = "make-data --text text --vocab vocab --output out"
+PRETRAIN = "pretrain --data data --output out"
+EVALUATE = "evaluate run --data data"
+EXPORT = "export run --to hf --output out"
+IMPORT = "import hf --output out"
+WITH_VOCAB = "make-data --text text --output out --vocab"
+DATA = f"{WITH_VOCAB} vocab"
 ZIP = b"PK\x03\x04" + bytes(26)
 WORKBOOK = ZIP + b"[Content_Types].xml..." + ZIP + b"xl/workbook.xml"
 DUMP = b"<mediawiki>\n<page>\n<title>A</title><ns>0</ns>\n</page>\n</mediawiki>\n"
@@ -55,9 +60,9 @@ class Case(NamedTuple):
 
     name: str
     command: str
-    make: Make = lambda: None
-    exit_code: int = 1
-    says: str = ""
+    make: Make
+    exit_code: int
+    says: str
 
 
 class Ending(NamedTuple):
@@ -80,6 +85,16 @@ def file(name: str, content: bytes | str = b"") -> Make:
 def json_file(name: str, /, **values: Any) -> Make:
     """A file with a JSON object."""
     return file(name, json.dumps(values))
+
+
+def folder(name: str) -> Make:
+    """An empty folder."""
+    return lambda: Path(name).mkdir()
+
+
+def pipe(name: str) -> Make:
+    """A pipe that nobody writes into."""
+    return lambda: os.mkfifo(name)
 
 
 def all_of(*makes: Make) -> Make:
@@ -120,16 +135,6 @@ def cut_off(name: str, size: int) -> Make:
     return lambda: os.truncate(name, Path(name).stat().st_size - size)
 
 
-def squad(*starts: int) -> Make:
-    """A file in the form of SQuAD: a question on one word for each start of it."""
-    asked = [
-        {"id": str(n), "question": "?", "answers": [{"text": "it", "answer_start": n}]}
-        for n in starts
-    ]
-    paragraph = {"context": "Ada wrote it.", "qas": asked}
-    return json_file("train", data=[{"paragraphs": [paragraph]}])
-
-
 def in_manifest(edit: Callable[[dict[str, Any]], object]) -> Make:
     """A manifest that was edited, with the fingerprint of what it then says."""
     return lambda: edit_manifest(Path("data/manifest.json"), edit)
@@ -165,1309 +170,803 @@ def written_by(process: int) -> Callable[[], Any]:
     return make
 
 
+def typed(name: str, command: str, says: str, make: Make = lambda: None) -> Case:
+    """What was typed or set cannot be."""
+    return Case(name, command, make, exit_code=2, says=says)
+
+
+def found(name: str, command: str, says: str, make: Make = lambda: None) -> Case:
+    """A file is not as it must be, or the work fails."""
+    return Case(name, command, make, exit_code=1, says=says)
+
+
+def text_file(
+    name: str, path: str, content: bytes | str, says: str, flag: str = "--text"
+) -> Case:
+    """A file of this content is no text to train a vocabulary on."""
+    command = f"vocab --output out {flag} {path}"
+    return found(name, command, says, file(path, content))
+
+
 TEXT_CASES = [
-    Case(
-        "no text is given", "vocab --output out", exit_code=2, says="--books or --text"
-    ),
-    Case(
-        "a path that does not exist",
-        f"{TEXTS} none.txt",
-        exit_code=2,
-        says="does not exist",
-    ),
-    Case(
-        "a folder without files",
-        f"{TEXTS} empty",
-        lambda: Path("empty").mkdir(),
-        2,
-        says="has no files",
-    ),
-    Case(
+    typed("no text is given", "vocab --output out", "--books or --text"),
+    typed("a path that does not exist", f"{TEXTS} none.txt", "does not exist"),
+    typed("a folder without files", f"{TEXTS} empty", "has no files", folder("empty")),
+    typed(
         "a folder without text",
         f"{TEXTS} notes",
-        all_of(lambda: Path("notes").mkdir(), file("notes/README", "Read me.")),
-        2,
-        says="like a text",
+        "like a text",
+        all_of(folder("notes"), file("notes/README", "Read me.")),
     ),
-    Case(
+    typed(
         "a pattern that the shell has replaced",
         "vocab --output out --text text/a.txt text/b.txt",
-        exit_code=2,
-        says="to no flag",
+        "to no flag",
     ),
-    Case(
-        "a pipe", f"{TEXTS} pipe", lambda: os.mkfifo("pipe"), 2, says="more than once"
-    ),
-    Case(
-        "a pipe as a vocabulary",
-        "make-data --text text --output out --vocab pipe",
-        lambda: os.mkfifo("pipe"),
-        2,
-        says="it is a pipe",
-    ),
-    Case(
-        "a pipe in a vocabulary",
-        "make-data --text text --output out --vocab pipes",
-        all_of(lambda: Path("pipes").mkdir(), lambda: os.mkfifo("pipes/spiece.model")),
-        2,
-        says="it is a pipe",
-    ),
-    Case(
+    typed("a pipe", f"{TEXTS} pipe", "more than once", pipe("pipe")),
+    typed("a pipe as a vocabulary", f"{WITH_VOCAB} pipe", "it is a pipe", pipe("pipe")),
+    typed(
         "a pipe as the examples of a task",
         "finetune run --task classify --train pipe.tsv --output out",
-        lambda: os.mkfifo("pipe.tsv"),
-        2,
-        says="is a pipe",
+        "is a pipe",
+        pipe("pipe.tsv"),
     ),
-    Case(
-        "an empty file",
-        f"{TEXTS} novel.txt",
-        file("novel.txt"),
-        says="novel.txt is empty",
+    found(
+        "an empty file", f"{TEXTS} novel.txt", "novel.txt is empty", file("novel.txt")
     ),
-    Case(
+    found(
         "a file whose name has a line feed and an escape",
         f"{TEXTS} $'a\\n\\x1b[2Jb.txt'",
+        "a\\n\\x1b[2Jb.txt is empty",
         file("a\n\x1b[2Jb.txt"),
-        says="a\\n\\x1b[2Jb.txt is empty",
     ),
-    Case(
+    text_file(
         "a packed file with nothing in it",
-        f"{TEXTS} novel.txt.gz",
-        file("novel.txt.gz", gzip.compress(b"")),
-        says="novel.txt.gz is empty",
+        "novel.txt.gz",
+        gzip.compress(b""),
+        "novel.txt.gz is empty",
     ),
-    Case(
+    text_file(
         "a packed file of which the first bytes arrived",
-        f"{TEXTS} novel.txt.gz",
-        file("novel.txt.gz", gzip.compress(b"It was late. " * 99)[:10]),
-        says="novel.txt.gz is damaged",
+        "novel.txt.gz",
+        gzip.compress(b"It was late. " * 99)[:10],
+        "novel.txt.gz is damaged",
     ),
-    Case(
+    text_file(
         "a packed file that is cut off early",
-        f"{TEXTS} novel.txt.gz",
-        file("novel.txt.gz", gzip.compress(b"It was late, and dark. " * 99)[:30]),
-        says="most 24 pieces",
+        "novel.txt.gz",
+        gzip.compress(b"It was late, and dark. " * 99)[:30],
+        "most 24 pieces",
     ),
-    Case(
+    text_file(
         "a packed dump whose first block is damaged",
-        "vocab --output out --wikipedia dump.xml.bz2",
-        file("dump.xml.bz2", b"BZh91AY&SY and so on"),
-        says="dump.xml.bz2 is damaged",
+        "dump.xml.bz2",
+        b"BZh91AY&SY and so on",
+        "dump.xml.bz2 is damaged",
+        flag="--wikipedia",
     ),
-    Case(
-        "blank lines alone",
-        f"{TEXTS} blank.txt",
-        file("blank.txt", b"\n \n\n"),
-        says="to train on",
-    ),
-    Case(
+    text_file("blank lines alone", "blank.txt", b"\n \n\n", "to train on"),
+    text_file(
         "text in UTF-16",
-        "vocab --output out --books novel.txt",
-        file("novel.txt", "A novel.".encode("utf-16")),
-        says="novel.txt is UTF-16",
+        "novel.txt",
+        "A novel.".encode("utf-16"),
+        "novel.txt is UTF-16",
+        flag="--books",
     ),
-    Case(
+    text_file(
         "a dump in UTF-16 without its mark",
-        "vocab --output out --wikipedia dump.xml",
-        file("dump.xml", DUMP.decode().encode("utf-16-le")),
-        says="dump.xml is UTF-16",
+        "dump.xml",
+        DUMP.decode().encode("utf-16-le"),
+        "dump.xml is UTF-16",
+        flag="--wikipedia",
     ),
-    Case(
+    text_file(
         "a text in Windows-1251",
-        f"{TEXTS} novel.txt",
-        file("novel.txt", "Он пришёл домой поздно.\n".encode("cp1251")),
-        says="encoding than UTF-8",
+        "novel.txt",
+        "Он пришёл домой поздно.\n".encode("cp1251"),
+        "encoding than UTF-8",
     ),
-    Case(
-        "a zip archive",
-        f"{TEXTS} novel.zip",
-        file("novel.zip", ZIP + b"a.txt"),
-        says="a zip archive",
-    ),
-    Case(
-        "a docx file",
-        f"{TEXTS} novel.docx",
-        file("novel.docx", ZIP + b"[Content_Types].xml"),
-        says="a docx file",
-    ),
-    Case(
-        "an Excel workbook",
-        f"{TEXTS} texts.xlsx",
-        file("texts.xlsx", WORKBOOK),
-        says="an Excel workbook",
-    ),
-    Case(
-        "an EPUB book",
-        f"{TEXTS} novel.epub",
-        file("novel.epub", ZIP + b"mimetypeapplication/epub+zip"),
-        says="an EPUB book",
-    ),
-    Case(
-        "an OpenDocument file",
-        f"{TEXTS} novel.odt",
-        file("novel.odt", ZIP + b"mimetypeapplication/vnd.oasis.opendocument"),
-        says="an OpenDocument file",
-    ),
-    Case(
-        "a PDF",
-        f"{TEXTS} paper.pdf",
-        file("paper.pdf", b"%PDF-1.7 and so on"),
-        says="is a PDF",
-    ),
-    Case(
-        "an RTF file",
-        f"{TEXTS} a.rtf",
-        file("a.rtf", b"{\\rtf1 Ada wrote.}"),
-        says="an RTF file",
-    ),
-    Case(
-        "an old Office file",
-        f"{TEXTS} novel.doc",
-        file("novel.doc", b"\xd0\xcf\x11\xe0\xa1\xb1 and so on"),
-        says="old Office file",
-    ),
-    Case(
-        "a 7z archive",
-        f"{TEXTS} dump.7z",
-        file("dump.7z", b"7z\xbc\xaf\x27\x1c and so on"),
-        says="a 7z archive",
-    ),
-    Case(
-        "a rar archive",
-        f"{TEXTS} a.rar",
-        file("a.rar", b"Rar!\x1a\x07 and so on"),
-        says="a rar archive",
-    ),
-    Case(
-        "a packed tar archive",
-        f"{TEXTS} novels.tar.gz",
-        file("novels.tar.gz", gzip.compress(b"a.txt".ljust(257, b"\0") + b"ustar")),
-        says="a tar archive",
-    ),
-    Case(
-        "an SQLite database",
-        f"{TEXTS} texts.db",
-        file("texts.db", b"SQLite format 3\0 and so on"),
-        says="an SQLite database",
-    ),
-    Case(
-        "bytes that are no text",
-        f"{TEXTS} a.bin",
-        file("a.bin", bytes(range(256))),
-        says="of control characters",
-    ),
-    Case(
+    text_file("a PDF", "paper.pdf", b"%PDF-1.7 and so on", "is a PDF"),
+    text_file(
         "the index of a dump",
-        "vocab --output out --wikipedia index.txt",
-        file("index.txt", b"616:10:AccessibleComputing\n616:12:Anarchism\n"),
-        says="and not needed",
+        "index.txt",
+        b"616:10:AccessibleComputing\n616:12:Anarchism\n",
+        "and not needed",
+        flag="--wikipedia",
     ),
-    Case(
+    text_file(
         "plain text for Wikipedia",
-        "vocab --output out --wikipedia novel.txt",
-        file("novel.txt", b"Ada wrote.\n"),
-        says="parquet or CSV",
+        "novel.txt",
+        b"Ada wrote.\n",
+        "parquet or CSV",
+        flag="--wikipedia",
     ),
-    Case(
-        "a dump for plain text",
-        f"{TEXTS} dump.xml",
-        file("dump.xml", DUMP),
-        says="a MediaWiki dump",
-    ),
-    Case(
+    text_file("a dump for plain text", "dump.xml", DUMP, "a MediaWiki dump"),
+    text_file(
         "wikiextractor's output for books",
-        "vocab --output out --books wiki_00",
-        file("wiki_00", b'<doc id="1" title="A">\n'),
-        says="is wikiextractor output",
+        "wiki_00",
+        b'<doc id="1" title="A">\n',
+        "is wikiextractor output",
+        flag="--books",
     ),
-    Case(
-        "a JSON record over several lines",
-        f"{TEXTS} row.json",
-        file("row.json", b'{\n  "text": "Ada wrote."\n}\n'),
-        says="record a line",
-    ),
-    Case(
-        "a JSON array",
-        f"{TEXTS} rows.json",
-        file("rows.json", b'[{"text": "Ada."}]'),
-        says="a JSON array",
-    ),
-    Case(
-        "HTML",
-        f"{TEXTS} page",
-        file("page", b"\n<!DOCTYPE html>\n<html><body>Ada wrote.</body></html>\n"),
-        says="page is HTML",
-    ),
-    Case(
-        "Markdown by its name",
-        f"{TEXTS} notes.md",
-        file("notes.md", b"# Ada\n"),
-        says="named like Markdown",
-    ),
-    Case(
+    text_file(
         "LaTeX by its name, for books",
-        "vocab --output out --books paper.tex.gz",
-        file("paper.tex.gz", gzip.compress(b"Ada wrote.\n")),
-        says="named like LaTeX",
+        "paper.tex.gz",
+        gzip.compress(b"Ada wrote.\n"),
+        "named like LaTeX",
+        flag="--books",
     ),
-    Case(
+    text_file(
         "JSON lines with the text under other keys",
-        f"{TEXTS} rows.jsonl",
-        file("rows.jsonl", b'{"id": 1, "body": {"text": "Ada."}, "title": "A"}\n'),
-        says="under body.text, title",
+        "rows.jsonl",
+        b'{"id": 1, "body": {"text": "Ada."}, "title": "A"}\n',
+        "under body.text, title",
     ),
-    Case(
-        "JSON lines without text",
-        f"{TEXTS} rows.jsonl",
-        file("rows.jsonl", b'{"a": 1}'),
-        says="nor any text",
-    ),
-    Case(
+    text_file("JSON lines without text", "rows.jsonl", b'{"a": 1}', "nor any text"),
+    text_file(
         "a table without the column",
-        f"{TEXTS} rows.tsv",
-        file("rows.tsv", b"id\tbody\n1\tAda wrote.\n"),
-        says="under id, body",
+        "rows.tsv",
+        b"id\tbody\n1\tAda wrote.\n",
+        "under id, body",
     ),
-    Case(
+    found(
         "parquet without the column",
         f"{TEXTS} rows.parquet --text-key body",
+        "under title, content.text",
         table("rows.parquet", id=[1], title=["A"], content=[{"text": "Ada."}]),
-        says="under title, content.text",
     ),
-    Case(
+    found(
         "parquet without its end",
         f"{TEXTS} rows.parquet",
+        "file is missing",
         all_of(table("rows.parquet", text=["Ada wrote."]), cut_off("rows.parquet", 9)),
-        says="file is missing",
     ),
-    Case(
+    typed(
         "a format that the flag cannot have",
         "vocab --output out --books text --input-format mediawiki",
-        exit_code=2,
-        says="parquet, parquet-sentences, sentences",
+        "parquet, parquet-sentences, sentences",
     ),
-    Case(
+    typed(
         "a column for texts that have none",
         f"{TEXTS} text --text-key body",
-        exit_code=2,
-        says="given has rows",
+        "given has rows",
     ),
-    Case(
+    typed(
         "a language that is no code",
         f"{TEXTS} text --language Klingonese",
-        exit_code=2,
-        says="en, not 'Klingonese'",
+        "en, not 'Klingonese'",
     ),
-    Case(
+    found(
         "a page that is no article",
         f"{DATA.replace('--text text', '--wikipedia talk.xml')}",
+        "to train on",
         file("talk.xml", TALK),
-        says="to train on",
     ),
 ]
 
 SETTING_CASES = [
-    Case(
-        "no folder to write",
-        "vocab --text text",
-        exit_code=2,
-        says="Missing option '--output'",
-    ),
-    Case(
+    typed("no folder to write", "vocab --text text", "Missing option '--output'"),
+    typed(
         "an unknown flag",
         f"{TEXTS} text --vocabulary-size 8000",
-        exit_code=2,
-        says="you mean '--vocab-size'?",
+        "you mean '--vocab-size'?",
     ),
-    Case(
-        "a size that is no number",
-        f"{TEXTS} text --vocab-size many",
-        exit_code=2,
-        says="a valid integer",
+    typed(
+        "a size that is no number", f"{TEXTS} text --vocab-size many", "a valid integer"
     ),
-    Case(
-        "a size too small for any text",
-        f"{TEXTS} text --vocab-size 8",
-        exit_code=2,
-        says="32, not 8",
-    ),
-    Case(
+    typed("a size too small for any text", f"{TEXTS} text --vocab-size 8", "32, not 8"),
+    found(
         "a size too small for the text",
         f"{TEXTS} fox.txt --vocab-size 33",
+        "for 40 pieces",
         file("fox.txt", b"The quick brown fox jumps over the lazy dog."),
-        says="for 40 pieces",
     ),
-    Case(
+    found(
         "a size too large for the text",
         f"{TEXTS} fox.txt --vocab-size 9000",
+        "most 41 pieces",
         file("fox.txt", b"The quick brown fox jumps over the lazy dog. Why? " * 9),
-        says="most 41 pieces",
     ),
-    Case(
+    typed(
         "a settings file that does not exist",
         "vocab --config none.json",
-        exit_code=2,
-        says="does not exist",
+        "does not exist",
     ),
-    Case(
+    found(
         "a settings file that is no JSON",
         "vocab --config settings.json",
+        "not valid JSON",
         file("settings.json", b"vocab_size: 8000\n"),
-        says="not valid JSON",
     ),
-    Case(
-        "a settings file that is a list",
-        "vocab --config settings.json",
-        file("settings.json", b"[8000]"),
-        says="or a value",
-    ),
-    Case(
-        "a setting given twice in a file",
-        "vocab --config settings.json",
-        file("settings.json", b'{"seed": 1, "seed": 2}'),
-        says="in one object",
-    ),
-    Case(
+    typed(
         "an unknown setting in a file",
         f"{DATA} --config settings.json",
+        "of albert make-data",
         json_file("settings.json", max_seq_len=64),
-        2,
-        says="of albert make-data",
     ),
-    Case(
+    typed(
         "a setting of another type in a file",
         "vocab --config settings.json",
+        "int, not 8000.5",
         json_file("settings.json", vocab_size=8000.5),
-        2,
-        says="int, not 8000.5",
     ),
-    Case(
+    typed(
         "the settings of another command",
         f"{TEXTS} text --config data/config.json",
-        exit_code=2,
-        says="by albert make-data",
+        "by albert make-data",
     ),
-    Case(
-        "sequences too short",
-        f"{DATA} --max-seq-length 4",
-        exit_code=2,
-        says="8, not 4",
-    ),
-    Case(
-        "more predictions than tokens",
-        f"{DATA} --max-seq-length 32 --max-predictions-per-seq 40",
-        exit_code=2,
-        says="29, not 40",
-    ),
-    Case(
-        "a share of more than one",
-        f"{DATA} --eval-fraction 1.5",
-        exit_code=2,
-        says="0.9, not 1.5",
-    ),
-    Case(
+    typed("sequences too short", f"{DATA} --max-seq-length 4", "8, not 4"),
+    typed("a share of more than one", f"{DATA} --eval-fraction 1.5", "0.9, not 1.5"),
+    typed(
         "lines that may stand in no document",
         f"{DATA} --max-line-repeats 0",
-        exit_code=2,
-        says="at least 1, not 0",
+        "at least 1, not 0",
     ),
-    Case(
+    typed(
         "removed text among the data",
         f"{DATA} --removed out/removed",
-        exit_code=2,
-        says="neither in --output nor around it",
+        "neither in --output nor around it",
     ),
-    Case(
-        "removed text among other files",
-        f"{DATA} --removed vocab",
-        exit_code=2,
-        says="give a new folder",
+    typed(
+        "removed text among other files", f"{DATA} --removed vocab", "give a new folder"
     ),
-    Case(
-        "all text held out",
-        f"{DATA} --eval-text text",
-        exit_code=2,
-        says="none is left to train on",
-    ),
-    Case(
+    typed("all text held out", f"{DATA} --eval-text text", "none is left to train on"),
+    typed(
         "text to hold out that is not there",
         f"{DATA} --eval-text none.txt",
-        exit_code=2,
-        says="--eval-text: none.txt does not exist",
+        "--eval-text: none.txt does not exist",
     ),
-    Case(
+    found(
         "rows to hold out without their key",
         f"{DATA} --eval-text task.csv",
+        "--eval-text: task.csv has no column",
         file("task.csv", b"number,sentence\n1,It rains.\n2,It snows.\n"),
-        says="--eval-text: task.csv has no column",
     ),
-    Case(
-        "a share that is no number",
-        f"{DATA} --masked-lm-prob nan",
-        exit_code=2,
-        says="0.0, not nan",
-    ),
-    Case(
+    typed(
         "an unknown sentence task",
         f"{DATA} --sentence-task cloze",
-        exit_code=2,
-        says="'sop', 'nsp', 'none'",
+        "'sop', 'nsp', 'none'",
     ),
-    Case(
+    typed(
         "a setting of another schedule",
-        "pretrain --data data --output out --constant-steps 100",
-        exit_code=2,
-        says="schedule is linear",
+        f"{PRETRAIN} --constant-steps 100",
+        "schedule is linear",
     ),
-    Case(
+    typed(
         "an unknown runner",
         f"{DATA} --runner HadoopRunner",
-        exit_code=2,
-        says="PrismRunner, not HadoopRunner",
+        "PrismRunner, not HadoopRunner",
     ),
-    Case(
+    typed(
         "a job to check where it would be run",
         f"{DATA} -- --dry_run=true",
-        exit_code=2,
-        says="for a cluster",
+        "for a cluster",
     ),
-    Case(
+    typed(
         "a job to write to a file",
         f"{DATA} --runner FlinkRunner -- --output_executable_path=job.jar",
-        exit_code=2,
-        says="set is made",
+        "set is made",
     ),
-    Case(
+    typed(
         "a flag where none is taken",
         "vocab --text text --output out -- --vocab-size 100",
-        exit_code=2,
-        says="command takes nothing",
+        "command takes nothing",
     ),
-    Case(
+    typed(
         "no vocabulary",
         "make-data --text text --output out",
-        exit_code=2,
-        says="Missing option '--vocab'",
+        "Missing option '--vocab'",
     ),
-    Case(
+    typed(
         "no folder for the data",
         "make-data --text text --vocab vocab",
-        exit_code=2,
-        says="folder to write",
+        "folder to write",
     ),
-    Case(
+    typed(
         "copies to store of examples that are not stored",
         f"{DATA} --examples on-the-fly --dupe-factor 5",
-        exit_code=2,
-        says="on-the-fly stores none",
+        "on-the-fly stores none",
     ),
 ]
 
 OUTPUT_CASES = [
-    Case(
+    typed(
         "a folder of other files",
         f"{TEXTS} text",
-        all_of(lambda: Path("out").mkdir(), file("out/thesis.txt", b"mine")),
-        2,
-        says="holds other files",
+        "holds other files",
+        all_of(folder("out"), file("out/thesis.txt", b"mine")),
     ),
-    Case(
+    typed(
         "a folder of other files, with --overwrite",
         f"{TEXTS} text --overwrite",
-        all_of(lambda: Path("out").mkdir(), file("out/thesis.txt", b"mine")),
-        2,
-        says="holds other files",
+        "holds other files",
+        all_of(folder("out"), file("out/thesis.txt", b"mine")),
     ),
-    Case(
-        "a file as the folder",
-        f"{TEXTS} text",
-        file("out", b"mine"),
-        2,
-        says="is a file",
-    ),
-    Case(
+    typed("a file as the folder", f"{TEXTS} text", "is a file", file("out", b"mine")),
+    typed(
         "a folder below a file",
         "vocab --text text --output notes.txt/vocab",
+        "cannot be made",
         file("notes.txt", b"mine"),
-        2,
-        says="cannot be made",
     ),
-    Case(
+    typed(
         "a vocabulary on a cluster",
         "vocab --text text --output gs://bucket/vocab",
-        exit_code=2,
-        says="on this machine",
+        "on this machine",
     ),
-    Case(
+    typed(
         "the output of another command",
         "make-data --text text --vocab vocab --output run",
-        exit_code=2,
-        says="of albert pretrain",
+        "of albert pretrain",
     ),
-    Case(
+    typed(
         "a finished folder and another setting",
         "make-data --config data/config.json --text text --output data --seed 7",
-        exit_code=2,
-        says="and is 7",
+        "and is 7",
     ),
-    Case(
+    found(
         "a folder that is being written",
         f"{TEXTS} text",
+        "by process 4711",
         written_by(4711),
-        says="by process 4711",
     ),
-    Case(
+    typed(
         "an export into a folder of other files",
         "export run --to hf --output text",
-        exit_code=2,
-        says="holds other files",
+        "holds other files",
     ),
-    Case(
-        "an export into its run",
-        "export run --to hf --output run",
-        exit_code=2,
-        says="holds other files",
+    typed(
+        "an export into its run", "export run --to hf --output run", "holds other files"
     ),
-    Case(
+    typed(
         "an export into the current folder",
         "export run --to hf --output .",
-        exit_code=2,
-        says="cannot be replaced",
+        "cannot be replaced",
     ),
-    Case(
+    typed(
         "another export into the folder of one",
         "export run --to saved-model --output hf",
-        exit_code=2,
-        says="for another program",
+        "for another program",
     ),
-    Case(
-        "a page that is no HTML",
-        "report data --output page.pdf",
-        exit_code=2,
-        says="end with .html",
-    ),
-    Case(
-        "a page in no folder",
-        "report data --output pages/a.html",
-        exit_code=2,
-        says="does not exist",
-    ),
-    Case(
+    typed("a page that is no HTML", "report data --output page.pdf", "end with .html"),
+    typed("a page in no folder", "report data --output pages/a.html", "does not exist"),
+    typed(
         "a figure that is neither SVG nor PNG",
         "analyze layers run --data data --plot layers.gif",
-        exit_code=2,
-        says=".svg or .png",
+        ".svg or .png",
     ),
 ]
 
 VOCABULARY_CASES = [
-    Case(
-        "a vocabulary that does not exist",
-        "make-data --text text --vocab none --output out",
-        exit_code=2,
-        says="does not exist",
-    ),
-    Case(
+    typed("a vocabulary that does not exist", f"{WITH_VOCAB} none", "does not exist"),
+    found(
         "a WordPiece vocabulary",
-        "make-data --text text --vocab vocab.txt --output out",
+        f"{WITH_VOCAB} vocab.txt",
+        "a SentencePiece model",
         file("vocab.txt", b"[PAD]\n[UNK]\n"),
-        says="a SentencePiece model",
     ),
-    Case(
+    found(
         "a vocabulary with other special pieces",
-        "make-data --text text --vocab other.model --output out",
+        f"{WITH_VOCAB} other.model",
+        "and is <unk>",
         foreign_vocabulary,
-        says="and is <unk>",
     ),
-    Case(
+    found(
         "a vocabulary that is cut off",
         DATA,
+        "a SentencePiece model",
         cut_off("vocab/spiece.model", 400),
-        says="a SentencePiece model",
     ),
 ]
 
 DATA_CASES = [
-    Case("a folder that is no data set", "inspect text", says="a finished data set"),
-    Case("a run that is no data set", "evaluate run --data run", says="a data set"),
-    Case(
+    found("a folder that is no data set", "inspect text", "a finished data set"),
+    found("a run that is no data set", "evaluate run --data run", "a data set"),
+    found(
         "a data set that is not finished",
-        "pretrain --data data --output out",
+        PRETRAIN,
+        "finished data set",
         without("data/manifest.json"),
-        says="finished data set",
     ),
-    Case(
+    found(
         "a manifest that is cut off",
         "inspect data",
+        "not valid JSON",
         file("data/manifest.json", b'{\n  "format": "albert-pre'),
-        says="not valid JSON",
     ),
-    Case(
+    found(
         "a manifest of another program",
         "inspect data",
+        "of albert make-data",
         json_file("data/manifest.json", name="data"),
-        says="of albert make-data",
     ),
-    Case(
+    found(
         "a manifest with a setting edited",
         "inspect data",
+        "vocabulary and versions",
         with_values("data/manifest.json", inputs=[]),
-        says="vocabulary and versions",
     ),
-    Case(
-        "a manifest with a number as text",
-        "inspect data",
-        in_manifest(lambda m: m["vocabulary"].update(size="400")),
-        says="int, not '400'",
-    ),
-    Case(
-        "a manifest that names a file elsewhere",
-        "inspect data --verify",
-        in_manifest(lambda m: m["shards"][0].update(name="/dev/zero")),
-        says="of no copy",
-    ),
-    Case(
-        "a manifest that lacks a file",
-        "inspect data",
-        in_manifest(lambda m: m["shards"].pop()),
-        says="of copy train/01",
-    ),
-    Case(
+    found(
         "manifest and vocabulary of two data sets",
         "inspect data",
+        "was made with",
         lambda: shutil.copy("other.model", "data/spiece.model"),
-        says="was made with",
     ),
-    Case(
+    found(
         "a shard that is missing",
         "inspect data --verify",
+        "data is damaged",
         without(FIRST_SHARD),
-        says="data is damaged",
     ),
-    Case(
+    found(
         "a shard that is cut off",
         "inspect data --verify",
+        "data is damaged",
         cut_off(FIRST_SHARD, 7),
-        says="data is damaged",
     ),
-    Case(
+    found(
         "a shard with a byte changed",
         "inspect data --verify",
+        "data is damaged",
         with_bytes(FIRST_SHARD, 40, b"\xff"),
-        says="data is damaged",
     ),
-    Case(
+    found(
         "a record that says it is huge",
         "inspect data",
+        "match its checksum",
         with_bytes(FIRST_SHARD, 0, struct.pack("<Q", 1 << 40)),
-        says="match its checksum",
     ),
-    Case(
-        "a shard of zeros",
-        "inspect data",
-        with_bytes(FIRST_SHARD, 0, bytes(999)),
-        says="match its checksum",
-    ),
-    Case(
+    found(
         "training on a shard that is missing",
-        "pretrain --data data --output out --model tiny",
+        f"{PRETRAIN} --model tiny",
+        "data/train/copy-00/part-00000-of-00008.tfrecord is missing",
         without(FIRST_SHARD),
-        says="data/train/copy-00/part-00000-of-00008.tfrecord is missing",
     ),
 ]
 
 TRAINING_CASES = [
-    Case(
-        "data that do not exist",
-        "pretrain --data none --output out",
-        exit_code=2,
-        says="not a folder",
+    typed(
+        "data that do not exist", "pretrain --data none --output out", "not a folder"
     ),
-    Case(
-        "an unknown model",
-        "pretrain --data data --output out --model huge",
-        exit_code=2,
-        says="file, not huge",
-    ),
-    Case(
+    typed("an unknown model", f"{PRETRAIN} --model huge", "file, not huge"),
+    typed(
         "an unknown field of the model",
-        "pretrain --data data --output out --set width=3",
-        exit_code=2,
-        says="its value, FIELD=VALUE",
+        f"{PRETRAIN} --set width=3",
+        "its value, FIELD=VALUE",
     ),
-    Case(
+    typed(
         "a field of another type",
-        "pretrain --data data --output out --set hidden_size=wide",
-        exit_code=2,
-        says="int, not 'wide'",
+        f"{PRETRAIN} --set hidden_size=wide",
+        "int, not 'wide'",
     ),
-    Case(
+    typed(
         "a field that follows from the data",
-        "pretrain --data data --output out --set vocab_size=9",
-        exit_code=2,
-        says="from the data",
+        f"{PRETRAIN} --set vocab_size=9",
+        "from the data",
     ),
-    Case(
-        "heads that do not divide the width",
-        "pretrain --data data --output out --set num_attention_heads=7",
-        exit_code=2,
-        says="7 does not",
-    ),
-    Case(
+    typed(
         "absurdly many layers",
-        "pretrain --data data --output out --set num_hidden_layers=1000000000",
-        exit_code=2,
-        says="1024, not 1000000000",
+        f"{PRETRAIN} --set num_hidden_layers=1000000000",
+        "1024, not 1000000000",
     ),
-    Case(
+    typed(
         "a model file with an unknown field",
-        "pretrain --data data --output out --model model.json",
+        f"{PRETRAIN} --model model.json",
+        "not a setting",
         json_file("model.json", width=3),
-        2,
-        says="not a setting",
     ),
-    Case(
+    typed(
         "a budget for a position table shorter than the sequences",
-        "pretrain --data data --output out --set max_position_embeddings=16 "
-        "--budget 1h",
-        exit_code=2,
-        says="max_position_embeddings is 16",
+        f"{PRETRAIN} --set max_position_embeddings=16 --budget 1h",
+        "max_position_embeddings is 16",
     ),
-    Case(
+    typed(
         "a position table shorter than the sequences",
-        "pretrain --data data --output out --set max_position_embeddings=16",
-        exit_code=2,
-        says="max_position_embeddings is 16",
+        f"{PRETRAIN} --set max_position_embeddings=16",
+        "max_position_embeddings is 16",
     ),
-    Case(
+    typed(
         "a sentence task that the data lack",
-        "pretrain --data data --output out --set sentence_task=nsp",
-        exit_code=2,
-        says="with --sentence-task sop",
+        f"{PRETRAIN} --set sentence_task=nsp",
+        "with --sentence-task sop",
     ),
-    Case(
+    typed(
         "a micro-batch larger than the batch",
-        "pretrain --data data --output out --batch-size 10 --micro-batch-size 12",
-        exit_code=2,
-        says="10, not 12",
+        f"{PRETRAIN} --batch-size 10 --micro-batch-size 12",
+        "10, not 12",
     ),
-    Case(
-        "more warm-up than steps",
-        "pretrain --data data --output out --steps 10 --warmup-steps 11",
-        exit_code=2,
-        says="10, not 11",
-    ),
-    Case(
-        "a time that is none",
-        "pretrain --data data --output out --max-time soon",
-        exit_code=2,
-        says="not a time",
-    ),
-    Case(
-        "weights from no run",
-        "pretrain --data data --output out --init-from text",
-        says="not a run",
-    ),
-    Case(
+    typed("a time that is none", f"{PRETRAIN} --max-time soon", "not a time"),
+    found("weights from no run", f"{PRETRAIN} --init-from text", "not a run"),
+    found(
         "weights of a fine-tuned model",
-        "pretrain --data data --output out --init-from run",
+        f"{PRETRAIN} --init-from run",
+        "that pretraining needs",
         file("run/task.json", "{}"),
-        says="that pretraining needs",
     ),
-    Case(
+    found(
         "weights of a model with BERT's vocabulary",
-        "pretrain --data data --output out --init-from run",
+        f"{PRETRAIN} --init-from run",
+        "can be made",
         all_of(file("run/vocab.txt", "[PAD]"), without("run/spiece.model")),
-        says="can be made",
     ),
-    Case(
+    found(
         "weights of another width",
-        "pretrain --data data --output out --init-from run --model tiny",
-        says="layer_norm/beta has shape",
+        f"{PRETRAIN} --init-from run --model tiny",
+        "layer_norm/beta has shape",
     ),
-    Case(
+    typed(
         "a length beside the data that have one",
         "plan --data data --max-seq-length 64",
-        exit_code=2,
-        says="follows from --data",
+        "follows from --data",
     ),
-    Case(
+    typed(
         "sequences longer than the position table",
         "plan --max-seq-length 1024",
-        exit_code=2,
-        says="512, not 1024",
+        "512, not 1024",
     ),
 ]
 
 RUN_CASES = [
-    Case("a folder that is no run", "evaluate text --data data", says="nor an export"),
-    Case(
+    found("a folder that is no run", "evaluate text --data data", "nor an export"),
+    found(
         "a run without a checkpoint",
-        "evaluate run --data data",
+        EVALUATE,
+        "no checkpoint yet",
         without("run/checkpoints"),
-        says="no checkpoint yet",
     ),
-    Case(
+    found(
         "a run without its best checkpoint",
-        "evaluate run --data data --checkpoint best",
+        f"{EVALUATE} --checkpoint best",
+        "nothing was evaluated",
         all_of(
             with_values(f"{RUN_STEP}/state.json", is_best=False),
             without("run/checkpoints/best"),
         ),
-        says="nothing was evaluated",
     ),
-    Case(
+    found(
         "weights that are cut off",
-        "evaluate run --data data",
+        EVALUATE,
+        "can be read",
         cut_off(f"{RUN_STEP}/model.safetensors", 100),
-        says="can be read",
     ),
-    Case(
-        "a checkpoint with a negative step",
-        "export run --to hf --output out",
-        with_values(f"{RUN_STEP}/state.json", step=-7),
-        says="can be read",
-    ),
-    Case(
-        "an architecture with absurdly many layers",
-        "export run --to hf --output out",
-        with_values("run/model.json", num_hidden_layers=10**9),
-        says="1024, not 1000000000",
-    ),
-    Case(
-        "an architecture of another width",
-        "export run --to hf --output out",
-        with_values("run/model.json", intermediate_size=200_000),
-        says="intermediate/bias has shape",
-    ),
-    Case(
+    found(
         "another vocabulary in a run",
-        "export run --to hf --output out",
+        EXPORT,
+        "and is <unk>",
         lambda: shutil.copy("other.model", "run/spiece.model"),
-        says="and is <unk>",
     ),
-    Case(
+    found(
         "held-out text that there is none of",
-        "evaluate run --data data",
+        EVALUATE,
+        "no held-out examples",
         in_manifest(
             lambda m: (
                 m["splits"].update(eval={"documents": 0, "copies": []}),
                 m.update(shards=[s for s in m["shards"] if s["name"][0] == "t"]),
             )
         ),
-        says="no held-out examples",
     ),
-    Case(
+    found(
         "data of another vocabulary",
-        "evaluate run --data data",
+        EVALUATE,
+        "with another vocabulary",
         in_manifest(lambda m: m["vocabulary"].update(sha256="0" * 64)),
-        says="with another vocabulary",
     ),
-    Case(
+    typed(
         "minimal pairs that do not exist",
-        "evaluate run --data data --minimal-pairs none",
-        exit_code=2,
-        says="does not exist",
+        f"{EVALUATE} --minimal-pairs none",
+        "does not exist",
     ),
-    Case(
+    typed(
         "a folder without minimal pairs",
-        "evaluate run --data data --minimal-pairs vocab",
-        exit_code=2,
-        says=".jsonl or .txt",
+        f"{EVALUATE} --minimal-pairs vocab",
+        ".jsonl or .txt",
     ),
-    Case(
+    typed(
         "nothing to measure on",
         "evaluate run",
-        exit_code=2,
-        says="--data: give a data set to measure on, or --text",
+        "--data: give a data set to measure on, or --text",
     ),
-    Case(
+    typed(
         "text to measure on that is not there",
         "evaluate run --text none.txt",
-        exit_code=2,
-        says="--text: none.txt does not exist",
+        "--text: none.txt does not exist",
     ),
-    Case(
+    typed(
         "a language without a text",
-        "evaluate run --data data --language de",
-        exit_code=2,
-        says="--language reads --text",
+        f"{EVALUATE} --language de",
+        "--language reads --text",
     ),
-    Case(
+    found(
         "text that gives no examples",
         "evaluate run --text one.txt",
+        "no examples to measure on",
         file("one.txt", b"One\n"),
-        says="no examples to measure on",
     ),
-    Case(
+    found(
         "minimal pairs with one sentence",
-        "evaluate run --data data --minimal-pairs pairs.jsonl",
+        f"{EVALUATE} --minimal-pairs pairs.jsonl",
+        "sentence_good and sentence_bad",
         file("pairs.jsonl", b'{"sentence_good": "Ada wrote."}\n'),
-        says="sentence_good and sentence_bad",
     ),
-    Case(
+    found(
         "a minimal pair longer than the model reads",
-        "evaluate run --data data --words 0 --minimal-pairs pairs.txt",
+        f"{EVALUATE} --words 0 --minimal-pairs pairs.txt",
+        "model reads 48",
         file("pairs.txt", b"Ada wrote.\n" + b"Ada " * 60 + b"\n"),
-        says="model reads 48",
     ),
-    Case(
+    found(
         "an evaluation that was edited",
         "report run",
+        "has no 'data_fingerprint'",
         file("run/evaluation.json", b'{"step": "one"}\n'),
-        says="has no 'data_fingerprint'",
     ),
-    Case(
+    typed(
         "a run compared with itself",
         "analyze layers run run --data data",
-        exit_code=2,
-        says="is given twice",
+        "is given twice",
     ),
-    Case(
-        "a report of a file", "report text/assert.txt", exit_code=2, says="not a folder"
-    ),
-    Case("a report of a vocabulary", "report vocab", says="of albert make-data"),
-    Case(
+    typed("a report of a file", "report text/assert.txt", "not a folder"),
+    found("a report of a vocabulary", "report vocab", "of albert make-data"),
+    found(
         "a report of a run without metrics",
         "report run",
+        "no metrics yet",
         without("run/metrics.jsonl"),
-        says="no metrics yet",
     ),
-    Case(
-        "a line of metrics that is none",
-        "report run",
-        file("run/metrics.jsonl", b'{"step": "one"}\n'),
-        says="line of metrics",
-    ),
-    Case(
+    found(
         "settings of a run that are none",
         "report run",
+        "dict, not list",
         with_values("run/config.json", identity=[1]),
-        says="dict, not list",
     ),
 ]
 
 IMPORT_CASES = [
-    Case(
-        "a model that does not exist",
-        "import none --output out",
-        exit_code=2,
-        says="does not exist",
+    typed("a model that does not exist", "import none --output out", "does not exist"),
+    typed(
+        "a run as a model from elsewhere", "import run --output out", "a run already"
     ),
-    Case(
-        "a run as a model from elsewhere",
-        "import run --output out",
-        exit_code=2,
-        says="a run already",
-    ),
-    Case(
+    found(
         "a model that is no ALBERT",
-        "import hf --output out",
+        IMPORT,
+        "can be read",
         with_values("hf/config.json", model_type="bert"),
-        says="can be read",
     ),
-    Case(
-        "an activation that no ALBERT has",
-        "import hf --output out",
-        with_values("hf/config.json", hidden_act="silu"),
-        says="hidden_act is silu",
-    ),
-    Case(
-        "a configuration without a width",
-        "import hf --output out",
-        json_file("hf/config.json", model_type="albert", vocab_size=400),
-        says="of an ALBERT",
-    ),
-    Case(
-        "a configuration with an absurd width",
-        "import hf --output out",
-        with_values("hf/config.json", hidden_size=10**12),
-        says="65536, not 1000000000000",
-    ),
-    Case(
-        "a configuration of another model",
-        "import hf --output out",
-        with_values("hf/config.json", intermediate_size=10**5),
-        says="ffn.weight has shape",
-    ),
-    Case(
-        "a model without weights",
-        "import hf --output out",
-        without("hf/model.safetensors"),
-        says="has no model.safetensors",
-    ),
-    Case(
+    found(
         "weights as a pickle",
-        "import hf --output out",
+        IMPORT,
+        "it is read",
         lambda: os.rename("hf/model.safetensors", "hf/pytorch_model.bin"),
-        says="it is read",
     ),
-    Case(
+    found(
         "weights that nothing describes",
-        "import hf --output out",
+        IMPORT,
+        "to read them",
         without("hf/config.json"),
-        says="to read them",
     ),
-    Case(
+    found(
         "tensors that are cut off",
-        "import hf --output out",
+        IMPORT,
+        "is not whole",
         cut_off("hf/model.safetensors", 100),
-        says="is not whole",
     ),
-    Case(
-        "tensors with a header of terabytes",
-        "import hf --output out",
-        with_bytes("hf/model.safetensors", 0, struct.pack("<Q", 1 << 40)),
-        says="is not whole",
-    ),
-    Case(
-        "an index that names a file elsewhere",
-        "import hf --output out",
-        all_of(
-            lambda: os.rename("hf/model.safetensors", "hf/a.safetensors"),
-            json_file("hf/model.safetensors.index.json", weight_map={"a": "../b"}),
-        ),
-        says="file of tensors",
-    ),
-    Case(
-        "a checkpoint of google-research/albert that is damaged",
-        "import google --output out",
-        file("google/model.ckpt.index", b"no index"),
-        says="be an sstable",
-    ),
-    Case(
+    found(
         "a file that says which checkpoint is the newest, and is no text",
         "import google --output out",
+        "invalid start byte",
         file("google/checkpoint", b"\xff\xfe"),
-        says="invalid start byte",
     ),
-    Case(
+    found(
         "a tokenizer of another kind",
-        "import hf --output out",
+        IMPORT,
+        "can be read",
         all_of(
             without("hf/spiece.model"),
             json_file("hf/tokenizer.json", model={"type": "BPE"}),
         ),
-        says="can be read",
     ),
-    Case(
+    found(
         "a tokenizer with half a character",
-        "import hf --output out",
+        IMPORT,
+        "of an ALBERT",
         all_of(
             without("hf/spiece.model"),
             json_file(
                 "hf/tokenizer.json", model={"type": "Unigram", "vocab": [["\ud800", 0]]}
             ),
         ),
-        says="of an ALBERT",
     ),
-    Case(
+    found(
         "a WordPiece vocabulary without its special pieces",
-        "import hf --output out",
+        IMPORT,
+        "to be one",
         all_of(
             without("hf/spiece.model"),
             without("hf/tokenizer.json"),
             file("hf/vocab.txt", b"[PAD]\n"),
         ),
-        says="to be one",
     ),
-    Case(
-        "two vocabularies",
-        "import google --output out",
-        all_of(
-            lambda: os.rename("google/spiece.model", "google/a.model"),
-            lambda: shutil.copy("google/a.model", "google/b.model"),
-        ),
-        says="2 SentencePiece models",
-    ),
-    Case(
+    found(
         "a folder with neither model nor vocabulary",
         "import text --output out",
-        says="no SentencePiece model",
+        "no SentencePiece model",
     ),
 ]
 
 QUESTION_CASES = [
-    Case("a model that is none", 'fill-mask text "A [MASK]."', says="nor an export"),
-    Case(
+    found("a model that is none", 'fill-mask text "A [MASK]."', "nor an export"),
+    found(
         "a vocabulary as a model",
         'fill-mask vocab "A [MASK]."',
-        says="Face or google-research/albert",
+        "Face or google-research/albert",
     ),
-    Case(
-        "a text without a mask",
-        'fill-mask run "Nothing is here."',
-        says="has no [MASK]",
-    ),
-    Case(
+    found(
         "a text longer than the model reads",
         f'fill-mask run "{"(" * 30}[MASK]{")" * 30}"',
-        says="model reads 32",
+        "model reads 32",
     ),
-    Case("no text at all", "fill-mask run", exit_code=2, says="one per line"),
-    Case(
-        "a passage that is empty",
-        'order run "" "Then she left."',
-        says="passage is empty",
+    typed("no text at all", "fill-mask run", "one per line"),
+    found(
+        "a passage that is empty", 'order run "" "Then she left."', "passage is empty"
     ),
-    Case(
+    typed(
         "a second passage that is missing",
         'order run "She came."',
-        exit_code=2,
-        says="Missing argument 'SECOND'",
+        "Missing argument 'SECOND'",
     ),
-    Case(
+    found(
         "a model without a sentence-order head",
         'order run "She came." "She left."',
+        "task is nsp",
         with_values("run/model.json", sentence_task="nsp"),
-        says="task is nsp",
     ),
 ]
 
 FINETUNE = "finetune run --output out --train train --task"
 TASK_CASES = [
-    Case(
-        "a task that there is not",
-        f"{FINETUNE} sentiment",
-        file("train"),
-        2,
-        says="neither a kind",
-    ),
-    Case(
+    found(
         "a training file without examples",
         f"{FINETUNE} classify",
+        "holds no examples",
         file("train"),
-        says="holds no examples",
     ),
-    Case(
+    found(
         "a table that is a workbook",
         f"{FINETUNE} classify",
+        "an Excel workbook",
         file("train", WORKBOOK),
-        says="an Excel workbook",
     ),
-    Case(
+    typed(
         "a table whose text is in no known column",
         f"{FINETUNE} classify",
+        "is the text",
         file("train", "a,b,label\nGood.,x,1\n"),
-        2,
-        says="is the text",
     ),
-    Case(
-        "a column that a table does not have",
-        f"{FINETUNE} classify --label-column mood",
-        file("train", "text,label\nGood.,1\n"),
-        2,
-        says="no column 'mood'",
-    ),
-    Case(
-        "quotation marks that nothing closes",
-        f"{FINETUNE} classify",
-        file("train", 'text,label\n"Good.,1\n'),
-        says="not fit together",
-    ),
-    Case(
-        "one label only",
-        f"{FINETUNE} classify --eval train",
-        file("train", "text,label\nGood.,1\nBad.,1\n"),
-        says="same label '1'",
-    ),
-    Case(
+    found(
         "a label that a named task does not have",
         f"{FINETUNE} rte --eval train",
+        "rte: entailment, not_entailment",
         file("train", "sentence1\tsentence2\tlabel\na\tb\tneutral\n"),
-        says="rte: entailment, not_entailment",
     ),
-    Case(
+    found(
         "a label that only the evaluation has",
         f"{FINETUNE} classify --eval eval",
+        "the label '2'",
         all_of(
             file("train", "text,label\nGood.,1\nBad.,0\n"),
             file("eval", "text,label\nSo-so.,2\n"),
         ),
-        says="the label '2'",
     ),
-    Case(
-        "too few examples to hold some out",
-        f"{FINETUNE} classify",
-        file("train", "text,label\nGood.,1\nBad.,0\n"),
-        says="1 different text",
-    ),
-    Case(
-        "a score that is not a number",
-        f"{FINETUNE} regress",
-        file("train", "text,score\nGood.,nan\n"),
-        says="not a number",
-    ),
-    Case(
-        "an answer that is not at its answer_start",
-        f"{FINETUNE} squad",
-        squad(0),
-        says="at its answer_start",
-    ),
-    Case(
-        "a question without an id",
-        f"{FINETUNE} squad",
-        json_file(
-            "train",
-            data=[{"paragraphs": [{"context": "a", "qas": [{"question": "?"}]}]}],
-        ),
-        says="'id' is missing",
-    ),
-    Case(
-        "an answer that is no option",
-        f"{FINETUNE} choose",
-        file("train", "article,option0,option1,label\na,b,c,E\n"),
-        says="the 2 options",
-    ),
-    Case(
-        "a question with one option",
-        f"{FINETUNE} choose",
-        file("train", "article,option0,option1,label\na,b,,A\n"),
-        says="than two options",
-    ),
-    Case(
-        "a line without its tag",
-        f"{FINETUNE} tag",
-        file("train", "Ada B-PER\nran\n"),
-        says="the tag is",
-    ),
-    Case(
-        "words and tags that are not as many",
-        f"{FINETUNE} tag",
-        json_file("train", tokens=["Ada"], tags=["O", "O"]),
-        says="number of tags",
-    ),
-    Case(
-        "a line that is no record",
-        f"{FINETUNE} classify",
-        file("train", '{"text": "a", "label": 1}\n{"text": "b"\n'),
-        says="a JSON record",
-    ),
-    Case(
+    typed(
         "a folder without files of the task",
         "finetune run --output out --task rte --data text",
-        exit_code=2,
-        says="test in them",
+        "test in them",
     ),
-    Case(
-        "the head of a model that has none",
-        f"{FINETUNE} classify --eval train --keep-head",
-        file("train", "text,label\nGood.,1\nBad.,0\n"),
-        2,
-        says="a fine-tuned model",
-    ),
-    Case(
-        "longer sequences than the model reads",
-        f"{FINETUNE} classify --eval train --max-seq-length 4096",
-        file("train", "text,label\nGood.,1\nBad.,0\n"),
-        2,
-        says="of the model",
-    ),
-    Case(
+    found(
         "predictions of a model without a task",
         'predict run "Good."',
-        says="a fine-tuned model",
+        "a fine-tuned model",
     ),
 ]
 
@@ -1486,22 +985,6 @@ CASES = [
 
 
 # How a case is run
-
-
-def make_whole(small: Path, folder: Path) -> None:
-    """The whole things of every case, out of texts with vocabulary and data."""
-    from tests.exported_runs import SMALL_RUN, write_run
-    from tests.google_albert import save_google
-
-    for name in ("text", "vocab", "data"):
-        shutil.copytree(small / name, folder / name)
-    weights = write_run(folder / "run", SMALL_RUN, small)
-    (folder / "google").mkdir()
-    save_google(folder / "google", weights, SMALL_RUN)
-    shutil.copy(folder / "run/spiece.model", folder / "google")
-    with contextlib.chdir(folder):
-        run("export", "run", "--to", "hf", "--output", "hf")
-        foreign_vocabulary()
 
 
 def end(case: Case, whole: Path, folder: Path) -> Ending:

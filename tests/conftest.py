@@ -84,3 +84,14 @@ def small(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
     make_small(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def models(small, tmp_path_factory):
+    """The same and models, to be read; what changes one copies it."""
+    # Only who asks for them waits for TensorFlow.
+    from tests.exported_runs import write_models
+
+    folder = tmp_path_factory.mktemp("models") / "all"
+    write_models(folder, small)
+    return folder

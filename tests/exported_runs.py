@@ -11,6 +11,8 @@ from albert_tf.runs.task_record import TaskRecord, write_record
 from schemas.config import ModelConfig, TrainConfig
 from schemas.files import write_json
 from schemas.task import TaskSpec
+from tests.commands import run
+from tests.google_albert import save_google
 from tests.huggingface_albert import lively_weights
 
 VOCAB_SIZE = 400
@@ -37,15 +39,7 @@ TUNED_LENGTH, TUNED_LABELS = 48, ("dull", "fair", "fine")
 
 
 def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN, **values):
-    """A fine-tuned model with random weights.
-
-    Args:
-        folder: Made here.
-        kind: Of the task.
-        vocabulary: The content of `spiece.model`.
-        config: The architecture.
-        values: More fields of its record.
-    """
+    """A fine-tuned model with random weights; `values` are of its record."""
     has_labels = kind in ("classify", "multilabel", "tag")
     labels = TUNED_LABELS if has_labels else ()
     spec = TaskSpec(name=kind, kind=kind, labels=labels, metrics=("accuracy",))
@@ -65,25 +59,36 @@ def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN, **values):
     save_checkpoint(folder, Checkpoint(weights, {}, {"step": 1}), is_best=True)
 
 
-def write_run(run, config, small, *, step=7, data=None, **settings):
+def write_run(folder, config, small, *, step=7, data=None, **settings):
     """A run on the data set of the fixture `small`; its weights by path.
 
-    Args:
-        run: Made here.
-        config: The architecture.
-        small: The fixture.
-        step: Of its one checkpoint.
-        data: Where its data set is, as its record says.
-        settings: Fields of TrainConfig for its record.
+    `data` and `settings`, fields of `TrainConfig`, are for its record.
     """
-    run.mkdir()
+    folder.mkdir()
     weights = lively_weights(AlbertPretrainer(config))
-    write_json(run / "model.json", dataclasses.asdict(config))
-    shutil.copy(small / "vocab" / "spiece.model", run)
-    shutil.copy(small / "data" / "manifest.json", run / "data_manifest.json")
-    (run / "metrics.jsonl").write_text(json.dumps(EVALUATION) + "\n")
+    write_json(folder / "model.json", dataclasses.asdict(config))
+    shutil.copy(small / "vocab" / "spiece.model", folder)
+    shutil.copy(small / "data" / "manifest.json", folder / "data_manifest.json")
+    (folder / "metrics.jsonl").write_text(json.dumps(EVALUATION) + "\n")
     train = dataclasses.asdict(TrainConfig(**settings))
     record = {"command": "pretrain", "data": data, **train}
-    write_json(run / "config.json", record)
-    save_checkpoint(run, Checkpoint(weights, {}, {"step": step}), is_best=True)
+    write_json(folder / "config.json", record)
+    save_checkpoint(folder, Checkpoint(weights, {}, {"step": step}), is_best=True)
     return weights
+
+
+def write_models(folder, small):
+    """The fixture `small` with models beside it, in a folder that is made here.
+
+    `run` has random weights, as `hf` and `google` have them that Hugging Face and
+    google-research/albert could have written; `tuned` is a fine-tuned model.
+    """
+    for name in ("text", "vocab", "data"):
+        shutil.copytree(small / name, folder / name)
+    weights = write_run(folder / "run", SMALL_RUN, small)
+    vocabulary = (small / "vocab/spiece.model").read_bytes()
+    write_tuned(folder / "tuned", "classify", vocabulary)
+    run("export", folder / "run", "--to", "hf", "--output", folder / "hf")
+    (folder / "google").mkdir()
+    save_google(folder / "google", weights, SMALL_RUN)
+    (folder / "google/spiece.model").write_bytes(vocabulary)

@@ -31,11 +31,7 @@ STATISTICS: dict[str, Any] = {
 
 
 def manifest_of(
-    files: list[ShardFile],
-    config: DataConfig,
-    *,
-    sha256: str,
-    vocab_size: int,
+    files: list[ShardFile], config: DataConfig, *, sha256: str, vocab_size: int
 ) -> DatasetManifest:
     """The manifest of a data set that has these files."""
     examples: Counter[str] = Counter()

@@ -50,12 +50,8 @@ pretrain(resolved_run(Path(data), Path(run), config, model_config=model))
 def train(data, run, *, backend, model="TINY", stop=(-2, "SIGTERM")):
     """The metrics of a run, without times.
 
-    Args:
-        data: A data set.
-        run: The run directory.
-        backend: Of Keras.
-        model: The name of an architecture of this module.
-        stop: In which step of the process it gets which signal.
+    `model` is an architecture of this module, `stop` in which step of the process it
+    gets which signal.
     """
     environment = os.environ | {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
     arguments = [str(data), str(run), model, *map(str, stop)]

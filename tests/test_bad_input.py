@@ -1,14 +1,19 @@
 """Bad input of every kind ends in one sentence that names the reason."""
 
+import contextlib
+import shutil
+
 import pytest
 
-from tests.bad_input import CASES, end, make_whole
+from tests.bad_input import CASES, end, foreign_vocabulary
 
 
 @pytest.fixture(scope="module")
-def whole(small, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
-    make_whole(small, folder)
+def whole(models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "all"
+    shutil.copytree(models, folder)
+    with contextlib.chdir(folder):
+        foreign_vocabulary()
     return folder
 
 

@@ -16,11 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from albert_tf.convert.huggingface import (
-    huggingface_config,
-    huggingface_tensors,
-    write_tensors,
-)
 from albert_tf.convert.model_card import model_card
 from albert_tf.convert.reading import load_pretrainer, read_external
 from albert_tf.evaluation import evaluate as evaluation
@@ -35,29 +30,12 @@ from cli.commands.export import load
 from cli.commands.import_model import read_weights
 from cli.support.console import Console
 from schemas.errors import AlbertError
-from schemas.files import write_json
-from tests.exported_runs import SMALL_RUN, write_run
-from tests.google_albert import save_google
+from tests.exported_runs import SMALL_RUN
 
 STATE = "checkpoints/step-00000007/state.json"
 WEIGHTS = "checkpoints/step-00000007/model.safetensors"
 INDEX = "model.safetensors.index.json"
 DEEP = b'{"a":' * 100_000
-
-
-@pytest.fixture(scope="module")
-def whole(small, tmp_path_factory):
-    """A run, the same as Hugging Face and as google-research keep it, and data."""
-    folder = tmp_path_factory.mktemp("whole")
-    weights = write_run(folder / "run", SMALL_RUN, small)
-    for name in ("hf", "google"):
-        (folder / name).mkdir()
-    write_json(folder / "hf/config.json", huggingface_config(SMALL_RUN))
-    write_tensors(
-        huggingface_tensors(weights, SMALL_RUN), folder / "hf/model.safetensors"
-    )
-    save_google(folder / "google", weights, SMALL_RUN)
-    return folder
 
 
 def export(run):
@@ -178,10 +156,10 @@ EDITS = [
 
 @pytest.mark.parametrize(("reader", "name", "edit", "words"), EDITS)
 def test_an_edited_file_is_refused_in_a_sentence(
-    whole, tmp_path, reader, name, edit, words
+    models, tmp_path, reader, name, edit, words
 ):
     kind, rest = name.split("/", 1)
-    copy = shutil.copytree(whole / kind, tmp_path / kind)
+    copy = shutil.copytree(models / kind, tmp_path / kind)
     if rest == INDEX:
         (copy / "model.safetensors").unlink()
     edit_file(copy / rest, edit)
@@ -198,12 +176,12 @@ def test_an_edited_file_is_refused_in_a_sentence(
     assert "\n" not in said
 
 
-def test_the_readers_take_what_was_not_edited(whole, small):
-    export(whole / "run")
-    report(whole / "run")
-    assert newest_step(whole / "run") is not None
+def test_the_readers_take_what_was_not_edited(models, small):
+    export(models / "run")
+    report(models / "run")
+    assert newest_step(models / "run") is not None
     for kind in ("hf", "google"):
-        model = read_external(whole / kind)
+        model = read_external(models / kind)
         assert {n: a.shape for n, a in model.weights.items()} == weight_shapes(
             SMALL_RUN
         )
@@ -285,11 +263,11 @@ class NothingMeasured:
 )
 @given(edit=RANDOM_EDITS)
 def test_no_edit_ends_in_anything_but_a_sentence(
-    whole, small, tmp_path_factory, name, edit
+    models, small, tmp_path_factory, name, edit
 ):
     kind, rest = name.split("/", 1)
     folder = tmp_path_factory.mktemp("edited") / kind
-    shutil.copytree(whole / kind, folder)
+    shutil.copytree(models / kind, folder)
     is_tensors = rest.endswith(".safetensors")
     edit_file(folder / rest, edit_header(edit) if is_tensors else edit)
     readers = (

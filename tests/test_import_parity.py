@@ -37,8 +37,7 @@ def huggingface(small, tmp_path_factory):
     ours = load_tokenizer((small / "vocab" / "spiece.model").read_bytes())
     pieces = [(ours.piece(i), ours.score(i)) for i in range(VOCAB_SIZE)]
     transformers.AlbertTokenizer(
-        vocab=pieces,
-        _spm_precompiled_charsmap=nmt_nfkc(),
+        vocab=pieces, _spm_precompiled_charsmap=nmt_nfkc()
     ).save_pretrained(folder / "hf")
     run("import", folder / "hf", "--output", folder / "imported")
     return folder

@@ -4,13 +4,7 @@ import dataclasses
 
 import pytest
 
-from albert_tf.planning.budget import (
-    LAW,
-    SHAPES,
-    Law,
-    effective_weights,
-    ladder_model,
-)
+from albert_tf.planning.budget import LAW, SHAPES, Law, effective_weights, ladder_model
 from benchmarks.ladder import LadderRun, fitted_law, read_table
 
 TRUE = Law(a=200.0, b=100_000.0, most_weights=1e7, most_tokens=1e8)

@@ -51,14 +51,7 @@ def free_port():
 def started(small, run, *, hosts, steps, devices=1, dropout=0.0, more=()):
     """The processes of a training; none is left when the block ends.
 
-    Args:
-        small: A folder with a data set, where the architecture is put.
-        run: The run directory.
-        hosts: How many.
-        steps: How many.
-        devices: On each host.
-        dropout: Of the model.
-        more: Other flags.
+    `small` has the data set, and is where the architecture is put.
     """
     model = small / f"model-{dropout}.json"
     model.write_text(json.dumps(MODEL | {"hidden_dropout_prob": dropout}))

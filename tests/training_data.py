@@ -135,10 +135,7 @@ def write_dataset(
             )
     (root / SPM_MODEL).write_bytes(b"pieces")
     manifest = make_manifest(
-        files,
-        layout=layout,
-        sentence_task=sentence_task,
-        max_seq_length=max_seq_length,
+        files, layout=layout, sentence_task=sentence_task, max_seq_length=max_seq_length
     )
     write_json(root / MANIFEST, manifest.to_dict())
     return manifest

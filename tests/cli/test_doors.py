@@ -6,6 +6,7 @@ did to the ports of Beam is tried on it.
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -23,8 +24,7 @@ from apache_beam.portability.api import (
 
 from cli.main import cli
 from pipeline.job.cluster_worker import worker_pool
-from tests.commands import LITTLE_MODEL, run
-from tests.exported_runs import SMALL_RUN, write_run, write_tuned
+from tests.commands import LITTLE_MODEL
 from tests.servers import HERE
 
 PROGRAM = "import sys; from cli.main import cli; cli(sys.argv[1:])"
@@ -80,15 +80,10 @@ LISTENING = {"worker"}
 
 
 @pytest.fixture(scope="module")
-def folder(small, tmp_path_factory):
+def folder(models, tmp_path_factory):
     """A folder with inputs, and a program in the place of each module."""
-    folder = tmp_path_factory.mktemp("doors")
-    for name in ("text", "vocab", "data"):
-        (folder / name).symlink_to(small / name)
-    write_run(folder / "run", SMALL_RUN, small)
-    vocabulary = (small / "vocab" / "spiece.model").read_bytes()
-    write_tuned(folder / "tuned", "classify", vocabulary)
-    run("export", folder / "run", "--to", "hf", "--output", folder / "hf")
+    folder = tmp_path_factory.mktemp("doors") / "folder"
+    shutil.copytree(models, folder)
     rows = "".join(f"It was {n}\t{n % 2}\n" for n in range(40))
     (folder / "rows.tsv").write_text(f"text\tlabel\n{rows}", encoding="utf-8")
     for name in MODULES:
@@ -118,10 +113,7 @@ def sockets_of(session):
 
 def start(folder, *arguments, **streams):
     return subprocess.Popen(
-        [
-            *(sys.executable, "-P", "-W", "ignore", "-c", PROGRAM),
-            *map(str, arguments),
-        ],
+        [*(sys.executable, "-P", "-W", "ignore", "-c", PROGRAM), *map(str, arguments)],
         cwd=folder,
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
         start_new_session=True,

@@ -18,8 +18,7 @@ import pytest
 
 from cli.main import cli
 from schemas.files import TEMPORARY
-from tests.commands import LITTLE_MODEL, run
-from tests.exported_runs import SMALL_RUN, write_run
+from tests.commands import LITTLE_MODEL
 
 KILLS = int(os.environ.get("ALBERT_KILLS", "5"))
 
@@ -69,18 +68,15 @@ OF_TENSORFLOW = {"tensorboard", "fingerprint.pb"}
 
 
 @pytest.fixture(scope="module")
-def inputs(small, tmp_path_factory):
+def inputs(models, tmp_path_factory):
     """A folder with what the commands read."""
-    folder = tmp_path_factory.mktemp("kills")
-    for name in ("text", "vocab", "data"):
-        (folder / name).symlink_to(small / name)
-    write_run(folder / "run", SMALL_RUN, small)
+    folder = tmp_path_factory.mktemp("kills") / "inputs"
+    shutil.copytree(models, folder)
     words = ("good", "fine", "great", "bad", "poor", "dull")
     rows = "".join(
         f"It was {word} {n}\t{word in words[3:]}\n" for n in range(20) for word in words
     )
     (folder / "rows.tsv").write_text(f"text\tlabel\n{rows}", encoding="utf-8")
-    run("export", folder / "run", "--to", "hf", "--output", folder / "hf")
     return folder
 
 

@@ -7,7 +7,6 @@ import signal
 import pytest
 
 from tests.commands import attempt
-from tests.exported_runs import SMALL_RUN, write_run, write_tuned
 
 COMMANDS = {
     "data": ("inspect", "data", "--verify"),
@@ -29,15 +28,9 @@ CASES = [(what, name) for what, names in FILES.items() for name in names]
 
 
 @pytest.fixture(scope="module")
-def whole(small, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pipes")
-    for name in ("text", "vocab", "data"):
-        shutil.copytree(small / name, folder / name)
-    write_run(folder / "run", SMALL_RUN, small)
-    write_tuned(
-        folder / "tuned", "classify", (small / "vocab/spiece.model").read_bytes()
-    )
-    attempt("export", folder / "run", "--to", "hf", "--output", folder / "hf")
+def whole(models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pipes") / "whole"
+    shutil.copytree(models, folder)
     (folder / "out").mkdir()
     return folder
 

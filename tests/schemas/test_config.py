@@ -29,11 +29,7 @@ CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
             {"masked_lm_prob": float("nan")},
             "--masked-lm-prob must be at least 0.0, not nan.",
         ),
-        (
-            TrainConfig,
-            {"beta2": 1.0},
-            "--beta2 must be at most 0.999999, not 1.0.",
-        ),
+        (TrainConfig, {"beta2": 1.0}, "--beta2 must be at most 0.999999, not 1.0."),
         (
             DataConfig,
             {"sentence_task": "order"},
@@ -120,22 +116,10 @@ def test_the_bounds_themselves_are_allowed(values):
             "near_duplicates, max_line_repeats, keep_languages, repair_text, "
             "num_shards, record_layout, seed.",
         ),
-        (
-            {"max_seq_length": "128"},
-            "max_seq_length must be of type int, not '128'.",
-        ),
-        (
-            {"max_seq_length": True},
-            "max_seq_length must be of type int, not True.",
-        ),
-        (
-            {"max_seq_length": None},
-            "max_seq_length must be of type int, not None.",
-        ),
-        (
-            {"sentence_task": 1},
-            "sentence_task must be of type str, not 1.",
-        ),
+        ({"max_seq_length": "128"}, "max_seq_length must be of type int, not '128'."),
+        ({"max_seq_length": True}, "max_seq_length must be of type int, not True."),
+        ({"max_seq_length": None}, "max_seq_length must be of type int, not None."),
+        ({"sentence_task": 1}, "sentence_task must be of type str, not 1."),
         (
             {"masked_lm_prob": "0.15"},
             "masked_lm_prob must be of type float, not '0.15'.",
@@ -179,13 +163,7 @@ def test_predictions_never_exceed_the_pieces_of_text():
 
 @pytest.mark.parametrize(
     ("input_bytes", "num_shards"),
-    [
-        (0, 8),
-        (8 << 25, 8),
-        ((8 << 25) + 1, 9),
-        (1_000_000_000, 30),
-        (10**15, 1000),
-    ],
+    [(0, 8), (8 << 25, 8), ((8 << 25) + 1, 9), (1_000_000_000, 30), (10**15, 1000)],
 )
 def test_there_is_a_shard_for_32_mib_of_text_but_8_to_1000(input_bytes, num_shards):
     assert DataConfig().resolved(input_bytes=input_bytes).num_shards == num_shards

@@ -157,14 +157,8 @@ def test_a_manifest_of_documents_names_them_for_every_epoch(dataset):
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        (
-            {"splits": MANIFEST.splits},
-            "train has 2 copies",
-        ),
-        (
-            {"shards": MANIFEST.shards[:2]},
-            "shards has a file of no copy",
-        ),
+        ({"splits": MANIFEST.splits}, "train has 2 copies"),
+        ({"shards": MANIFEST.shards[:2]}, "shards has a file of no copy"),
         (
             {"shards": of_documents().shards[:1]},
             "'train/documents/part-00000-of-00002.tfrecord' is not the name of a file "
@@ -331,10 +325,7 @@ EDITS = [
     ),
     (leave_out("shards", 1), "is not the name of a file of copy train/00"),
     # A number that another contradicts.
-    (
-        put("shards", 0, "examples", to=3),
-        "copy train/00 has 4 examples, its files 3",
-    ),
+    (put("shards", 0, "examples", to=3), "copy train/00 has 4 examples, its files 3"),
     (put(*COPY, "examples", to=9), "copy train/00 has 9 examples, its files 4"),
     (put("shards", 0, "bytes", to=63), f"{NAME} cannot hold 4 examples"),
     (put("shards", 0, "examples", to=-1), f"{NAME} cannot hold -1 examples"),

@@ -4,12 +4,7 @@ import pytest
 
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError
-from schemas.phases import (
-    Ramp,
-    Stage,
-    parse_schedule,
-    phases_of,
-)
+from schemas.phases import Ramp, Stage, parse_schedule, phases_of
 
 DATA = DataConfig(max_seq_length=128).resolved(input_bytes=0)
 
@@ -40,49 +35,42 @@ def test_a_value_or_a_schedule_is_pieces_of_the_run(text, setting, stages):
     assert parse_schedule(text, setting) == tuple(stages)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "128:", "128:0.5", "128:a,64", "128,64", "1.5"]
+NO_SCHEDULE = (
+    " is neither a value nor a schedule; give something like 512 or 128:0.9,512."
 )
-def test_what_is_neither_a_value_nor_a_schedule_is_one_sentence(text):
-    with pytest.raises(SettingError) as caught:
-        parse_schedule(text, "max_seq_length")
-    assert str(caught.value) == (
-        f"--max-seq-length {text!r} is neither a value nor a schedule; give something "
-        "like 512 or 128:0.9,512."
-    )
-
-
-@pytest.mark.parametrize("text", ["64:0,128", "64:1,128", "64:0.6,96:0.4,128"])
-def test_shares_that_leave_nothing_are_refused(text):
-    with pytest.raises(SettingError) as caught:
-        parse_schedule(text, "max_seq_length")
-    assert str(caught.value) == (
-        f"--max-seq-length {text!r}: each share must be more than 0 and their sum "
-        "less than 1; the rest of the steps has the last value."
-    )
+NO_SHARES = (
+    ": each share must be more than 0 and their sum less than 1; the rest of the steps "
+    "has the last value."
+)
 
 
 @pytest.mark.parametrize(
-    ("text", "setting", "problem"),
+    ("text", "problem"),
     [
+        *(
+            (text, NO_SCHEDULE)
+            for text in ("", "x", "128:", "128:0.5", "128:a,64", "128,64", "1.5")
+        ),
+        *((text, NO_SHARES) for text in ("64:0,128", "64:1,128", "64:0.6,96:0.4,128")),
         (
             "64..128",
-            "max_seq_length",
-            "--max-seq-length '64..128': only --masked-lm-prob can change with every "
-            "step; give values such as 128:0.9,512.",
-        ),
-        (
-            "sop:0.5,none",
-            "sentence_task",
-            "--sentence-task 'sop:0.5,none': a model has one sentence task; give one "
-            "value.",
+            ": only --masked-lm-prob can change with every step; give values such as "
+            "128:0.9,512.",
         ),
     ],
 )
-def test_a_change_that_a_setting_cannot_have_is_refused(text, setting, problem):
+def test_what_is_no_schedule_is_one_sentence(text, problem):
     with pytest.raises(SettingError) as caught:
-        parse_schedule(text, setting)
-    assert str(caught.value) == problem
+        parse_schedule(text, "max_seq_length")
+    assert str(caught.value) == f"--max-seq-length {text!r}{problem}"
+
+
+def test_a_sentence_task_has_no_schedule():
+    with pytest.raises(SettingError) as caught:
+        parse_schedule("sop:0.5,none", "sentence_task")
+    assert str(caught.value) == (
+        "--sentence-task 'sop:0.5,none': a model has one sentence task; give one value."
+    )
 
 
 def test_without_settings_a_run_is_one_phase_of_its_data():

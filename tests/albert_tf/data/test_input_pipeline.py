@@ -87,10 +87,7 @@ def rows_of(batches, count):
 
 def training_rows(root, manifest, count, *, start=0, seed=1):
     batches = training_batches(
-        Records(root, manifest),
-        StepShape(6, 2),
-        seed=seed,
-        start=start,
+        Records(root, manifest), StepShape(6, 2), seed=seed, start=start
     )
     return rows_of(batches, count)
 

@@ -44,11 +44,7 @@ def records_of(data):
 def batches(records, count, *, start=0, landmark=BEGINNING, seed=1):
     """The first batches of a training, each feature of them as one array."""
     stream = training_batches(
-        records,
-        StepShape(BATCH, BATCH // 2),
-        seed=seed,
-        start=start,
-        landmark=landmark,
+        records, StepShape(BATCH, BATCH // 2), seed=seed, start=start, landmark=landmark
     )
     found = list(itertools.islice(stream, count))
     return {name: np.stack([batch[name] for batch in found]) for name in found[0]}

@@ -5,11 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.convert.huggingface_tasks import (
-    ARCHITECTURES,
-    task_config,
-    task_tensors,
-)
+from albert_tf.convert.huggingface_tasks import ARCHITECTURES, task_config, task_tensors
 from albert_tf.finetuning.batches import batch_of
 from albert_tf.finetuning.loss import losses_of
 from albert_tf.finetuning.predict import TaskLogits

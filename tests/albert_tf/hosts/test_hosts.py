@@ -153,10 +153,7 @@ def test_what_they_leave_open_jax_knows_of_its_launcher(
         ({"num_hosts": 2}, "need all of --coordinator, --num-hosts and --host-index"),
         (FLAGS | {"coordinator": "a"}, "must be HOST:PORT of the first host, not 'a'"),
         (FLAGS | {"num_hosts": 0}, "--num-hosts must be at least 1, not 0"),
-        (
-            FLAGS | {"host_index": 2},
-            "--host-index must be from 0 to 1",
-        ),
+        (FLAGS | {"host_index": 2}, "--host-index must be from 0 to 1"),
     ],
 )
 def test_a_place_that_cannot_be_is_refused(flags, refusal):

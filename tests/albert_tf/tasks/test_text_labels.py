@@ -48,12 +48,7 @@ def test_several_labels_are_measured_by_those_that_are_given(number):
     assert measured(several, true, said) == {"micro_f1": expected, "macro_f1": expected}
     found = several.by_label(true, said)["labels"]
     assert list(found) == list(LABELS[:number])
-    assert found["a"] == {
-        "precision": 1.0,
-        "recall": 0.5,
-        "f1": expected,
-        "support": 2,
-    }
+    assert found["a"] == {"precision": 1.0, "recall": 0.5, "f1": expected, "support": 2}
 
 
 def test_what_is_constant_correlates_with_nothing():

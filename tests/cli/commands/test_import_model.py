@@ -26,7 +26,6 @@ from tests.exported_runs import (
     write_run,
     write_tuned,
 )
-from tests.google_albert import save_google
 from tests.pipeline.vocabulary.test_importing import nmt_nfkc
 
 VOCABULARY = [
@@ -38,18 +37,6 @@ VOCABULARY = [
     "tokenizer_config.json",
 ]
 CHECKPOINT = "checkpoints/step-00000000"
-
-
-@pytest.fixture(scope="module")
-def exports(small, tmp_path_factory):
-    """A run, its export `hf`, and the same model `google` of another program."""
-    folder = tmp_path_factory.mktemp("exports")
-    weights = write_run(folder / "run", SMALL_RUN, small)
-    run("export", folder / "run", "--to", "hf", "--output", folder / "hf")
-    (folder / "google").mkdir()
-    save_google(folder / "google", weights, SMALL_RUN)
-    shutil.copy(folder / "run/spiece.model", folder / "google")
-    return folder
 
 
 @pytest.fixture
@@ -65,8 +52,8 @@ def refusal(*arguments, code=1):
 
 
 @pytest.mark.parametrize("source", ["hf", "google"])
-def test_an_export_comes_back_as_the_run_it_was(exports, tmp_path, source):
-    said = run("import", exports / source, "--output", tmp_path / "out")
+def test_an_export_comes_back_as_the_run_it_was(models, tmp_path, source):
+    said = run("import", models / source, "--output", tmp_path / "out")
     assert said.splitlines() == [
         "The vocabulary already includes its normalization.",
         f"{tmp_path}/out: 4 layers of width 16, 400 pieces; make data with --vocab "
@@ -83,7 +70,7 @@ def test_an_export_comes_back_as_the_run_it_was(exports, tmp_path, source):
         ]
     )
     before, after = (
-        load_pretrainer(folder) for folder in (exports / "run", tmp_path / "out")
+        load_pretrainer(folder) for folder in (models / "run", tmp_path / "out")
     )
     assert before.config == after.config
     theirs = arrays_of(after.weights_by_path)
@@ -91,9 +78,9 @@ def test_an_export_comes_back_as_the_run_it_was(exports, tmp_path, source):
         np.testing.assert_array_equal(array, theirs[path])
 
 
-def test_what_to_type_next_can_be_typed(exports, tmp_path):
+def test_what_to_type_next_can_be_typed(models, tmp_path):
     folder = tmp_path / "my models"
-    said = run("import", exports / "hf", "--output", folder)
+    said = run("import", models / "hf", "--output", folder)
     assert f"--vocab '{folder}', then train on it with --init-from '{folder}'." in said
 
 
@@ -126,29 +113,29 @@ def test_import_then_export_gives_the_same_bytes(small, tmp_path, changes):
         ("{}", 48),
     ],
 )
-def test_an_import_keeps_how_long_the_sequences_were(exports, tmp_path, said, length):
-    source = shutil.copytree(exports / "hf", tmp_path / "source")
+def test_an_import_keeps_how_long_the_sequences_were(models, tmp_path, said, length):
+    source = shutil.copytree(models / "hf", tmp_path / "source")
     (source / "export.json").unlink()
     (source / "tokenizer_config.json").write_text(said)
     run("import", source, "--output", tmp_path / "out")
     assert trained_length(tmp_path / "out", SMALL_RUN) == length
 
 
-def test_an_import_of_an_export_knows_how_long_the_sequences_were(exports, tmp_path):
-    source = shutil.copytree(exports / "hf", tmp_path / "source")
+def test_an_import_of_an_export_knows_how_long_the_sequences_were(models, tmp_path):
+    source = shutil.copytree(models / "hf", tmp_path / "source")
     (source / "tokenizer_config.json").unlink()
     run("import", source, "--output", tmp_path / "out")
     assert trained_length(tmp_path / "out", SMALL_RUN) == 32
 
 
-def test_an_imported_model_is_measured_and_gone_on_from(exports, small, tmp_path):
-    run("import", exports / "hf", "--output", tmp_path / "imported")
+def test_an_imported_model_is_measured_and_gone_on_from(models, small, tmp_path):
+    run("import", models / "hf", "--output", tmp_path / "imported")
     arguments = ("--batch-size", 4, "--steps", 1, "--warmup-steps", 0, "--quiet")
     run(
         *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
         *("--init-from", tmp_path / "imported", *arguments),
     )
-    before = evaluate(read_trained(exports / "run"), data=small / "data")
+    before = evaluate(read_trained(models / "run"), data=small / "data")
     imported = evaluate(read_trained(tmp_path / "imported"), data=small / "data")
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     first = json.loads(lines[0])
@@ -158,8 +145,8 @@ def test_an_imported_model_is_measured_and_gone_on_from(exports, small, tmp_path
     assert load_pretrainer(tmp_path / "run").config == SMALL_RUN
 
 
-def test_the_architecture_may_still_be_another(exports, small, tmp_path):
-    run("import", exports / "hf", "--output", tmp_path / "imported")
+def test_the_architecture_may_still_be_another(models, small, tmp_path):
+    run("import", models / "hf", "--output", tmp_path / "imported")
     code, said = attempt(
         *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
         *("--init-from", tmp_path / "imported", "--model", "tiny"),
@@ -167,8 +154,8 @@ def test_the_architecture_may_still_be_another(exports, small, tmp_path):
     assert (code, "in the checkpoint and" in said) == (1, True)
 
 
-def test_an_import_is_made_once(exports, tmp_path):
-    arguments = ("import", exports / "hf", "--output", tmp_path / "out")
+def test_an_import_is_made_once(models, tmp_path):
+    arguments = ("import", models / "hf", "--output", tmp_path / "out")
     run(*arguments)
     assert run(*arguments) == f"{tmp_path}/out is finished already; nothing to do.\n"
 
@@ -205,10 +192,10 @@ def test_make_data_says_when_a_vocabulary_needs_its_normalization(small, tmp_pat
     assert "Warning" not in run("make-data", *arguments, "--vocab", tmp_path / "new")
 
 
-def test_a_vocabulary_of_another_size_is_refused(exports, model, tmp_path):
+def test_a_vocabulary_of_another_size_is_refused(models, model, tmp_path):
     other = tmp_path / "other.model"
     other.write_bytes(model)
-    said = refusal(exports / "google", "--vocab", other, "--output", tmp_path / "out")
+    said = refusal(models / "google", "--vocab", other, "--output", tmp_path / "out")
     assert said == (
         f"{other} has 2000 pieces and the model has 400; give the vocabulary that the "
         "model was trained with, using --vocab if it is elsewhere."
@@ -216,24 +203,24 @@ def test_a_vocabulary_of_another_size_is_refused(exports, model, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_other_pieces_than_those_of_the_tokenizer_are_refused(exports, tmp_path):
-    pieces = load_tokenizer((exports / "hf/spiece.model").read_bytes())
+def test_other_pieces_than_those_of_the_tokenizer_are_refused(models, tmp_path):
+    pieces = load_tokenizer((models / "hf/spiece.model").read_bytes())
     named = [(pieces.piece(i), pieces.score(i)) for i in range(pieces.vocab_size)]
     other = tmp_path / "other.model"
     other.write_bytes(model_of_pieces([*named[:-1], ("▁zyzzyva", -9.0)], nmt_nfkc()))
-    said = refusal(exports / "hf", "--vocab", other, "--output", tmp_path / "out")
+    said = refusal(models / "hf", "--vocab", other, "--output", tmp_path / "out")
     assert said == (
-        f"{exports}/hf/tokenizer.json has other pieces than {other}; give the files of "
+        f"{models}/hf/tokenizer.json has other pieces than {other}; give the files of "
         "one model."
     )
 
 
-def test_missing_tensors_are_refused_by_name(exports, tmp_path):
+def test_missing_tensors_are_refused_by_name(models, tmp_path):
     source = tmp_path / "source"
     source.mkdir()
     for name in ("config.json", "spiece.model"):
-        (source / name).write_bytes((exports / "hf" / name).read_bytes())
-    tensors = safetensors.numpy.load_file(exports / "hf" / "model.safetensors")
+        (source / name).write_bytes((models / "hf" / name).read_bytes())
+    tensors = safetensors.numpy.load_file(models / "hf" / "model.safetensors")
     del tensors["predictions.dense.weight"]
     safetensors.numpy.save_file(tensors, source / "model.safetensors")
     assert refusal(source, "--output", tmp_path / "out") == (
@@ -449,10 +436,10 @@ def test_rows_that_pad_the_tables_are_left_out(chinese, tmp_path):
     assert weights["albert/masked_lm_head/output_bias"].shape == (395,)
 
 
-def test_bfloat16_is_read(exports, tmp_path):
+def test_bfloat16_is_read(models, tmp_path):
     torch_file = pytest.importorskip("safetensors.torch")
-    shutil.copytree(exports / "hf", tmp_path / "hf")
-    tensors = torch_file.load_file(exports / "hf/model.safetensors")
+    shutil.copytree(models / "hf", tmp_path / "hf")
+    tensors = torch_file.load_file(models / "hf/model.safetensors")
     halves = {name: tensor.bfloat16() for name, tensor in tensors.items()}
     torch_file.save_file(halves, tmp_path / "hf/model.safetensors")
     run("import", tmp_path / "hf", "--output", tmp_path / "out")
@@ -464,8 +451,8 @@ def test_bfloat16_is_read(exports, tmp_path):
     )
 
 
-def test_tokens_that_sentencepiece_cannot_find_are_refused(exports, tmp_path):
-    shutil.copytree(exports / "hf", tmp_path / "hf")
+def test_tokens_that_sentencepiece_cannot_find_are_refused(models, tmp_path):
+    shutil.copytree(models / "hf", tmp_path / "hf")
     values = json.loads((tmp_path / "hf/tokenizer.json").read_text())
     values["added_tokens"].append({"id": 400, "content": "<e1>"})
     (tmp_path / "hf/tokenizer.json").write_text(json.dumps(values))

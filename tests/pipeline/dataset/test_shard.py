@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
-from pipeline.dataset.shard import (
-    counted_examples,
-    distinct,
-    encode,
-    write_shard,
-)
+from pipeline.dataset.shard import counted_examples, distinct, encode, write_shard
 from pipeline.dataset.shard_plan import Shard
 from pipeline.dataset.statistics import Counts, realised
-from pipeline.examples import examples
 from pipeline.examples.examples import pack_copies
 from pipeline.records.tf_example import encode_rows
 from schemas.config import DataConfig
@@ -68,12 +62,6 @@ def segments(row):
     ids = row["restored"]
     middle = ids.index(SEP_ID)
     return ids[1:middle], ids[middle + 1 : -1]
-
-
-def segments_in_order(row):
-    """The text of both segments, un-swapped."""
-    first, second = segments(row)
-    return second + first if row["next_sentence_labels"] == [1] else first + second
 
 
 def tokens_of(documents, tokenizer, *, config):
@@ -145,49 +133,29 @@ def in_order(sequences, rows, pieces):
         yield pieces.document_keys[sequences.document[place]], rows[place]
 
 
+def own_text(row, task):
+    """The text of a row that is of its document, in the order it has there."""
+    is_1 = row["next_sentence_labels"] == [1]
+    if task == "none":
+        assert not is_1
+        return row["restored"][1:-1]
+    first, second = segments(row)
+    if task == "nsp":
+        return first if is_1 else first + second
+    return second + first if is_1 else first + second
+
+
+@pytest.mark.parametrize("task", ["sop", "nsp", "none"])
 @settings(max_examples=25)
-@given(documents=text_documents, config=settings_of("sop"))
-def test_unswapped_a_copy_is_every_document_piece_by_piece(
-    documents, config, tokenizer
-):
+@given(documents=text_documents, data=st.data())
+def test_a_copy_is_every_document_piece_by_piece(task, documents, data, tokenizer):
+    config = data.draw(settings_of(task))
     pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
     source = documents_of_two_words(documents, config, tokenizer)
     for sequences, rows, _ in copies:
         found = defaultdict(list)
         for key, row in in_order(sequences, rows, pieces):
-            found[key] += segments_in_order(row)
-        assert {key: found[key] for key in source} == source
-
-
-@settings(max_examples=25)
-@given(documents=text_documents, config=settings_of("none"))
-def test_without_a_sentence_task_a_copy_is_every_document_piece_by_piece(
-    documents, config, tokenizer
-):
-    pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
-    source = documents_of_two_words(documents, config, tokenizer)
-    for sequences, rows, _ in copies:
-        found = defaultdict(list)
-        for key, row in in_order(sequences, rows, pieces):
-            found[key] += row["restored"][1:-1]
-            assert row["next_sentence_labels"] == [0]
-        assert {key: found[key] for key in source} == source
-
-
-@settings(max_examples=25)
-@given(documents=text_documents, config=settings_of("nsp"))
-def test_what_follows_of_a_next_sentence_copy_is_every_document_piece_by_piece(
-    documents, config, tokenizer
-):
-    pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
-    source = documents_of_two_words(documents, config, tokenizer)
-    for sequences, rows, _ in copies:
-        found = defaultdict(list)
-        for key, row in in_order(sequences, rows, pieces):
-            first, second = segments(row)
-            found[key] += (
-                first if row["next_sentence_labels"] == [1] else first + second
-            )
+            found[key] += own_text(row, task)
         assert {key: found[key] for key in source} == source
 
 
@@ -325,21 +293,15 @@ def test_of_two_segmentations_of_the_same_text_the_order_does_not_decide(
     assert files_again == files
 
 
-@pytest.mark.parametrize("batch_rows", [1, 7])
-def test_the_size_of_a_batch_does_not_show_in_the_files(
-    batch_rows, tokenizer, topics, tmp_path, monkeypatch
+@pytest.mark.parametrize("size", [1, 7])
+@pytest.mark.parametrize(
+    "limit", ["examples.examples.BATCH_ROWS", "dataset.shard.ENCODE_SENTENCES"]
+)
+def test_what_is_done_together_does_not_show_in_the_files(
+    limit, size, tokenizer, topics, tmp_path, monkeypatch
 ):
     expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
-    monkeypatch.setattr(examples, "BATCH_ROWS", batch_rows)
-    assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
-
-
-@pytest.mark.parametrize("encode_sentences", [1, 7])
-def test_how_many_sentences_are_encoded_together_does_not_show_in_the_files(
-    encode_sentences, tokenizer, topics, tmp_path, monkeypatch
-):
-    expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
-    monkeypatch.setattr("pipeline.dataset.shard.ENCODE_SENTENCES", encode_sentences)
+    monkeypatch.setattr(f"pipeline.{limit}", size)
     assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
 
 

@@ -301,34 +301,22 @@ def test_masked_places_are_spread_evenly_over_the_row(corpus):
     assert tenths == pytest.approx(np.full(10, 0.1), abs=0.005)
 
 
-def test_masked_tokens_become_the_mask_token_when_all_are_to(monkeypatch):
-    monkeypatch.setattr(masking, "MASK_SHARE", 1.0)
-    monkeypatch.setattr(masking, "KEEP_SHARE", 0.0)
-    keys = np.array([1, 1, 2], np.uint64)
-    ids, counts = replacements(
+@pytest.mark.parametrize(
+    ("mask_share", "ids", "counts"),
+    [(1.0, [MASK_ID] * 3, [3, 0, 0]), (0.0, [50, 60, 70], [0, 3, 0])],
+    ids=["the mask token", "themselves"],
+)
+def test_masked_tokens_become_when_all_are_to(monkeypatch, mask_share, ids, counts):
+    monkeypatch.setattr(masking, "MASK_SHARE", mask_share)
+    monkeypatch.setattr(masking, "KEEP_SHARE", 1.0 - mask_share)
+    replaced, counted = replacements(
         np.array([50, 60, 70], np.int32),
         np.array([1, 2, 1]),
-        keys=keys,
+        keys=np.array([1, 1, 2], np.uint64),
         counts=np.ones(3, np.int64),
         vocab_size=99,
     )
-    assert ids.tolist() == [MASK_ID, MASK_ID, MASK_ID]
-    assert counts.tolist() == [3, 0, 0]
-
-
-def test_masked_tokens_stay_when_all_are_to(monkeypatch):
-    monkeypatch.setattr(masking, "MASK_SHARE", 0.0)
-    monkeypatch.setattr(masking, "KEEP_SHARE", 1.0)
-    keys = np.array([1, 1, 2], np.uint64)
-    ids, counts = replacements(
-        np.array([50, 60, 70], np.int32),
-        np.array([1, 2, 1]),
-        keys=keys,
-        counts=np.ones(3, np.int64),
-        vocab_size=99,
-    )
-    assert ids.tolist() == [50, 60, 70]
-    assert counts.tolist() == [0, 3, 0]
+    assert (replaced.tolist(), counted.tolist()) == (ids, counts)
 
 
 def test_random_tokens_are_any_ordinary_ones_equally_often(monkeypatch):

@@ -1,3 +1,5 @@
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.draws import columns_of, draws
 from pipeline.examples.packing import (
+    Places,
     cuttable,
     cutting_places,
     draw_targets,
@@ -24,17 +27,6 @@ from tests.random_documents import (
 )
 
 
-def ends_of(sentence_ends, *, target, max_tokens):
-    """Where a sequence from the start of a document of one-token words ends."""
-    last = sentence_ends[-1]
-    places = cutting_places(np.array(sentence_ends), np.ones(last, bool))
-    start, lasts = np.array([0]), np.array([last])
-    (end,) = sequence_ends(
-        places, start, lasts, target=np.array([target]), max_tokens=max_tokens
-    )
-    return end
-
-
 def draws_of(count, *, max_tokens, short_seq_prob):
     """Many targets, and whether they are short."""
     keys = draws(np.array([7], np.uint64), np.arange(count))
@@ -51,77 +43,73 @@ def cut_after(places, at):
     return cut
 
 
-def pack_full(document, *, max_tokens):
-    """The ranges of a document none of whose sequences is short."""
-    places = places_of(document, max_tokens=max_tokens)
-    sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=0.0, key=1)
-    return [(sequence.start, sequence.end) for sequence in sequences]
+# Sentences by the tokens of their words, and the ranges of sequences of 20 tokens.
+PACKED = {
+    "sentences that fill a sequence end it": (
+        [[1] * 10, [1] * 10, [1] * 15, [1] * 5],
+        [(0, 20), (20, 40)],
+    ),
+    "a sentence that does not fit opens the next": (
+        [[1] * 15, [1] * 15],
+        [(0, 15), (15, 30)],
+    ),
+    "a sentence longer than a sequence is cut where a word starts": (
+        [[3] * 8],
+        [(0, 18), (18, 24)],
+    ),
+    "the rest of a sentence that is cut opens the next": (
+        [[1] * 25, [1] * 10],
+        [(0, 20), (20, 35)],
+    ),
+    "a sentence of one word is followed by a part of one that does not fit": (
+        [[2], [1] * 30],
+        [(0, 20), (20, 32)],
+    ),
+    "the last sequence is as long as what is left": ([[1] * 25], [(0, 20), (20, 25)]),
+    "a last word alone joins its predecessor": ([[1] * 17, [2]], [(0, 19)]),
+    "a last word alone takes a word from a full predecessor": (
+        [[1] * 21],
+        [(0, 19), (19, 21)],
+    ),
+    "one word gives no sequence": ([[2]], []),
+    "two words are one sequence": ([[1], [1]], [(0, 2)]),
+    "a word longer than a sequence is cut in quarters": (
+        [[50]],
+        [(0, 20), (20, 40), (40, 50)],
+    ),
+}
 
 
-def test_sequences_end_at_sentences_that_fill_them():
-    document = [[1] * 10, [1] * 10, [1] * 15, [1] * 5]
-    assert pack_full(document, max_tokens=20) == [(0, 20), (20, 40)]
+@pytest.mark.parametrize(("document", "ranges"), PACKED.values(), ids=PACKED)
+def test_a_document_is_packed_into_sequences(document, ranges):
+    places = places_of(document, max_tokens=20)
+    sequences = pack_one(places, max_tokens=20, short_seq_prob=0.0, key=1)
+    assert [(sequence.start, sequence.end) for sequence in sequences] == ranges
 
 
-def test_a_sentence_that_does_not_fit_opens_the_next_sequence():
-    document = [[1] * 15, [1] * 15]
-    assert pack_full(document, max_tokens=20) == [(0, 15), (15, 30)]
-
-
-def test_a_sentence_longer_than_a_sequence_is_cut_where_a_word_starts():
-    assert pack_full([[3] * 8], max_tokens=20) == [(0, 18), (18, 24)]
-
-
-def test_the_rest_of_a_sentence_that_is_cut_opens_the_next_sequence():
-    assert pack_full([[1] * 25, [1] * 10], max_tokens=20) == [(0, 20), (20, 35)]
-
-
-def test_a_sentence_of_one_word_is_followed_by_a_part_of_one_that_does_not_fit():
-    assert pack_full([[2], [1] * 30], max_tokens=20) == [(0, 20), (20, 32)]
-
-
-def test_the_last_sequence_is_as_long_as_what_is_left():
-    assert pack_full([[1] * 25], max_tokens=20) == [(0, 20), (20, 25)]
-
-
-def test_a_last_word_alone_joins_its_predecessor_where_it_fits():
-    assert pack_full([[1] * 97, [2]], max_tokens=100) == [(0, 99)]
-
-
-def test_a_last_word_alone_takes_a_word_from_a_full_predecessor():
-    assert pack_full([[1] * 21], max_tokens=20) == [(0, 19), (19, 21)]
-
-
-def test_a_document_of_one_word_gives_no_sequence():
-    assert pack_full([[2]], max_tokens=20) == []
-
-
-def test_a_document_of_two_words_is_one_sequence():
-    assert pack_full([[1], [1]], max_tokens=20) == [(0, 2)]
-
-
-def test_a_word_longer_than_a_sequence_is_cut_in_quarters():
-    assert pack_full([[50]], max_tokens=20) == [(0, 20), (20, 40), (40, 50)]
-
-
-def test_a_short_target_keeps_the_sentence_that_reaches_it_whole():
-    assert ends_of([4, 9, 30], target=5, max_tokens=20) == 9
-
-
-def test_a_short_target_goes_on_to_a_second_sentence():
-    assert ends_of([9, 14, 30], target=5, max_tokens=20) == 14
-
-
-def test_a_short_target_stays_with_one_sentence_where_the_second_does_not_fit():
-    assert ends_of([9, 30], target=5, max_tokens=20) == 9
-
-
-def test_a_short_target_never_exceeds_the_maximum():
-    assert ends_of([30], target=5, max_tokens=20) == 20
-
-
-def test_a_sequence_goes_on_to_a_second_word():
-    assert ends_of([1, 2, 30], target=1, max_tokens=20) == 2
+@pytest.mark.parametrize(
+    ("sentence_ends", "target", "end"),
+    [
+        ([4, 9, 30], 5, 9),
+        ([9, 14, 30], 5, 14),
+        ([9, 30], 5, 9),
+        ([30], 5, 20),
+        ([1, 2, 30], 1, 2),
+    ],
+    ids=[
+        "it keeps the sentence that reaches it whole",
+        "it goes on to a second sentence",
+        "it stays with one sentence where the second does not fit",
+        "it never exceeds the maximum",
+        "it goes on to a second word",
+    ],
+)
+def test_a_sequence_with_a_short_target_ends(sentence_ends, target, end):
+    last = sentence_ends[-1]
+    places = cutting_places(np.array(sentence_ends), np.ones(last, bool))
+    starts, ends, targets = np.array([[0], [last], [target]])
+    found = sequence_ends(places, starts, ends, target=targets, max_tokens=20)
+    assert found.tolist() == [end]
 
 
 def test_the_last_sequence_is_marked_as_the_end_of_its_document():
@@ -172,123 +160,80 @@ def test_targets_are_short_as_often_as_asked(probability):
 
 def test_the_share_of_short_sequences_is_that_of_short_draws_in_long_documents():
     places = places_of([[1] * 23] * 2000, max_tokens=125)
-    sequences = [
-        sequence
-        for key in range(100)
-        for sequence in pack_one(places, max_tokens=125, short_seq_prob=0.1, key=key)
-    ]
-    assert len(sequences) > 35_000
-    share = np.mean([sequence.is_short for sequence in sequences])
-    assert share == pytest.approx(0.1, abs=0.005)
+    keys = np.arange(100, dtype=np.uint64)
+    starts, ends = np.zeros(100, np.int64), np.full(100, places.sentence_ends[-1])
+    packed = pack(places, starts, ends, keys=keys, max_tokens=125, short_seq_prob=0.1)
+    assert len(packed.is_short) > 35_000
+    assert packed.is_short.mean() == pytest.approx(0.1, abs=0.005)
 
 
-@given(documents, max_seq_lengths, shares, keys)
-def test_every_token_is_in_exactly_one_sequence_in_order(
-    document, max_seq_length, short_seq_prob, key
-):
-    max_tokens = max_seq_length - 3
-    places = places_of(document, max_tokens=max_tokens)
-    sequences = pack_one(
-        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
-    )
-    cuts = [0, *(sequence.end for sequence in sequences)]
-    assert [sequence.start for sequence in sequences] == cuts[:-1]
-    has_two_parts = cut_after(places, 0) < places.sentence_ends[-1]
-    assert cuts[-1] == (places.sentence_ends[-1] if has_two_parts else 0)
+class Packed(NamedTuple):
+    """A document as it was packed."""
+
+    places: Places
+    sequences: list[Sequence]
+    max_tokens: int
 
 
-@given(documents, max_seq_lengths, shares, keys)
-def test_a_document_of_two_words_or_more_is_used(
-    document, max_seq_length, short_seq_prob, key
-):
-    document = [*document, [1]]
-    max_tokens = max_seq_length - 3
-    places = places_of(document, max_tokens=max_tokens)
-    assert pack_one(
-        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
-    )
+@st.composite
+def packings(draw, *, more=(), short_seq_probs=shares):
+    """Any document, with these sentences more, packed into any sequences."""
+    max_tokens = draw(max_seq_lengths) - 3
+    places = places_of([*draw(documents), *more], max_tokens=max_tokens)
+    settings = {"short_seq_prob": draw(short_seq_probs), "key": draw(keys)}
+    sequences = pack_one(places, max_tokens=max_tokens, **settings)
+    return Packed(places, sequences, max_tokens)
 
 
-@given(documents, max_seq_lengths, shares, keys)
-def test_no_sequence_exceeds_the_maximum(document, max_seq_length, short_seq_prob, key):
-    max_tokens = max_seq_length - 3
-    places = places_of(document, max_tokens=max_tokens)
-    for sequence in pack_one(
-        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
-    ):
-        assert sequence.end - sequence.start <= max_tokens
+@given(packings())
+def test_every_token_is_in_exactly_one_sequence_in_order(packed):
+    cuts = [0, *(sequence.end for sequence in packed.sequences)]
+    assert [sequence.start for sequence in packed.sequences] == cuts[:-1]
+    last = packed.places.sentence_ends[-1]
+    assert cuts[-1] == (last if cut_after(packed.places, 0) < last else 0)
 
 
-@given(documents, max_seq_lengths, shares, keys)
-def test_every_sequence_begins_at_a_cut_and_has_another_inside(
-    document, max_seq_length, short_seq_prob, key
-):
-    max_tokens = max_seq_length - 3
-    places = places_of(document, max_tokens=max_tokens)
-    for sequence in pack_one(
-        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
-    ):
-        assert cut_before(places, sequence.start) == sequence.start
-        assert cut_after(places, sequence.start) < sequence.end
+@given(packings(more=[[1]]))
+def test_a_document_of_two_words_or_more_is_used(packed):
+    assert packed.sequences
 
 
-@given(documents, max_seq_lengths, keys)
-def test_a_full_sequence_has_no_room_for_the_next_sentence(
-    document, max_seq_length, key
-):
-    max_tokens = max_seq_length - 3
-    places = places_of(document, max_tokens=max_tokens)
-    sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=0.0, key=key)
+@given(packings())
+def test_no_sequence_exceeds_the_maximum(packed):
+    assert all(s.end - s.start <= packed.max_tokens for s in packed.sequences)
+
+
+@given(packings())
+def test_every_sequence_begins_at_a_cut_and_has_another_inside(packed):
+    for sequence in packed.sequences:
+        assert cut_before(packed.places, sequence.start) == sequence.start
+        assert cut_after(packed.places, sequence.start) < sequence.end
+
+
+@given(packings(short_seq_probs=st.just(0.0)))
+def test_a_full_sequence_has_no_room_for_the_next_sentence(packed):
     # The last two may have shared out the end of the document.
-    for sequence in sequences[:-2]:
-        with_next = next(end for end in places.sentence_ends if end > sequence.end)
-        assert with_next - sequence.start > max_tokens
+    for start, end, *_ in packed.sequences[:-2]:
+        with_next = next(e for e in packed.places.sentence_ends if e > end)
+        assert with_next - start > packed.max_tokens
 
 
-@given(documents, max_seq_lengths, shares, keys)
-def test_a_sequence_ends_with_a_sentence_unless_none_of_two_words_fits(
-    document, max_seq_length, short_seq_prob, key
-):
-    max_tokens = max_seq_length - 3
-    places = places_of(document, max_tokens=max_tokens)
-    sequences = pack_one(
-        places, max_tokens=max_tokens, short_seq_prob=short_seq_prob, key=key
-    )
-    for start, end, *_ in sequences[:-2]:
+@given(packings())
+def test_a_sequence_ends_with_a_sentence_unless_none_of_two_words_fits(packed):
+    places, most = packed.places, packed.max_tokens
+    for start, end, *_ in packed.sequences[:-2]:
         one_word = cut_after(places, start)
-        fitting = [
-            e for e in places.sentence_ends if one_word < e <= start + max_tokens
-        ]
+        fitting = [e for e in places.sentence_ends if one_word < e <= start + most]
         with_next = cut_after(places, end) - start
-        assert end in fitting or (not fitting and with_next > max_tokens)
+        assert end in fitting or (not fitting and with_next > most)
 
 
-@given(documents, max_seq_lengths, shares, keys)
-def test_only_the_last_sequence_is_the_end_of_its_document(
-    document, max_seq_length, short_seq_prob, key
-):
-    max_tokens = max_seq_length - 3
-    sequences = pack_one(
-        places_of(document, max_tokens=max_tokens),
-        max_tokens=max_tokens,
-        short_seq_prob=short_seq_prob,
-        key=key,
-    )
-    ends = [sequence.is_document_end for sequence in sequences]
-    assert ends == [False] * (len(ends) - 1) + [True] * bool(ends)
-
-
-@given(documents, max_seq_lengths, keys)
-def test_sequences_are_numbered_from_0(document, max_seq_length, key):
-    max_tokens = max_seq_length - 3
-    sequences = pack_one(
-        places_of(document, max_tokens=max_tokens),
-        max_tokens=max_tokens,
-        short_seq_prob=0.1,
-        key=key,
-    )
-    numbers = [sequence.number for sequence in sequences]
-    assert numbers == list(range(len(sequences)))
+@given(packings())
+def test_sequences_are_numbered_from_0_and_only_the_last_ends_its_document(packed):
+    count = len(packed.sequences)
+    assert [(s.number, s.is_document_end) for s in packed.sequences] == [
+        (number, number == count - 1) for number in range(count)
+    ]
 
 
 @given(documents, max_seq_lengths)

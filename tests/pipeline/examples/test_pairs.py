@@ -1,3 +1,5 @@
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -7,6 +9,7 @@ from pipeline.core.draws import draws
 from pipeline.examples.packing import cuttable
 from pipeline.examples.pairs import (
     Pairs,
+    Rows,
     assemble,
     other_segments,
     ranges,
@@ -16,6 +19,7 @@ from pipeline.examples.pairs import (
 )
 from schemas.example import CLS_ID, SEP_ID
 from tests.random_documents import (
+    Sequence,
     documents,
     keys,
     max_seq_lengths,
@@ -97,34 +101,42 @@ def test_a_pair_in_order_has_label_0_and_a_swapped_one_label_1():
     assert set(rows) == {(0, 3, 5, 5, 9), (1, 5, 9, 3, 5)}
 
 
-def test_a_pair_is_written_with_its_special_tokens():
+@pytest.mark.parametrize(
+    ("pair", "ids", "word_starts"),
+    [
+        (
+            one_pair((1, 3), (3, 6)),
+            [CLS_ID, 11, 12, SEP_ID, 13, 14, 15, SEP_ID],
+            [1, 1, 0, 1, 1, 0, 1, 1],
+        ),
+        (
+            one_pair((3, 6), (1, 3), label=1),
+            [CLS_ID, 13, 14, 15, SEP_ID, 11, 12, SEP_ID],
+            [1, 1, 0, 1, 1, 1, 0, 1],
+        ),
+        (one_pair((1, 3), (3, 3)), [CLS_ID, 11, 12, SEP_ID], [1, 1, 0, 1]),
+        (
+            one_pair((2, 4), (4, 6)),
+            [CLS_ID, 12, 13, SEP_ID, 14, 15, SEP_ID],
+            [1, 1, 1, 1, 1, 1, 1],
+        ),
+    ],
+    ids=[
+        "in order",
+        "swapped, the second half first",
+        "without a second segment there is one separator",
+        "behind a special token a word starts, also where a long one was cut",
+    ],
+)
+def test_a_pair_is_written_with_its_special_tokens(pair, ids, word_starts):
     rows = assemble(
-        one_pair((1, 3), (3, 6)),
+        pair,
         ids=np.arange(10, 17, dtype=np.int32),
         word_starts=np.array([1, 1, 0, 1, 0, 1, 1], bool),
     )
-    assert rows.ids.tolist() == [CLS_ID, 11, 12, SEP_ID, 13, 14, 15, SEP_ID]
-    assert rows.word_starts.tolist() == [1, 1, 0, 1, 1, 0, 1, 1]
-    assert rows.offsets.tolist() == [0, 8]
-
-
-def test_a_swapped_pair_is_written_second_half_first():
-    rows = assemble(
-        one_pair((3, 6), (1, 3), label=1),
-        ids=np.arange(10, 17, dtype=np.int32),
-        word_starts=np.array([1, 1, 0, 1, 0, 1, 1], bool),
-    )
-    assert rows.ids.tolist() == [CLS_ID, 13, 14, 15, SEP_ID, 11, 12, SEP_ID]
-    assert rows.word_starts.tolist() == [1, 1, 0, 1, 1, 1, 0, 1]
-
-
-def test_without_a_second_segment_there_is_one_separator():
-    rows = assemble(
-        one_pair((1, 3), (3, 3)),
-        ids=np.arange(10, 17, dtype=np.int32),
-        word_starts=np.ones(7, bool),
-    )
-    assert rows.ids.tolist() == [CLS_ID, 11, 12, SEP_ID]
+    assert rows.ids.tolist() == ids
+    assert rows.word_starts.tolist() == word_starts
+    assert rows.offsets.tolist() == [0, len(ids)]
 
 
 def test_a_single_segment_is_the_whole_range_with_label_0():
@@ -186,15 +198,6 @@ def test_another_segment_is_cut_at_a_word_where_no_sentence_has_room():
     assert (30, 32) in other_places(0, 3, room=4, may_cut=may_cut)
 
 
-def test_a_word_starts_behind_a_special_token_also_where_a_long_one_was_cut():
-    rows = assemble(
-        one_pair((1, 3), (3, 5)),
-        ids=np.arange(10, 17, dtype=np.int32),
-        word_starts=np.zeros(7, bool),
-    )
-    assert rows.word_starts.tolist() == [1, 1, 0, 1, 1, 0, 1]
-
-
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20))))
 def test_ranges_are_the_numbers_of_each_range(pairs):
     starts = np.array([start for start, _ in pairs], np.int64)
@@ -204,9 +207,20 @@ def test_ranges_are_the_numbers_of_each_range(pairs):
     ]
 
 
-def pairs_of(document, *, max_seq_length, key):
+class Written(NamedTuple):
     """A packed document, its pairs, and how they are written; tokens are numbered."""
-    max_tokens = max_seq_length - 3
+
+    document: list[list[int]]
+    sequences: list[Sequence]
+    pairs: Pairs
+    rows: Rows
+    max_seq_length: int
+
+
+@st.composite
+def writings(choose):
+    document, max_seq_length = choose(documents), choose(max_seq_lengths)
+    key, max_tokens = choose(keys), max_seq_length - 3
     places = places_of(document, max_tokens=max_tokens)
     sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=0.1, key=key)
     assume(sequences)
@@ -222,7 +236,8 @@ def pairs_of(document, *, max_seq_length, key):
     )
     pairs = sentence_order_pairs(starts, middles, ends, keys=row_keys)
     ids = np.arange(100, 100 + len(word_starts), dtype=np.int32)
-    return sequences, pairs, assemble(pairs, ids=ids, word_starts=word_starts)
+    rows = assemble(pairs, ids=ids, word_starts=word_starts)
+    return Written(document, sequences, pairs, rows, max_seq_length)
 
 
 def written_rows(rows):
@@ -230,55 +245,46 @@ def written_rows(rows):
     return [ids.tolist() for ids in np.split(rows.ids, rows.offsets[1:-1])]
 
 
-@given(documents, max_seq_lengths, keys)
-def test_both_segments_have_text(document, max_seq_length, key):
-    _, pairs, _ = pairs_of(document, max_seq_length=max_seq_length, key=key)
-    assert (pairs.a_start < pairs.a_end).all()
-    assert (pairs.b_start < pairs.b_end).all()
+@given(writings())
+def test_both_segments_have_text(written):
+    assert (written.pairs.a_start < written.pairs.a_end).all()
+    assert (written.pairs.b_start < written.pairs.b_end).all()
 
 
-@given(documents, max_seq_lengths, keys)
-def test_unswapping_gives_the_consecutive_text_of_the_sequence(
-    document, max_seq_length, key
-):
-    sequences, pairs, rows = pairs_of(document, max_seq_length=max_seq_length, key=key)
-    for sequence, label, ids in zip(
-        sequences, pairs.labels, written_rows(rows), strict=True
-    ):
+@given(writings())
+def test_unswapping_gives_the_consecutive_text_of_the_sequence(written):
+    rows = zip(
+        written.sequences, written.pairs.labels, written_rows(written.rows), strict=True
+    )
+    for sequence, label, ids in rows:
         middle = ids.index(SEP_ID)
         first, second = ids[1:middle], ids[middle + 1 : -1]
         text = second + first if label else first + second
         assert text == list(range(100 + sequence.start, 100 + sequence.end))
 
 
-@given(documents, max_seq_lengths, keys)
-def test_a_row_is_cls_a_sep_b_sep(document, max_seq_length, key):
-    _, _, rows = pairs_of(document, max_seq_length=max_seq_length, key=key)
-    for ids in written_rows(rows):
+@given(writings())
+def test_a_row_is_cls_a_sep_b_sep(written):
+    for ids in written_rows(written.rows):
         special = [token for token in ids if token < 100]
         assert special == [CLS_ID, SEP_ID, SEP_ID]
         assert (ids[0], ids[-1]) == (CLS_ID, SEP_ID)
-        assert len(ids) <= max_seq_length
+        assert len(ids) <= written.max_seq_length
 
 
-@given(documents, max_seq_lengths, keys)
-def test_a_sequence_with_a_sentence_start_inside_is_split_at_one(
-    document, max_seq_length, key
-):
-    sequences, pairs, _ = pairs_of(document, max_seq_length=max_seq_length, key=key)
-    starts = {0, *sentence_ends_of(document)}
+@given(writings())
+def test_a_sequence_with_a_sentence_start_inside_is_split_at_one(written):
+    pairs, starts = written.pairs, {0, *sentence_ends_of(written.document)}
     middles = np.where(pairs.labels == 1, pairs.a_start, pairs.b_start).tolist()
-    for sequence, middle in zip(sequences, middles, strict=True):
+    for sequence, middle in zip(written.sequences, middles, strict=True):
         inside = starts & set(range(sequence.start + 1, sequence.end))
         assert middle in inside or not inside
 
 
-@given(documents, max_seq_lengths, keys)
-def test_words_keep_their_starts_when_written(document, max_seq_length, key):
-    _, _, rows = pairs_of(document, max_seq_length=max_seq_length, key=key)
-    starts_in_text = word_starts_of(document)
-    follows_special = np.append(False, rows.ids[:-1] < 100)
-    is_special = rows.ids < 100
-    expected = is_special | follows_special
-    expected |= starts_in_text[np.where(is_special, 0, rows.ids - 100)]
-    assert rows.word_starts.tolist() == expected.tolist()
+@given(writings())
+def test_words_keep_their_starts_when_written(written):
+    ids = written.rows.ids
+    is_special = ids < 100
+    expected = is_special | np.append(False, ids[:-1] < 100)
+    expected |= word_starts_of(written.document)[np.where(is_special, 0, ids - 100)]
+    assert written.rows.word_starts.tolist() == expected.tolist()

@@ -126,21 +126,29 @@ def test_of_examples_on_the_fly_the_documents_are_stored_once(files, documents):
     assert made["config"] == stored["config"] | {"examples": "on-the-fly"}
 
 
-def test_documents_are_the_same_bytes_however_they_are_made(
-    documents, texts, model, tmp_path
+@pytest.mark.parametrize(
+    ("config", "settings"),
+    [
+        (CONFIG, {"workers": 2}),
+        (CONFIG, {"is_shuffled": True}),
+        (CONFIG, {"chunk_bytes": 3000}),
+        (CONFIG, {"shuffle": "engine"}),
+        (ON_THE_FLY, {"workers": 2, "is_shuffled": True, "chunk_bytes": 3000}),
+        (ON_THE_FLY, {"shuffle": "engine"}),
+    ],
+    ids=[
+        *("two workers", "another order", "smaller chunks", "the engine's shuffle"),
+        *("documents, all of these", "documents, the engine's shuffle"),
+    ],
+)
+def test_the_bytes_are_the_same_however_the_job_is_run(
+    request, texts, model, tmp_path, config, settings
 ):
-    shuffled = random.Random(1).sample(texts, len(texts))
-    assert documents == run(
-        shuffled,
-        model,
-        tmp_path / "d",
-        config=ON_THE_FLY,
-        workers=2,
-        chunk_bytes=3000,
-    )
-    assert documents == run(
-        texts, model, tmp_path / "engine", config=ON_THE_FLY, shuffle="engine"
-    )
+    expected = request.getfixturevalue("files" if config is CONFIG else "documents")
+    settings = dict(settings)
+    if settings.pop("is_shuffled", False):
+        texts = random.Random(1).sample(texts, len(texts))
+    assert run(texts, model, tmp_path / "d", config=config, **settings) == expected
 
 
 def test_a_shard_of_documents_that_is_lost_is_made_again(
@@ -151,21 +159,14 @@ def test_a_shard_of_documents_that_is_lost_is_made_again(
     assert run(texts, model, tmp_path / "d", config=ON_THE_FLY) == documents
 
 
-def test_two_workers_write_the_same_bytes_as_one(files, texts, model, tmp_path):
-    assert run(texts, model, tmp_path / "d", workers=2) == files
+PLACE = "memory://bucket/data"
 
 
-def test_the_order_of_the_inputs_does_not_show(files, texts, model, tmp_path):
-    shuffled = random.Random(1).sample(texts, len(texts))
-    assert run(shuffled, model, tmp_path / "d") == files
-
-
-def test_the_size_of_the_splits_does_not_show(files, texts, model, tmp_path):
-    assert run(texts, model, tmp_path / "d", chunk_bytes=3000) == files
-
-
-def test_the_engines_own_shuffle_gives_the_same_bytes(files, texts, model, tmp_path):
-    assert run(texts, model, tmp_path / "d", shuffle="engine") == files
+def run_remote(texts, model, memory, *, shuffle="engine"):
+    """The files of a data set that is made on storage."""
+    inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
+    make_dataset(plan_job(inputs, CONFIG, model=model, output=PLACE), shuffle=shuffle)
+    return {path.removeprefix(f"{PLACE}/"): data for path, data in memory.items()}
 
 
 @pytest.mark.parametrize("shuffle", ["engine", "files"])
@@ -173,45 +174,45 @@ def test_a_remote_data_set_has_the_bytes_of_a_local_one(
     files, texts, model, memory, shuffle, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
-    place = "memory://bucket/data"
-    make_dataset(plan_job(inputs, CONFIG, model=model, output=place), shuffle=shuffle)
+    assert run_remote(texts, model, memory, shuffle=shuffle) == files
     assert not list(tmp_path.rglob("make-data-*"))
-    assert {
-        path.removeprefix(f"{place}/"): data for path, data in memory.items()
-    } == files
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The split and number of each shard as it is made."""
+    made = []
+    write_shard = steps.write_shard
+
+    def note(documents, shard, **settings):
+        made.append((shard.split, shard.index))
+        return write_shard(documents, shard, **settings)
+
+    monkeypatch.setattr(steps, "write_shard", note)
+    return made
 
 
 def test_an_interrupted_job_is_finished_from_what_is_there(
-    files, texts, model, tmp_path, monkeypatch
+    files, texts, model, tmp_path, monkeypatch, made
 ):
-    built = []
+    note = steps.write_shard
 
     def stop_at_the_second(documents, shard, **settings):
-        if len(built) == 1:
+        if made:
             raise AlbertError("no more")
-        built.append(shard)
-        return write_shard(documents, shard, **settings)
+        return note(documents, shard, **settings)
 
-    write_shard = steps.write_shard
+    def never(*_, **__):
+        raise AssertionError("all chunks were read before")
+
     monkeypatch.setattr(steps, "write_shard", stop_at_the_second)
     with pytest.raises(AlbertError, match="no more"):
         run(texts, model, tmp_path / "d")
     assert not (tmp_path / "d/manifest.json").exists()
-
-    def note(documents, shard, **settings):
-        rebuilt.append(shard)
-        return write_shard(documents, shard, **settings)
-
-    def never(*_, **__):
-        raise AssertionError("all splits were read before")
-
-    rebuilt = []
     monkeypatch.setattr(steps, "write_shard", note)
     monkeypatch.setattr(steps, "read_texts", never)
     assert run(texts, model, tmp_path / "d") == files
-    written = sorted((shard.split, shard.index) for shard in [*built, *rebuilt])
-    assert written == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
+    assert sorted(made) == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
 
 
 @pytest.mark.parametrize(
@@ -223,50 +224,26 @@ def test_an_interrupted_job_is_finished_from_what_is_there(
 )
 @pytest.mark.parametrize("damage", ["missing", "short"])
 def test_a_shard_that_lacks_a_file_is_made_again_and_it_alone(
-    files, texts, model, tmp_path, monkeypatch, name, damage
+    files, texts, model, tmp_path, made, name, damage
 ):
     run(texts, model, tmp_path / "d")
     if damage == "missing":
         (tmp_path / "d" / name).unlink()
     else:
         (tmp_path / "d" / name).write_bytes(files[name][:-1])
-    made = []
-    write_shard = steps.write_shard
-
-    def note(documents, shard, **settings):
-        made.append((shard.split, shard.index))
-        return write_shard(documents, shard, **settings)
-
-    monkeypatch.setattr(steps, "write_shard", note)
+    made.clear()
     assert run(texts, model, tmp_path / "d") == files
     assert made == [(name.split("/")[0], int(name.split("-")[2]))]
 
 
 def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
-    files, texts, model, monkeypatch, memory
+    files, texts, model, made, memory
 ):
-    inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
-    place = "memory://bucket/data"
-
-    def make():
-        job = plan_job(inputs, CONFIG, model=model, output=place)
-        make_dataset(job, shuffle="engine")
-
-    make()
-    del memory[f"{place}/train/copy-01/part-00001-of-00003.tfrecord"]
-    made = []
-    write_shard = steps.write_shard
-
-    def note(documents, shard, **settings):
-        made.append((shard.split, shard.index))
-        return write_shard(documents, shard, **settings)
-
-    monkeypatch.setattr(steps, "write_shard", note)
-    make()
+    run_remote(texts, model, memory)
+    del memory[f"{PLACE}/train/copy-01/part-00001-of-00003.tfrecord"]
+    made.clear()
+    assert run_remote(texts, model, memory) == files
     assert made == [("train", 1)]
-    assert {
-        path.removeprefix(f"{place}/"): data for path, data in memory.items()
-    } == files
 
 
 def test_a_split_whose_documents_are_gone_is_read_again(
@@ -335,10 +312,9 @@ def test_a_long_book_is_one_document_wherever_its_parts_lie(model, tmp_path, shu
     assert manifest.dropped == {"duplicate document": 1}
 
 
-def test_the_manifest_names_every_shard_with_its_hash(files, texts, model, tmp_path):
-    run(texts, model, tmp_path / "d")
-    manifest = read_manifest(tmp_path / "d")
-    assert {s.name: s.sha256 for s in manifest.shards} == {
+def test_the_manifest_names_every_shard_with_its_hash(files):
+    shards = json.loads(files["manifest.json"])["shards"]
+    assert {shard["name"]: shard["sha256"] for shard in shards} == {
         name: hashlib.sha256(data).hexdigest()
         for name, data in files.items()
         if name.endswith(".tfrecord")
@@ -441,28 +417,23 @@ needs_proc = pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="needs the lists of /proc"
 )
 
-PROGRAM = (
-    "import json, sys\n"
-    "from pathlib import Path\n"
-    "from pipeline.reading.formats import KINDS\n"
-    "from pipeline.reading.inputs import find_inputs\n"
-    "from pipeline.job.make_data import make_dataset\n"
-    "from pipeline.job.steps import plan_job\n"
-    "from pipeline.job.worker_processes import WorkerProcesses\n"
-    "from schemas.config import DataConfig\n"
-    "from schemas.errors import AlbertError\n"
-    "output, model, texts = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])\n"
-    "given = dict.fromkeys(KINDS, ()) | {'books': tuple(texts)}\n"
-    "config = DataConfig(max_seq_length=48, dupe_factor=2, num_shards=3,\n"
-    "    eval_fraction=0.3).resolved(input_bytes=0)\n"
-    "try:\n"
-    "    with WorkerProcesses(2) as workers:\n"
-    "        job = plan_job(find_inputs(given), config, output=Path(output),\n"
-    "            model=Path(model).read_bytes(), chunk_bytes=20000)\n"
-    "        make_dataset(job, workers=workers)\n"
-    "except AlbertError as error:\n"
-    "    sys.exit(str(error))\n"
-)
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from schemas.errors import AlbertError
+from tests.pipeline.job.test_make_data import run
+output, model, texts = sys.argv[1:]
+try:
+    run(
+        json.loads(texts),
+        Path(model).read_bytes(),
+        Path(output),
+        workers=2,
+        chunk_bytes=20000,
+    )
+except AlbertError as error:
+    sys.exit(str(error))
+"""
 
 
 def start(texts, model, output):

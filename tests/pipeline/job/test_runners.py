@@ -110,11 +110,7 @@ def places(name, flags=(), **changed):
         ),
         (
             "PortableRunner",
-            [
-                SERVER,
-                "--environment_type=EXTERNAL",
-                "--environment_config=node7:50000",
-            ],
+            [SERVER, "--environment_type=EXTERNAL", "--environment_config=node7:50000"],
             {"inputs": ["gs://b/dump.xml", "novels/"]},
             "inputs: novels/ is on this machine, where the workers of PortableRunner "
             "cannot see it; give one such as gs://bucket/folder/.",
@@ -162,31 +158,15 @@ def test_what_the_workers_can_reach_is_let_through(name, flags, output):
         ("FlinkRunner", POOL_ELSEWHERE, ELSEWHERE),
         # A cluster of this machine.
         ("FlinkRunner", f"--flink_master=localhost:8081 {POOL}", HERE),
-        (
-            "FlinkRunner",
-            f"--flink_master=http://127.0.0.1:8081 {PROCESS}",
-            HERE,
-        ),
+        ("FlinkRunner", f"--flink_master=http://127.0.0.1:8081 {PROCESS}", HERE),
         ("FlinkRunner", "--flink_master=localhost:8081", ELSEWHERE),
-        (
-            "SparkRunner",
-            f"--spark_master_url=spark://localhost:7077 {POOL}",
-            HERE,
-        ),
+        ("SparkRunner", f"--spark_master_url=spark://localhost:7077 {POOL}", HERE),
         # A cluster elsewhere, where localhost is each of its machines.
-        (
-            "FlinkRunner",
-            f"--flink_master=jobmanager.k8s:8081 {POOL}",
-            ELSEWHERE,
-        ),
+        ("FlinkRunner", f"--flink_master=jobmanager.k8s:8081 {POOL}", ELSEWHERE),
         ("FlinkRunner", f"--flink_master=node7:8081 {PROCESS}", ELSEWHERE),
         ("FlinkRunner", f"--flink_master=node7:8081 {DOCKER}", ELSEWHERE),
         ("FlinkRunner", f"--flink_master=node7:8081 {LOOPBACK}", HERE),
-        (
-            "SparkRunner",
-            f"--spark_master_url=spark://node7:7077 {POOL}",
-            ELSEWHERE,
-        ),
+        ("SparkRunner", f"--spark_master_url=spark://node7:7077 {POOL}", ELSEWHERE),
         ("SparkRunner", f"{UBER}http://node7:6066 {POOL}", ELSEWHERE),
         ("SparkRunner", f"{UBER}http://localhost:6066 {POOL}", HERE),
         # A job server of somebody's.

@@ -106,8 +106,25 @@ def languages(*inputs):
     return [(file.language, file.language_from) for file in inputs]
 
 
-# Text that is for a program: its name, its first bytes and what it is called.
-STRUCTURED = {
+ZIP = b"PK\x03\x04" + bytes(26)
+# What is no text: its name, its first bytes and what it is called.
+NO_TEXT = {
+    "a.zip": (ZIP + b"a.txt", "is a zip archive"),
+    "a.docx": (ZIP + b"[Content_Types].xml", "is a docx file"),
+    "a.xlsx": (ZIP + b"[Content_Types].xml" + ZIP + b"xl/a", "is an Excel workbook"),
+    "a.epub": (ZIP + b"mimetypeapplication/epub+zip", "is an EPUB book"),
+    "a.odt": (ZIP + b"mimetypeapplication/vnd.oasis", "is an OpenDocument file"),
+    "a.rtf": (b"{\\rtf1 Ada wrote.}", "is an RTF file"),
+    "a.doc": (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an old Office file"),
+    "a.7z": (b"7z\xbc\xaf\x27\x1c", "is a 7z archive"),
+    "a.rar": (b"Rar!\x1a\x07", "is a rar archive"),
+    "a.tar.gz": (gzip.compress(bytes(257) + b"ustar"), "is a tar archive"),
+    "a.db": (b"SQLite format 3\0", "is an SQLite database"),
+    "page": (b"\n<!DOCTYPE html>\n<html><body>Ada.</body></html>\n", "is HTML"),
+    "a.md": (b"# Ada\n", "is named like Markdown"),
+    "rows.json": (b'[{"text": "Ada."}]', "is a JSON array"),
+    "row.json": (b'{\n  "text": "Ada wrote."\n}\n', "is JSON, but not one record"),
+    "a.bin": (bytes(range(256)), "is not text: it is full of control"),
     "film.ass": (b"[Script Info]\nTitle: X\n", "is subtitles"),
     "de.conllu": (b"1\tAda\tX\n2\tschrieb\tY\n\n1\tWer\tX\n2\tlas\tY\n", "has a token"),
     "ner.txt": (b"Ada\tB-PER\nschrieb\tO\n\nWer\tO\nlas\tO\n", "has a token"),
@@ -122,12 +139,15 @@ STRUCTURED = {
     "a.npy": (b"\x93NUMPY\x01\0v\0", "is an array of NumPy"),
     "a.pkl": (b"\x80\x04\x95\x0b\0", "is a pickle"),
     "a.h5": (b"\x89HDF\r\n\x1a\n", "is an HDF5 file"),
+    "a.png": (b"\x89PNG\r\n\x1a\n", "is a picture"),
+    "zeros": (b"One two. " * 50 + bytes(100), "is not text"),
+    "conll": (b"EU NNP B-ORG\nrejects VBZ O\n. . O\n\n" * 3, "has a token in each"),
 }
 
 
-@pytest.mark.parametrize("name", STRUCTURED)
-def test_what_is_written_for_a_program_is_refused_by_its_name(tmp_path, name):
-    content, says = STRUCTURED[name]
+@pytest.mark.parametrize("name", NO_TEXT)
+def test_what_is_no_text_is_refused_with_what_it_is(tmp_path, name):
+    content, says = NO_TEXT[name]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(AlbertError) as refused:
         find("text", tmp_path / name)

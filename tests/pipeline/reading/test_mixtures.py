@@ -23,11 +23,7 @@ AS_PARAGRAPHS = [[ONE, TWO], [THREE]]
 # and JSON have line ends inside, which the writer of the file chose too.
 FORMATS = {
     "prose.txt": ("text", f"{ONE}\n\n{TWO}\n\n{THREE}\n", [[ONE, TWO, THREE]]),
-    "marked.txt": (
-        "text",
-        f"{ONE}\n\n{TWO}\n<|endoftext|>\n{THREE}\n",
-        AS_PARAGRAPHS,
-    ),
+    "marked.txt": ("text", f"{ONE}\n\n{TWO}\n<|endoftext|>\n{THREE}\n", AS_PARAGRAPHS),
     "paragraphs.txt": (
         "text",
         f"{ONE * 5}\n{TWO * 5}\n\n{THREE * 5}\n{ONE * 5}\n",

@@ -21,19 +21,7 @@ from pipeline.reading.sentences import (
 LANGUAGES = ["en", "de", "ru", "el", "ar", "ja", "th", "zh", "hi", "xx"]
 
 words = st.sampled_from(
-    [
-        "He",
-        "left",
-        "Dr.",
-        "3.14",
-        "U.S.",
-        "«Да»",
-        "なに。",
-        "ไป",
-        "?!",
-        "(so.)",
-        '"Why?"',
-    ]
+    'He left Dr. 3.14 U.S. «Да» なに。 ไป ?! (so.) "Why?"'.split()  # noqa: SIM905
 )
 paragraphs = st.lists(words, min_size=1, max_size=60).map(" ".join)
 
@@ -50,19 +38,27 @@ def test_a_paragraph_becomes_its_sentences():
     ]
 
 
-def test_abbreviations_do_not_end_sentences():
-    assert split("Dr. Smith met J. R. Jones, e.g. in the U.S. He left.") == [
-        "Dr. Smith met J. R. Jones, e.g. in the U.S.",
-        "He left.",
-    ]
-
-
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [
         ("ru", "Он пришёл. Она ушла?", ["Он пришёл.", "Она ушла?"]),
         ("ja", "私は来た。彼女は去った。", ["私は来た。", "彼女は去った。"]),
         ("hi", "वह आया। वह गई।", ["वह आया।", "वह गई।"]),
+        # Marks that need no space.
+        ("km", "ខ្ញុំទៅ។គាត់មក។", ["ខ្ញុំទៅ។", "គាត់មក។"]),
+        # Text without capital letters.
+        ("ru", "он пришёл. она ушла.", ["он пришёл.", "она ушла."]),
+        (
+            "en",
+            "Dr. Smith met J. R. Jones, e.g. in the U.S. He left.",
+            ["Dr. Smith met J. R. Jones, e.g. in the U.S.", "He left."],
+        ),
+        (
+            "en",
+            'He said, "Come in. Sit down." and left.',
+            ['He said, "Come in. Sit down." and left.'],
+        ),
+        ("en", "", []),
     ],
 )
 def test_sentences_end_as_their_language_has_it(language, text, expected):
@@ -81,12 +77,6 @@ def test_a_long_quotation_is_split_at_its_full_stops():
     speech = "I am telling you this for the last time. " * 20
     sentences = split(f'He said, "{speech.strip()}" and left.')
     assert max(map(len, sentences)) < LONG_SENTENCE_CHARACTERS
-
-
-def test_a_quotation_of_ordinary_length_stays_whole():
-    assert split('He said, "Come in. Sit down." and left.') == [
-        'He said, "Come in. Sit down." and left.'
-    ]
 
 
 def test_a_long_sentence_is_split_behind_closing_marks():
@@ -111,25 +101,8 @@ def test_no_sentence_is_empty_or_has_blanks_around(text):
         assert sentence == sentence.strip() != ""
 
 
-def test_an_empty_paragraph_has_no_sentences():
-    assert split("") == []
-
-
 HOSTILE = [
-    "“",
-    "‘",
-    "«",
-    "»",
-    "„",
-    "'",
-    '"',
-    "' ",
-    "'a ",
-    "``「",
-    '《"',
-    ").“",
-    "“a. ",
-    "•",
+    *("“", "‘", "«", "»", "„", "'", '"', "' ", "'a ", "``「", '《"', ").“", "“a. ", "•")
 ]
 
 
@@ -142,7 +115,7 @@ def test_the_segmenter_gets_only_text_that_is_short_or_cheap(unit, monkeypatch):
         return [text]
 
     monkeypatch.setattr(sentencex, "segment", record)
-    text = unit * (100_000 // len(unit))
+    text = unit * (20_000 // len(unit))
     split(text)
     assert "".join(parts) == text
     for part in parts:
@@ -262,14 +235,6 @@ def test_a_long_paragraph_is_divided_into_equal_parts():
 )
 def test_sentences_of_a_language_are_divided_as_it_writes_them(language, sentences):
     assert split(" ".join(sentences), language) == sentences
-
-
-def test_marks_that_need_no_space_divide_without_one():
-    assert split("ខ្ញុំទៅ។គាត់មក។", "km") == ["ខ្ញុំទៅ។", "គាត់មក។"]
-
-
-def test_text_without_capital_letters_is_divided_all_the_same():
-    assert split("он пришёл. она ушла.", "ru") == ["он пришёл.", "она ушла."]
 
 
 def test_long_thai_is_divided_at_spaces():

@@ -20,37 +20,47 @@ def json_rows_of(*blocks, key="text"):
     return list(json_rows(blocks, key=key))
 
 
-def test_cells_may_hold_line_ends_quotes_and_delimiters():
-    table = b'\xef\xbb\xbfid,text\r\n1,"Ada, ""she"",\r\nwrote."\r\n\r\n2,Why?\r\n'
-    assert rows_of(table) == [TextRow('Ada, "she",\nwrote.'), TextRow("Why?")]
-
-
 def test_the_header_tells_what_parts_the_cells():
     for delimiter in (b",", b"\t", b";"):
         table = b"id|title|text\n1|A|Ada wrote.\n".replace(b"|", delimiter)
         assert rows_of(table) == [TextRow("Ada wrote.", "A")]
 
 
-def test_a_column_of_its_own_keeps_its_commas():
-    assert rows_of(b'text\nHe came, late.\n"Why; so?"\n') == [
-        TextRow("He came, late."),
-        TextRow("Why; so?"),
-    ]
+ADA = TextRow("Ada wrote.")
+TABLES = {
+    "cells may hold line ends, quotes and delimiters": (
+        b'\xef\xbb\xbfid,text\r\n1,"Ada, ""she"",\r\nwrote."\r\n\r\n2,Why?\r\n',
+        [TextRow('Ada, "she",\nwrote.'), TextRow("Why?")],
+    ),
+    "a column of its own keeps its commas": (
+        b'text\nHe came, late.\n"Why; so?"\n',
+        [TextRow("He came, late."), TextRow("Why; so?")],
+    ),
+    "a row with more cells than the header is not cut": (
+        b"id,text\n1,He came, late.\n2,Ada wrote.,\n",
+        [MORE_CELLS, ADA],
+    ),
+    "a row without the cell has no text": (
+        b"id,text\n1\n2,\n3,Ada wrote.\n",
+        [NO_TEXT, NO_TEXT, ADA],
+    ),
+    "white space around a column is not its name": (
+        b"id, text , title\n1,Ada wrote.,A\n",
+        [TextRow("Ada wrote.", "A")],
+    ),
+    "a header with a tab is divided by tabs": (
+        b"id, a, b\ttext\n1\tAda, she wrote.\n",
+        [TextRow("Ada, she wrote.")],
+    ),
+    "an empty table has no rows": (b"", []),
+    "a header alone has no rows": (b"id,text\n", []),
+}
 
 
-def test_a_row_with_more_cells_than_the_header_is_not_cut():
-    assert rows_of(b"id,text\n1,He came, late.\n2,Ada wrote.,\n") == [
-        MORE_CELLS,
-        TextRow("Ada wrote."),
-    ]
-
-
-def test_a_row_without_the_cell_has_no_text():
-    assert rows_of(b"id,text\n1\n2,\n3,Ada wrote.\n") == [
-        NO_TEXT,
-        NO_TEXT,
-        TextRow("Ada wrote."),
-    ]
+@pytest.mark.parametrize("kind", TABLES)
+def test_the_rows_of_a_table_are_its_texts(kind):
+    table, rows = TABLES[kind]
+    assert rows_of(table) == rows
 
 
 def test_a_quotation_mark_that_nothing_closes_does_not_take_the_whole_file(monkeypatch):
@@ -59,22 +69,6 @@ def test_a_quotation_mark_that_nothing_closes_does_not_take_the_whole_file(monke
     rows = rows_of(table)
     assert rows[0] == TOO_LONG
     assert set(rows[1:]) == {TextRow("Ada wrote.")}
-
-
-def test_an_empty_table_has_no_rows():
-    assert rows_of(b"") == rows_of(b"id,text\n") == []
-
-
-def test_white_space_around_a_column_is_not_its_name():
-    assert rows_of(b"id, text , title\n1,Ada wrote.,A\n") == [
-        TextRow("Ada wrote.", "A")
-    ]
-
-
-def test_a_header_with_a_tab_is_divided_by_tabs():
-    assert rows_of(b"id, a, b\ttext\n1\tAda, she wrote.\n") == [
-        TextRow("Ada, she wrote.")
-    ]
 
 
 def test_a_header_may_be_long():
@@ -142,10 +136,7 @@ PANDAS = r"""id,text
         ),
         (
             MYSQL,
-            [
-                'The note said "back at noon"\nand nothing else.',
-                "A folder C:\\docs\\",
-            ],
+            ['The note said "back at noon"\nand nothing else.', "A folder C:\\docs\\"],
         ),
         (SEMICOLONS, ['„No", she said; "not now".']),
         (PANDAS, ['He wrote "closed", then "open".', "The folder C:\\texts\\"]),

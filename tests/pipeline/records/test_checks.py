@@ -94,10 +94,7 @@ def test_a_bad_record_has_its_problem_named(change, expected):
     ("change", "expected"),
     [
         # A short row was once accepted by training and refused by --verify.
-        (
-            {"input_ids": TEXT["input_ids"]},
-            "has 6 values of input_ids, which takes 8",
-        ),
+        ({"input_ids": TEXT["input_ids"]}, "has 6 values of input_ids, which takes 8"),
         (
             {"input_mask": [1, 1, 1, 0, 1, 1, 0, 0]},
             "has input_mask that are not ones followed by zeros",

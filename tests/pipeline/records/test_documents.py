@@ -9,11 +9,7 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records.documents import (
-    TokenDocument,
-    decode_documents,
-    encode_document,
-)
+from pipeline.records.documents import TokenDocument, decode_documents, encode_document
 
 DOCUMENT = TokenDocument(
     id=bytes(range(16)),

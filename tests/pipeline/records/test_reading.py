@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import io
 import itertools
 import os
 
@@ -75,24 +76,66 @@ def with_length(length):
     return WHOLE[:FRAME] + header + checksum + WHOLE[FRAME + 12 :]
 
 
-def test_a_whole_file_is_read_as_it_was_written(tmp_path):
-    assert read(tmp_path, WHOLE) == [0, 1, 2, 3]
+NOWHERE = "cannot be found, and"
+BAD_LENGTH = "has a length that does not match its checksum"
 
 
-def test_a_flipped_bit_in_the_data_spoils_one_record(tmp_path):
-    assert read(tmp_path, flipped(FRAME + 20)) == [
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (WHOLE, [0, 1, 2, 3]),
+        (
+            flipped(FRAME + 20),
+            [0, f"record 1, at byte {FRAME}, does not match its checksum", 2, 3],
+        ),
+        (
+            flipped(FRAME),
+            [
+                0,
+                f"record 1, at byte {FRAME}, {BAD_LENGTH}",
+                f"record 2, at byte {len(WHOLE)}, {NOWHERE} 1 after it are lost",
+            ],
+        ),
+        (b"", [f"record 0, at byte 0, {NOWHERE} 3 after it are lost"]),
+        (
+            bytes(len(WHOLE)),
+            [
+                f"record 0, at byte 0, {BAD_LENGTH}",
+                f"record 1, at byte {len(WHOLE)}, {NOWHERE} 2 after it are lost",
+            ],
+        ),
+        (
+            WHOLE[: 2 * FRAME + 30],
+            [
+                0,
+                1,
+                f"record 2, at byte {2 * FRAME}, is cut off: the file ends in it",
+                f"record 3, at byte {2 * FRAME + 30}, cannot be found",
+            ],
+        ),
+        (
+            None,
+            [
+                "record 0, at byte 0, cannot be read: No such file or directory, and 3 "
+                "after it are lost"
+            ],
+        ),
+    ],
+    ids=[
+        *("whole", "a flipped bit in the data", "a flipped bit in a length", "empty"),
+        *("zeros", "cut off in a record", "missing"),
+    ],
+)
+def test_damage_costs_the_records_that_it_touches(tmp_path, content, found):
+    assert read(tmp_path, content) == found
+
+
+def test_a_record_more_than_promised_is_not_read(tmp_path):
+    more = "is more than the 2 that manifest.json promises"
+    assert read(tmp_path, WHOLE, examples=2) == [
         0,
-        f"record 1, at byte {FRAME}, does not match its checksum",
-        2,
-        3,
-    ]
-
-
-def test_a_flipped_bit_in_a_length_spoils_the_rest_of_the_file(tmp_path):
-    assert read(tmp_path, flipped(FRAME)) == [
-        0,
-        f"record 1, at byte {FRAME}, has a length that does not match its checksum",
-        f"record 2, at byte {len(WHOLE)}, cannot be found, and 1 after it are lost",
+        1,
+        f"record 2, at byte {2 * FRAME}, {more}",
     ]
 
 
@@ -102,43 +145,6 @@ def test_a_length_beyond_the_end_of_the_file_takes_no_memory(tmp_path, length):
         0,
         f"record 1, at byte {FRAME}, is cut off: the file ends in it",
         f"record 2, at byte {len(WHOLE)}, cannot be found, and 1 after it are lost",
-    ]
-
-
-def test_of_an_empty_file_no_record_is_found(tmp_path):
-    expected = "record 0, at byte 0, cannot be found, and 3 after it are lost"
-    assert read(tmp_path, b"") == [expected]
-
-
-def test_of_a_file_of_zeros_no_record_is_found(tmp_path):
-    assert read(tmp_path, bytes(len(WHOLE))) == [
-        "record 0, at byte 0, has a length that does not match its checksum",
-        f"record 1, at byte {len(WHOLE)}, cannot be found, and 2 after it are lost",
-    ]
-
-
-def test_a_file_cut_off_in_a_record(tmp_path):
-    assert read(tmp_path, WHOLE[: 2 * FRAME + 30]) == [
-        0,
-        1,
-        f"record 2, at byte {2 * FRAME}, is cut off: the file ends in it",
-        f"record 3, at byte {2 * FRAME + 30}, cannot be found",
-    ]
-
-
-def test_a_record_more_than_promised_is_not_read(tmp_path):
-    assert read(tmp_path, WHOLE, examples=2) == [
-        0,
-        1,
-        f"record 2, at byte {2 * FRAME}, is more than the 2 that manifest.json "
-        "promises",
-    ]
-
-
-def test_of_a_file_that_is_missing_every_record_is_lost(tmp_path):
-    assert read(tmp_path) == [
-        "record 0, at byte 0, cannot be read: No such file or directory, and 3 after "
-        "it are lost"
     ]
 
 
@@ -268,28 +274,27 @@ def only_problem(folder, manifest):
     return found.problem
 
 
-def test_a_shard_that_was_cut_inside_a_document_is_refused(shard_of_three, tmp_path):
+def in_another_order(content):
+    """Under right checksums: only the hash of the file tells."""
+    first, *others = read_records(io.BytesIO(content))
+    return b"".join(map(frame, [*others, first]))
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda content: content[:-9], "is cut off: the file ends in it"),
+        (lambda content: b"", "cannot be found"),
+        (lambda content: content * 2, "is more than manifest.json promises"),
+        (in_another_order, "is not the file that the manifest describes"),
+    ],
+    ids=["cut inside a document", "cut between", "a document more", "another order"],
+)
+def test_a_shard_of_documents_that_is_damaged_is_refused(
+    shard_of_three, tmp_path, damage, problem
+):
     manifest, path = shard_of_three
-    path.write_bytes(path.read_bytes()[:-9])
-    assert only_problem(tmp_path, manifest) == "is cut off: the file ends in it"
-
-
-def test_a_shard_that_was_cut_between_documents_is_refused(shard_of_three, tmp_path):
-    manifest, path = shard_of_three
-    path.write_bytes(b"")
-    assert only_problem(tmp_path, manifest) == "cannot be found"
-
-
-def test_a_shard_with_a_document_more_is_refused(shard_of_three, tmp_path):
-    manifest, path = shard_of_three
-    path.write_bytes(path.read_bytes() * 2)
-    assert only_problem(tmp_path, manifest) == "is more than manifest.json promises"
-
-
-def test_a_shard_that_is_missing_is_refused(shard_of_three, tmp_path):
-    manifest, path = shard_of_three
-    path.unlink()
-    problem = "cannot be read: No such file or directory"
+    path.write_bytes(damage(path.read_bytes()))
     assert only_problem(tmp_path, manifest) == problem
 
 
@@ -298,16 +303,6 @@ def test_documents_of_a_larger_vocabulary_are_refused(shard_of_three, tmp_path):
     other = dataclasses.replace(manifest, vocabulary=manifest.vocabulary | {"size": 99})
     problem = "has a token that the vocabulary does not have"
     assert only_problem(tmp_path, other) == problem
-
-
-def test_documents_in_another_order_are_refused(shard_of_three, tmp_path):
-    """Under right checksums: only the hash of the file tells."""
-    manifest, path = shard_of_three
-    with path.open("rb") as file:
-        first, *others = read_records(file)
-    path.write_bytes(b"".join(map(frame, [*others, first])))
-    problem = "is not the file that the manifest describes"
-    assert only_problem(tmp_path, manifest) == problem
 
 
 def altered(records, kind, rng):

@@ -7,11 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import DAMAGED, ReadingCounts
-from pipeline.storage.compression import (
-    BLOCK_BYTES,
-    is_multistream,
-    read_streams,
-)
+from pipeline.storage.compression import BLOCK_BYTES, is_multistream, read_streams
 
 TEXTS = [b"stream %d: " % number + b"text " * number for number in range(30)]
 STREAMS = [bz2.compress(text) for text in TEXTS]

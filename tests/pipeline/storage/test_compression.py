@@ -7,11 +7,7 @@ import pytest
 import zstandard
 
 from pipeline.core.documents import DAMAGED, ReadingCounts
-from pipeline.storage.compression import (
-    BLOCK_BYTES,
-    decompress,
-    recognise_compression,
-)
+from pipeline.storage.compression import BLOCK_BYTES, decompress, recognise_compression
 
 PACK = {
     "gz": gzip.compress,

@@ -182,8 +182,7 @@ def test_a_sentence_may_begin_with_a_bracket(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "spans",
-    ['[[4, 12, "LOC"]]', '[{"start": 4, "end": 12, "label": "LOC"}]'],
+    "spans", ['[[4, 12, "LOC"]]', '[{"start": 4, "end": 12, "label": "LOC"}]']
 )
 def test_marked_characters_become_tags_of_words(tmp_path, spans):
     record = '{"text": "in  New York.", "label": %s}\n{"text": "no", "label": []}\n'

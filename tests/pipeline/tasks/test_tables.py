@@ -20,33 +20,56 @@ def in_parquet(folder, **columns):
     return path.read_bytes()
 
 
-def test_a_quotation_mark_between_tabs_is_text(tmp_path):
-    file = read(tmp_path, 'sentence\tlabel\n" It is good .\t1\nHe said " no\t0\n')
-    assert labelled(file) == [('" It is good .', "1"), ('He said " no', "0")]
+# Tables, and the texts and labels in them.
+TABLES = {
+    "a quotation mark between tabs is text": (
+        'sentence\tlabel\n" It is good .\t1\nHe said " no\t0\n',
+        [('" It is good .', "1"), ('He said " no', "0")],
+    ),
+    "cells between tabs are quoted where a program quoted them": (
+        'text\tlabel\n"a ""b""\tc\nd"\tx\nplain\ty\n',
+        [('a "b"\tc\nd', "x"), ("plain", "y")],
+    ),
+    "cells between commas may be quoted": (
+        'text,label\r\n"One, ""two""\nthree",good\r\nFour,bad\r\n',
+        [('One, "two"\nthree', "good"), ("Four", "bad")],
+    ),
+    "byte order mark, CR LF and a missing last newline are no text": (
+        b"\xef\xbb\xbflabel\ttext\r\n1\tGood.\r\n0\tBad.",
+        [("Good.", "1"), ("Bad.", "0")],
+    ),
+    "an unusual line end is part of a text": (
+        "text\tlabel\none\u2028two\t1\nthree\x85\t0\n",
+        [("one\u2028two", "1"), ("three\x85", "0")],
+    ),
+    "a dash is a label where no agreement is told of": (
+        "text\tlabel\nGood.\t+\nBad.\t-\n",
+        [("Good.", "+"), ("Bad.", "-")],
+    ),
+    "of two columns one needs no known name": (
+        "phrase,label\nGood.,1\n",
+        [("Good.", "1")],
+    ),
+    "of two columns either": ("text,mood\nGood.,glad\n", [("Good.", "glad")]),
+}
 
 
-def test_a_byte_order_mark_crlf_and_a_missing_last_newline_are_no_text(tmp_path):
-    content = b"\xef\xbb\xbflabel\ttext\r\n1\tGood.\r\n0\tBad."
-    assert labelled(read(tmp_path, content)) == [("Good.", "1"), ("Bad.", "0")]
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_has_the_texts_and_labels_that_its_writer_meant(tmp_path, kind):
+    content, expected = TABLES[kind]
+    assert labelled(read(tmp_path, content)) == expected
 
 
-def test_cells_between_commas_may_be_quoted(tmp_path):
-    content = 'text,label\r\n"One, ""two""\nthree",good\r\nFour,bad\r\n'
-    assert labelled(read(tmp_path, content)) == [
-        ('One, "two"\nthree', "good"),
-        ("Four", "bad"),
-    ]
+def test_a_file_that_is_not_utf8_is_read_as_every_other_text(tmp_path):
+    file = read(tmp_path, "text\tlabel\ncafé\t1\n".encode("latin-1"))
+    assert labelled(file) == [("café", "1")]
+    assert file.counts == {"line not UTF-8, read as Windows-1252": 1}
 
 
 def test_a_row_of_csv_is_told_by_its_line(tmp_path):
     content = 'text,label\n"One\ntwo",1\nThree,\n'
     file = read(tmp_path, content)
     assert file.examples[0].place == f"{tmp_path}/file, line 2"
-
-
-def test_an_unusual_line_end_is_part_of_a_text(tmp_path):
-    file = read(tmp_path, "text\tlabel\none\u2028two\t1\nthree\x85\t0\n")
-    assert labelled(file) == [("one\u2028two", "1"), ("three\x85", "0")]
 
 
 def test_the_second_text_is_not_taken_for_the_first(tmp_path):
@@ -131,11 +154,6 @@ def test_columns_that_a_person_names_go_before_those_that_are_found(tmp_path):
     assert labelled(file) == [("Good.", "glad")]
 
 
-def test_two_columns_need_no_names_that_are_known(tmp_path):
-    assert labelled(read(tmp_path, "phrase,label\nGood.,1\n")) == [("Good.", "1")]
-    assert labelled(read(tmp_path, "text,mood\nGood.,glad\n")) == [("Good.", "glad")]
-
-
 def test_a_file_of_withheld_labels_does_not_say_what_is_to_be_predicted(tmp_path):
     content = '{"text": "a", "label": -1}\n{"text": "b", "label": -1}\n'
     with pytest.raises(AlbertError, match="does not say what is to be predicted"):
@@ -154,11 +172,6 @@ def test_a_row_that_annotators_did_not_agree_on_is_left_out_and_counted(tmp_path
     file = read(tmp_path, content, task="mnli")
     assert labelled(file) == [("c", "neutral")]
     assert file.counts == {"row without a label, left out": 1}
-
-
-def test_a_dash_is_a_label_where_no_agreement_is_told_of(tmp_path):
-    file = read(tmp_path, "text\tlabel\nGood.\t+\nBad.\t-\n")
-    assert labelled(file) == [("Good.", "+"), ("Bad.", "-")]
 
 
 def test_a_missing_number_is_no_label_and_the_word_nan_is_one(tmp_path):
@@ -276,12 +289,6 @@ def test_a_file_that_is_not_what_the_task_has_is_refused(
     assert sentence in str(error.value)
 
 
-def test_a_file_that_is_not_utf8_is_read_as_every_other_text(tmp_path):
-    file = read(tmp_path, "text\tlabel\ncafé\t1\n".encode("latin-1"))
-    assert labelled(file) == [("café", "1")]
-    assert file.counts == {"line not UTF-8, read as Windows-1252": 1}
-
-
 def test_a_score_is_a_number_in_every_format(tmp_path):
     file = read(
         tmp_path, in_parquet(tmp_path, text=["a", "b"], score=[1, 2.5]), task="regress"
@@ -293,15 +300,6 @@ def test_a_score_is_a_number_in_every_format(tmp_path):
 def test_a_column_of_its_own_keeps_its_commas(tmp_path):
     file = read(tmp_path, 'text\nHe came, late.\n"Why; so?"\n', is_labelled=False)
     assert [example.text for example in file.examples] == ["He came, late.", "Why; so?"]
-
-
-PANDAS = 'text\tlabel\n"a ""b""\tc\nd"\tx\nplain\ty\n'
-
-
-def test_cells_between_tabs_are_quoted_where_a_program_quoted_them(tmp_path):
-    examples = read(tmp_path, PANDAS).examples
-    assert [e.text for e in examples] == ['a "b"\tc\nd', "plain"]
-    assert [e.label for e in examples] == ["x", "y"]
 
 
 @pytest.mark.parametrize(

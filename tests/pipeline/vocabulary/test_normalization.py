@@ -77,9 +77,7 @@ def normalizer_of(tmp_path):
         )
         path.write_text(rules_tsv(rules))
         return sentencepiece.SentencePieceNormalizer(
-            rule_tsv=str(path),
-            add_dummy_prefix=False,
-            escape_whitespaces=False,
+            rule_tsv=str(path), add_dummy_prefix=False, escape_whitespaces=False
         ).Normalize
 
     return make

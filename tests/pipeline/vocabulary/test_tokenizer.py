@@ -5,12 +5,7 @@ import sentencepiece
 
 from pipeline.core.protobuf import number_field
 from pipeline.vocabulary import tokenizer as vocabulary
-from pipeline.vocabulary.tokenizer import (
-    SPACE,
-    load_tokenizer,
-    read_model,
-    starts_word,
-)
+from pipeline.vocabulary.tokenizer import SPACE, load_tokenizer, read_model, starts_word
 from schemas.errors import AlbertError, SettingError
 from schemas.example import SPECIAL_TOKENS
 
@@ -63,31 +58,15 @@ def words_by(rule, pieces):
             "▁не веро ятн ый ▁дом , ▁ да",
             ["▁не+веро+ятн+ый", "▁дом", ",", "▁+да"],
         ),
-        (
-            "Greek",
-            "▁απιστ ευτ ο ▁σπιτι ·",
-            ["▁απιστ+ευτ+ο", "▁σπιτι", "·"],
-        ),
-        (
-            "Arabic",
-            "▁لا ▁يصد ق ، ▁بيت",
-            ["▁لا", "▁يصد+ق", "،", "▁بيت"],
-        ),
+        ("Greek", "▁απιστ ευτ ο ▁σπιτι ·", ["▁απιστ+ευτ+ο", "▁σπιτι", "·"]),
+        ("Arabic", "▁لا ▁يصد ق ، ▁بيت", ["▁لا", "▁يصد+ق", "،", "▁بيت"]),
         (
             "Japanese",
             "▁ 私 は 東京 に ▁ スーパー 。",
             ["▁", "私", "は", "東京", "に", "▁", "スーパー", "。"],
         ),
-        (
-            "Thai",
-            "▁ ภาษา ไทย สวย ๆ",
-            ["▁", "ภาษา", "ไทย", "สวย", "ๆ"],
-        ),
-        (
-            "Korean",
-            "▁한국 어 ▁책 .",
-            ["▁한국+어", "▁책", "."],
-        ),
+        ("Thai", "▁ ภาษา ไทย สวย ๆ", ["▁", "ภาษา", "ไทย", "สวย", "ๆ"]),
+        ("Korean", "▁한국 어 ▁책 .", ["▁한국+어", "▁책", "."]),
     ],
 )
 def test_words_in_several_languages(language, pieces, expected):

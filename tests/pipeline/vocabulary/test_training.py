@@ -21,11 +21,7 @@ from pipeline.vocabulary.sampling import (
     text_being_read,
 )
 from pipeline.vocabulary.tokenizer import load_tokenizer
-from pipeline.vocabulary.training import (
-    in_words,
-    train_vocabulary,
-    trained_share,
-)
+from pipeline.vocabulary.training import in_words, train_vocabulary, trained_share
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 

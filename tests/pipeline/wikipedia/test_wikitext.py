@@ -25,17 +25,7 @@ FRAGMENTS = [
     *("</nowiki>", "<math>", "</math>", "<table>", "</table>", "<p>", "</p", "<", ">"),
     *("'", "''", "'''", "\n", "\n\n", "\n== A ==\n", "\n==References==\n", "\n* ", "="),
     *("&nbsp;", "&amp;amp;", "&#1;", "&", "__NOTOC__", "-{", "}-", "http://a.b", "//"),
-    *(
-        "File:a.jpg",
-        "lang|fr|mot",
-        "nowrap",
-        "convert|5|km",
-        "IPA|x",
-        "(",
-        ")",
-        ",",
-        ";",
-    ),
+    *("File:a.jpg", "lang|fr|mot", "nowrap", "convert|5|km", "IPA|x", *"(),;"),
     *("Ada wrote many long programs.", "word", "写", " ", "\x00", "\x01", "\u200e"),
 ]
 any_wikitext = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=4))).map(
@@ -132,16 +122,7 @@ def _calls(function: Callable[[], object]) -> int:
 
 
 NESTED = [
-    "{{",
-    "{{a|",
-    "[[",
-    "[[a|",
-    "\n{|",
-    "<ref>",
-    "<!--",
-    "<table>",
-    "{{[[",
-    "({{a}},",
+    *("{{", "{{a|", "[[", "[[a|", "\n{|", "<ref>", "<!--", "<table>", "{{[[", "({{a}},")
 ]
 
 
@@ -171,65 +152,12 @@ def test_a_heading_of_combining_marks_is_never_normalized(
 
 
 HOSTILE = [
-    *(
-        "{{",
-        "}}",
-        "{{a|b}}",
-        "{{{",
-        "{{nowrap|",
-        "[[",
-        "]]",
-        "[[a",
-        "[[a:b|",
-        "<",
-        "<ref",
-    ),
-    *(
-        "[http://a ",
-        "[http://",
-        "<ref>",
-        "<ref name=a/>",
-        "<!--",
-        "<table>",
-        "</table>",
-    ),
-    *(
-        "\n{|",
-        "\n|}",
-        "\n==",
-        "\n*",
-        "'''",
-        "a'''a ",
-        "&amp;",
-        "&#",
-        "(",
-        "( ",
-        "(,",
-        ",",
-    ),
-    *(
-        ", ",
-        " ,",
-        "__",
-        "__A",
-        "-{",
-        "-{a",
-        "\n",
-        "({{a}},",
-        "(a {{a}} ",
-        "{{a\n",
-        "（",
-    ),
-    *(
-        "[[[a]]]",
-        "<nowiki>",
-        "<br",
-        "|",
-        "{{a\n|",
-        "\n\n[[a",
-        "[[File:a|",
-        "#redirect [",
-    ),
+    *("{{", "}}", "{{a|b}}", "{{{", "{{nowrap|", "[[", "]]", "[[a", "[[a:b|", "<"),
+    *("[http://a ", "[http://", "<ref", "<ref>", "<ref name=a/>", "<!--", "<table>"),
+    *("</table>", "\n{|", "\n|}", "\n==", "\n*", "'''", "a'''a ", "&amp;", "&#"),
+    *("(", "( ", "(,", ",", ", ", " ,", "__", "__A", "-{", "-{a", "\n", "({{a}},"),
+    *("(a {{a}} ", "{{a\n", "（", "[[[a]]]", "<nowiki>", "<br", "|", "{{a\n|"),
+    *("\n\n[[a", "[[File:a|", "#redirect ["),
 ]
 
 
@@ -242,11 +170,11 @@ def test_a_megabyte_of_hostile_text_takes_seconds_at_most(unit: str) -> None:
     assert time.process_time() - start < 10
 
 
-def test_ten_megabytes_of_nested_braces() -> None:
+def test_two_megabytes_of_nested_braces_take_linear_time() -> None:
     start = time.process_time()
-    assert strip_wikitext("{{a" * 1_700_000 + "}}" * 1_700_000) == []
-    assert strip_wikitext("{" * 5_000_000 + "}" * 5_000_000) == []
-    assert time.process_time() - start < 20
+    assert strip_wikitext("{{a" * 340_000 + "}}" * 340_000) == []
+    assert strip_wikitext("{" * 1_000_000 + "}" * 1_000_000) == []
+    assert time.process_time() - start < 5
 
 
 def test_braces_that_are_closed_two_at_a_time_take_linear_time() -> None:
