@@ -3,14 +3,13 @@
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from cli.support.console import Console, silent_stderr
-from cli.support.inputs import DataFolder, data_here
+from cli.support.console import Console, Say, silent_stderr
+from cli.support.inputs import data_here
 from cli.support.options import UserPath, debug_option, json_option, quiet_option
 from cli.support.trained_model import (
     checkpoint_option,
@@ -43,7 +42,7 @@ def analyze() -> None:
 @click.option(
     "--data",
     required=True,
-    type=DataFolder(),
+    type=UserPath(storage=True, path_type=Path),
     help="Data set made with the vocabulary of the models, here or on storage such as "
     "s3://bucket/data; its held-out split is used.",
 )
@@ -98,7 +97,11 @@ def layers(
     if plot is not None:
         draw_layers(measured, plot)
     if as_json:
-        click.echo(json.dumps({"examples": examples, **described(measured)}))
+        models = [
+            {"model": str(path), "layers": [*map(dataclasses.asdict, rows)]}
+            for path, rows in measured.items()
+        ]
+        click.echo(json.dumps({"examples": examples, "models": models}))
     else:
         click.echo(f"{table(measured)}\n{examples:,} held-out examples of {data}")
 
@@ -150,14 +153,9 @@ def open_for(
     *,
     data: Path,
     checkpoint: "Which | None",
-    say: Callable[[str], None],
+    say: Say,
 ) -> "AlbertPretrainer":
-    """A model that fits a data set.
-
-    Args:
-        path: A run or an export.
-        say: Told what of it is damaged, and of untrained positions.
-    """
+    """A model that fits a data set."""
     from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
     from albert_tf.model.trained_model import pretrainer_of
 
@@ -168,16 +166,6 @@ def open_for(
     for line in untrained_positions(model, manifest, data=data):
         say(line)
     return pretrainer_of(model)
-
-
-def described(measured: Measured) -> dict[str, Any]:
-    """What was measured, for programs."""
-    return {
-        "models": [
-            {"model": str(path), "layers": [dataclasses.asdict(row) for row in rows]}
-            for path, rows in measured.items()
-        ]
-    }
 
 
 def table(measured: Measured) -> str:

@@ -4,14 +4,13 @@ import contextlib
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from cli.support.console import Console, silent_stderr, tell
-from cli.support.inputs import DataFolder, data_here
+from cli.support.inputs import data_here
 from cli.support.options import (
-    TextPath,
     UserPath,
     column_options,
     debug_option,
@@ -21,7 +20,7 @@ from cli.support.options import (
 )
 from cli.support.trained_model import (
     checkpoint_option,
-    other_sentence_task,
+    open_tuned,
     plain_vocabulary,
     read_vocabulary,
     untrained_positions,
@@ -34,15 +33,12 @@ from schemas.files import scratch_folder
 from schemas.layout import MANIFEST
 from schemas.manifest import read_manifest
 from schemas.report import text_lines
-from schemas.task import Columns
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.evaluate import Text
     from albert_tf.evaluation.minimal_pairs import MinimalPair
     from albert_tf.model.trained_model import TrainedModel
-    from albert_tf.runs.checkpoints import Which
     from albert_tf.runs.metrics import Metrics
-    from pipeline.reading.formats import Format
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 _PAIRS_FLAG = "--minimal-pairs"
@@ -68,7 +64,7 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
 @click.argument("run", type=UserPath(path_type=Path))
 @click.option(
     "--data",
-    type=DataFolder(),
+    type=UserPath(storage=True, path_type=Path),
     help="Data set made with the same vocabulary, here or on storage such as "
     "s3://bucket/data; its held-out split is measured on, and the tokens of its "
     "training split are counted. For a fine-tuned model, a file of examples.",
@@ -77,7 +73,7 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
     "--text",
     multiple=True,
     metavar="PATH",
-    type=TextPath(readable=False),
+    type=UserPath(is_any_name=True, readable=False),
     help="Any text to measure on instead of the held-out split, read as make-data "
     "reads --eval-text, rows as PATH:KEY. The tokens of --data are counted  [default: "
     "of the data set that the run was trained on]. Files, folders, globs; repeatable.",
@@ -126,25 +122,7 @@ _OF_TASKS = ("text_column", "pair_column", "label_column")
 @json_option()
 @quiet_option("Show no progress.")
 @debug_option
-def evaluate(
-    run: Path,
-    data: Path | str | None,
-    text: tuple[str, ...],
-    language: str | None,
-    input_format: "Format | None",
-    eval_examples: int | None,
-    words: int,
-    minimal_pairs: tuple[str, ...],
-    pairs_per_paradigm: int | None,
-    precision: Precision | None,
-    text_column: str | None,
-    pair_column: str | None,
-    label_column: str | None,
-    checkpoint: "Which | None",
-    as_json: bool,
-    quiet: bool,
-    debug: bool,
-) -> None:
+def evaluate(run: Path, as_json: bool, quiet: bool, debug: bool, **values: Any) -> None:
     """Measure a run on held-out text, or on any text of yours.
 
     The masks of a held-out split are fixed, so that results on the same data set are
@@ -156,42 +134,16 @@ def evaluate(
     """
     from albert_tf.runs.run_record import is_tuned
 
-    check_flags(run, is_task=is_tuned(run))
-    if is_tuned(run):
-        assert data is not None, "check_flags asks for it"
-        columns = Columns(text=text_column, pair=pair_column, label=label_column)
-        result = evaluate_task(
-            run, data, columns=columns, checkpoint=checkpoint, quiet=quiet
-        )
-        click.echo(json.dumps(result) if as_json else task_text(result, data=data))
-        return
-    with contextlib.ExitStack() as held:
-        measured = evaluate_run(
-            run,
-            data,
-            given=GivenText(text, language, input_format, held),
-            examples=eval_examples,
-            words=words,
-            pairs=find_pairs(minimal_pairs, maximum=pairs_per_paradigm),
-            checkpoint=checkpoint,
-            precision=precision,
-            quiet=quiet,
-        )
-    click.echo(json.dumps(measured) if as_json else run_text(measured))
-
-
-class GivenText(NamedTuple):
-    """Text to measure on, as it was given.
-
-    Attributes:
-        paths: None for the held-out split of the data set.
-        held: Ends what is written of it.
-    """
-
-    paths: tuple[str, ...]
-    language: str | None
-    input_format: "Format | None"
-    held: contextlib.ExitStack
+    is_task = is_tuned(run)
+    check_flags(run, is_task=is_task)
+    console = Console(quiet=quiet)
+    if is_task:
+        measured = evaluate_task(run, values, console)
+        text = task_text(measured, data=values["data"])
+    else:
+        measured = evaluate_run(run, values, console)
+        text = run_text(measured)
+    click.echo(json.dumps(measured) if as_json else text)
 
 
 def check_flags(run: Path, *, is_task: bool) -> None:
@@ -216,18 +168,7 @@ def check_flags(run: Path, *, is_task: bool) -> None:
         )
 
 
-def evaluate_run(
-    run: Path,
-    data: Path | str | None,
-    *,
-    given: GivenText,
-    examples: int | None,
-    words: int,
-    pairs: "list[MinimalPair]",
-    checkpoint: "Which | None",
-    precision: Precision | None,
-    quiet: bool,
-) -> "Metrics":
+def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metrics":
     """What a run is worth on held-out text, which is kept in the run."""
     with silent_stderr():
         from albert_tf.evaluation.evaluate import Scope
@@ -235,41 +176,47 @@ def evaluate_run(
         from albert_tf.model.trained_model import read_trained
     from albert_tf.runs.evaluations import WORD_LOSSES
 
-    console = Console(quiet=quiet)
+    pairs = find_pairs(values["minimal_pairs"], maximum=values["pairs_per_paradigm"])
+    data, words = values["data"], values["words"]
     if data is not None:
         data = data_here(data, console)
     elif words:
         data = trained_on(run, console)
     tokenizer = read_vocabulary(run)
-    model = read_trained(run, which=checkpoint, say=console.say)
-    text = None
-    if given.paths:
-        text = text_of(given, model, tokenizer, console)
-    elif data is not None:
-        manifest = read_manifest(data)
-        for notes in (untrained_positions, other_sentence_task):
-            for line in notes(model, manifest, data=data):
-                console.say(line)
+    model = read_trained(run, which=values["checkpoint"], say=console.say)
     scope = Scope(
-        examples=examples,
+        examples=values["eval_examples"],
         words=words,
         pairs=pairs,
-        sentences=tokenizer.encode(
-            [s for pair in pairs for s in (pair.good, pair.bad)]
-        ),
+        sentences=tokenizer.encode([s for p in pairs for s in (p.good, p.bad)]),
         vocabulary=plain_vocabulary(tokenizer),
     )
-    with console:
-        measured = measure(
-            model,
-            data=data,
-            text=text,
-            scope=scope,
-            precision=precision,
-            progress=console,
-        )
+    text, precision = None, values["precision"]
+    with contextlib.ExitStack() as held, console:
+        if values["text"]:
+            folder = held.enter_context(scratch_folder("evaluate"))
+            text = text_of(
+                values, model, tokenizer=tokenizer, console=console, folder=folder
+            )
+        elif data is not None:
+            say_of_data(model, data, console)
+        given = {"data": data, "text": text, "scope": scope, "precision": precision}
+        measured = measure(model, **given, progress=console)
     keep(run, measured)
     return {name: measured[name] for name in measured if name != WORD_LOSSES}
+
+
+def say_of_data(model: "TrainedModel", data: Path, console: Console) -> None:
+    """Say where a model was trained on shorter or other examples than the data's."""
+    manifest = read_manifest(data)
+    for line in untrained_positions(model, manifest, data=data):
+        console.say(line)
+    task, of_data = model.config.sentence_task, manifest.config.sentence_task
+    if "none" not in (task, of_data) and task != of_data:
+        console.say(
+            f"The sentence task of {model.folder} is {task} and the labels of {data} "
+            f"are of {of_data}: sentence_loss and sentence_accuracy say little."
+        )
 
 
 def keep(run: Path, measured: "Metrics") -> None:
@@ -303,7 +250,12 @@ def trained_on(run: Path, console: Console) -> Path | None:
 
 
 def text_of(
-    given: GivenText, model: "TrainedModel", tokenizer: "Tokenizer", console: Console
+    values: dict[str, Any],
+    model: "TrainedModel",
+    *,
+    tokenizer: "Tokenizer",
+    console: Console,
+    folder: Path,
 ) -> "Text":
     """Text as a data set of held-out documents, made as that of the model was."""
     from albert_tf.data.input_pipeline import Records
@@ -312,11 +264,12 @@ def text_of(
     from pipeline.dataset.held_out import write_held_out
     from pipeline.reading.inputs import describe_inputs, find_held_out
 
+    paths = values["text"]
     files = find_held_out(
-        given.paths,
+        paths,
         flag="--text",
-        language=given.language,
-        input_format=given.input_format,
+        language=values["language"],
+        input_format=values["input_format"],
         on_passed_over=lambda note: console.say(f"passed over: {note}"),
     )
     for line in describe_inputs(files):
@@ -328,38 +281,26 @@ def text_of(
         if known is not None
         else DataConfig(max_seq_length=min(longest, LONGEST)).resolved(input_bytes=0)
     )
-    folder = given.held.enter_context(scratch_folder("evaluate"))
     manifest = write_held_out(files, config, tokenizer=tokenizer, output=folder)
-    name = Path(given.paths[0]).name
-    if len(given.paths) > 1:
-        name += f" and {len(given.paths) - 1} more"
+    name = Path(paths[0]).name
+    if len(paths) > 1:
+        name += f" and {len(paths) - 1} more"
     described = json.dumps([file.describe() for file in files], sort_keys=True)
     hash_of = hashlib.sha256(described.encode()).hexdigest()
     return Text(name, hash_of, Records(folder, manifest))
 
 
-def evaluate_task(
-    model: Path,
-    data: Path | str,
-    *,
-    columns: Columns,
-    checkpoint: "Which | None",
-    quiet: bool,
-) -> "Metrics":
+def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Metrics":
     """What a fine-tuned model is worth on a file of examples."""
     with silent_stderr():
         from albert_tf.finetuning.predict import evaluate_tuned
-        from albert_tf.model.trained_model import read_tuned
     from cli.support.task_data import encoded, read_labelled, say_lost, with_columns
-    from cli.support.trained_model import check_sizes
 
-    console = Console(quiet=quiet)
-    tuned = read_tuned(model, which=checkpoint, say=console.say)
-    tokenizer = read_vocabulary(model)
-    check_sizes(tokenizer, tuned.config, path=model)
+    which = values["checkpoint"]
+    tuned, tokenizer = open_tuned(model, which=which, say=console.say)
     record = tuned.record
-    spec = with_columns(record.spec, columns)
-    examples = read_labelled(str(data), spec, say=console.say)
+    spec = with_columns(record.spec, values)
+    examples = read_labelled(str(values["data"]), spec, say=console.say)
     given = encoded(examples, record, tokenizer=tokenizer)
     say_lost(given, record, say=console.say)
     return evaluate_tuned(tuned, given)
@@ -369,14 +310,14 @@ def task_text(result: "Metrics", *, data: Path | str) -> str:
     """What a fine-tuned model is worth on a file, for a person."""
     from albert_tf.tasks.results import labels_table, measures_table, verdict
 
+    labels = labels_table(result)
     parts = [
         f"Step {result['step']:,}, {result['examples']:,} examples of {data}",
         "\n".join(text_lines(measures_table(result))),
         "\n".join(verdict(result)),
+        "\n".join(text_lines(labels)) if labels is not None else "",
     ]
-    if (labels := labels_table(result)) is not None:
-        parts.append("\n".join(text_lines(labels)))
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(filter(None, parts))
 
 
 def find_pairs(
@@ -413,11 +354,11 @@ def run_text(evaluation: "Metrics") -> str:
         sentences,
     )
 
+    pairs = minimal_pairs(evaluation)
     parts = [
         heading(evaluation),
         "\n".join(text_lines(comparison(evaluation))),
         "\n".join(sentences(evaluation)),
+        "\n".join(text_lines(pairs)) if pairs else "",
     ]
-    if pairs := minimal_pairs(evaluation):
-        parts.append("\n".join(text_lines(pairs)))
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(filter(None, parts))

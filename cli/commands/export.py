@@ -197,7 +197,6 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
     """The record of the export that a folder holds; None where it is new or empty.
 
     Args:
-        output: The folder.
         overwrite: Whether it is to be replaced with all that is in it.
     """
     if output.exists() and not output.is_dir():

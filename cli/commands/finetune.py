@@ -3,14 +3,13 @@
 import dataclasses
 import os
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.support import output_folder
-from cli.support.console import Console, silent_stderr
+from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import (
     UserPath,
     column_options,
@@ -51,13 +50,13 @@ from schemas.layout import (
 )
 from schemas.presets import TASK_RECIPES
 from schemas.report import text_lines
-from schemas.task import Columns, Kind, TaskExample, TaskSpec
+from schemas.task import Kind, TaskExample, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.job import TuningJob
     from albert_tf.model.trained_model import TrainedModel
-    from albert_tf.runs.checkpoints import Which
-    from cli.support.task_data import TaskData, TaskPaths
+    from cli.support.task_data import TaskData
+    from pipeline.tasks.task_files import TaskPaths
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 _FILES: dict[str, Any] = {
@@ -95,45 +94,9 @@ FINETUNE = Footprint(
     evidence=(METRICS,),
 )
 
-Say = Callable[[str], None]
-
 # Kinds of tasks whose labels may have weights in the loss, and those without labels.
 WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 UNSMOOTHED: tuple[Kind, ...] = ("regress", "answer")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What was asked for, before anything is read.
-
-    Attributes:
-        task: A kind, or the name of a task.
-        folder: Of a task, for files that are not named.
-    """
-
-    model: Path
-    start: Start
-    task: str
-    files: "TaskPaths"
-    folder: str | None
-    columns: Columns
-    settings: FineTuneConfig
-    output: Path
-
-    def recorded(self) -> dict[str, Any]:
-        """All flags, for the record of the run."""
-        named = self.files._asdict().items()
-        return {
-            "model": os.path.abspath(self.model),
-            "task": self.task,
-            **{name: [*map(from_anywhere, paths)] for name, paths in named},
-            "data": from_anywhere(self.folder) if self.folder else None,
-            "text_column": self.columns.text,
-            "pair_column": self.columns.pair,
-            "label_column": self.columns.label,
-            **dataclasses.asdict(self.start),
-            **dataclasses.asdict(self.settings),
-        }
 
 
 @click.command(
@@ -182,23 +145,7 @@ class Asked:
 @config_options(FineTuneConfig)
 @common_options
 def finetune(
-    model: Path,
-    task: str,
-    train: tuple[str, ...],
-    evaluation: tuple[str, ...],
-    test: tuple[str, ...],
-    data: str | None,
-    text_column: str | None,
-    pair_column: str | None,
-    label_column: str | None,
-    from_scratch: bool,
-    keep_head: bool,
-    checkpoint: "Which | None",
-    output: Path,
-    overwrite: bool,
-    quiet: bool,
-    debug: bool,
-    **values: Any,
+    model: Path, output: Path, overwrite: bool, quiet: bool, debug: bool, **values: Any
 ) -> None:
     """Teach a trained encoder a task.
 
@@ -208,23 +155,36 @@ def finetune(
     checkpoint that does best on --eval is kept and compared with guessing; the same
     command continues where it was stopped.
     """
-    from cli.support.task_data import TaskPaths
+    from cli.support.task_data import identity, read_task
 
-    asked = Asked(
-        model=model,
-        start=Start(
-            from_scratch=from_scratch, keep_head=keep_head, checkpoint=checkpoint
-        ),
-        task=task,
-        files=TaskPaths(train, evaluation, test),
-        folder=data,
-        columns=Columns(text=text_column, pair=pair_column, label=label_column),
-        settings=settings_of(values),
-        output=output,
-    )
     console = Console(quiet=quiet)
-    run(asked, overwrite=overwrite, console=console)
-    say_next(output, console=console)
+    say = console.say
+    names = ("from_scratch", "keep_head", "checkpoint")
+    start = Start(**{name: values[name] for name in names})
+    settings = settings_of(values)
+    output_folder.check_is_not(output, model, what="the model to start from")
+    spec, paths = task_of_flags(values, settings)
+    tokenizer = vocabulary_for_text(model, say=say)
+    data = read_task(paths, spec, say=say)
+    source = read_start(model, data.spec, start=start, say=say)
+    source = fitted(source, tokenizer, path=model, say=say)
+    job = make_job(
+        data, settings, source=source, tokenizer=tokenizer, output=output, say=say
+    )
+    with output_folder.claim(
+        output,
+        FINETUNE,
+        settings=recorded(model, values) | dataclasses.asdict(settings),
+        identity=identity(job, tests=data.tests),
+        overwrite=overwrite,
+    ) as finished:
+        if finished:
+            say(f"{output} is finished already; nothing to do.")
+        else:
+            train_and_predict(job, data.tests, tokenizer, model=model, console=console)
+    tuned, export = shlex.quote(str(output)), shlex.quote(f"{output}-hf")
+    say(f"Next:  albert predict {tuned} --input FILE")
+    say(f"       albert export {tuned} --to hf --output {export}")
 
 
 def settings_of(values: dict[str, Any]) -> FineTuneConfig:
@@ -235,36 +195,41 @@ def settings_of(values: dict[str, Any]) -> FineTuneConfig:
     return take_config(FineTuneConfig, values)
 
 
-def run(asked: Asked, *, overwrite: bool, console: Console) -> None:
-    """Read and check what was asked for, then train unless it is finished."""
-    from cli.support.task_data import identity, paths_of, read_task, with_columns
+def task_of_flags(
+    values: dict[str, Any], settings: FineTuneConfig
+) -> "tuple[TaskSpec, TaskPaths]":
+    """The task, and the files to read: those that are named, else those of --data."""
+    from cli.support.task_data import with_columns
     from pipeline.tasks.named_tasks import task_called
+    from pipeline.tasks.task_files import TaskPaths, find_task_files
 
-    spec = with_columns(task_called(asked.task), asked.columns)
-    output_folder.check_is_not(
-        asked.output, asked.model, what="the model to start from"
+    spec = with_columns(task_called(values["task"]), values)
+    check_settings_fit(settings, spec.kind)
+    folder, found = values["data"], TaskPaths()
+    if folder is not None:
+        found = find_task_files(folder, spec)
+    paths = TaskPaths(
+        values["train"] or found.train,
+        values["evaluation"] or found.evaluation[:1],
+        values["test"] or found.test,
     )
-    check_settings_fit(asked.settings, spec.kind)
-    paths = paths_of(asked.files, folder=asked.folder, spec=spec)
-    tokenizer = vocabulary_for_text(asked.model, say=console.say)
-    data = read_task(paths, spec, say=console.say)
-    source = read_start(asked.model, data.spec, start=asked.start, say=console.say)
-    source = fitted(source, tokenizer, path=asked.model, say=console.say)
-    job = make_job(asked, data, source=source, tokenizer=tokenizer, say=console.say)
-    with output_folder.claim(
-        asked.output,
-        FINETUNE,
-        settings=asked.recorded(),
-        identity=identity(job, tests=data.tests),
-        overwrite=overwrite,
-    ) as finished:
-        if finished:
-            console.say(f"{asked.output} is finished already; nothing to do.")
-        else:
-            vocabulary = vocabulary_file(asked.model)
-            train_and_predict(
-                job, data.tests, tokenizer, vocabulary=vocabulary, console=console
-            )
+    if not paths.train:
+        raise SettingError(
+            "There is nothing to train on; name a file with --train, or the folder of "
+            "a named task with --data."
+        )
+    return spec, paths
+
+
+def recorded(model: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """The flags that are no settings, as config.json records them."""
+    files = {
+        name: [*map(from_anywhere, values[name])]
+        for name in ("train", "evaluation", "test")
+    }
+    folder = values["data"]
+    data = from_anywhere(folder) if folder else None
+    return {"model": os.path.abspath(model), **values, **files, "data": data}
 
 
 def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:
@@ -289,37 +254,24 @@ def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:
 
 
 def make_job(
-    asked: Asked,
     data: "TaskData",
+    settings: FineTuneConfig,
     *,
     source: "TrainedModel",
     tokenizer: "Tokenizer",
+    output: Path,
     say: Say,
 ) -> "TuningJob":
     """All that is to be done, with the examples encoded."""
     with silent_stderr():
         from albert_tf.finetuning.job import TuningJob
         from albert_tf.runs.task_record import TaskRecord
-    from cli.support.task_data import (
-        encoded,
-        say_divided,
-        say_examples,
-        say_lost,
-        with_targets,
-    )
+    from cli.support.task_data import encoded, rows_to_train
 
-    settings = asked.settings
     length = sequence_length(data.spec, source, settings.max_seq_length, say=say)
     record = TaskRecord.of(data.spec, settings, max_seq_length=length)
-    train, held_out = (
-        encoded(examples, record, tokenizer=tokenizer)
-        for examples in (data.train, data.held_out)
-    )
-    say_lost(train, record, say=say)
-    if data.spec.kind == "answer":
-        say_divided(train, stride=settings.doc_stride, say=say)
-    train = with_targets(train)
-    say_examples(train, data.spec, tokenizer=tokenizer, say=say)
+    held_out = encoded(data.held_out, record, tokenizer=tokenizer)
+    train = rows_to_train(data.train, record, tokenizer=tokenizer, say=say)
     config = settings.resolved(
         rows=len(train.rows),
         width=source.config.hidden_size,
@@ -337,7 +289,7 @@ def make_job(
         source=source.weights,
         train=train,
         held_out=held_out,
-        run=asked.output,
+        run=output,
         initializer=source.initializer,
         trained_length=source.max_seq_length if source.weights else 0,
     )
@@ -372,7 +324,7 @@ def train_and_predict(
     tests: dict[str, list[TaskExample]],
     tokenizer: "Tokenizer",
     *,
-    vocabulary: Path,
+    model: Path,
     console: Console,
 ) -> None:
     """Train in a folder that is claimed, predict the test files, say what came out."""
@@ -387,7 +339,10 @@ def train_and_predict(
 
     with console:
         result = finetune(
-            job, vocabulary=vocabulary, progress=console, before_end=predict_tests
+            job,
+            vocabulary=vocabulary_file(model),
+            progress=console,
+            before_end=predict_tests,
         )
     console.say(f"On {result['examples']:,} held-out examples:")
     for line in (*text_lines(measures_table(result)), *verdict(result)):
@@ -395,13 +350,6 @@ def train_and_predict(
     console.say(
         f"{job.run}: finished; its best checkpoint is of step {result['step']:,}"
     )
-
-
-def say_next(run: Path, *, console: Console) -> None:
-    """Say what a fine-tuned model is for, in commands that can be pasted."""
-    tuned, export = shlex.quote(str(run)), shlex.quote(f"{run}-hf")
-    console.say(f"Next:  albert predict {tuned} --input FILE")
-    console.say(f"       albert export {tuned} --to hf --output {export}")
 
 
 def test_predictions(

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,7 @@ from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
 from cli.support.options import UserPath, common_options
 from cli.support.output_folder import Footprint
+from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import write_json
 from schemas.layout import (
@@ -29,6 +31,9 @@ from schemas.layout import (
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
     from pipeline.vocabulary.tokenizer import Normalization, Tokenizer
+
+# What the flags say of what a vocabulary keeps of a text, by their names.
+Rules = Mapping[str, bool | None]
 
 # Files of weights: a folder that has one is more than a vocabulary.
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb")
@@ -75,12 +80,11 @@ IMPORT = Footprint(
 def import_model(
     source: Path,
     vocab: Path | None,
-    cased: bool | None,
-    keep_accents: bool | None,
     output: Path,
     overwrite: bool,
     quiet: bool,
     debug: bool,
+    **rules: bool | None,
 ) -> None:
     """Make a run of another ALBERT, to go on from.
 
@@ -91,27 +95,13 @@ def import_model(
     becomes a fine-tuned model, for predict.
     """
     console = Console(quiet=quiet)
-    taken = take_vocabulary(source, vocab, cased=cased, keep_accents=keep_accents)
-    model = read_weights(source)
-    if model is not None:
-        from albert_tf.convert.external import with_rows, without_padding_rows
-
-        model = without_padding_rows(model, taken.tokenizer.vocab_size)
-        check_fits(model, taken)
-        if taken.tokenizer.order is not None:
-            model = with_rows(model, taken.tokenizer.order)
-    elif taken.tokenizer.order is not None:
-        raise SettingError(_useless(taken.path))
-    settings = {
-        "source": os.path.abspath(source),
-        "vocab": os.path.abspath(vocab) if vocab else None,
-        "cased": cased,
-        "keep_accents": keep_accents,
-    }
+    taken = take_vocabulary(source, vocab, rules)
+    model = take_model(source, taken)
+    paths = {"source": source, "vocab": vocab}
     with output_folder.claim(
         output,
         IMPORT,
-        settings=settings,
+        settings={n: p and os.path.abspath(p) for n, p in paths.items()} | rules,
         identity=identity(taken, model=model),
         overwrite=overwrite,
     ) as finished:
@@ -130,24 +120,18 @@ class TakenVocabulary(NamedTuple):
         path: Where it was found.
         before: The file as it was found.
         data: The file as it is written.
-        asked: What it keeps of a text.
+        kept: What it keeps of a text.
         tokenizer: The vocabulary, loaded.
     """
 
     path: Path
     before: bytes
     data: bytes
-    asked: "Normalization"
+    kept: "Normalization"
     tokenizer: "Tokenizer"
 
 
-def take_vocabulary(
-    source: Path,
-    given: Path | None,
-    *,
-    cased: bool | None,
-    keep_accents: bool | None,
-) -> TakenVocabulary:
+def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVocabulary:
     """The vocabulary of a model, as it is found and as it is written."""
     from pipeline.vocabulary.importing import (
         imported_model,
@@ -156,7 +140,6 @@ def take_vocabulary(
     )
     from pipeline.vocabulary.model_file import has_own_rules
     from pipeline.vocabulary.tokenizer import (
-        Normalization,
         load_tokenizer,
         normalization_of_pieces,
     )
@@ -169,45 +152,31 @@ def take_vocabulary(
         )
     wordpiece = wordpiece_of(source, given=given)
     if wordpiece is not None:
-        return take_wordpiece(wordpiece, source, cased=cased, keep_accents=keep_accents)
+        return take_wordpiece(wordpiece, source, rules)
     found = read_external(source, given=given)
-    asked = normalization_of_pieces(load_tokenizer(found.model))
-    model = found.model
+    model, kept = found.model, normalization_of_pieces(load_tokenizer(found.model))
     if has_own_rules(model):
-        check_agrees(asked, found.path, cased=cased, keep_accents=keep_accents)
+        check_agrees(rules, kept, found.path)
     else:
-        default = found.asked or asked
-        asked = Normalization(
-            cased=default.cased if cased is None else cased,
-            keep_accents=default.keep_accents if keep_accents is None else keep_accents,
-        )
+        asked = {name: value for name, value in rules.items() if value is not None}
+        kept = (found.asked or kept)._replace(**asked)
         with silent_stderr():
-            model = imported_model(model, asked, scores=found.scores)
-    return TakenVocabulary(found.path, found.model, model, asked, load_tokenizer(model))
+            model = imported_model(model, kept, scores=found.scores)
+    return TakenVocabulary(found.path, found.model, model, kept, load_tokenizer(model))
 
 
-def check_agrees(
-    kept: "Normalization",
-    path: Path,
-    *,
-    cased: bool | None,
-    keep_accents: bool | None,
-) -> None:
-    """Refuse flags that contradict the rules inside a vocabulary."""
-    for flag, wanted, is_kept in (
-        ("--cased", cased, kept.cased),
-        ("--keep-accents", keep_accents, kept.keep_accents),
-    ):
+def check_agrees(rules: Rules, kept: "Normalization", path: Path) -> None:
+    """Refuse flags that contradict the rules of a vocabulary, which stay."""
+    for name, what in (("cased", "capital letters"), ("keep_accents", "accents")):
+        wanted, is_kept = rules[name], getattr(kept, name)
         if wanted is not None and wanted != is_kept:
             raise SettingError(
-                f"{flag}: {path} contains its own rules, which say otherwise; leave "
-                "the flag out."
+                f"{flag_name(name)}: {path} is for text "
+                f"{'with' if is_kept else 'without'} {what}; leave the flag out."
             )
 
 
-def take_wordpiece(
-    path: Path, source: Path, *, cased: bool | None, keep_accents: bool | None
-) -> TakenVocabulary:
+def take_wordpiece(path: Path, source: Path, rules: Rules) -> TakenVocabulary:
     """BERT's WordPiece vocabulary of a model, which stays as it is."""
     from pipeline.vocabulary.tokenizer import Normalization
     from pipeline.vocabulary.wordpiece import read_wordpiece, wordpiece_data
@@ -215,21 +184,13 @@ def take_wordpiece(
     if not source.is_dir():
         raise SettingError(_useless(path))
     tokenizer = read_wordpiece(path, folder=source)
-    rules = tokenizer.rules
-    asked = Normalization(
-        cased=not rules.do_lower_case, keep_accents=not rules.drops_accents
+    kept = Normalization(
+        cased=not tokenizer.rules.do_lower_case,
+        keep_accents=not tokenizer.rules.drops_accents,
     )
-    for flag, wanted, is_kept, what in (
-        ("--cased", cased, asked.cased, "capital letters"),
-        ("--keep-accents", keep_accents, asked.keep_accents, "accents"),
-    ):
-        if wanted is not None and wanted != is_kept:
-            raise SettingError(
-                f"{flag}: {path} is for text {'with' if is_kept else 'without'} "
-                f"{what}; leave the flag out."
-            )
+    check_agrees(rules, kept, path)
     data = wordpiece_data(path)
-    return TakenVocabulary(path, data, data, asked, tokenizer)
+    return TakenVocabulary(path, data, data, kept, tokenizer)
 
 
 def _useless(path: Path) -> str:
@@ -242,6 +203,8 @@ def _useless(path: Path) -> str:
 
 def read_weights(source: Path) -> "TrainedModel | None":
     """The weights of a folder; None where it holds a vocabulary alone."""
+    from pipeline.tasks.training_data import default_metrics
+
     if not source.is_dir():
         return None
     with silent_stderr():
@@ -256,13 +219,6 @@ def read_weights(source: Path) -> "TrainedModel | None":
                 "google-research/albert, or its SentencePiece model alone."
             )
         return None
-    return with_metrics(model)
-
-
-def with_metrics(model: "TrainedModel") -> "TrainedModel":
-    """A fine-tuned model of another program with the measures of its kind of task."""
-    from pipeline.tasks.training_data import default_metrics
-
     if model.task is None or model.task.spec.metrics:
         return model
     spec = model.task.spec
@@ -270,22 +226,27 @@ def with_metrics(model: "TrainedModel") -> "TrainedModel":
     return dataclasses.replace(model, task=dataclasses.replace(model.task, spec=spec))
 
 
-def check_fits(model: "TrainedModel", taken: TakenVocabulary) -> None:
-    """Refuse a vocabulary of another size than the model's."""
-    size = taken.tokenizer.vocab_size
+def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
+    """The model of a folder in the order of its vocabulary; None where none is."""
+    model = read_weights(source)
+    size, order = taken.tokenizer.vocab_size, taken.tokenizer.order
+    if model is None:
+        if order is not None:
+            raise SettingError(_useless(taken.path))
+        return None
+    from albert_tf.convert.external import with_rows, without_padding_rows
+
+    model = without_padding_rows(model, size)
     if size != model.config.vocab_size:
         raise AlbertError(
             f"{taken.path} has {size} pieces and the model has "
             f"{model.config.vocab_size}; give the vocabulary that the model was "
             "trained with, using --vocab if it is elsewhere."
         )
+    return model if order is None else with_rows(model, order)
 
 
-def identity(
-    taken: TakenVocabulary,
-    *,
-    model: "TrainedModel | None",
-) -> dict[str, Any]:
+def identity(taken: TakenVocabulary, *, model: "TrainedModel | None") -> dict[str, Any]:
     """What decides the files."""
     if model is None:
         return {"vocabulary": taken.tokenizer.sha256}
@@ -300,10 +261,7 @@ def identity(
 
 
 def write(
-    output: Path,
-    taken: TakenVocabulary,
-    *,
-    model: "TrainedModel | None",
+    output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None"
 ) -> None:
     """Write weights and task, if there are any, and the vocabulary; manifest last."""
     from pipeline.vocabulary.wordpiece import WordPiece
@@ -331,7 +289,7 @@ def write(
         taken.tokenizer,
         file=WORDPIECE if is_wordpiece else SPM_MODEL,
         before=taken.before,
-        config=taken.asked._asdict(),
+        config=taken.kept._asdict(),
     )
     if isinstance(taken.tokenizer, WordPiece):
         write_wordpiece(
@@ -342,10 +300,7 @@ def write(
 
 
 def summary(
-    output: Path,
-    taken: TakenVocabulary,
-    *,
-    model: "TrainedModel | None",
+    output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None"
 ) -> list[str]:
     """What was made, and what to type next."""
     size, typed = taken.tokenizer.vocab_size, shlex.quote(str(output))
@@ -359,8 +314,8 @@ def summary(
         lines.append("The vocabulary already includes its normalization.")
     else:
         words = (
-            "capital letters kept" if taken.asked.cased else "lower case",
-            "accents kept" if taken.asked.keep_accents else "without accents",
+            "capital letters kept" if taken.kept.cased else "lower case",
+            "accents kept" if taken.kept.keep_accents else "without accents",
         )
         lines.append(f"Written into {SPM_MODEL}: {', '.join(words)}.")
     if model is None:

@@ -10,13 +10,12 @@ import click
 
 from cli.support.console import Console
 from cli.support.inputs import (
-    DataFolder,
     data_here,
     find_given_inputs,
     input_options,
     kind_of,
 )
-from cli.support.options import debug_option
+from cli.support.options import UserPath, debug_option
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
@@ -25,7 +24,12 @@ from schemas.readable import counted
 
 
 @click.command(epilog="Example:  albert inspect data --examples 2 --verify")
-@click.argument("data", metavar="[DATA|RUN]", type=DataFolder(), required=False)
+@click.argument(
+    "data",
+    metavar="[DATA|RUN]",
+    type=UserPath(storage=True, path_type=Path),
+    required=False,
+)
 @input_options
 @click.option(
     "--documents",
@@ -155,11 +159,7 @@ def run_lines(run: Path) -> Iterator[str]:
 
 
 def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:
-    """The number of the copy that an epoch reads.
-
-    Raises:
-        SettingError: The held-out split has no epochs.
-    """
+    """The number of the copy that an epoch reads."""
     if split == EVAL:
         if epoch:
             raise SettingError(
@@ -174,13 +174,8 @@ def check_files(data: Path, manifest: DatasetManifest, *, is_copy: bool) -> None
     """Hash and read every file of a data set, and say what is wrong with each.
 
     Args:
-        data: Its folder.
-        manifest: Of it.
-        is_copy: Whether that is a copy of a data set on storage, of which nothing
+        is_copy: Whether it is a copy of a data set on storage, of which nothing
             damaged is to be kept.
-
-    Raises:
-        AlbertError: Something is.
     """
     from pipeline.dataset.contents import verify
     from pipeline.dataset.local_copy import remove_damaged

@@ -50,8 +50,7 @@ def order(
     console = Console(quiet=quiet)
     tokenizer = vocabulary_for_text(model, say=console.say)
     trained = open_model(model, tokenizer, which=checkpoint, say=console.say)
-    task = trained.config.sentence_task
-    if task != "sop":
+    if (task := trained.config.sentence_task) != "sop":
         raise AlbertError(
             f"{model} has no sentence-order head: its sentence task is {task}; give a "
             "model trained on pairs of --sentence-task sop."

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import STARTED
-from cli.support.architecture import model_options, resolve_model
-from cli.support.budget import budget_lines, budget_table
+from cli.support.asked import Asked, model_options, resolve_model
+from cli.support.budget import budget_lines, budget_table, choose
 from cli.support.console import Console, silent_stderr
-from cli.support.inputs import DataFolder, data_here
+from cli.support.inputs import data_here
 from cli.support.options import (
+    UserPath,
     config_options,
     debug_option,
     is_given,
@@ -25,7 +26,6 @@ from cli.support.recipes import (
     given_settings,
     useful,
 )
-from cli.support.resolve import Asked, choose
 from schemas.config import (
     DataConfig,
     ModelConfig,
@@ -55,7 +55,7 @@ Show = Callable[[float], str]
 @model_options
 @click.option(
     "--data",
-    type=DataFolder(file_okay=False),
+    type=UserPath(storage=True, file_okay=False, path_type=Path),
     help="Data set to take the vocabulary, sentence task and both lengths from, here "
     "or on storage such as s3://bucket/data.",
 )

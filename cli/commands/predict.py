@@ -3,13 +3,13 @@
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from cli.support.console import Console, silent_stderr
+from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import (
     UserPath,
     column_options,
@@ -18,20 +18,15 @@ from cli.support.options import (
     json_option,
     quiet_option,
 )
-from cli.support.trained_model import (
-    check_sizes,
-    checkpoint_option,
-    vocabulary_for_text,
-)
+from cli.support.trained_model import checkpoint_option, open_tuned
 from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import write_text
 from schemas.readable import percent
-from schemas.task import Columns, TaskExample, TaskSpec
+from schemas.task import TaskExample, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
-    from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 # Labels whose probabilities are shown of a text, the likeliest first.
@@ -73,18 +68,7 @@ _BLOCK_BYTES = 1 << 16
 @quiet_option("Print the predictions and errors only.")
 @debug_option
 def predict(
-    model: Path,
-    first: str | None,
-    second: str | None,
-    options: tuple[str, ...],
-    source: str | None,
-    text_column: str | None,
-    pair_column: str | None,
-    output: Path | None,
-    checkpoint: "Which | None",
-    as_json: bool,
-    quiet: bool,
-    debug: bool,
+    model: Path, first: str | None, second: str | None, quiet: bool, **values: Any
 ) -> None:
     """Show what a fine-tuned model predicts for texts.
 
@@ -92,28 +76,22 @@ def predict(
     question about it. Without TEXT and --input, each line of standard input is a text,
     with a tab before the second one, and is answered as soon as it was sent.
     """
-    with silent_stderr():
-        from albert_tf.model.trained_model import read_tuned
     from cli.support.task_data import read_unlabelled, with_columns
 
-    console = Console(quiet=quiet)
+    source, output, options = values["source"], values["output"], values["options"]
+    say = Console(quiet=quiet).say
     check_source(source, first, options=options, output=output)
-    tuned = read_tuned(model, which=checkpoint, say=console.say)
-    tokenizer = vocabulary_for_text(model, say=console.say)
-    check_sizes(tokenizer, tuned.config, path=model)
+    tuned, tokenizer = open_tuned(model, which=values["checkpoint"], say=say)
     spec = tuned.record.spec
     groups: Iterable[Sequence[TaskExample]]
     if source is not None:
-        named = with_columns(spec, Columns(text=text_column, pair=pair_column))
-        groups = [read_unlabelled(source, named, say=console.say)]
+        groups = [read_unlabelled(source, with_columns(spec, values), say=say)]
     else:
         texts = typed(first, second, is_divided=spec.kind != "tag")
         groups = examples_of(texts, spec, options=options)
-    predictions = predictions_of(tuned, groups, tokenizer=tokenizer, say=console.say)
-    is_json = as_json or output is not None
-    lines = itertools.chain.from_iterable(
-        line_of(spec, example, prediction, as_json=is_json)
-        for example, prediction in predictions
+    is_json = values["as_json"] or output is not None
+    lines = predicted_lines(
+        tuned, groups, tokenizer=tokenizer, is_json=is_json, say=say
     )
     if output is None:
         for line in lines:
@@ -121,17 +99,18 @@ def predict(
     else:
         kept = list(lines)
         write_text(output, "".join(f"{line}\n" for line in kept))
-        console.say(f"{output}: {len(kept):,} predictions")
+        say(f"{output}: {len(kept):,} predictions")
 
 
-def predictions_of(
+def predicted_lines(
     tuned: "TrainedModel",
     groups: Iterable[Sequence[TaskExample]],
     *,
     tokenizer: "Tokenizer",
-    say: Callable[[str], None],
-) -> Iterator[tuple[TaskExample, dict[str, Any]]]:
-    """Each example with what a model says of it, a group of examples at a time.
+    is_json: bool,
+    say: Say,
+) -> Iterator[str]:
+    """What a model says of each example, a group of examples at a time.
 
     Args:
         say: Told how much of the first group that has any the model does not read.
@@ -150,7 +129,11 @@ def predictions_of(
             for sentence in lost:
                 say(sentence)
         for example, output in zip(examples, predictor.outputs(given), strict=True):
-            yield example, task.shown(example, output, threshold=record.threshold)
+            shown = task.shown(example, output, threshold=record.threshold)
+            if is_json:
+                yield json.dumps({"id": example.id, **shown}, ensure_ascii=False)
+            else:
+                yield from shown_lines(record.spec, example, shown)
 
 
 def check_source(
@@ -294,16 +277,6 @@ def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
         raise SettingError(
             "The model learned from single texts; leave the second one out."
         )
-
-
-def line_of(
-    spec: TaskSpec, example: TaskExample, prediction: dict[str, Any], *, as_json: bool
-) -> Iterator[str]:
-    """A prediction as a line of JSON, or as a person reads it."""
-    if as_json:
-        yield json.dumps({"id": example.id, **prediction}, ensure_ascii=False)
-    else:
-        yield from shown_lines(spec, example, prediction)
 
 
 def shown_lines(

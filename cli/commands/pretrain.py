@@ -12,19 +12,18 @@ import click
 
 from cli import STARTED
 from cli.support import output_folder, several_hosts
-from cli.support.architecture import model_options
-from cli.support.budget import LONG_SECONDS, days
+from cli.support.asked import Asked, model_options
 from cli.support.console import Console, silent_stderr
-from cli.support.inputs import DataFolder, data_here
+from cli.support.inputs import data_here
 from cli.support.options import (
     ByTopic,
     Duration,
     UserPath,
     common_options,
     config_options,
+    derived_settings,
     is_given,
     is_typed,
-    settings_line,
     take_config,
 )
 from cli.support.recipes import (
@@ -35,7 +34,7 @@ from cli.support.recipes import (
     recipe_in_use,
     recipe_option,
 )
-from cli.support.resolve import PRETRAIN, Asked, identity_of, resolve, settings_of
+from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
 from schemas.config import (
@@ -55,6 +54,9 @@ if TYPE_CHECKING:
     from albert_tf.training.budget import Deadline
     from albert_tf.training.pretraining import TrainResult
     from albert_tf.training.run import ResolvedRun
+
+# A run of more than this is not begun without a word.
+LONG_SECONDS = 7 * 86_400
 
 # The flags by topic, in the order of a person's questions.
 TOPICS = {
@@ -89,7 +91,7 @@ TOPICS = {
 @click.option(
     "--data",
     required=True,
-    type=DataFolder(file_okay=False),
+    type=UserPath(storage=True, file_okay=False, path_type=Path),
     help="Data set made by albert make-data, here or on storage such as "
     "s3://bucket/data, which is first copied here.",
 )
@@ -169,9 +171,7 @@ def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> As
     """What flags and file ask for, once it is found that they go together.
 
     Args:
-        values: Of the flags, without those that say how the command is to run.
         is_writer: Whether this host writes the output.
-        console: Told what is copied from a storage.
     """
     config = take_config(TrainConfig, values)
     check_schedule(config)
@@ -220,8 +220,7 @@ def lead(
 ) -> "TrainResult | None":
     """Train as the only host, or as the first, which alone has the output.
 
-    Returns:
-        How it ended; None if there was nothing to do.
+    None is returned where there was nothing to do.
     """
     with silent_stderr():
         from albert_tf.runs.checkpoints import newest_step
@@ -256,7 +255,7 @@ def deadline_of(asked: Asked, run: "ResolvedRun") -> "Deadline | None":
 
     def rewrite(config: ResolvedTrainConfig) -> None:
         now = dataclasses.replace(asked, config=config)
-        output_folder.rewrite(
+        output_folder.write_record(
             asked.output,
             PRETRAIN,
             settings=settings_of(now),
@@ -349,7 +348,8 @@ def check_duration(
         return
     data, output = (shlex.quote(str(path)) for path in (asked.data, asked.output))
     command = f"albert pretrain --data {data} --output {output} --budget 1h"
-    long = f"this run would take about {days(seconds)} on this machine"
+    days = float(f"{seconds / 86_400:.2g}")
+    long = f"this run would take about {days:,.0f} days on this machine"
     if is_alone and is_watched():
         raise SettingError(
             f"{long}; give --yes to start it all the same, or a time to choose a model "
@@ -371,15 +371,7 @@ def notes(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
     """
     from albert_tf.training.schedule import peak_learning_rate
 
-    resolved = config.resolved()
-    derived = {
-        field.name: getattr(resolved, field.name)
-        for field in dataclasses.fields(resolved)
-        if getattr(config, field.name) is None
-        and getattr(resolved, field.name) is not None
-    }
-    if derived:
-        yield f"derived: {settings_line(derived)}"
+    yield from derived_settings(config, config.resolved())
     paper = TrainConfig()
     is_given = config.scale_lr_to_batch or config.learning_rate != paper.learning_rate
     if config.batch_size != paper.batch_size and not is_given:
@@ -397,30 +389,16 @@ def notes(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
         )
 
 
-def next_steps(run: Path, *, data: Path) -> list[str]:
-    """What a trained model is good for, as commands to type.
-
-    >>> for line in next_steps(Path("my run"), data=Path("data")):
-    ...     print(line)
-    Next:  albert evaluate 'my run' --data data
-           albert fill-mask 'my run' 'A sentence with a [MASK] in it.'
-           albert export 'my run' --to hf --output 'my run-hf'
-    """
-    folder, export = (shlex.quote(str(path)) for path in (run, f"{run}-hf"))
-    return [
-        f"Next:  albert evaluate {folder} --data {shlex.quote(str(data))}",
-        f"       albert fill-mask {folder} 'A sentence with a [MASK] in it.'",
-        f"       albert export {folder} --to hf --output {export}",
-    ]
-
-
 def say_end(result: "TrainResult", asked: Asked, console: Console) -> None:
-    """The lines at the end, and the exit code of a signal."""
+    """Say how far the run came, and what to type next; exits with a signal's code."""
     output = asked.output
     if result.finished:
+        names = (output, asked.data, f"{output}-hf")
+        run, data, export = (shlex.quote(str(name)) for name in names)
         console.say(f"{output}: finished, {result.step:,} steps")
-        for line in next_steps(output, data=asked.data):
-            console.say(line)
+        console.say(f"Next:  albert evaluate {run} --data {data}")
+        console.say(f"       albert fill-mask {run} 'A sentence with a [MASK] in it.'")
+        console.say(f"       albert export {run} --to hf --output {export}")
     else:
         console.say(
             f"{output}: stopped ({result.reason}) after {result.step:,} of "

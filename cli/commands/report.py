@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from cli.support.console import Console
-from cli.support.inputs import DataFolder, data_here, kind_of
+from cli.support.inputs import data_here, kind_of
 from cli.support.options import UserPath, debug_option
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
@@ -20,7 +20,7 @@ from schemas.report import Section
     metavar="PATH...",
     nargs=-1,
     required=True,
-    type=DataFolder(),
+    type=UserPath(storage=True, path_type=Path),
 )
 @click.option(
     "--output",
@@ -68,11 +68,7 @@ def report(
 
 
 def check_output(output: Path) -> None:
-    """Refuse to write where no report should be.
-
-    Raises:
-        SettingError: The path is a folder, lies in none, or is not that of a page.
-    """
+    """Refuse to write where no report should be."""
     if output.suffix.lower() not in (".html", ".htm"):
         raise SettingError(f"--output: {output} must end with .html.")
     if os.path.isdir(output):
@@ -84,11 +80,7 @@ def check_output(output: Path) -> None:
 
 
 def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
-    """A section for each data set and fine-tuned model, then one for all runs.
-
-    Raises:
-        AlbertError: A folder is neither, or its files cannot be read.
-    """
+    """A section for each data set and fine-tuned model, then one for all runs."""
     once = {os.path.abspath(path): path for path in paths}
     titles = titles_of(list(once.values()))
     kinds = {path: kind_of(path) for path in titles}

@@ -28,12 +28,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def check_can_draw(plot: Path) -> None:
-    """Refuse a plot that could not be written, before anything is measured.
-
-    Raises:
-        SettingError: The file's name ends in no known format.
-        AlbertError: matplotlib is not installed.
-    """
+    """Refuse a plot that could not be written, before anything is measured."""
     if plot.suffix.lower() not in FORMATS:
         raise SettingError(f"--plot: {plot} must end in {' or '.join(FORMATS)}.")
     try:
@@ -46,11 +41,7 @@ def check_can_draw(plot: Path) -> None:
 
 
 def draw_layers(measured: "dict[Path, list[LayerSimilarity]]", plot: Path) -> None:
-    """Draw the layers of one or two models, distance and angle side by side.
-
-    Raises:
-        AlbertError: The file cannot be written.
-    """
+    """Draw the layers of one or two models, distance and angle side by side."""
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

@@ -52,11 +52,7 @@ content="default-src 'none'; style-src 'unsafe-inline'">
 
 
 def page(sections: Sequence[Section]) -> str:
-    """The page of some sections; the same sections give the same page.
-
-    Raises:
-        AlbertError: matplotlib is not installed.
-    """
+    """The page of some sections; the same sections give the same page."""
     title = "ALBERT: " + ", ".join(section.title for section in sections)
     text = _PAGE.format(
         title=_escaped(title),

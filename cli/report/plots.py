@@ -58,11 +58,7 @@ def draw(plot: Plot, *, salt: str) -> str:
     """A plot as an `<svg>` element whose text is text.
 
     Args:
-        plot: What to draw.
         salt: Differs between the plots of a page, as the names inside them must.
-
-    Raises:
-        AlbertError: matplotlib is not installed.
     """
     try:
         import matplotlib

@@ -1,29 +1,27 @@
-"""How long a run takes and what --budget chooses, in words."""
+"""--budget: the model that is chosen, and what is said of the choice."""
 
+import dataclasses
 import math
-import os
-import shlex
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from schemas.config import ModelConfig, TrainConfig
+from cli.support.asked import Asked, parse_override, resolve_model
+from cli.support.console import Console, silent_stderr
+from schemas.config import ModelConfig
 from schemas.manifest import DatasetManifest
+from schemas.presets import PRESETS
 from schemas.readable import aligned, rounded
 
 if TYPE_CHECKING:
     from albert_tf.planning.budget import Candidate
     from albert_tf.training.budget import BudgetChoice
 
-# A run of more than this is not begun without a word.
-LONG_SECONDS = 7 * 86_400
+# The preset that the models of a budget are described as changes of.
+NEAREST = "tiny"
 
-# What training makes of the rate of matrix products on a CPU.
-SHARE_OF_PRODUCTS = 0.6
-
-# What Linux shows of GPUs and TPUs.
-ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
+# What the data decides, so that no flag may.
+NEVER_SET = ("vocab_size", "sentence_task")
 
 # A vocabulary this many times larger than suits the text is worth a remark.
 MUCH_LARGER = 1.5
@@ -33,71 +31,109 @@ MUCH_LARGER = 1.5
 PUBLISHED_TOKENS = 125_000 * 4096 * 512
 
 
-def next_pretrain(data: Path | str, manifest: DatasetManifest) -> Iterator[str]:
-    """What to type once there is a data set, quoted for the shell.
-
-    A machine on which ALBERT's own recipe would take more than a week is told so, and
-    gets a budget; one with an accelerator is not measured.
-    """
-    command = f"albert pretrain --data {shlex.quote(str(data))} --output run"
-    if not has_accelerator():
-        seconds = bare_seconds(manifest, rate=product_rate())
-        if seconds > LONG_SECONDS:
-            yield (
-                "Without --budget the next command trains ALBERT base as its authors "
-                f"did, about {days(seconds)} on this machine."
-            )
-            command += " --budget 1h"
-    yield f"next: {command}"
-
-
-def days(seconds: float) -> str:
-    """A long time, as it is known: to about two digits.
-
-    >>> days(899_078_400)
-    '10,000 days'
-    """
-    number = float(f"{seconds / 86_400:.2g}")
-    return f"{number:,.0f} days"
-
-
-def bare_seconds(manifest: DatasetManifest, *, rate: float) -> float:
-    """About what `albert pretrain` takes on a data set without any other flag.
+def choose(
+    asked: Asked,
+    manifest: DatasetManifest,
+    *,
+    check: Callable[[Asked, ModelConfig], object],
+    console: Console,
+) -> tuple[Asked, "BudgetChoice"]:
+    """What the run is to be, by timing steps on this machine; what else there was.
 
     Args:
-        rate: Of matrix products on this machine, in FLOP/s.
+        check: Refuses what cannot be trained by one candidate, for in the fields that
+            it checks all are equal.
     """
-    from albert_tf.planning.cost import predictions_of, training_flops
-
-    train, length = TrainConfig(), round(manifest.statistics["mean_length"])
-    of_example = training_flops(
-        ModelConfig(vocab_size=manifest.vocabulary["size"]),
-        length=length,
-        predictions=predictions_of(manifest.config, length),
+    with silent_stderr():
+        from albert_tf.evaluation.counting import loss_of_counting
+        from albert_tf.training import budget
+        from albert_tf.training.run import records_of
+    assert asked.budget is not None, "else nothing is chosen"
+    models = models_to_choose_from(asked, manifest)
+    check(asked, next(iter(models)))
+    until = asked.started + asked.budget
+    budget.check_is_enough(until - time.monotonic())
+    train = asked.config
+    if "precision" not in asked.given:
+        train = dataclasses.replace(train, precision=budget.faster_precision())
+    console.say("Counting neighbouring tokens ...")
+    choice = budget.choose_for_budget(
+        list(models),
+        train,
+        records_of(asked.data, manifest, train),
+        counting=loss_of_counting(asked.data, manifest),
+        until=until,
+        say=console.say,
     )
-    return train.steps * train.batch_size * of_example / (SHARE_OF_PRODUCTS * rate)
+    chosen = dataclasses.replace(
+        models[choice.chosen.config],
+        config=choice.train,
+        record=record_of(choice, seconds=asked.budget),
+    )
+    return chosen, choice
 
 
-def product_rate() -> float:
-    """The rate of matrix products on the processor, in FLOP/s, in a tenth of a second.
+def models_to_choose_from(
+    asked: Asked, manifest: DatasetManifest
+) -> dict[ModelConfig, Asked]:
+    """The model asked for, or those of the ladder that what --set says is valid for."""
+    from albert_tf.data.data_check import manifests_of
+    from albert_tf.training.budget import models_for
 
-    `timing.matrix_rate` needs TensorFlow, which takes seconds to load.
+    made_first, *others = manifests_of(asked.config, manifest)
+    if asked.is_model_given:
+        found = [asked]
+    else:
+        rungs = models_for(
+            made_first,
+            longest=max(each.config.max_seq_length for each in (made_first, *others)),
+            changes=dict(map(parse_override, asked.overrides)),
+        )
+        found = [
+            dataclasses.replace(
+                asked,
+                model=NEAREST,
+                overrides=(*overrides_of(rung), *asked.overrides),
+            )
+            for rung in rungs
+        ]
+    return {
+        resolve_model(each.model, each.overrides, made_first): each for each in found
+    }
+
+
+def overrides_of(config: ModelConfig) -> tuple[str, ...]:
+    """The values of --set that make the nearest preset this architecture.
+
+    >>> overrides_of(dataclasses.replace(PRESETS["tiny"], num_hidden_layers=6))
+    ('num_hidden_layers=6',)
     """
-    # Only here: a plan without a budget needs no NumPy.
-    import numpy as np
-
-    rows, kernel = np.ones((512, 512), "f4"), np.ones((512, 512), "f4")
-    seconds = []
-    for _ in range(8):
-        start = time.perf_counter()
-        rows @ kernel
-        seconds.append(time.perf_counter() - start)
-    return float(2 * 512**3 / min(seconds))
+    preset = dataclasses.asdict(PRESETS[NEAREST])
+    return tuple(
+        f"{name}={value}"
+        for name, value in dataclasses.asdict(config).items()
+        if value != preset[name] and name not in NEVER_SET
+    )
 
 
-def has_accelerator() -> bool:
-    """Whether the machine has a GPU or TPU."""
-    return any(map(os.path.exists, ACCELERATORS))
+def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
+    """What config.json keeps of a choice, for people and for the next command."""
+    return {
+        "seconds": seconds,
+        "loss_of_counting": choice.counting,
+        "candidates": [
+            {
+                "num_hidden_layers": each.config.num_hidden_layers,
+                "hidden_size": each.config.hidden_size,
+                "step_seconds": each.step_seconds,
+                "steps": each.steps,
+                "expected_loss": choice.counting and each.loss_share * choice.counting,
+                "interval": list(each.interval),
+            }
+            for each in choice.candidates
+        ],
+        "chosen": choice.place,
+    }
 
 
 def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:

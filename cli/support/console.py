@@ -8,15 +8,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
-from typing import Self
 
 import click
 from tqdm import tqdm
 
 from schemas.errors import AlbertError
 from schemas.readable import duration, percent, prefixed, without_secrets
+
+# Tells a person something.
+Say = Callable[[str], None]
 
 # Between lines of progress where there is no terminal.
 LINE_SECONDS = 10.0
@@ -127,7 +129,7 @@ def forget_output() -> None:
         os.close(nowhere)
 
 
-class Console:
+class Console(AbstractContextManager["Console"]):
     """Speaks to the person unless asked to be quiet: lines, and one bar at a time.
 
     It is a `Progress` of training.
@@ -168,14 +170,12 @@ class Console:
             self._bar.close()
             self._bar = None
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
+        """End as `close` does, with an error or without."""
         self.close()
 
 
-class Bar:
+class Bar(AbstractContextManager["Bar"]):
     """How far one stage is: a bar at a terminal, otherwise a line now and then."""
 
     def __init__(
@@ -236,10 +236,8 @@ class Bar:
             self._last_line = time.monotonic()
             tell(f"{self._label}: {text}" if self._label else text)
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
+        """End as `close` does, with an error or without."""
         self.close()
 
 

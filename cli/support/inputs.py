@@ -1,16 +1,16 @@
 """What a command reads: raw text and its flags, a data set, a run."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
 from cli.support.console import Console
-from cli.support.options import TextPath, UserPath, from_anywhere
+from cli.support.options import Command, UserPath, from_anywhere
 from pipeline.reading.formats import FORMATS, KINDS
-from pipeline.storage.files import find_local, is_remote
+from pipeline.storage.files import find_local
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK
 from schemas.readable import prefixed
@@ -18,8 +18,6 @@ from schemas.readable import prefixed
 if TYPE_CHECKING:
     from pipeline.dataset.local_copy import Choice
     from pipeline.reading.recognise import InputFile
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Files that are passed over and named; the others are only counted.
 SHOWN_NOTES = 5
@@ -32,7 +30,7 @@ INPUT_OPTIONS = ("language", "input_format", "text_key")
 _PATHS: dict[str, Any] = {
     "multiple": True,
     "metavar": "PATH",
-    "type": TextPath(readable=False),
+    "type": UserPath(is_any_name=True, readable=False),
 }
 _FLAGS = (
     click.option(
@@ -187,21 +185,6 @@ def _local_bytes(paths: Sequence[str]) -> int:
     )
 
 
-class DataFolder(UserPath):
-    """A folder to read: on this machine, or on storage that its program reaches."""
-
-    def __init__(self, *, file_okay: bool = True) -> None:
-        super().__init__(file_okay=file_okay, path_type=Path)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
-        """A `Path`, or a string with a scheme such as gs://."""
-        if isinstance(value, str) and is_remote(value):
-            return value.rstrip("/")
-        return super().convert(value, param, ctx)
-
-
 def kind_of(path: Path) -> Literal["tuned", "run", "data"]:
     """What a folder is."""
     if not os.path.isdir(path):
@@ -226,8 +209,6 @@ def data_here(
     """The folder of a data set on this machine.
 
     Args:
-        data: As given.
-        console: Is told what is copied, and where to.
         choose: Which files are read; by default all of them.
     """
     if isinstance(data, Path):

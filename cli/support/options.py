@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -57,58 +57,40 @@ class ByTopic(click.Command):
 
 
 class UserPath(click.Path):
-    """A path in which ~ is the home folder, also where no shell has replaced it."""
+    """A path in which ~ is the home folder, also where no shell has replaced it.
+
+    Args:
+        storage: Whether an address such as gs://bucket/folder is given on as a string,
+            or refused. Left out where whoever reads the path knows.
+        is_any_name: Whether it may be no UTF-8, which TensorFlow cannot open.
+    """
+
+    def __init__(
+        self, *, storage: bool | None = None, is_any_name: bool = False, **path: Any
+    ) -> None:
+        super().__init__(**path)
+        self._storage, self._is_any_name = storage, is_any_name
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """The path, as `click.Path` gives it."""
-        if isinstance(value, str):
-            value = os.path.expanduser(value)
-            self.check_spelling(value, param, ctx)
-            if not self.file_okay and os.path.isfile(value):
-                self.fail(f"{value} is a file; give a folder.", param, ctx)
-            if not self.dir_okay and os.path.isdir(value):
-                self.fail(f"{value} is a folder; give a file.", param, ctx)
-        return super().convert(value, param, ctx)
-
-    def check_spelling(
-        self, path: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> None:
-        """Refuse a name that TensorFlow cannot open."""
-        try:
-            path.encode()
-        except UnicodeEncodeError:
-            self.fail(
-                f"{path!r} is not UTF-8; give the folder another name.", param, ctx
-            )
-
-
-class TextPath(UserPath):
-    """A path of raw text, which may come from where names are not UTF-8."""
-
-    def check_spelling(
-        self, path: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> None:
-        """Take any name."""
-
-
-class Folder(UserPath):
-    """A folder to write: on this machine or, if allowed, on a cluster's storage."""
-
-    def __init__(self, *, may_be_remote: bool = False) -> None:
-        super().__init__(file_okay=False, path_type=Path)
-        self._may_be_remote = may_be_remote
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
-        """A `Path`, or a string with a scheme such as gs://."""
-        if not isinstance(value, str) or not is_remote(value):
+        """The path, as `click.Path` gives it; a string where it is an address."""
+        if not isinstance(value, str):
             return super().convert(value, param, ctx)
-        if not self._may_be_remote:
-            self.fail(f"{value} is not on this machine; give a folder here.")
-        return value.rstrip("/")
+        if self._storage is not None and is_remote(value):
+            if not self._storage:
+                self.fail(f"{value} is not on this machine; give a folder here.")
+            return value.rstrip("/")
+        value = os.path.expanduser(value)
+        if not self._is_any_name and any("\ud800" <= c <= "\udfff" for c in value):
+            self.fail(
+                f"{value!r} is not UTF-8; give the folder another name.", param, ctx
+            )
+        if not self.file_okay and os.path.isfile(value):
+            self.fail(f"{value} is a file; give a folder.", param, ctx)
+        if not self.dir_okay and os.path.isdir(value):
+            self.fail(f"{value} is a folder; give a file.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Duration(click.ParamType[float]):
@@ -308,7 +290,10 @@ def debug_option(command: Command) -> Command:
 
 
 _LOCAL_OUTPUT = click.option(
-    "--output", required=True, type=Folder(), help="Folder to write."
+    "--output",
+    required=True,
+    type=UserPath(storage=False, file_okay=False, path_type=Path),
+    help="Folder to write.",
 )
 
 
@@ -383,13 +368,20 @@ def workers_option(command: Command) -> Command:
     )(command)
 
 
-def settings_line(values: dict[str, Any]) -> str:
-    """Derived values as they are printed.
+def derived_settings(config: Any, resolved: Any) -> Iterator[str]:
+    """A line that shows what was derived because no flag says it, if anything was.
 
-    >>> settings_line({"num_shards": 8, "language": "en"})
-    '--num-shards 8 --language en'
+    >>> from schemas.config import DataConfig
+    >>> config = DataConfig(num_shards=8)
+    >>> list(derived_settings(config, config.resolved(input_bytes=0)))
+    ['derived: --max-predictions-per-seq 77']
     """
-    return " ".join(
-        f"{flag_name(name)} {value if isinstance(value, str) else json.dumps(value)}"
-        for name, value in values.items()
-    )
+    names = [field.name for field in dataclasses.fields(config)]
+    values = {n: getattr(resolved, n) for n in names if getattr(config, n) is None}
+    known = {name: value for name, value in values.items() if value is not None}
+    if known:
+        shown = (
+            f"{flag_name(n)} {v if isinstance(v, str) else json.dumps(v)}"
+            for n, v in known.items()
+        )
+        yield f"derived: {' '.join(shown)}"

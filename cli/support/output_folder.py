@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO, TypedDict, Unpack
 
 from cli.support.options import tell_ignored
 from pipeline.storage import files
@@ -66,135 +66,116 @@ class Footprint(NamedTuple):
         return (*self.writes, layout.CONFIG)
 
 
+class Record(TypedDict):
+    """What `config.json` keeps of a command.
+
+    Attributes:
+        settings: All of them, accepted back by --config.
+        identity: What decides the result; a run continues only if it is the same.
+    """
+
+    settings: dict[str, Any]
+    identity: Identity
+
+
 @contextlib.contextmanager
 def claim(
-    folder: Path,
+    folder: Path | str,
     footprint: Footprint,
     *,
-    settings: dict[str, Any],
-    identity: Identity,
     overwrite: bool,
     goes_on_elsewhere: bool = False,
+    **record: Unpack[Record],
 ) -> Iterator[bool]:
     """Take a folder for writing; yields whether the command has finished there before.
 
     `config.json` is written at once, so that an interrupted run is recognised.
 
     Args:
-        settings: All settings, accepted back by --config.
-        identity: What decides the result; a run continues only if it is the same.
-        goes_on_elsewhere: What writes there may go on when this process has ended, so
-            that nothing is removed then.
+        goes_on_elsewhere: What writes there may outlive this process: nothing goes.
     """
+    if isinstance(folder, str):
+        yield claim_remote(folder, footprint, overwrite=overwrite, **record)
+        return
     check_recognised(folder, footprint)
     is_new = not folder.exists()
     try:
         with lock(folder):
-            if overwrite:
+            finished = False
+            if overwrite or not has_progress(folder, footprint):
                 remove(folder, footprint)
-            finished = compare(folder, footprint, identity=identity)
+            else:
+                before = read_json(folder / layout.CONFIG)
+                identity = record["identity"]
+                finished = compare(folder, footprint, before, identity=identity)
             if not finished:
-                _prepare(folder, footprint, settings=settings, identity=identity)
+                write_record(folder, footprint, **record)
             try:
                 yield finished
             except BaseException:
-                is_kept = has_progress(folder, footprint) or goes_on_elsewhere
-                if not (is_kept or has_evidence(folder, footprint)):
+                if not (goes_on_elsewhere or shows_something(folder, footprint)):
                     remove(folder, footprint)
                 raise
     finally:
-        if is_new:
-            # Fails unless the folder is empty, which is what it is meant for.
-            with contextlib.suppress(OSError):
+        # Fails unless the folder is empty, which is what it is meant for.
+        with contextlib.suppress(OSError):
+            if is_new:
                 folder.rmdir()
 
 
 def claim_remote(
-    folder: str,
-    footprint: Footprint,
-    *,
-    settings: dict[str, Any],
-    identity: Identity,
-    overwrite: bool,
+    folder: str, footprint: Footprint, *, overwrite: bool, **record: Unpack[Record]
 ) -> bool:
     """The same on a cluster's storage, which has no locks and needs none.
 
     Files appear whole there, and two jobs of the same settings write the same bytes.
     """
     config = files.join(folder, layout.CONFIG)
-    record = (
+    before = (
         parse_json(files.read_whole(config), config) if files.exists(config) else {}
     )
-    if record.get("command") != footprint.command and files.find_below(folder, "**"):
+    if before.get("command") != footprint.command and files.find_below(folder, "**"):
         raise SettingError(
             f"--output: {folder} holds other files; give a new or empty folder."
         )
     if overwrite:
         for name in footprint.removable:
             files.remove(files.join(folder, name))
-    if any(files.find_below(folder, pattern) for pattern in footprint.progress):
-        check_identity(folder, footprint, record, identity=identity)
-        if footprint.is_finished(folder, identity):
-            return True
-    record = run_record(footprint, settings | {"identity": identity})
-    files.write_whole(config, json_text(record))
+    goes_on = any(files.find_below(folder, glob) for glob in footprint.progress)
+    if goes_on and compare(folder, footprint, before, identity=record["identity"]):
+        return True
+    files.write_whole(config, json_text(run_record(footprint, **record)))
     return False
 
 
-def rewrite(
-    folder: Path, footprint: Footprint, *, settings: dict[str, Any], identity: Identity
-) -> None:
-    """Record the settings that a run continues with, and those it began with.
-
-    Args:
-        folder: Claimed, with something to continue.
-        footprint: Of the command.
-        settings: All of them, as they are now.
-        identity: What decides the result now.
-    """
-    record = run_record(footprint, settings | {"identity": identity})
-    _keep_beginning(record, read_json(folder / layout.CONFIG), footprint)
-    write_json(folder / layout.CONFIG, record)
-
-
-def _prepare(
-    folder: Path, footprint: Footprint, *, settings: dict[str, Any], identity: Identity
-) -> None:
-    """Leave only what can be continued, and record whose folder it is since when."""
-    if has_progress(folder, footprint):
-        rewrite(folder, footprint, settings=settings, identity=identity)
-        return
-    remove(folder, footprint)
-    record = run_record(footprint, settings | {"identity": identity})
-    write_json(folder / layout.CONFIG, record)
-
-
-def _keep_beginning(
-    record: dict[str, Any], before: dict[str, Any], footprint: Footprint
-) -> None:
-    """Have a record say when its run began, and with which settings that changed."""
+def write_record(folder: Path, footprint: Footprint, **record: Unpack[Record]) -> None:
+    """Record the settings of a claimed run, and those with which it was begun."""
+    written = run_record(footprint, **record)
+    config = folder / layout.CONFIG
+    before = read_json(config) if config.exists() else {}
     environment, old, began = (
         values if isinstance(values, dict) else {}
         for values in map(before.get, ("environment", "identity", "began"))
     )
     if isinstance(environment.get("started"), str):
-        record["environment"]["started"] = environment["started"]
-    new = record["identity"]
+        written["environment"]["started"] = environment["started"]
+    new = written["identity"]
     changed = {
         name: old[name]
         for name in footprint.changeable
         if name in old and old[name] != new.get(name)
     }
     if changed | began:
-        record["began"] = changed | began
+        written["began"] = changed | began
+    write_json(config, written)
 
 
-def run_record(footprint: Footprint, settings: dict[str, Any]) -> dict[str, Any]:
+def run_record(footprint: Footprint, **record: Unpack[Record]) -> dict[str, Any]:
     """What `config.json` says: which command wrote the folder, with which settings."""
     return {
         "command": footprint.command,
         "albert_version": __version__,
-        **record_without_secrets(settings),
+        **record_without_secrets(record["settings"] | {"identity": record["identity"]}),
         "environment": {
             "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "host": platform.node(),
@@ -209,17 +190,20 @@ def has_progress(folder: Path, footprint: Footprint) -> bool:
     return any(TEMPORARY not in path.name for path in found)
 
 
-def has_evidence(folder: Path, footprint: Footprint) -> bool:
-    """Whether anything shows how far a failed command came."""
+def shows_something(folder: Path, footprint: Footprint) -> bool:
+    """Whether there is something to continue, or how far a failed command came."""
     paths = [folder / name for name in footprint.evidence]
-    return any(path.is_file() and path.stat().st_size for path in paths)
+    return has_progress(folder, footprint) or any(
+        path.is_file() and path.stat().st_size for path in paths
+    )
 
 
 def check_recognised(folder: Path, footprint: Footprint) -> None:
     """Refuse a folder that holds anything but a run of the same command."""
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"--output: {folder} is a file; give a folder.")
-    if not folder.is_dir() or not any(_contents(folder)):
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if all(name == layout.LOCK or TEMPORARY in name for name in names):
         return
     config = folder / layout.CONFIG
     command = read_json(config).get("command") if config.exists() else None
@@ -230,47 +214,26 @@ def check_recognised(folder: Path, footprint: Footprint) -> None:
         )
 
 
-def _contents(folder: Path) -> Iterator[Path]:
-    return (
-        path
-        for path in folder.iterdir()
-        if path.name != layout.LOCK and TEMPORARY not in path.name
-    )
-
-
 def check_is_not(folder: Path, source: Path | None, *, what: str) -> None:
     """Refuse a folder that is read as well: beginning there would remove what it has.
 
     Args:
-        folder: To be written.
-        source: What is read, if anything is.
         what: The source, as a sentence names it.
     """
     if source is not None and folder.resolve() == source.resolve():
         raise SettingError(f"--output: {folder} is {what}; give another folder.")
 
 
-def compare(folder: Path, footprint: Footprint, *, identity: Identity) -> bool:
-    """Whether the folder has a finished run of the same settings."""
-    if not has_progress(folder, footprint):
-        return False
-    record = read_json(folder / layout.CONFIG)
-    check_identity(folder, footprint, record, identity=identity)
-    return footprint.is_finished(folder, identity)
-
-
-def check_identity(
+def compare(
     folder: Path | str,
     footprint: Footprint,
     record: dict[str, Any],
     *,
     identity: Identity,
-) -> None:
-    """Refuse to continue a run that was started with other settings.
+) -> bool:
+    """Whether a run is finished; refused if it was begun with other settings.
 
     Args:
-        folder: Of the run, for the message.
-        footprint: Of the command.
         record: The `config.json` of the run.
         identity: What decides the result of the command as it was given.
     """
@@ -289,7 +252,7 @@ def check_identity(
     ]
     if set(differing) <= set(footprint.changeable):
         footprint.check_change(folder, before, now)
-        return
+        return footprint.is_finished(folder, identity)
     changes = described_changes(differing, before=before, now=now)
     raise SettingError(
         f"{folder} holds a run with other settings: {changes}; {footprint.remedy}."
@@ -329,10 +292,14 @@ def lock(folder: Path, *, chosen_by: str = "--output") -> Iterator[None]:
     The system releases the lock of a process that has died.
 
     Args:
-        folder: To be written.
         chosen_by: The flag or variable that another folder can be given with.
     """
-    _make_folder(folder, chosen_by=chosen_by)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingError(
+            f"{chosen_by}: {folder} cannot be made: {error.strerror}."
+        ) from error
     path = folder / layout.LOCK
     with _open_lock(path, chosen_by=chosen_by) as file:
         file.truncate(0)
@@ -342,15 +309,6 @@ def lock(folder: Path, *, chosen_by: str = "--output") -> Iterator[None]:
             yield
         finally:
             path.unlink(missing_ok=True)
-
-
-def _make_folder(folder: Path, *, chosen_by: str) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingError(
-            f"{chosen_by}: {folder} cannot be made: {error.strerror}."
-        ) from error
 
 
 def _open_lock(path: Path, *, chosen_by: str) -> TextIO:

@@ -2,18 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from cli.support.options import Duration, is_given, is_typed
+from cli.support.options import Command, Duration, is_given, is_typed
 from schemas.config import OF_FIRST_WEIGHTS, TrainConfig
 from schemas.errors import SettingError
 from schemas.phases import SETTINGS
 from schemas.presets import BUDGET_RECIPE, RECIPES
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Where a command keeps what its recipe says, and its name if one was typed.
 RECIPE_KEY, RECIPE_NAME_KEY = "albert.recipe", "albert.recipe_name"
@@ -57,13 +55,7 @@ def check_budget_recipe() -> None:
 def recipe_option(
     recipes: Mapping[str, dict[str, Any]], *, help: str, default: str | None = None
 ) -> Callable[[Command], Command]:
-    """The flag that names a set of settings.
-
-    Args:
-        recipes: Settings other than the defaults, by name.
-        help: One sentence for `--help`.
-        default: The name where none is given; None for the defaults.
-    """
+    """The flag that names a set of settings."""
 
     def take(context: click.Context, _: click.Parameter, name: str | None) -> None:
         """Begin with a recipe, if one is named."""
@@ -85,11 +77,7 @@ def recipe_option(
 
 
 def budget_option(*, help: str) -> Callable[[Command], Command]:
-    """The flag that leaves model and settings to the program, for a time.
-
-    Args:
-        help: One sentence for `--help`.
-    """
+    """The flag that leaves model and settings to the program, for a time."""
     return click.option(
         "--budget",
         type=Duration(),
@@ -120,7 +108,6 @@ def useful(
     """The settings of a recipe that have a use.
 
     Args:
-        recipe: Settings other than the defaults.
         has_documents: Whether examples are made on the fly.
         begins_anew: Whether no weights are there to begin with.
 

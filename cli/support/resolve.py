@@ -3,13 +3,12 @@
 import dataclasses
 import functools
 import os
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.support.architecture import parse_override, resolve_model
-from cli.support.budget import budget_lines
+from cli.support.asked import Asked, resolve_model
+from cli.support.budget import budget_lines, choose
 from cli.support.console import Console, silent_stderr
 from cli.support.options import from_anywhere
 from cli.support.output_folder import Footprint, Identity
@@ -34,56 +33,7 @@ from schemas.presets import PRESETS
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
-    from albert_tf.training.budget import BudgetChoice
     from albert_tf.training.run import ResolvedRun
-
-# The preset that the models of a budget are described as changes of.
-NEAREST = "tiny"
-
-# What the data decides, so that no flag may.
-NEVER_SET = ("vocab_size", "sentence_task")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What was asked of a run.
-
-    Attributes:
-        model: Value of --model.
-        is_model_given: Whether the model was asked for, by --model or by --init-from.
-        overrides: Values of --set.
-        config: The settings of training, by flags, file and recipe.
-        given: The names of those that flags or the file have, and not the recipe alone.
-        recipe: What the recipe says.
-        data: The data set, on this machine.
-        data_as_given: The same as it was typed, here or on a storage.
-        output: The folder of the run.
-        init_from: The run whose weights it starts from.
-        budget: In seconds, if the model is to be chosen for it.
-        max_time: How long the command may take, in seconds.
-        started: When the command was entered, in seconds of `time.monotonic`.
-        may_be_long: Whether a run of more than a week needs no question: --yes.
-        record: What config.json keeps of a choice; None where nothing was chosen.
-        length_before: Tokens in the longest sequences that the first weights were
-            trained on, if they were.
-    """
-
-    model: str
-    is_model_given: bool
-    overrides: tuple[str, ...]
-    config: TrainConfig
-    given: frozenset[str] = frozenset()
-    recipe: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    data: Path
-    data_as_given: str = ""
-    output: Path = Path()
-    init_from: Path | None = None
-    budget: float | None = None
-    max_time: float | None = None
-    started: float
-    may_be_long: bool = False
-    record: dict[str, Any] | None = None
-    length_before: int | None = None
 
 
 def resolve(
@@ -101,20 +51,27 @@ def resolve(
     """
     with silent_stderr():
         from albert_tf.training.run import check_data
+    from albert_tf.data.data_check import manifests_of
+    from albert_tf.runs.run_record import run_config
+
     manifest = read_manifest(asked.data)
     check_data(manifest, data=asked.data)
-    run_of = functools.partial(
-        checked_run, manifest=manifest, goes_on=goes_on, hosts=hosts
-    )
     asked = fitting(asked, manifest)
     if asked.init_from is not None and not asked.is_model_given:
-        model = model_of(asked.output if goes_on else asked.init_from)
+        source = asked.output if goes_on else asked.init_from
+        run_config(source)
+        model = str(source / MODEL_CONFIG)
         asked = dataclasses.replace(asked, model=model, is_model_given=True)
+    check = functools.partial(
+        checked_run, manifest=manifest, goes_on=goes_on, hosts=hosts
+    )
     if goes_on:
         asked = as_begun(asked)
     else:
-        asked = as_begins(asked, manifest, check=run_of, console=console)
-    return asked, run_of(asked, architecture_of(asked, manifest))
+        asked = as_begins(asked, manifest, check=check, console=console)
+    # The data decide a part of the architecture.
+    made_first, *_ = manifests_of(asked.config, manifest)
+    return asked, check(asked, resolve_model(asked.model, asked.overrides, made_first))
 
 
 def checked_run(
@@ -159,22 +116,6 @@ def fitting(asked: Asked, manifest: DatasetManifest) -> Asked:
     return dataclasses.replace(asked, config=config)
 
 
-def model_of(run: Path) -> str:
-    """The value of --model that gives the architecture of a run."""
-    from albert_tf.runs.run_record import run_config
-
-    run_config(run)
-    return str(run / MODEL_CONFIG)
-
-
-def architecture_of(asked: Asked, manifest: DatasetManifest) -> ModelConfig:
-    """The architecture that is asked for, of which the data decide a part."""
-    from albert_tf.data.data_check import manifests_of
-
-    made_first, *_ = manifests_of(asked.config, manifest)
-    return resolve_model(asked.model, asked.overrides, made_first)
-
-
 def as_begins(
     asked: Asked,
     manifest: DatasetManifest,
@@ -182,24 +123,18 @@ def as_begins(
     check: Callable[[Asked, ModelConfig], object],
     console: Console,
 ) -> Asked:
-    """A new run: what a budget chooses, and how long the sequences before it were.
-
-    Args:
-        check: As in `choose`.
-        console: Told what is chosen.
-    """
+    """A new run: what a budget chooses, and how long the sequences before it were."""
     from albert_tf.runs.run_record import run_config, trained_length
 
+    source = asked.init_from
     if asked.budget is not None:
         asked, choice = choose(asked, manifest, check=check, console=console)
-        for line in budget_lines(choice, begins_anew=asked.init_from is None):
+        for line in budget_lines(choice, begins_anew=source is None):
             console.say(line)
-    source = asked.init_from
     if source is None:
         return asked
-    return dataclasses.replace(
-        asked, length_before=trained_length(source, run_config(source))
-    )
+    length = trained_length(source, run_config(source))
+    return dataclasses.replace(asked, length_before=length)
 
 
 def as_begun(asked: Asked) -> Asked:
@@ -220,12 +155,7 @@ def as_begun(asked: Asked) -> Asked:
 
 
 def as_chosen(asked: Asked, begun: TrainConfig, recorded: dict[str, Any]) -> Asked:
-    """What a budget chose when a run was begun, except for the flags given now.
-
-    Args:
-        begun: The settings of training that the run has.
-        recorded: All settings that it has.
-    """
+    """What a budget chose when a run was begun, except for the flags given now."""
     run, seconds = asked.output, (recorded.get(BUDGET_RECORD) or {}).get("seconds")
     if seconds != asked.budget:
         said = "no --budget" if seconds is None else f"--budget {seconds:.0f}s"
@@ -244,118 +174,6 @@ def as_chosen(asked: Asked, begun: TrainConfig, recorded: dict[str, Any]) -> Ask
         overrides=tuple(dict.fromkeys((*overrides, *asked.overrides))),
         config=dataclasses.replace(begun, **given),
     )
-
-
-def choose(
-    asked: Asked,
-    manifest: DatasetManifest,
-    *,
-    check: Callable[[Asked, ModelConfig], object],
-    console: Console,
-) -> tuple[Asked, "BudgetChoice"]:
-    """Choose what flags do not say, by timing steps on this machine.
-
-    Args:
-        check: Called with one candidate before any is timed, to refuse what cannot be
-            trained; the fields it checks are equal in all.
-        console: Told what is being timed.
-
-    Returns:
-        What the run is to be, and what else was considered.
-    """
-    with silent_stderr():
-        from albert_tf.evaluation.counting import loss_of_counting
-        from albert_tf.training.budget import (
-            check_is_enough,
-            choose_for_budget,
-            faster_precision,
-        )
-        from albert_tf.training.run import records_of
-    assert asked.budget is not None, "else nothing is chosen"
-    models = models_to_choose_from(asked, manifest)
-    check(asked, next(iter(models)))
-    check_is_enough(asked.started + asked.budget - time.monotonic())
-    train = asked.config
-    if "precision" not in asked.given:
-        train = dataclasses.replace(train, precision=faster_precision())
-    console.say("Counting neighbouring tokens ...")
-    choice = choose_for_budget(
-        list(models),
-        train,
-        records_of(asked.data, manifest, train),
-        counting=loss_of_counting(asked.data, manifest),
-        until=asked.started + asked.budget,
-        say=console.say,
-    )
-    chosen = dataclasses.replace(
-        models[choice.chosen.config],
-        config=choice.train,
-        record=record_of(choice, seconds=asked.budget),
-    )
-    return chosen, choice
-
-
-def models_to_choose_from(
-    asked: Asked, manifest: DatasetManifest
-) -> dict[ModelConfig, Asked]:
-    """The model asked for, or those of the ladder that what --set says is valid for."""
-    from albert_tf.data.data_check import manifests_of
-    from albert_tf.training.budget import models_for
-
-    made_first, *others = manifests_of(asked.config, manifest)
-    if asked.is_model_given:
-        found = [asked]
-    else:
-        rungs = models_for(
-            made_first,
-            longest=max(each.config.max_seq_length for each in (made_first, *others)),
-            changes=dict(map(parse_override, asked.overrides)),
-        )
-        found = [
-            dataclasses.replace(
-                asked,
-                model=NEAREST,
-                overrides=(*overrides_of(rung), *asked.overrides),
-            )
-            for rung in rungs
-        ]
-    return {
-        resolve_model(each.model, each.overrides, made_first): each for each in found
-    }
-
-
-def overrides_of(config: ModelConfig) -> tuple[str, ...]:
-    """The values of --set that make the nearest preset this architecture.
-
-    >>> overrides_of(dataclasses.replace(PRESETS["tiny"], num_hidden_layers=6))
-    ('num_hidden_layers=6',)
-    """
-    preset = dataclasses.asdict(PRESETS[NEAREST])
-    return tuple(
-        f"{name}={value}"
-        for name, value in dataclasses.asdict(config).items()
-        if value != preset[name] and name not in NEVER_SET
-    )
-
-
-def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
-    """What config.json keeps of a choice, for people and for the next command."""
-    return {
-        "seconds": seconds,
-        "loss_of_counting": choice.counting,
-        "candidates": [
-            {
-                "num_hidden_layers": each.config.num_hidden_layers,
-                "hidden_size": each.config.hidden_size,
-                "step_seconds": each.step_seconds,
-                "steps": each.steps,
-                "expected_loss": choice.counting and each.loss_share * choice.counting,
-                "interval": list(each.interval),
-            }
-            for each in choice.candidates
-        ],
-        "chosen": choice.place,
-    }
 
 
 def settings_of(asked: Asked) -> dict[str, Any]:

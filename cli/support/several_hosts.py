@@ -46,12 +46,7 @@ def host_options(command: Command) -> Command:
 
 @contextlib.contextmanager
 def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
-    """Train together with other hosts while the block runs, or alone.
-
-    Args:
-        place: Which host this is; None if there is one only.
-        debug: Show what native code writes about connections.
-    """
+    """Train together with other hosts while the block runs, or alone."""
     if place is None:
         from albert_tf.hosts.hosts import ONE_HOST
 

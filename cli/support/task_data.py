@@ -6,13 +6,14 @@ Shared by fine-tuning, prediction and evaluation.
 import dataclasses
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cli.support.console import Say
 from pipeline.encoding.encoding import encode_examples, question_room
 from pipeline.tasks.task_files import (
     TaskFile,
-    find_task_files,
+    TaskPaths,
     read_task_file,
     with_first_option,
 )
@@ -24,22 +25,19 @@ from pipeline.tasks.training_data import (
     warnings_about,
     with_labels,
 )
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import AlbertError
 from schemas.example import UNK_ID
 from schemas.readable import counted, percent
-from schemas.task import Columns, TaskExample, TaskSpec
+from schemas.task import TaskExample, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.job import TaskRows, TuningJob
     from albert_tf.runs.task_record import TaskRecord
     from pipeline.vocabulary.tokenizer import Tokenizer
 
-Say = Callable[[str], None]
-
 # From this share of unknown tokens on, texts do not suit a vocabulary: in the language
 # that it was made for there are hardly any.
 _MUCH_UNKNOWN = 0.05
-
 
 # Examples that are shown before training, and how much of each text.
 _SHOWN_EXAMPLES, _SHOWN_CHARACTERS = 2, 200
@@ -61,35 +59,11 @@ class TaskData(NamedTuple):
     tests: dict[str, list[TaskExample]]
 
 
-class TaskPaths(NamedTuple):
-    """The files of a task, as a person names them."""
-
-    train: tuple[str, ...]
-    evaluation: tuple[str, ...]
-    test: tuple[str, ...]
-
-
-def with_columns(spec: TaskSpec, given: Columns) -> TaskSpec:
-    """A task with those columns that are given, and its own where none is."""
-    named = {name: value for name, value in dataclasses.asdict(given).items() if value}
+def with_columns(spec: TaskSpec, flags: Mapping[str, Any]) -> TaskSpec:
+    """A task with the columns that --text-column and its like name, else its own."""
+    columns = {name: flags.get(f"{name}_column") for name in ("text", "pair", "label")}
+    named = {name: value for name, value in columns.items() if value}
     return dataclasses.replace(spec, columns=dataclasses.replace(spec.columns, **named))
-
-
-def paths_of(paths: TaskPaths, *, folder: str | None, spec: TaskSpec) -> TaskPaths:
-    """The files to read: those that were named, and else those of a folder."""
-    if folder is not None:
-        found = find_task_files(folder, spec)
-        paths = TaskPaths(
-            paths.train or tuple(found.train),
-            paths.evaluation or tuple(found.evaluation[:1]),
-            paths.test or tuple(found.test),
-        )
-    if not paths.train:
-        raise SettingError(
-            "There is nothing to train on; name a file with --train, or the folder of "
-            "a named task with --data."
-        )
-    return paths
 
 
 def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
@@ -138,9 +112,7 @@ def read_labelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
 def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
     """The examples of a file that are to be predicted."""
     file = read_task_file(path, spec, is_labelled=False)
-    if file.columns != spec.columns:
-        _say_columns(path, file, say=say)
-    _say_counts(path, file, say=say)
+    _say_how(path, file, say=say, has_columns=file.columns != spec.columns)
     return file.examples
 
 
@@ -155,19 +127,20 @@ _READ = {
 }
 
 
-def _say_columns(path: str, file: TaskFile, *, say: Say) -> None:
-    """Say how many examples were read, and of which columns."""
-    columns = dataclasses.asdict(file.columns)
-    named = [
-        f"{words} {', '.join(map(str, value)) if name == 'options' else value}"
-        for name, words in _READ.items()
-        if (value := columns[name])
-    ]
-    say(f"{path}: {'; '.join([counted(len(file.examples), 'example'), *named])}")
+# What is right of an example, by its kind of task.
+_TARGETS = ("label", "labels", "score", "choice", "tags", "answers")
 
 
-def _say_counts(path: str, file: TaskFile, *, say: Say) -> None:
-    """Say how it was read, and what was left out or changed."""
+def _say_how(path: str, file: TaskFile, *, say: Say, has_columns: bool = True) -> None:
+    """Say what was read of which columns, and what was left out or changed."""
+    if has_columns:
+        columns = dataclasses.asdict(file.columns)
+        named = [
+            f"{words} {', '.join(map(str, value)) if name == 'options' else value}"
+            for name, words in _READ.items()
+            if (value := columns[name])
+        ]
+        say(f"{path}: {'; '.join([counted(len(file.examples), 'example'), *named])}")
     for remark in file.remarks:
         say(f"{path}: {remark}")
     for reason, count in sorted(file.counts.items()):
@@ -177,24 +150,15 @@ def _say_counts(path: str, file: TaskFile, *, say: Say) -> None:
 def _read(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], TaskSpec]:
     """The examples of a file, and the task with the columns that were found."""
     file = read_task_file(path, spec)
-    _say_columns(path, file, say=say)
-    _say_counts(path, file, say=say)
-    known = [example for example in file.examples if _is_known(example)]
+    _say_how(path, file, say=say)
+    known = [
+        example
+        for example in file.examples
+        if any(getattr(example, name) is not None for name in _TARGETS)
+    ]
     if len(known) < len(file.examples):
         say(f"{path}: left out without a label: {len(file.examples) - len(known):,}")
     return known, dataclasses.replace(spec, columns=file.columns)
-
-
-def _is_known(example: TaskExample) -> bool:
-    values = (
-        example.label,
-        example.labels,
-        example.score,
-        example.choice,
-        example.tags,
-        example.answers,
-    )
-    return any(value is not None for value in values)
 
 
 def encoded(
@@ -203,13 +167,7 @@ def encoded(
     *,
     tokenizer: "Tokenizer",
 ) -> "TaskRows":
-    """Examples with the rows of tokens that a model reads.
-
-    Args:
-        examples: Of the task.
-        record: The task and how its texts are cut.
-        tokenizer: Of the model.
-    """
+    """Examples with the rows of tokens that a model reads."""
     from albert_tf.finetuning.job import TaskRows
 
     rows = encode_examples(
@@ -224,13 +182,7 @@ def encoded(
 
 
 def say_lost(given: "TaskRows", record: "TaskRecord", *, say: Say) -> None:
-    """Say how much of the texts a model does not read, if that is worth a sentence.
-
-    Args:
-        given: The examples and their rows.
-        record: The task and how its texts are cut.
-        say: Is told.
-    """
+    """Say how much of the texts a model does not read or know, if it is much."""
     what, longest = "texts", record.max_seq_length
     if record.spec.kind == "answer":
         # Of a passage every token is in some window.
@@ -240,11 +192,6 @@ def say_lost(given: "TaskRows", record: "TaskRecord", *, say: Say) -> None:
     if cut:
         share = percent(len(cut) / len(given.examples))
         say(f"{share} of the {what} are cut after {longest} tokens.")
-    _say_unknown(given, say=say)
-
-
-def _say_unknown(given: "TaskRows", *, say: Say) -> None:
-    """Say how much of the texts a vocabulary does not know, if it is much."""
     ids = [each.token_ids for row in given.rows for each in row.sequences]
     unknown = sum(each.count(UNK_ID) for each in ids) / max(sum(map(len, ids)), 1)
     if unknown > _MUCH_UNKNOWN:
@@ -252,6 +199,26 @@ def _say_unknown(given: "TaskRows", *, say: Say) -> None:
             f"{percent(unknown)} of the tokens are unknown to the model's vocabulary, "
             "which was made of other text: the model cannot tell them apart."
         )
+
+
+def rows_to_train(
+    examples: Sequence[TaskExample],
+    record: "TaskRecord",
+    *,
+    tokenizer: "Tokenizer",
+    say: Say,
+) -> "TaskRows":
+    """Examples with those of their rows that can be trained on, two of them shown."""
+    given = encoded(examples, record, tokenizer=tokenizer)
+    say_lost(given, record, say=say)
+    if record.spec.kind == "answer":
+        say_divided(given, stride=record.doc_stride, say=say)
+    rows = [row for row in given.rows if row.target is not None]
+    if not rows:
+        raise AlbertError("No example can be trained on: none has a label.")
+    given = dataclasses.replace(given, rows=rows)
+    say_examples(given, record.spec, tokenizer=tokenizer, say=say)
+    return given
 
 
 def say_divided(given: "TaskRows", *, stride: int, say: Say) -> None:
@@ -304,21 +271,12 @@ def _target_text(example: TaskExample, spec: TaskSpec) -> str:
     return ", ".join(labels_of(example)) or "no label"
 
 
-def with_targets(given: "TaskRows") -> "TaskRows":
-    """Those rows that can be trained on."""
-    rows = [row for row in given.rows if row.target is not None]
-    if not rows:
-        raise AlbertError("No example can be trained on: none has a label.")
-    return dataclasses.replace(given, rows=rows)
-
-
 def identity(
     job: "TuningJob", *, tests: dict[str, list[TaskExample]]
 ) -> dict[str, Any]:
     """What decides the result: a run goes on only with the same.
 
     Args:
-        job: What is to be done.
         tests: Examples to predict, by the name of the file of their predictions.
     """
     from albert_tf.runs.checkpoints import arrays_sha256
@@ -337,20 +295,16 @@ def identity(
             arrays_sha256(job.source),
             parts_sha256(dataclasses.astuple(job.model_config)),
         ],
-        "train": rows_sha256(job.train),
-        "eval": rows_sha256(job.held_out),
-        "test": {name: tests_sha256(examples) for name, examples in tests.items()},
+        **{
+            split: parts_sha256((r.example, r.sequences, r.target) for r in given.rows)
+            for split, given in (("train", job.train), ("eval", job.held_out))
+        },
+        # Wherever their file lies.
+        "test": {
+            name: parts_sha256(dataclasses.replace(each, place="") for each in examples)
+            for name, examples in tests.items()
+        },
     }
-
-
-def rows_sha256(given: "TaskRows") -> str:
-    """A hash of examples as they are read."""
-    return parts_sha256((r.example, r.sequences, r.target) for r in given.rows)
-
-
-def tests_sha256(examples: Iterable[TaskExample]) -> str:
-    """A hash of examples to predict, wherever their file lies."""
-    return parts_sha256(dataclasses.replace(each, place="") for each in examples)
 
 
 def parts_sha256(parts: Iterable[object]) -> str:

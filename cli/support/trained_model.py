@@ -1,13 +1,14 @@
 """A trained model and its vocabulary, as commands read them."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from cli.support.console import silent_stderr
+from cli.support.console import Say, silent_stderr
+from cli.support.options import Command
 from schemas.config import ModelConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.files import read_json
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
     from schemas.manifest import DatasetManifest
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-Say = Callable[[str], None]
 
 
 def checkpoint_option(command: Command) -> Command:
@@ -81,11 +79,7 @@ def _recorded(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
-    """The vocabulary of a run or an export, to read new text with.
-
-    Args:
-        say: Told where other programs do more to a text than the vocabulary does.
-    """
+    """The vocabulary of a run or an export, to read new text with."""
     from pipeline.vocabulary.model_file import has_own_rules
     from pipeline.vocabulary.tokenizer import missing_normalization
 
@@ -127,6 +121,18 @@ def open_model(
         from albert_tf.convert.reading import read_model
     model = read_model(path, which=which, say=say)
     return fitted(model, tokenizer, path=path, say=say)
+
+
+def open_tuned(
+    path: Path, *, which: "Which | None", say: Say
+) -> "tuple[TrainedModel, Tokenizer]":
+    """A fine-tuned model with its vocabulary, to read new text with."""
+    with silent_stderr():
+        from albert_tf.model.trained_model import read_tuned
+    model = read_tuned(path, which=which, say=say)
+    tokenizer = vocabulary_for_text(path, say=say)
+    check_sizes(tokenizer, model.config, path=path)
+    return model, tokenizer
 
 
 def fitted(
@@ -218,16 +224,4 @@ def untrained_positions(
         yield (
             f"{data} has sequences of {length} tokens and {model.folder} was trained "
             f"on at most {longest}: the positions after that were never trained."
-        )
-
-
-def other_sentence_task(
-    model: "TrainedModel", manifest: "DatasetManifest", *, data: Path
-) -> Iterator[str]:
-    """A sentence where a model was trained on other labels than the data have."""
-    task, of_data = model.config.sentence_task, manifest.config.sentence_task
-    if "none" not in (task, of_data) and task != of_data:
-        yield (
-            f"The sentence task of {model.folder} is {task} and the labels of {data} "
-            f"are of {of_data}: sentence_loss and sentence_accuracy say little."
         )

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import TypedDict, Unpack
 
 from pipeline.reading.formats import (
     FORMATS_OF,
@@ -44,44 +45,48 @@ _NO_TEXT_SUFFIXES = (
 _TABLE_SUFFIXES = (".csv", ".tsv")
 
 
+class Reading(TypedDict, total=False):
+    """How files are to be read, as a person asks.
+
+    Attributes:
+        language: Of all files and their records; by default each record's own, or its
+            file's, or English.
+        input_format: Forces how files of the kinds that allow it are read.
+        text_key: Where rows have their text, of files whose path names no key itself.
+        on_hashed: Told of bytes that were hashed.
+    """
+
+    language: str | None
+    input_format: Format | None
+    text_key: str | None
+    on_hashed: Callable[[int], None]
+
+
 def find_inputs(
     given: Mapping[Kind, tuple[str, ...]],
     *,
-    language: str | None = None,
-    input_format: Format | None = None,
-    text_key: str | None = None,
     on_passed_over: Callable[[str], None] = lambda _: None,
-    on_hashed: Callable[[int], None] = lambda _: None,
+    **reading: Unpack[Reading],
 ) -> list[InputFile]:
     """All files at the given paths, in an order that does not depend on theirs.
 
     A file named by its path or by a glob has to be of a known format. In a folder, a
     file of no known format is passed over.
-
-    Args:
-        language: Of all files and their records; by default each record's own, or its
-            file's, or English.
-        input_format: Forces how files of the kinds that allow it are read.
-        text_key: Where rows have their text, of files whose path names no key itself.
     """
     if not any(given.values()):
         raise SettingError("Give at least one input: --wikipedia, --books or --text.")
-    _check_format(given, input_format)
+    _check_format(given, reading.get("input_format"))
+    language, text_key = reading.get("language"), reading.get("text_key")
     if language is not None and not is_code(language):
         raise SettingError(f"--language takes a code such as en, not {language!r}.")
-    look_at = partial(
-        _inspect_or_refuse,
-        input_format=input_format,
-        inspect_file=partial(inspect, language=language, on_hashed=on_hashed),
-    )
     found: dict[tuple[Kind, str], InputFile] = {}
     for kind, patterns in given.items():
         for given_path in patterns:
             pattern, key = split_key(given_path)
-            look = partial(look_at, text_key=key or text_key)
+            of_path: Reading = {**reading, "text_key": key or text_key}
             for file in _inspect_all(
                 pattern,
-                partial(look, kind),
+                partial(_inspect_or_refuse, kind, **of_path),
                 flag=f"--{kind}",
                 on_passed_over=on_passed_over,
             ):
@@ -102,15 +107,12 @@ def real_path(file: InputFile) -> str:
     return file.path if files.is_remote(file.path) else os.path.realpath(file.path)
 
 
-def find_held_out(  # noqa: PLR0913 - what find_inputs takes, and the flag
+def find_held_out(
     patterns: Iterable[str],
     *,
     flag: str,
-    language: str | None = None,
-    input_format: Format | None = None,
-    text_key: str | None = None,
     on_passed_over: Callable[[str], None] = lambda _: None,
-    on_hashed: Callable[[int], None] = lambda _: None,
+    **reading: Unpack[Reading],
 ) -> list[InputFile]:
     """The files of text that is only measured on; what each is follows from its bytes.
 
@@ -118,42 +120,37 @@ def find_held_out(  # noqa: PLR0913 - what find_inputs takes, and the flag
 
     Args:
         flag: That named the paths.
-        language: As in `find_inputs`, and so are the others.
     """
     found: dict[tuple[str, str], InputFile] = {}
     for given_path in patterns:
         pattern, key = split_key(given_path)
-
-        def look(
-            path: str, *, is_in_folder: bool, key: str | None = key
-        ) -> InputFile | UnusableFile:
-            kind: Kind = "text"
-            try:
-                kind = kind_of(read_head(path))
-                looked = _inspect_or_refuse(
-                    kind,
-                    path,
-                    is_in_folder=is_in_folder,
-                    # Rows with a key of their own have no format in common with others.
-                    input_format=None if key else input_format,
-                    text_key=key or text_key,
-                    inspect_file=partial(
-                        inspect, language=language, on_hashed=on_hashed
-                    ),
-                )
-            except UnusableFile as error:
-                looked = error
-            except AlbertError as error:
-                raise type(error)(renamed(error, kind, flag)) from None
-            if isinstance(looked, UnusableFile):
-                return type(looked)(renamed(looked, kind, flag))
-            return looked._replace(is_held_out=True)
-
+        of_path = reading.copy()
+        if key:
+            # Rows with a key of their own have no format in common with others.
+            of_path |= {"text_key": key, "input_format": None}
+        look = partial(_inspect_held_out, flag=flag, **of_path)
         for file in _inspect_all(
             pattern, look, flag=flag, on_passed_over=on_passed_over
         ):
             found.setdefault((real_path(file), file.text_key), file)
     return sorted(found.values(), key=lambda f: (f.sha256, f.text_key, f.path))
+
+
+def _inspect_held_out(
+    path: str, *, is_in_folder: bool, flag: str, **reading: Unpack[Reading]
+) -> InputFile | UnusableFile:
+    """A file as recognised, of the kind that its bytes say, or why it is not read."""
+    kind: Kind = "text"
+    try:
+        kind = kind_of(read_head(path))
+        looked = _inspect_or_refuse(kind, path, is_in_folder=is_in_folder, **reading)
+    except UnusableFile as error:
+        looked = error
+    except AlbertError as error:
+        raise type(error)(renamed(error, kind, flag)) from None
+    if isinstance(looked, UnusableFile):
+        return type(looked)(renamed(looked, kind, flag))
+    return looked._replace(is_held_out=True)
 
 
 def renamed(error: AlbertError, kind: Kind, flag: str) -> str:
@@ -213,21 +210,15 @@ def _inspect_all(
 
 
 def _inspect_or_refuse(
-    kind: Kind,
-    path: str,
-    *,
-    is_in_folder: bool,
-    input_format: Format | None,
-    text_key: str | None,
-    inspect_file: Callable[..., InputFile],
+    kind: Kind, path: str, *, is_in_folder: bool, **reading: Unpack[Reading]
 ) -> InputFile | UnusableFile:
     """A file as recognised, or why it cannot be read."""
-    if is_in_folder and _is_beside_text(path, input_format):
+    if is_in_folder and _is_beside_text(path, reading.get("input_format")):
         return UnusableFile(
             f"{path} is not named like a text; give the file itself to read it."
         )
     try:
-        return inspect_file(kind, path, input_format=input_format, text_key=text_key)
+        return inspect(kind, path, **reading)
     except UnusableFile as error:
         return error
 

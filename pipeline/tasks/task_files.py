@@ -64,17 +64,17 @@ _DATA_NAME = re.compile(
 )
 
 
-class TaskFolder(NamedTuple):
-    """The files in the folder of a task: paths of files, or of folders such as RACE's.
+class TaskPaths(NamedTuple):
+    """The files of a task: paths of files, or of folders such as RACE's.
 
     Attributes:
         evaluation: To choose by; MNLI has two.
         test: In the order of the task's submissions.
     """
 
-    train: list[str]
-    evaluation: list[str]
-    test: list[str]
+    train: Sequence[str] = ()
+    evaluation: Sequence[str] = ()
+    test: Sequence[str] = ()
 
 
 class TaskFile(NamedTuple):
@@ -92,7 +92,7 @@ class TaskFile(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def find_task_files(folder: str, task: TaskSpec) -> TaskFolder:
+def find_task_files(folder: str, task: TaskSpec) -> TaskPaths:
     """The files in a folder, by their names: those with train, dev and test in them.
 
     Such a word may go on, as in training, but not begin inside another, as in latest.
@@ -117,7 +117,7 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskFolder:
             f"{folder} has no files of {task.name}: their names have train, dev or "
             "test in them."
         )
-    return TaskFolder(**found)
+    return TaskPaths(**found)
 
 
 def _is_data(path: Path, pattern: re.Pattern[str]) -> bool:

@@ -8,8 +8,8 @@ import pytest
 
 from cli.commands import pretrain
 from cli.main import cli
+from cli.support.asked import Asked
 from cli.support.console import Console
-from cli.support.resolve import Asked
 from schemas.config import TrainConfig
 from tests.commands import LITTLE_MODEL, attempt, run
 from tests.training_data import resolved_run

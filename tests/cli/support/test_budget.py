@@ -10,8 +10,8 @@ from albert_tf.evaluation import counting as of_counting
 from albert_tf.planning.budget import SHAPES, Law
 from albert_tf.training import budget
 from cli.commands import plan, pretrain
-from cli.support.architecture import resolve_model
-from cli.support.resolve import Asked, models_to_choose_from, overrides_of
+from cli.support.asked import Asked, resolve_model
+from cli.support.budget import models_to_choose_from, overrides_of
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest

@@ -103,10 +103,9 @@ def test_a_folder_that_lies_elsewhere_is_overwritten_and_stays_there(tmp_path):
 
 
 def test_a_run_of_other_settings_is_refused_with_what_else_can_be_done(tmp_path):
-    claim(tmp_path, PRETRAIN)
-    (tmp_path / "checkpoints/step-00000001").mkdir(parents=True)
+    record = {"identity": IDENTITY}
     with pytest.raises(SettingError) as refusal:
-        output_folder.compare(tmp_path, PRETRAIN, identity={"seed": 2})
+        output_folder.compare(tmp_path, PRETRAIN, record, identity={"seed": 2})
     assert str(refusal.value) == (
         f"{tmp_path} holds a run with other settings: --seed was 1 and is 2; give "
         "another --output (--init-from takes this run's weights along), or --overwrite "

@@ -8,7 +8,6 @@ import pytest
 from albert_tf.finetuning.job import TaskRows
 from albert_tf.runs.task_record import TaskRecord
 from cli.support.task_data import (
-    TaskPaths,
     encoded,
     read_task,
     say_divided,
@@ -17,8 +16,9 @@ from cli.support.task_data import (
     with_columns,
 )
 from pipeline.tasks.named_tasks import task_called
+from pipeline.tasks.task_files import TaskPaths
 from schemas.example import UNK_ID
-from schemas.task import Answer, Columns, EncodedExample, TaskExample, TokenSequence
+from schemas.task import Answer, EncodedExample, TaskExample, TokenSequence
 
 
 def row_of(ids, **values):
@@ -176,11 +176,11 @@ def test_the_screen_before_training_shows_what_was_read(tmp_path, tokenizer, ask
     path.write_text(content)
     kind, *flags = asked.split()
     columns = {
-        flag[2:].split("-")[0]: name
+        flag[2:].replace("-", "_"): name
         for flag, name in zip(flags[::2], flags[1::2], strict=True)
     }
     paths = TaskPaths(train=(str(path),), evaluation=(str(path),), test=())
-    spec = with_columns(task_called(kind), Columns(**columns))
+    spec = with_columns(task_called(kind), columns)
     said = []
     data = read_task(paths, spec, say=said.append)
     record = dataclasses.replace(record_of(kind), spec=data.spec)

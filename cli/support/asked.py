@@ -1,15 +1,16 @@
-"""The architecture a command is given: a preset or a file, and fields changed in it."""
+"""What is asked of a run: its settings, and its architecture by --model and --set."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from cli.support.options import UserPath
+from cli.support.options import Command, UserPath
 from schemas.config import (
     ModelConfig,
+    TrainConfig,
     check_names_and_types,
     config_from_dict,
     plain_type,
@@ -22,7 +23,45 @@ from schemas.presets import PRESETS
 # Fields that only models of other programs have other values of.
 _OF_IMPORTS = ("inner_group_num", "type_vocab_size", "embedding_projection")
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What was asked of a run.
+
+    Attributes:
+        is_model_given: Whether the model was asked for, by --model or by --init-from.
+        overrides: Values of --set.
+        config: The settings of training, by flags, file and recipe.
+        given: The names of those that flags or the file have, and not the recipe alone.
+        recipe: What the recipe says.
+        data: The data set, on this machine.
+        data_as_given: The same as it was typed, here or on a storage.
+        init_from: The run whose weights it starts from.
+        budget: In seconds, if the model is to be chosen for it.
+        max_time: How long the command may take, in seconds.
+        started: When the command was entered, in seconds of `time.monotonic`.
+        may_be_long: Whether a run of more than a week needs no question: --yes.
+        record: What config.json keeps of a choice; None where nothing was chosen.
+        length_before: Tokens in the longest sequences that the first weights were
+            trained on, if they were.
+    """
+
+    model: str
+    is_model_given: bool
+    overrides: tuple[str, ...]
+    config: TrainConfig
+    given: frozenset[str] = frozenset()
+    recipe: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    data: Path
+    data_as_given: str = ""
+    output: Path = Path()
+    init_from: Path | None = None
+    budget: float | None = None
+    max_time: float | None = None
+    started: float
+    may_be_long: bool = False
+    record: dict[str, Any] | None = None
+    length_before: int | None = None
 
 
 def model_options(command: Command) -> Command:

@@ -1,0 +1,183 @@
+"""What make-data says of a data set: one that is planned, and one that was made."""
+
+import bisect
+import math
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schemas.config import ResolvedDataConfig
+from schemas.layout import EVAL, TRAIN
+from schemas.manifest import DatasetManifest
+from schemas.readable import counted, duration, prefixed
+
+if TYPE_CHECKING:
+    from pipeline.job.estimate import Estimate
+    from pipeline.job.steps import Job
+    from pipeline.reading.recognise import InputFile
+
+# With fewer held-out examples, accuracies are uncertain by more than 7 points.
+ENOUGH_HELD_OUT = 200
+# A measure on fewer is one of these documents; of few documents an eighth is enough.
+ENOUGH_DOCUMENTS, ENOUGH_OF_FEW = 5, 1 / 8
+# How often a share that is advised may hold out fewer.
+MAY_FAIL = 0.02
+# The largest share of the documents that is ever advised to be held out.
+GREATEST_SHARE = 0.5
+
+# What Linux shows of GPUs and TPUs.
+ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
+
+
+def plan_lines(
+    job: "Job", inputs: "Iterable[InputFile]", *, workers: int
+) -> Iterator[str]:
+    """What is to be expected of a job, measured on a sample of its inputs."""
+    from pipeline.job.estimate import estimate
+    from pipeline.noise.describe import look_lines
+    from pipeline.vocabulary.tokenizer import load_tokenizer
+
+    config, shards = job.dataset.config, job.shards
+    training = [file for file in inputs if not file.is_held_out]
+    expected = estimate(training, config, tokenizer=load_tokenizer(job.model))
+    copies = counted(shards.copies, "copy", "copies")
+    yield (
+        f"plan: {counted(len(job.chunks), 'chunk')} to read, "
+        f"{counted(shards.train_shards, 'shard')} to train on and "
+        f"{shards.eval_shards:,} held out, "
+        f"{'as documents' if shards.has_documents else copies}"
+    )
+    yield _sizes_line(expected, config)
+    yield (
+        f"about {duration(expected.seconds(workers))} with "
+        f"{counted(workers, 'worker')} on this machine, "
+        f"{duration(expected.cpu_seconds)} of a core, judging by "
+        f"{prefixed(expected.sample_bytes, 'B')} of the text"
+    )
+    yield from look_lines(expected.look, job.dataset.inputs)
+
+
+def _sizes_line(expected: "Estimate", config: ResolvedDataConfig) -> str:
+    """What a data set would take on disk, and what it would take the other way."""
+    stored, documents, waiting = (
+        prefixed(size, "B")
+        for size in (
+            expected.stored_bytes,
+            expected.document_bytes,
+            expected.waiting_bytes,
+        )
+    )
+    examples = counted(expected.examples, "example")
+    copies = counted(config.dupe_factor, "stored copy", "stored copies")
+    made = f"about {examples} in {stored} ({documents} with --examples on-the-fly)"
+    if config.examples == "on-the-fly":
+        made = (
+            f"about {examples} an epoch, made of documents in {documents} ({copies} "
+            f"would take {stored})"
+        )
+    return f"{made}, and {waiting} of disk while it runs"
+
+
+def closing_lines(
+    manifest: DatasetManifest, output: Path | str, seconds: float
+) -> Iterator[str]:
+    """What was made, what to know of its text, and what to type next."""
+    from pipeline.core.documents import describe_counts
+    from pipeline.noise.describe import look_lines
+
+    train, held_out = manifest.splits[TRAIN], manifest.splits[EVAL]
+    copies = f"in {counted(len(train['copies']), 'copy', 'copies')}"
+    if manifest.has_documents:
+        copies = "to make examples of, in the first epoch"
+    yield (
+        f"{output}: {counted(train['documents'], 'document')} {copies}, "
+        f"{counted(_sum_of(train, 'examples'), 'example')}, "
+        f"{counted(_sum_of(train, 'tokens'), 'token')}; "
+        f"{counted(_sum_of(held_out, 'examples'), 'held-out example')} of "
+        f"{counted(held_out['documents'], 'document')}; {duration(seconds)}"
+    )
+    yield from describe_counts(manifest.dropped, manifest.changed)
+    yield from look_lines(manifest.text, manifest.inputs)
+    if advice := eval_advice(manifest):
+        yield advice
+    command = f"albert pretrain --data {shlex.quote(str(output))} --output run"
+    if any(map(os.path.exists, ACCELERATORS)):
+        yield f"next: {command}"
+    else:
+        yield (
+            "Without --budget the next command trains ALBERT base as its authors did, "
+            "which takes months to years on a machine without GPU or TPU."
+        )
+        yield f"next: {command} --budget 1h"
+
+
+def _sum_of(split: dict[str, Any], what: str) -> int:
+    """Examples or tokens of all copies of a split."""
+    return sum(copy[what] for copy in split["copies"])
+
+
+def eval_advice(manifest: DatasetManifest) -> str:
+    """What to say of a held-out split too small to measure on; empty if it is not."""
+    fraction, split = manifest.config.eval_fraction, manifest.splits[EVAL]
+    has_text = any(one.get("split") == EVAL for one in manifest.inputs)
+    held_out = _sum_of(split, "examples")
+    documents = sum(split["documents"] for split in manifest.splits.values())
+    wanted = min(ENOUGH_DOCUMENTS, int(documents * ENOUGH_OF_FEW))
+    is_enough = held_out >= ENOUGH_HELD_OUT and split["documents"] >= wanted
+    if has_text and held_out < ENOUGH_HELD_OUT:
+        return (
+            f"Only {counted(held_out, 'held-out example')}, few to measure on; more "
+            "--eval-text would give more."
+        )
+    if not fraction or is_enough:
+        return ""
+    examples = manifest.splits[TRAIN]["copies"][0]["examples"] + held_out
+    needed = max(wanted, math.ceil(ENOUGH_HELD_OUT * documents / examples))
+    share = enough_held_out(documents, needed=needed)
+    said = (
+        f"Only {counted(held_out, 'held-out example')} of "
+        f"{counted(split['documents'], 'document')}, few to measure on"
+    )
+    if share is None or share <= fraction:
+        return f"{said}; more text, or shorter documents, would give more."
+    return (
+        f"{said}; --eval-fraction {share:g} would hold out about "
+        f"{counted(round(share * documents), 'document')} with "
+        f"{counted(round(share * examples), 'example')}."
+    )
+
+
+def enough_held_out(documents: int, *, needed: int) -> float | None:
+    """The share of the documents that holds out as many as needed; None if too large.
+
+    Each document is held out with the probability of this share. It is the smallest
+    with which fewer than needed are hardly ever held out.
+
+    >>> enough_held_out(10_000, needed=40), enough_held_out(9, needed=1)
+    (0.0054, 0.3526)
+    >>> enough_held_out(3, needed=1) is None
+    True
+    """
+    shares = [place / 10_000 for place in range(1, int(GREATEST_SHARE * 10_000) + 1)]
+    place = bisect.bisect_left(
+        shares,
+        -MAY_FAIL,
+        key=lambda share: -_probability_below(needed, documents, share=share),
+    )
+    return shares[place] if place < len(shares) else None
+
+
+def _probability_below(needed: int, documents: int, *, share: float) -> float:
+    """The probability that fewer documents than needed are held out (binomial)."""
+    return math.fsum(
+        math.exp(
+            math.lgamma(documents + 1)
+            - math.lgamma(held_out + 1)
+            - math.lgamma(documents - held_out + 1)
+            + held_out * math.log(share)
+            + (documents - held_out) * math.log1p(-share)
+        )
+        for held_out in range(min(needed, documents + 1))
+    )
