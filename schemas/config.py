@@ -184,7 +184,8 @@ class VocabConfig:
 
     vocab_size: int = option(
         30000,
-        "Pieces in the vocabulary, special ones included.",
+        "Pieces in the vocabulary, special ones included; auto is what suits the size "
+        "of the text.",
         minimum=LEAST_PIECES,
     )
     sample_sentences: int = option(

@@ -21,7 +21,7 @@ def test_a_corpus_too_small_for_the_vocabulary_names_a_size_that_works(small, tm
     assert code == 1
     assert "too small for --vocab-size 9000: it gives at most" in said
     assert not (tmp_path / "v").exists()
-    size = said.split("use --vocab-size ")[1].split()[0]
+    size = said.split("use --vocab-size ")[1].split(",")[0]
     run("vocab", "--text", text, "--vocab-size", size, "--output", tmp_path / "v")
 
 

@@ -38,8 +38,11 @@ from schemas.layout import (
 from schemas.readable import duration, prefixed
 
 if TYPE_CHECKING:
+    from pipeline.reading.recognise import InputFile
     from pipeline.vocabulary.sampling import SampledText
 
+# A size that follows from the text.
+AUTO = "auto"
 # NumPy and SentencePiece take this much, or abort.
 LEAST_MEMORY = 500_000_000
 
@@ -64,6 +67,18 @@ VOCAB = Footprint(
 )
 
 
+class IntegerOrAuto(click.types.IntParamType):
+    """A number, or the word auto."""
+
+    name = "integer|auto"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """The number, or the word as it is."""
+        return value if value == AUTO else super().convert(value, param, ctx)
+
+
 @click.command(
     epilog="Example:  albert vocab --wikipedia enwiki.xml.bz2 --books novels/ "
     "--output vocab",
@@ -71,7 +86,7 @@ VOCAB = Footprint(
     context_settings={"allow_extra_args": True},
 )
 @input_options
-@config_options(VocabConfig)
+@config_options(VocabConfig, kinds={"vocab_size": IntegerOrAuto()})
 @workers_option
 @common_options
 def vocab(
@@ -84,16 +99,21 @@ def vocab(
     was and how well the vocabulary does on held-out sentences.
     """
     from pipeline.core.machine import check_address_space
+    from pipeline.vocabulary.training import suited_size
 
     start = time.monotonic()
     check_address_space(LEAST_MEMORY)
     console = Console(quiet=quiet)
     values.pop("debug")
+    asked = values["vocab_size"]
+    if asked == AUTO:
+        values["vocab_size"] = VocabConfig.vocab_size
     config = take_config(VocabConfig, values)
     refuse_stray(click.get_current_context().args, takes_options=False)
     output_folder.check_recognised(output, VOCAB)
     given = find_given_inputs(values, console)
-    recorded, inputs = dataclasses.asdict(config), [f.describe() for f in given.files]
+    recorded = dataclasses.asdict(config) | {"vocab_size": asked}
+    inputs = [file.describe() for file in given.files]
     with output_folder.claim(
         output,
         VOCAB,
@@ -104,7 +124,10 @@ def vocab(
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        manifest = _make(given, config, output=output, workers=workers, console=console)
+        text = _sample(given, config, workers=workers, console=console)
+        if asked == AUTO:
+            config = dataclasses.replace(config, vocab_size=suited_size(text.train))
+        manifest = _make(text, given.files, config, output=output, console=console)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
 
@@ -130,27 +153,35 @@ def closing_lines(
     yield f"next: albert make-data ... --vocab {folder} --output data"
 
 
-def _make(
-    given: GivenInputs,
-    config: VocabConfig,
-    *,
-    output: Path,
-    workers: int,
-    console: Console,
-) -> dict[str, Any]:
-    """Sample, train and write; returns the manifest."""
+def _sample(
+    given: GivenInputs, config: VocabConfig, *, workers: int, console: Console
+) -> "SampledText":
+    """Read the text and draw the sentences to train on."""
     from pipeline.core.documents import PASSED_OVER
     from pipeline.reading.chunks import plan_chunks
-    from pipeline.reading.languages import known_language
-    from pipeline.vocabulary.normalization import lost_marks_warning
     from pipeline.vocabulary.sampling import sample_sentences
-    from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
     chunks = plan_chunks(given.files)
     total = sum(chunk.text_bytes for chunk in chunks)
     with console.bar("reading", total=total, unit="B") as bar:
         text = sample_sentences(chunks, config, workers=workers, on_progress=bar.to)
     text.counts.dropped[PASSED_OVER] += given.passed_over
+    return text
+
+
+def _make(
+    text: "SampledText",
+    files: list["InputFile"],
+    config: VocabConfig,
+    *,
+    output: Path,
+    console: Console,
+) -> dict[str, Any]:
+    """Train and write; returns the manifest."""
+    from pipeline.reading.languages import known_language
+    from pipeline.vocabulary.normalization import lost_marks_warning
+    from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
+
     console.say(
         f"training on {len(text.train):,} of {text.counts.sentences:,} sentences, "
         f"about {duration(text.training_seconds)} and "
@@ -159,10 +190,10 @@ def _make(
     sentences = (sentence.text for sentence in text.train)
     if not config.keep_accents and (warning := lost_marks_warning(sentences)):
         console.say(f"Warning: {warning}")
-    languages = {known_language(file.language) for file in given.files}
+    languages = {known_language(file.language) for file in files}
     language = languages.pop() if len(languages) == 1 else ""
     model = _train(text, config, language=language, console=console)
-    manifest = vocabulary_manifest(model, text, config, given.files)
+    manifest = vocabulary_manifest(model, text, config, files)
     write_vocabulary(model, manifest, output=output)
     return manifest
 

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
 import click
@@ -239,20 +240,29 @@ Config = TypeVar("Config")
 
 
 def config_options(
-    config_class: type, *, only: tuple[str, ...] = ()
+    config_class: type,
+    *,
+    only: tuple[str, ...] = (),
+    kinds: Mapping[str, click.ParamType[Any]] = MappingProxyType({}),
 ) -> Callable[[Command], Command]:
-    """One flag for each field of a config, or for some, with its default and help."""
+    """One flag for each field of a config, or for some, with its default and help.
+
+    Args:
+        kinds: What fields are that take more from a person than their type says.
+    """
 
     def decorate(command: Command) -> Command:
         for field in reversed(dataclasses.fields(config_class)):
             if not only or field.name in only:
-                command = _field_option(field)(command)
+                command = _field_option(field, kinds.get(field.name))(command)
         return command
 
     return decorate
 
 
-def _field_option(field: "dataclasses.Field[Any]") -> Callable[[Command], Command]:
+def _field_option(
+    field: "dataclasses.Field[Any]", given: click.ParamType[Any] | None
+) -> Callable[[Command], Command]:
     kind = plain_type(field.type)
     choices = get_args(kind)
     name = flag_name(field.name)
@@ -263,7 +273,7 @@ def _field_option(field: "dataclasses.Field[Any]") -> Callable[[Command], Comman
     }
     if kind is bool:
         return click.option(f"{name}/--no-{name.removeprefix('--')}", **arguments)
-    arguments["type"] = click.Choice(choices) if choices else kind
+    arguments["type"] = given or (click.Choice(choices) if choices else kind)
     return click.option(name, **arguments)
 
 

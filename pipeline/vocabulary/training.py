@@ -44,6 +44,13 @@ _MAX_SENTENCE_BYTES = 1 << 16
 # Sentences that tell which characters a text has.
 _LOOKED_AT = 10_000
 
+# Pieces that suit a text by its characters, measured on novels (docs/reproducing.md).
+_SUITED = ((60_000_000, 30_000), (5_000_000, 8_000), (1_000_000, 4_000), (0, 1000))
+# At least so many for each character that the text has.
+_PIECES_OF_A_CHARACTER = 1.25
+# A character of a script without spaces says as much as about three letters.
+_LETTERS_OF_A_SIGN = 3
+
 # Share of the characters of the text that get a piece of their own.
 _CHARACTER_COVERAGE = 0.99995
 
@@ -78,13 +85,30 @@ def train_vocabulary(
         with whole_file(folder / _SENTENCES) as file:
             file.writelines(part + b"\n" for text in texts for part in trainable(text))
         with processes(1) as pool:
-            training = pool.submit(_train, folder, config)
+            training = pool.submit(_train, folder, config, suited_size(sentences))
             while not finished_of([training], pool):
                 log = folder / _LOG
                 said = log.read_text(errors="replace") if log.exists() else ""
                 on_progress(trained_share(said, vocab_size=config.vocab_size))
             model: bytes = result_of(training)
     return of_unspaced_text(model) if is_unspaced else model
+
+
+def suited_size(sentences: list[KeyedSentence]) -> int:
+    """How many pieces give the best model of a text of this size in a given time.
+
+    Args:
+        sentences: The text, or a sample of it in random order.
+
+    >>> suited_size([KeyedSentence(number, "He came late.") for number in range(9)])
+    1000
+    """
+    texts = [sentence.text for sentence in sentences]
+    characters = sum(map(len, texts))
+    if is_unspaced_text(texts[:_LOOKED_AT]):
+        characters *= _LETTERS_OF_A_SIGN
+    suited = next(size for least, size in _SUITED if characters >= least)
+    return max(suited, round(_PIECES_OF_A_CHARACTER * len(set().union(*texts))))
 
 
 def trainable(sentence: str, *, limit: int = _MAX_SENTENCE_BYTES) -> Iterator[bytes]:
@@ -141,7 +165,7 @@ def trainer_settings(config: VocabConfig, *, rules: str) -> dict[str, Any]:
     }
 
 
-def _train(folder: Path, config: VocabConfig) -> bytes:
+def _train(folder: Path, config: VocabConfig, suited: int) -> bytes:
     os.chdir(folder)
     # SentencePiece reports its progress there; what matters comes as an exception.
     os.dup2(os.open(_LOG, os.O_WRONLY | os.O_CREAT), 2)
@@ -154,24 +178,29 @@ def _train(folder: Path, config: VocabConfig) -> bytes:
                 **trainer_settings(config, rules=_RULES),
             )
     except RuntimeError as error:
-        raise AlbertError(in_words(str(error), vocab_size=config.vocab_size)) from None
+        said = in_words(str(error), vocab_size=config.vocab_size, suited=suited)
+        raise AlbertError(said) from None
     return model.getvalue()
 
 
-def in_words(message: str, *, vocab_size: int) -> str:
+def in_words(message: str, *, vocab_size: int, suited: int) -> str:
     """What an error of the trainer means, and what to do.
 
+    Args:
+        suited: Pieces that suit the text, see `suited_size`.
+
     >>> in_words("Vocabulary size too high (30000). Please set it to a value <= 8300.",
-    ...         vocab_size=30000)
+    ...         vocab_size=30000, suited=2000)
     'The text is too small for --vocab-size 30000: it gives at most 8300 pieces; \
-use --vocab-size 8300 or add text.'
+use --vocab-size 2000, which suits it, or add text.'
     """
     if found := re.search(r"too high \(\d+\).*<= (\d+)", message):
-        smaller = f"use --vocab-size {found[1]} or "
+        # The last of all that are possible are parts of words seen once or twice.
+        size = min(suited, int(found[1]) * 3 // 4)
+        smaller = f"use --vocab-size {size}, which suits it, or "
         return (
             f"The text is too small for --vocab-size {vocab_size}: it gives at most "
-            f"{found[1]} pieces; {smaller if int(found[1]) >= LEAST_PIECES else ''}"
-            "add text."
+            f"{found[1]} pieces; {smaller if size >= LEAST_PIECES else ''}add text."
         )
     if found := re.search(r"required_chars\. \d+ vs (\d+)", message):
         return (

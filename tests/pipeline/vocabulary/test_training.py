@@ -135,15 +135,19 @@ def refused_size(sentences, size):
     return str(caught.value)
 
 
-def test_a_vocabulary_too_large_is_refused_with_the_largest_size_that_works():
-    sentences = keyed("the quick brown fox jumps over the lazy dog", "and back again")
-    message = refused_size(sentences, 5000)
-    size = int(message.split("--vocab-size ")[2].split()[0])
+def test_a_vocabulary_too_large_is_refused_with_a_size_that_suits_the_text(
+    sentences,
+):
+    some = sentences[:20]
+    message = refused_size(some, 5000)
+    size = int(message.split("--vocab-size ")[2].split(",")[0])
+    largest = int(message.split("at most ")[1].split()[0])
+    assert size == largest * 3 // 4
     assert message == (
-        f"The text is too small for --vocab-size 5000: it gives at most {size} "
-        f"pieces; use --vocab-size {size} or add text."
+        f"The text is too small for --vocab-size 5000: it gives at most {largest} "
+        f"pieces; use --vocab-size {size}, which suits it, or add text."
     )
-    model = train_vocabulary(sentences, VocabConfig(vocab_size=size))
+    model = train_vocabulary(some, VocabConfig(vocab_size=size))
     assert load_tokenizer(model).vocab_size == size
 
 
@@ -159,7 +163,10 @@ def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
 
 
 def test_any_other_error_of_sentencepiece_is_shown():
-    assert in_words("no idea", vocab_size=100) == "SentencePiece failed: no idea"
+    assert (
+        in_words("no idea", vocab_size=100, suited=100)
+        == "SentencePiece failed: no idea"
+    )
 
 
 @pytest.mark.parametrize(
