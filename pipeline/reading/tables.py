@@ -358,7 +358,8 @@ class ColumnTable:
         """
         try:
             for batch in self._group(group, columns):
-                yield from map(_with_text, batch.to_pylist())
+                for record in batch.to_pylist():
+                    yield {name: self._text(name, v) for name, v in record.items()}
         except self._damage as error:
             raise DamagedTable(f"{self._path} is damaged; copy it again.") from error
 
@@ -377,6 +378,17 @@ class ColumnTable:
             for start in range(0, some.num_rows, _BATCH_ROWS):
                 yield some.slice(start, _BATCH_ROWS)
 
+    def _text(self, column: str, value: Any) -> Any:
+        """A value; bytes are text."""
+        if not isinstance(value, bytes):
+            return value
+        if b"\0" in value and column in self.text_columns:
+            raise AlbertError(
+                f'{self._path}: column "{column}" has bytes that are not UTF-8, perhaps '
+                "UTF-16; write it as strings."
+            )
+        return decode(value)
+
     def _is_tightly_packed(self, group: int) -> bool:
         """Whether a few bytes may hold texts that are huge and all alike."""
         if self._parquet is None:
@@ -387,14 +399,6 @@ class ColumnTable:
             > max(_LARGE_COLUMN_BYTES, _HIGHEST_RATIO * column.total_compressed_size)
             for column in map(rows.column, range(rows.num_columns))
         )
-
-
-def _with_text(record: dict[str, Any]) -> dict[str, Any]:
-    """A row whose bytes are text."""
-    return {
-        name: decode(value) if isinstance(value, bytes) else value
-        for name, value in record.items()
-    }
 
 
 def _text_columns(fields: Any, prefix: str = "") -> Iterator[str]:

@@ -188,6 +188,18 @@ def test_text_is_read_whatever_type_a_column_stores_it_as(tmp_path, kind):
     assert [d.paragraphs for d in read_file(found)] == [(text,) for text in texts]
 
 
+def test_bytes_of_a_column_in_another_encoding_are_refused(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"text": ["Ära.".encode("utf-16")]}), path)
+    (found,) = find("text", path)
+    with pytest.raises(AlbertError) as refused:
+        list(read_file(found))
+    assert str(refused.value) == (
+        f'{path}: column "text" has bytes that are not UTF-8, perhaps UTF-16; write it '
+        "as strings."
+    )
+
+
 def test_a_column_that_is_no_text_is_named_with_its_type(tmp_path):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"text": [1, 2], "body": ["A", "B"]}), path)
