@@ -384,8 +384,8 @@ class ColumnTable:
             return value
         if b"\0" in value and column in self.text_columns:
             raise AlbertError(
-                f'{self._path}: column "{column}" has bytes that are not UTF-8, perhaps '
-                "UTF-16; write it as strings."
+                f'{self._path}: column "{column}" has bytes that are not UTF-8, '
+                "perhaps UTF-16; write it as strings."
             )
         return decode(value)
 
