@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from albert_tf.evaluation.held_out import LayerSimilarity
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.runs.checkpoints import Which
-    from pipeline.vocabulary.tokenizer import Tokenizer
 
 Measured = dict[Path, "list[LayerSimilarity]"]
 
@@ -87,12 +86,9 @@ def layers(
     if len(set(paths)) < len(paths):
         raise SettingError(f"{model} is given twice; give another MODEL2, or none.")
     console = Console(quiet=quiet)
+    here = data_here(data, console)
     examples, measured = measure(
-        paths,
-        data=data_here(data, console),
-        most=eval_examples,
-        checkpoint=checkpoint,
-        console=console,
+        paths, data=here, most=eval_examples, checkpoint=checkpoint, console=console
     )
     if plot is not None:
         draw_layers(measured, plot)
@@ -122,17 +118,11 @@ def measure(
     with silent_stderr():
         from albert_tf.data.input_pipeline import Records
         from albert_tf.evaluation.held_out import held_out_examples, layer_similarities
-    tokenizers = {path: read_vocabulary(path) for path in paths}
     models = {
         path: open_for(
-            manifest,
-            path,
-            tokenizer,
-            data=data,
-            checkpoint=checkpoint,
-            say=console.say,
+            manifest, data, path=path, checkpoint=checkpoint, say=console.say
         )
-        for path, tokenizer in tokenizers.items()
+        for path in paths
     }
     examples = held_out_examples(manifest, data=data, maximum=most)
     records = Records(data, manifest)
@@ -148,10 +138,9 @@ def measure(
 
 def open_for(
     manifest: DatasetManifest,
-    path: Path,
-    tokenizer: "Tokenizer",
-    *,
     data: Path,
+    *,
+    path: Path,
     checkpoint: "Which | None",
     say: Say,
 ) -> "AlbertPretrainer":
@@ -159,6 +148,7 @@ def open_for(
     from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
     from albert_tf.model.trained_model import pretrainer_of
 
+    tokenizer = read_vocabulary(path)
     vocabulary = {"sha256": tokenizer.sha256}
     check_same_vocabulary(vocabulary, manifest, run=path, data=data)
     model = open_model(path, tokenizer, which=checkpoint, say=say)

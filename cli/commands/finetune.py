@@ -1,8 +1,8 @@
 """`albert finetune`: a trained encoder and labelled examples to a model of a task."""
 
-import dataclasses
 import os
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,9 +159,7 @@ def finetune(
 
     console = Console(quiet=quiet)
     say = console.say
-    names = ("from_scratch", "keep_head", "checkpoint")
-    start = Start(**{name: values[name] for name in names})
-    settings = settings_of(values)
+    start, settings = take_config(Start, values), settings_of(values)
     output_folder.check_is_not(output, model, what="the model to start from")
     spec, paths = task_of_flags(values, settings)
     tokenizer = vocabulary_for_text(model, say=say)
@@ -174,7 +172,7 @@ def finetune(
     with output_folder.claim(
         output,
         FINETUNE,
-        settings=recorded(model, values) | dataclasses.asdict(settings),
+        settings=recorded(model, values) | asdict(start) | asdict(settings),
         identity=identity(job, tests=data.tests),
         overwrite=overwrite,
     ) as finished:

@@ -89,10 +89,8 @@ def claim(
 ) -> Iterator[bool]:
     """Take a folder for writing; yields whether the command has finished there before.
 
-    `config.json` is written at once, so that an interrupted run is recognised.
-
-    Args:
-        goes_on_elsewhere: What writes there may outlive this process: nothing goes.
+    `config.json` is written at once, so that an interrupted run is recognised. Where
+    the writing `goes_on_elsewhere`, this process removes nothing at its end.
     """
     if isinstance(folder, str):
         yield claim_remote(folder, footprint, overwrite=overwrite, **record)
@@ -105,9 +103,10 @@ def claim(
             if overwrite or not has_progress(folder, footprint):
                 remove(folder, footprint)
             else:
-                before = read_json(folder / layout.CONFIG)
-                identity = record["identity"]
-                finished = compare(folder, footprint, before, identity=identity)
+                begun = read_json(folder / layout.CONFIG)
+                finished = compare(
+                    folder, footprint, begun, identity=record["identity"]
+                )
             if not finished:
                 write_record(folder, footprint, **record)
             try:

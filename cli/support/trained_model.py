@@ -42,6 +42,7 @@ def checkpoint_option(command: Command) -> Command:
 
 def read_vocabulary(path: Path) -> "Tokenizer":
     """The vocabulary of a run or an export, once it is found to be the model's."""
+    from albert_tf.runs.run_record import recorded_manifest
     from pipeline.vocabulary.wordpiece import read_tokenizer
 
     file = vocabulary_file(path)
@@ -55,27 +56,22 @@ def read_vocabulary(path: Path) -> "Tokenizer":
             f"{path} has a WordPiece vocabulary, whose pieces are numbered differently "
             "here; turn it into a run with albert import."
         )
-    tokenizer = read_tokenizer(path)
-    for record, expected in _recorded(path):
-        if tokenizer.sha256 != expected:
+    tokenizer, manifest = read_tokenizer(path), recorded_manifest(path)
+    # Which vocabulary belongs to the model, by the files that say so.
+    expected = {}
+    if manifest is not None:
+        expected[DATA_MANIFEST] = manifest.vocabulary["sha256"]
+    if (path / EXPORT_RECORD).exists():
+        sha256 = read_json(path / EXPORT_RECORD).get("vocabulary_sha256")
+        expected[EXPORT_RECORD] = sha256 if isinstance(sha256, str) else "nothing"
+    for record, sha256 in expected.items():
+        if tokenizer.sha256 != sha256:
             raise AlbertError(
                 f"{file} is not the vocabulary that the model was trained "
                 f"with (its sha256 is {tokenizer.sha256[:12]}, and {record} says "
-                f"{expected[:12]}); put that vocabulary back."
+                f"{sha256[:12]}); put that vocabulary back."
             )
     return tokenizer
-
-
-def _recorded(path: Path) -> Iterator[tuple[str, str]]:
-    """The files that say which vocabulary belongs to a model, and its sha256."""
-    from albert_tf.runs.run_record import recorded_manifest
-
-    manifest = recorded_manifest(path)
-    if manifest is not None:
-        yield DATA_MANIFEST, manifest.vocabulary["sha256"]
-    if (path / EXPORT_RECORD).exists():
-        sha256 = read_json(path / EXPORT_RECORD).get("vocabulary_sha256")
-        yield EXPORT_RECORD, sha256 if isinstance(sha256, str) else "nothing"
 
 
 def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
