@@ -24,7 +24,7 @@ NGRAM = 5
 BINS = 128
 BANDS = 18
 ROWS = 7
-_SHIFT_OF_BIN = np.uint64(64 - BINS.bit_length() + 1)
+_SHIFT_OF_BIN, _NONE = np.uint64(64 - BINS.bit_length() + 1), np.uint64(2**64 - 1)
 # Near-copies have a Jaccard similarity of this or more.
 THRESHOLD = 0.8
 # The set is kept whole up to here, 4 KiB; a Jaccard of 0.8 of larger ones is known
@@ -36,15 +36,19 @@ Letters = npt.NDArray[np.uint32]
 
 # Odd, so that a product modulo 2**64 loses nothing.
 _WORD, _LETTER_BASE = 0xD6E8FEB86659FD93, 0x9E3779B97F4A7C15
+_ROW_FACTORS = np.array([pow(_WORD, n, 1 << 64) for n in range(ROWS)], np.uint64)
 _SLOT_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 # Words whose hashes are kept: a process reads any amount of text.
-_SLOT_BITS = 20
+_SLOT_BITS = 19
 _BLOCK_CHARACTERS = 1 << 16
 
 # What a character is for words, if not a letter: between them, left out, not met yet.
 _SPACE, _MARK, _UNKNOWN = 0, 1, (1 << 32) - 1
 _ALONE = np.uint32(1 << 31)
-_LETTERS = np.full(sys.maxunicode + 1, _UNKNOWN, np.uint32)
+# Each one more, so that what was never met takes no memory: 0 becomes _UNKNOWN.
+_LETTERS = np.zeros(sys.maxunicode + 1, np.uint32)
+# The letters of which those beside them decide the lower case, or that become two.
+_LOWERED_IN_TEXT = "\u03a3\u0130"
 
 
 class Signature(NamedTuple):
@@ -68,7 +72,7 @@ def signature(words: Keys) -> Signature | None:
     if not len(words):
         return None
     hashes = ngram_hashes(words)
-    sketch = (hashes[:SKETCH] >> np.uint64(32)).astype(np.uint32)
+    sketch = (least(hashes) >> np.uint64(32)).astype(np.uint32)
     return Signature(band_keys(hashes), sketch[are_first(sketch)])
 
 
@@ -96,12 +100,23 @@ def are_near(a: Sketch, b: Sketch) -> bool:
 
 
 def ngram_hashes(words: Keys) -> Keys:
-    """The distinct hashes of a text's 5-grams of words, ascending, `[G]`.
+    """The hash of each of a text's 5-grams of words, `[G]`.
 
     >>> len(ngram_hashes(word_hashes("One, two: three four five six?")))
     2
     """
-    return distinct(draws(ngrams(words, NGRAM), 0))
+    return draws(ngrams(words, NGRAM), 0)
+
+
+def least(hashes: Keys) -> Keys:
+    """The least hashes, each once, ascending, `[<=SKETCH]`."""
+    if len(hashes) > 2 * SKETCH:
+        # Hashes are uniform: about half as many again as are wanted.
+        bound = np.uint64((3 * SKETCH << 63) // len(hashes))
+        found = distinct(hashes[hashes < bound])
+        if len(found) >= SKETCH:
+            return found[:SKETCH]
+    return distinct(hashes)[:SKETCH]
 
 
 def distinct(values: Keys) -> Keys:
@@ -152,10 +167,12 @@ def _blocks(text: str) -> Iterator[str]:
     """Whole lines of a text, few enough that the arrays of all stay in the cache."""
     start = 0
     while start < len(text):
-        end = text.rfind("\n", start, start + _BLOCK_CHARACTERS)
-        if end < 0:
-            end = text.find("\n", start)
-        end = end + 1 or len(text)
+        end = start + _BLOCK_CHARACTERS
+        if end < len(text):
+            line_end = text.rfind("\n", start, end)
+            if line_end < 0:
+                line_end = text.find("\n", end)
+            end = line_end + 1 or len(text)
         yield text[start:end]
         start = end
 
@@ -166,7 +183,7 @@ def _hashes_of_block(block: str) -> Keys:
     A word is looked up by its number, a polynomial of its letters, which is divided by
     the power at its start: so it is the same wherever the word stands.
     """
-    letters = _letters(block.lower())
+    letters = _letters(block)
     is_start = np.ones(len(letters) + 1, np.bool_)
     is_start[:-1] = letters != _SPACE
     goes_on = is_start[:-1] & (letters < _ALONE)
@@ -185,15 +202,17 @@ def _hashes_of_block(block: str) -> Keys:
 def _letters(text: str) -> Letters:
     """The letters of a text and `_SPACE` between words, marks left out, `[N]`.
 
-    A letter is its code; in a script without spaces, where each is a word, with the
-    bit `_ALONE`.
+    A letter is the code of its lower case; in a script without spaces, where each is a
+    word, with the bit `_ALONE`.
     """
+    if any(letter in text for letter in _LOWERED_IN_TEXT):
+        text = text.lower()
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-    letters: Letters = np.take(_LETTERS, codes)
+    letters: Letters = _LETTERS.take(codes) - np.uint32(1)
     if letters.max(initial=0) == _UNKNOWN:
-        for code in np.unique(codes[letters == _UNKNOWN]).tolist():
-            _LETTERS[code] = _letter(chr(code))
-        letters = np.take(_LETTERS, codes)
+        for code in set(codes[letters == _UNKNOWN].tolist()):
+            _LETTERS[code] = _letter(chr(code).lower()) + 1
+        letters = _LETTERS.take(codes) - np.uint32(1)
     kept: Letters = letters[letters != _MARK]
     return kept
 
@@ -222,8 +241,8 @@ class _Hashes:
     """The hashes of words met before, each in the one slot that its number has."""
 
     def __init__(self) -> None:
-        self._numbers = np.zeros(1 << _SLOT_BITS, np.uint64)
-        self._hashes = np.zeros(1 << _SLOT_BITS, np.uint64)
+        # Number and hash are side by side, because reaching them takes the time.
+        self._slots = np.zeros((1 << _SLOT_BITS, 2), np.uint64)
 
     def of(self, numbers: Keys, letters: Letters, places: Int) -> Keys:
         """The hash of each word, `[W]`.
@@ -234,24 +253,25 @@ class _Hashes:
             places: Where the words start, and the end of all, `[W + 1]`.
         """
         slots = ((numbers * _SLOT_FACTOR) >> np.uint64(64 - _SLOT_BITS)).astype(np.intp)
-        hashes: Keys = self._hashes[slots]
-        missing = np.flatnonzero(self._numbers[slots] != numbers)
+        found: Keys = self._slots.take(slots, axis=0)
+        missing = np.flatnonzero(found[:, 0] != numbers)
         if len(missing):
-            _, first, inverse = np.unique(
-                numbers[missing], return_index=True, return_inverse=True
-            )
-            new = missing[first]
-            text = (letters & ~_ALONE).tobytes()
-            bounds = (4 * places[[new, new + 1]]).T.tolist()
-            words = [
-                text[start:end].decode("utf-32-le").rstrip("\0")
-                for start, end in bounds
-            ]
-            found = np.array([hash_key(word.encode()) for word in words], np.uint64)
-            hashes[missing] = found[inverse]
-            self._numbers[slots[new]] = numbers[new]
-            self._hashes[slots[new]] = found
-        return hashes
+            text = (letters & ~_ALONE).tobytes().decode("utf-32-le")
+            new: dict[int, int] = {}
+            for number, start, end in zip(
+                numbers[missing].tolist(),
+                places[missing].tolist(),
+                places[missing + 1].tolist(),
+                strict=True,
+            ):
+                if number not in new:
+                    word = text[start:end].rstrip("\0")
+                    new[number] = hash_key(word.encode())
+            listed = [new[number] for number in numbers[missing].tolist()]
+            found[missing, 1] = np.array(listed, np.uint64)
+            self._slots[slots[missing], 0] = numbers[missing]
+            self._slots[slots[missing], 1] = found[missing, 1]
+        return found[:, 1]
 
 
 _HASHES = _Hashes()
@@ -260,22 +280,20 @@ _HASHES = _Hashes()
 def band_keys(hashes: Keys) -> Keys:
     """The keys of a set under which its near-copies are sought, `[BANDS]`."""
     values = minima(hashes)[: BANDS * ROWS].reshape(BANDS, ROWS)
-    keys = np.arange(BANDS, dtype=np.uint64)
-    for column in values.T:
-        keys = draws(keys ^ column, 0)
-    return keys
+    sums: Keys = (values * _ROW_FACTORS).sum(axis=1)
+    sums += np.arange(BANDS, dtype=np.uint64)
+    return draws(sums, 0)
 
 
 def minima(hashes: Keys) -> Keys:
     """The least hash in each of BINS equal ranges, `[BINS]`, empty ones densified.
 
     Args:
-        hashes: Ascending, at least one.
+        hashes: At least one.
     """
-    numbers = np.arange(BINS, dtype=np.uint64)
-    first = np.searchsorted(hashes, numbers << _SHIFT_OF_BIN)
-    found: Keys = hashes[np.minimum(first, len(hashes) - 1)]
-    is_filled = found >> _SHIFT_OF_BIN == numbers
+    found = np.full(BINS, _NONE, np.uint64)
+    np.minimum.at(found, (hashes >> _SHIFT_OF_BIN).astype(np.intp), hashes)
+    is_filled = found != _NONE
     if is_filled.all():
         return found
     source = _orders()[np.arange(BINS), is_filled[_orders()].argmax(axis=1)]

@@ -99,7 +99,9 @@ class Looker:
         self._joined += max(0, document.lines - len(document.paragraphs))
         place = draw(number, _SAMPLED)
         if place >= self._bounds.documents:
-            if len(self._least) >= LEAST_DOCUMENTS and place >= self._least[-1]:
+            is_enough = len(self._sampled) - len(self._least) >= LEAST_DOCUMENTS
+            is_above = self._least[LEAST_DOCUMENTS - 1 :] and place >= self._least[-1]
+            if is_enough or is_above:
                 return
             if place not in self._least:
                 bisect.insort(self._least, place)
@@ -154,10 +156,6 @@ def look_at(document: Document) -> dict[str, Any]:
     text = "\n".join(kept)
     characters = sum(map(len, kept))
     total = sum(map(len, document.paragraphs))
-    scripts: Counter[str] = Counter()
-    for character, count in Counter(text).items():
-        scripts[script_of(character)] += count
-    del scripts[""]
     lines: dict[str, list[Any]] = {}
     for line in kept:
         lines.setdefault(line_key(line), [0, _shortened(line)])[0] += len(line)
@@ -166,13 +164,28 @@ def look_at(document: Document) -> dict[str, Any]:
     return {
         "characters": characters,
         "weight": total / characters if characters else 0.0,
-        "scripts": dict(scripts),
+        "scripts": dict(_letters_by_script(text)),
         "lines": lines,
         "html": _around(text, html[0]) if html else "",
         "mojibake": _around(text, mistaken[0]) if mistaken else "",
         "list": _shortened(" / ".join(kept)) if is_list(document.paragraphs) else "",
         "excerpt": _shortened(text[middle:], LANGUAGE_CHARACTERS),
     }
+
+
+def _letters_by_script(text: str) -> Counter[str]:
+    """How many letters of a text are of each script.
+
+    >>> _letters_by_script("Der Жук")
+    Counter({'Latin': 3, 'Cyrillic': 3})
+    """
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    counts = np.bincount(codes)
+    scripts: Counter[str] = Counter()
+    for code in np.flatnonzero(counts).tolist():
+        scripts[script_of(chr(code))] += int(counts[code])
+    del scripts[""]
+    return scripts
 
 
 def line_key(line: str) -> str:

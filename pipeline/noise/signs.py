@@ -12,12 +12,14 @@ _TAGS = (
     "select small span strike strong style sub sup svg table tbody td textarea tfoot "
     "th thead title tr tt u ul video"
 )
-_HTML = re.compile(
-    rf"</?(?:{'|'.join(_TAGS.split())})(?:\s+[a-z-]+(?:\s*=[^<>]{{0,500}})?)?\s*/?>|<!--|<!doctype\b|"
-    r"&(?:[a-z]{2,8}|#\d{2,6}|#x[0-9a-f]{2,5});|"
-    r"\b(?:class|href|src|style)=(?:\"[^\"<>]{0,300}\"|&quot;)",
-    re.IGNORECASE,
+# Expressions that begin with the character itself are the quick ones.
+_ELEMENT = (
+    rf"<(?:/?(?:{'|'.join(_TAGS.split())})(?:\s+[a-z-]+(?:\s*=[^<>]{{0,500}})?)?\s*/?>|"
+    r"!--|!doctype\b)|&(?:[a-z]{2,8}|#\d{2,6}|#x[0-9a-f]{2,5});"
 )
+_ATTRIBUTE = r"\b(?:class|href|src|style)=(?:\"[^\"<>]{0,300}\"|&quot;)"
+_HTML = re.compile(_ELEMENT, re.IGNORECASE)
+_HTML_OR_ATTRIBUTE = re.compile(f"{_ELEMENT}|{_ATTRIBUTE}", re.IGNORECASE)
 
 # Bytes that begin a character of UTF-8 of two or three, and those that follow.
 _TWO, _THREE = bytes(range(0xC2, 0xE0)), bytes(range(0xE0, 0xF0))
@@ -48,7 +50,8 @@ def html_remnants(text: str) -> list[str]:
     """
     if "<" not in text and "&" not in text and "=" not in text:
         return []
-    return _HTML.findall(text)
+    may_have_attribute = '="' in text or "=&" in text
+    return (_HTML_OR_ATTRIBUTE if may_have_attribute else _HTML).findall(text)
 
 
 def _shown(codes: bytes, encoding: str) -> str:

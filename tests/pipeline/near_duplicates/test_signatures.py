@@ -153,6 +153,16 @@ def test_the_similarity_of_large_sets_is_known_within_four_deviations():
         assert abs(error) < 4 * (true * (1 - true) / SKETCH) ** 0.5
 
 
+@pytest.mark.parametrize("repeats", [1, 8])
+@pytest.mark.parametrize("words", [700, 9000])
+def test_a_sketch_is_of_the_least_hashes_however_often_they_stand_there(words, repeats):
+    draws = random.Random(words)
+    text = " ".join(f"w{draws.randrange(10**6)}" for _ in range(words))
+    hashed = word_hashes(f"{text} " * repeats)
+    hashes = sorted(set(ngram_hashes(hashed).tolist()))[:SKETCH]
+    assert signature(hashed).sketch.tolist() == sorted({each >> 32 for each in hashes})
+
+
 def test_other_texts_are_not_near():
     one = signature(word_hashes("the same five words and then these that are its own"))
     other = signature(word_hashes("the same five words and then those of another text"))
