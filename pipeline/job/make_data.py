@@ -90,17 +90,21 @@ def chain(
 ) -> beam.PTransform:
     """The whole job: chunks -> documents by shard -> files -> manifest."""
     start = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
-    # A graph has each step's job once more, and Dataflow takes one of up to 10 MB.
+    # A graph has each step's job several times: packing its model takes time, and
+    # Dataflow takes a graph of up to 10 MB.
     small = job if job.removed else dataclasses.replace(job, chunks=())
-    bare = dataclasses.replace(job, chunks=(), model=b"")
+    modelless = dataclasses.replace(job, model=b"")
+    bare = dataclasses.replace(modelless, chunks=())
     if job.dataset.config.max_line_repeats:
-        start |= "DropRepeated" >> FindRepeatedLines(job, workers, shuffle=shuffle)
+        start |= "DropRepeated" >> FindRepeatedLines(
+            modelless, workers, shuffle=shuffle
+        )
     if shuffle == "files":
         sidecars = (
             start
-            | "SpillChunk" >> beam.ParDo(Step(steps.spill_chunk, job, workers))
+            | "SpillChunk" >> beam.ParDo(Step(steps.spill_chunk, bare, workers))
             | "AllChunks" >> beam.GroupByKey()
-            | "ListShards" >> beam.ParDo(Step(steps.list_shards, job))
+            | "ListShards" >> beam.ParDo(Step(steps.list_shards, modelless))
             | "SpreadShards" >> beam.Reshuffle()
             | "BuildShard" >> beam.ParDo(Step(steps.build_shard, job, workers))
         )
@@ -132,7 +136,7 @@ class FindRepeatedLines(beam.PTransform):
     def expand(self, chunks: beam.PCollection) -> beam.PCollection:
         """The chunks again, spread anew."""
         job = self._job
-        bare = dataclasses.replace(job, chunks=(), model=b"")
+        bare = dataclasses.replace(job, chunks=())
         if self._shuffle == "files":
             counted = chunks | "CountLines" >> beam.ParDo(
                 Step(steps.write_lines, job, self._workers)
