@@ -185,7 +185,7 @@ def derived_rows(question: Answer, name: str) -> int | None:
         return None
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
-    from albert_tf.training.run import training_steps
+    from albert_tf.training.steps import training_steps
     from schemas.config import TrainConfig
     from schemas.presets import PRESETS
 

@@ -65,8 +65,7 @@ class Ours:
         """Build the model."""
         from albert_tf.model.initial_weights import initialize_weights
         from albert_tf.model.pretrainer import AlbertPretrainer
-        from albert_tf.training.run import training_steps
-        from albert_tf.training.steps import step_counts
+        from albert_tf.training.steps import step_counts, training_steps
         from schemas.config import TrainConfig
 
         model = AlbertPretrainer(cell.config, precision=cell.precision)

@@ -270,7 +270,7 @@ def watch_training(seen: Watch) -> None:
     accumulate = steps.accumulate
     phases = {
         "accumulation_seconds": "compiling",
-        "take_step": "finetune" if seen.phase == "finetune" else "stepping",
+        "_step": "finetune" if seen.phase == "finetune" else "stepping",
         "_timed": "budget",
     }
 
@@ -282,7 +282,7 @@ def watch_training(seen: Watch) -> None:
         # Waits for the result, as the step does at its end.
         self.sums()
         seen.note("micro-batch", time.time() - start)
-        if caller == "take_step" and seen.phase == "beginning":
+        if caller == "_step" and seen.phase == "beginning":
             seen.note("trained", start)
             os._exit(0)
 

@@ -73,8 +73,8 @@ def main(path):
                 gradient,
                 (zero, zero),
                 Rule(
-                    optimizer.settings,
-                    optimizer.settings.scales(0.01, step=0),
+                    optimizer.config,
+                    optimizer.scales(0.01, step=0),
                     role_of(name),
                 ),
             )

@@ -128,32 +128,24 @@ def choose_for_budget(
 
     Args:
         models: To choose from, the smallest first.
-        train: All other settings.
-        records: The data set.
-        counting: See `BudgetChoice`.
         until: The end of the run, in seconds of `time.monotonic`.
-        say: Told what is being measured.
     """
     seconds, manifest = until - time.monotonic(), records.manifest
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
     outlook = outlook_of(mean, train, manifest)
 
-    # Steps fill only what is left after all that is measured.
-    def left() -> float:
-        return until - time.monotonic() - OVERHEAD_SECONDS
-
     def seconds_of(config: ModelConfig) -> float:
         say(f"Timing a step of {_shape(config)} ...")
         return step_seconds(config, mean, train, length=outlook.workload.length)
 
-    found = _estimated(models, seconds_of, outlook=outlook, left=left)
+    found = _estimated(models, seconds_of, outlook=outlook, until=until)
     expected = found[best(found)]
     say(f"Timing steps of {_shape(expected.config)} ...")
     timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
     own = fed_step_seconds(expected.config, train, samples, records, seconds=timed)
-    _check_fits(own, seconds=left())
-    found = outlook.slower(found, own / expected.step_seconds, seconds=left())
+    _check_fits(own, until=until)
+    found = outlook.slower(found, own / expected.step_seconds, seconds=_left(until))
     place = best(found)
     return BudgetChoice(
         candidates=found,
@@ -172,8 +164,6 @@ def outlook_of(
 
     Args:
         mean: The settings of the mean example.
-        train: Those of the training.
-        manifest: Of the data set.
     """
     length = mean_length(
         mean, data=manifest.config, length=manifest.statistics["mean_length"]
@@ -213,7 +203,7 @@ def _estimated(
     seconds_of: Callable[[ModelConfig], float],
     *,
     outlook: Outlook,
-    left: Callable[[], float],
+    until: float,
 ) -> list[Candidate]:
     """What each model would be, from the times of a few like them.
 
@@ -223,22 +213,27 @@ def _estimated(
     """
     if len(models) == 1:
         timings = [Timing(models[0], outlook.workload, seconds=1.0)]
-        return outlook.candidates(models, timings, seconds=left())
+        return outlook.candidates(models, timings, seconds=_left(until))
     of_data = {name: getattr(models[0], name) for name in OF_DATA}
     timings = []
     for shape in TIMED:
         model = ladder_model(*shape, **of_data)
         if timings:
             expected = estimated_seconds(timings, model, outlook.workload)
-            if LEAST_STEPS * expected / 2 > left():
+            if LEAST_STEPS * expected / 2 > _left(until):
                 break
         timings.append(Timing(model, outlook.workload, seconds=seconds_of(model)))
-    return outlook.candidates(models, timings, seconds=left())
+    return outlook.candidates(models, timings, seconds=_left(until))
 
 
-def _check_fits(step_seconds: float, *, seconds: float) -> None:
-    """Raises SettingError if no step fits what is left."""
-    if seconds < step_seconds:
+def _left(until: float) -> float:
+    """The seconds that steps can fill: those left after all that was measured."""
+    return until - time.monotonic() - OVERHEAD_SECONDS
+
+
+def _check_fits(step_seconds: float, *, until: float) -> None:
+    """Refuse a budget in which no step fits what is left."""
+    if _left(until) < step_seconds:
         raise SettingError(
             f"--budget is too short: starting takes about {OVERHEAD_SECONDS:.0f} s and "
             f"a step {step_seconds:.1f} s; give more time, or a smaller --model."
@@ -251,7 +246,6 @@ def models_for(
     """The models of the ladder for a data set, without those that cannot be changed so.
 
     Args:
-        manifest: Of the data set.
         longest: Tokens in the longest example, if that is more than 512.
         changes: Fields that are the same in all models, whatever the rung; what
             follows from layers and width still follows from them.
@@ -322,7 +316,7 @@ def refilled(run: ResolvedRun, *, step: int, pace: float, at: float) -> Refilled
     Args:
         step: Those that are done.
         pace: Seconds of each of them.
-        at: When the last step is to be done, in seconds of `time.monotonic`.
+        at: As of `Deadline`.
     """
     config, manifest = run.config, run.manifest
     ahead = cost_ahead(
@@ -388,9 +382,6 @@ def cost_ahead(
     """What a step after a pause costs on average, in steps before it.
 
     Args:
-        config: The settings of the run.
-        model: Its architecture.
-        data: The settings of its data.
         step: After which it pauses.
         length: Tokens in an average example of the data.
     """

@@ -121,10 +121,13 @@ def starting_weights(config: ModelConfig, source: TrainedModel) -> Arrays:
     A sentence head that the other run lacks is left out: it keeps its random first
     weights.
     """
+    absent: tuple[str, ...] = ()
+    if source.config.sentence_task == "none":
+        absent = ("/pooler/", "/sentence_head/")
     shapes = {
         path: shape
         for path, shape in weight_shapes(config).items()
-        if source.config.sentence_task != "none" or not _is_of_sentence_task(path)
+        if not any(part in path for part in absent)
     }
     sources = {path: source_path(path, config, source.config) for path in shapes}
     taken = {
@@ -157,7 +160,3 @@ def read_source(
     run_config(run)
     check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
     return read_trained(run, say=say)
-
-
-def _is_of_sentence_task(path: str) -> bool:
-    return "/pooler/" in path or "/sentence_head/" in path

@@ -46,9 +46,7 @@ class JaxSteps:
 
     Args:
         model: With the weights that training starts from.
-        optimizer: How they are updated.
         seed: With step and micro-batch the key of dropout.
-        loss: What is trained on.
     """
 
     def __init__(
@@ -161,7 +159,7 @@ class JaxSteps:
 
     def _scales(self, learning_rate: float, *, step: int) -> Scales:
         """The scales of a step as numbers that are not compiled in."""
-        scales = self._optimizer.settings.scales(learning_rate, step=step)
+        scales = self._optimizer.scales(learning_rate, step=step)
         return Scales(*map(np.float32, scales))
 
     def _state(self) -> tuple[dict[str, Tensor], ...]:

@@ -22,7 +22,7 @@ from albert_tf.runs.metrics import Metrics
 from albert_tf.runs.progress import Progress
 from albert_tf.training.interruption import Reason, StopRequest
 from albert_tf.training.schedule import learning_rate_of
-from albert_tf.training.steps import Counts, StepDone, TrainingSteps, take_step
+from albert_tf.training.steps import Counts, StepDone, TrainingSteps
 from schemas.config import ResolvedTrainConfig
 from schemas.errors import AlbertError
 from schemas.readable import duration, percent, rounded
@@ -45,10 +45,8 @@ class Pace:
     """The speed of this process; evaluations and checkpoints do not count.
 
     Attributes:
-        batch_size: Sequences in a step.
         estimate: The seconds of a step, until one is done.
-        steps: Steps done by this process.
-        seconds: Time spent in them.
+        steps: Done by this process, in these `seconds`.
         waiting_seconds: How much of that was waiting for data.
         newest: The seconds of each of the newest steps.
     """
@@ -118,8 +116,6 @@ class Saver:
     """Saves checkpoints of the last whole step.
 
     Args:
-        run: The folder.
-        steps: With model and optimizer state.
         state: Where the run stands; at this step it is saved already.
         every: Steps between checkpoints; None for every half hour.
         is_writer: Whether this host writes them; the others only know of them.
@@ -193,8 +189,6 @@ class Evaluations(Protocol):
         """Evaluate; the line of metrics, None if stopped.
 
         Args:
-            step: Steps done.
-            stop: Asked between batches.
             has_bar: Whether training has a bar already; else one is begun.
         """
 
@@ -284,7 +278,10 @@ def train(work: Work, *, until: int | None = None) -> Reason | None:
             size = work.config.batch_size
             total, done = work.config.steps * size, work.state.step * size
             work.progress.start("", total=total, done=done)
-        while _may_go_on(work, last) and _step(work, stream, last=last):
+        while not _is_finished(work, last):
+            work.stop.need(work.pace.step_seconds + work.saver.seconds)
+            if work.stop.agree() or not _step(work, stream, last=last):
+                break
             _evaluate_when_due(work, has_bar=True)
             work.saver.save_when_due()
         work.saver.save_what_is_new()
@@ -293,47 +290,40 @@ def train(work: Work, *, until: int | None = None) -> Reason | None:
 
 
 def _step(work: Work, batches: Iterator[Batch], *, last: int) -> bool:
-    """Do one step; False, with nothing changed, when asked to stop."""
+    """Do one step; False, with nothing changed, when asked to stop.
+
+    Add up the gradients of its micro-batches, clip them, apply them.
+    """
     start = time.perf_counter()
     with _saving_first(work):
         batch = next(batches)
     waited = time.perf_counter() - start
+    steps, hosts, state = work.steps, work.hosts, work.state
     counts, parts = work.parts(batch)
-    done = take_step(
-        work.steps,
-        _shown(work, parts),
-        counts=counts,
-        step=work.state.step,
-        learning_rate=learning_rate_of(work.config, work.state.step),
-        hosts=work.hosts,
-        should_stop=lambda: work.stop.reason is not None,
-    )
-    if done is None:
-        return False
-    for value, what in ((float(done.sums.sum()), "loss"), (done.norm, "gradient")):
+    rows_left = work.config.batch_size
+    for number, part in enumerate(parts):
+        if work.stop.reason is not None:
+            steps.discard()
+            return False
+        # Those of all hosts that are computed at the same time stand together.
+        micro = (number * hosts.number + hosts.index) * steps.num_devices
+        steps.accumulate(part, counts=counts, step=state.step, micro=micro)
+        at_once = steps.num_devices * hosts.number * state.micro_batch_size
+        work.progress.advance(min(rows_left, at_once))
+        rows_left -= min(rows_left, at_once)
+    sums, rate = steps.sums(), learning_rate_of(work.config, state.step)
+    norm = steps.apply(rate, step=state.step)
+    for value, what in ((float(sums.sum()), "loss"), (norm, "gradient")):
         if not math.isfinite(value):
             raise work.overflow(value, what)
-    work.state.step += 1
+    state.step += 1
     seconds = time.perf_counter() - start
     work.pace.add(seconds, waited=waited)
-    work.progress.show(
-        f"{work.record(done, seconds)}, {work.pace.text()}, "
-        f"{duration(seconds_left(work))} left",
-        is_last=_is_finished(work, last),
-    )
+    text = work.record(StepDone(sums, rate, norm), seconds)
+    text += f", {work.pace.text()}, {duration(seconds_left(work))} left"
+    work.progress.show(text, is_last=_is_finished(work, last))
     work.stop.has_progress = True
     return True
-
-
-def _shown(work: Work, parts: Iterable[Batch]) -> Iterator[Batch]:
-    """The parts of a step; the bar moves on after each."""
-    left = work.config.batch_size
-    devices = work.steps.num_devices * work.hosts.number
-    for part in parts:
-        yield part
-        rows = min(left, devices * work.state.micro_batch_size)
-        work.progress.advance(rows)
-        left -= rows
 
 
 def _evaluate_when_due(work: Work, *, has_bar: bool) -> None:
@@ -358,12 +348,6 @@ def _evaluate_when_due(work: Work, *, has_bar: bool) -> None:
 
 def _is_finished(work: Work, last: int) -> bool:
     return work.is_over or work.state.step >= last
-
-
-def _may_go_on(work: Work, last: int) -> bool:
-    """Whether there is a step left to do, and time for it."""
-    work.stop.need(work.pace.step_seconds + work.saver.seconds)
-    return not (_is_finished(work, last) or work.stop.agree())
 
 
 def seconds_left(work: Work) -> float:

@@ -11,7 +11,7 @@ normalisation too, and has another epsilon.
 import dataclasses
 import enum
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -70,49 +70,10 @@ class Scales(NamedTuple):
     second: Tensor
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class AdamSettings:
-    """The numbers of an update that are the same in every step.
-
-    Attributes:
-        beta1: How much of the first moment is kept in a step.
-        beta2: How much of the second moment is kept in a step.
-        epsilon: Added to the root of the second moment.
-        weight_decay: How much of a weight is added to its direction.
-        bias_correction: Whether moments are divided by 1 - beta^t in step t, from 1
-            (Adam, 1412.6980; LAMB, 1904.00962).
-        precision: What Muon makes matrices orthogonal in, that of the computation.
-    """
-
-    beta1: float
-    beta2: float
-    epsilon: float
-    weight_decay: float
-    bias_correction: bool
-    precision: Precision
-
-    def scales(self, learning_rate: float, *, step: int) -> Scales:
-        """The scales of a step, from 0.
-
-        In the precision of Python: in float32 the first 1 - beta2^t would have an
-        error of 1e-4.
-        """
-        if not self.bias_correction:
-            return Scales(learning_rate, 1.0, 1.0)
-        first, second = (1 - beta ** (step + 1) for beta in (self.beta1, self.beta2))
-        return Scales(learning_rate, first, second)
-
-
 class Rule(NamedTuple):
-    """What the update of one weight in one step goes by.
+    """What the update of one weight in one step goes by: settings, step and weight."""
 
-    Attributes:
-        settings: Of the run.
-        scales: Of the step.
-        role: Of the weight.
-    """
-
-    settings: AdamSettings
+    config: TrainConfig
     scales: Scales
     role: Role
 
@@ -133,16 +94,16 @@ def adam_direction(
     `AdamWeightDecayOptimizer`), so the first steps of the excluded weights are
     0.1 / sqrt(0.001), that is about three, times as long as with the correction.
     """
-    settings, scales, role = rule
+    config, scales, role = rule
     first, second = moments
-    first = settings.beta1 * first + (1 - settings.beta1) * gradient
-    second = settings.beta2 * second + (1 - settings.beta2) * gradient * gradient
+    first = config.beta1 * first + (1 - config.beta1) * gradient
+    second = config.beta2 * second + (1 - config.beta2) * gradient * gradient
     mean, square = first, second
-    if settings.bias_correction:
+    if config.bias_correction:
         mean, square = first / scales.first, second / scales.second
-    direction = mean / (ops.sqrt(square) + settings.epsilon)
+    direction = mean / (ops.sqrt(square) + config.epsilon)
     if role is not Role.EXCLUDED:
-        direction = direction + settings.weight_decay * weight
+        direction = direction + config.weight_decay * weight
     return direction, (first, second)
 
 
@@ -163,16 +124,14 @@ def lamb_update(
     each weight by itself.
     """
     direction, moments = adam_direction(weight, gradient, moments, rule)
-    ratio = 1.0 if rule.role is Role.EXCLUDED else trust_ratio(weight, direction)
+    ratio = 1.0
+    if rule.role is not Role.EXCLUDED:
+        # Norm of the weight over norm of the direction; 1 where either is 0.
+        norm, of_direction = ops.norm(weight), ops.norm(direction)
+        are_positive = ops.logical_and(norm > 0, of_direction > 0)
+        divisor = ops.where(are_positive, of_direction, 1.0)
+        ratio = ops.where(are_positive, norm / divisor, 1.0)
     return weight - rule.scales.learning_rate * ratio * direction, moments
-
-
-def trust_ratio(weight: Tensor, direction: Tensor) -> Tensor:
-    """Norm of the weight over norm of the direction; 1 where either is 0."""
-    weight_norm, direction_norm = ops.norm(weight), ops.norm(direction)
-    are_positive = ops.logical_and(weight_norm > 0, direction_norm > 0)
-    divisor = ops.where(are_positive, direction_norm, 1.0)
-    return ops.where(are_positive, weight_norm / divisor, 1.0)
 
 
 def muon_update(
@@ -189,8 +148,8 @@ def muon_update(
     first = MOMENTUM * first + (1 - MOMENTUM) * gradient
     ahead = MOMENTUM * first + (1 - MOMENTUM) * gradient
     size = SIZE_OF_ADAMW * max(weight.shape) ** 0.5
-    turned = orthogonal(ahead, precision=rule.settings.precision)
-    direction = size * turned + rule.settings.weight_decay * weight
+    turned = orthogonal(ahead, precision=rule.config.precision)
+    direction = size * turned + rule.config.weight_decay * weight
     return weight - rule.scales.learning_rate * direction, (first,)
 
 
@@ -202,8 +161,7 @@ def orthogonal(matrix: Tensor, *, precision: Precision) -> Tensor:
     done on the smaller, square matrices.
 
     Args:
-        matrix: In float32.
-        precision: Of the computation.
+        matrix: In float32, whatever the precision of the computation.
     """
     rows, columns = matrix.shape
     wide = ops.transpose(matrix) if rows > columns else matrix
@@ -227,14 +185,25 @@ class Optimizer:
         update: Of one weight.
         of_kernel: What the tensors are called that it keeps for a kernel, of its shape
             and 0 at first; for all else these are `MOMENTS`.
-        settings: Of `update`.
-        clip_norm: The norm that all gradients are clipped to together; 0 for none.
+        config: The settings of the run, among them those of `update`.
     """
 
     update: Update
     of_kernel: tuple[str, ...]
-    settings: AdamSettings
-    clip_norm: float
+    config: TrainConfig
+
+    def scales(self, learning_rate: float, *, step: int) -> Scales:
+        """The scales of a step, from 0.
+
+        In the precision of Python: in float32 the first 1 - beta2^t would have an
+        error of 1e-4. Moments are divided by 1 - beta^t in step t, from 1, as in Adam
+        (1412.6980) and LAMB (1904.00962), where that was asked for.
+        """
+        if not self.config.bias_correction:
+            return Scales(learning_rate, 1.0, 1.0)
+        betas = (self.config.beta1, self.config.beta2)
+        first, second = (1 - beta ** (step + 1) for beta in betas)
+        return Scales(learning_rate, first, second)
 
     def state_paths(self, path: str) -> list[str]:
         """The paths of the state of one weight.
@@ -248,10 +217,9 @@ class Optimizer:
     def zeros(
         self, weights: Mapping[str, Any], zeros_like: Callable[[Any], Any]
     ) -> dict[str, Any]:
-        """The state of all weights before the first step, by path.
+        """The state of weights before the first step, all by path.
 
         Args:
-            weights: By path.
             zeros_like: Makes a variable of zeros in the shape of a weight.
         """
         return {
@@ -268,19 +236,14 @@ class Optimizer:
         *,
         scales: Scales,
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-        """Clip the gradients and update all weights once.
-
-        Args:
-            weights: By path.
-            gradients: By path.
-            state: By path, as from `zeros`.
-            scales: Of this step, from `AdamSettings.scales`.
+        """Clip the gradients and update all weights once, each by its path.
 
         Returns:
-            The norm of all gradients before clipping, the next weights and their state.
+            The norm of all gradients, as if they were one vector, before clipping; the
+            next weights and their state.
         """
-        norm = global_norm(gradients.values())
-        limit = self.clip_norm
+        norm = ops.sqrt(sum(ops.sum(each * each) for each in gradients.values()))
+        limit = self.config.clip_norm
         scale = limit / ops.maximum(norm, limit) if limit else 1.0
         next_weights: dict[str, Tensor] = {}
         next_state: dict[str, Tensor] = {}
@@ -290,15 +253,10 @@ class Optimizer:
                 weight,
                 gradients[path] * scale,
                 tuple(state[name] for name in names),
-                Rule(self.settings, scales, role_of(path)),
+                Rule(self.config, scales, role_of(path)),
             )
             next_state.update(zip(names, values, strict=True))
         return norm, next_weights, next_state
-
-
-def global_norm(tensors: Iterable[Tensor]) -> Tensor:
-    """The norm of all tensors, as if they were one vector."""
-    return ops.sqrt(sum(ops.sum(tensor * tensor) for tensor in tensors))
 
 
 # How one weight is updated, and what is kept for a kernel: of Muon its momentum alone.
@@ -311,6 +269,4 @@ OPTIMIZERS: dict[str, tuple[Update, tuple[str, ...]]] = {
 
 def optimizer_of(config: TrainConfig) -> Optimizer:
     """The optimizer that a run is trained with."""
-    names = (field.name for field in dataclasses.fields(AdamSettings))
-    settings = AdamSettings(**{name: getattr(config, name) for name in names})
-    return Optimizer(*OPTIMIZERS[config.optimizer], settings, config.clip_norm)
+    return Optimizer(*OPTIMIZERS[config.optimizer], config)

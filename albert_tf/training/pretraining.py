@@ -13,7 +13,6 @@ from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.hosts.hosts import shared_arrays, shared_checkpoint
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import Fill, fill_of, unpadded
-from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
 from albert_tf.runs.checkpoints import (
     Checkpoint,
     arrays_of,
@@ -42,13 +41,14 @@ from albert_tf.training.run import (
     ResolvedRun,
     RunState,
     remove_leftovers,
-    training_steps,
 )
 from albert_tf.training.steps import (
     Counts,
     StepDone,
     TrainingSteps,
+    micro_batch_size,
     step_counts,
+    training_steps,
 )
 from albert_tf.training.timing import utilization_text
 from schemas.config import ResolvedTrainConfig
@@ -72,13 +72,7 @@ Say = Callable[[str], None]
 
 @dataclasses.dataclass(frozen=True)
 class TrainResult:
-    """How a call of `pretrain` ended.
-
-    Attributes:
-        step: Steps done in all.
-        steps: Those that the run is to have.
-        reason: Why it ended.
-    """
+    """How a call of `pretrain` ended: after which of how many steps, and why."""
 
     step: int
     steps: int
@@ -193,23 +187,9 @@ def start(
         weights = shared_arrays(arrays_of(model.weights_by_path), run.hosts)
         assign_arrays(model.weights_by_path, weights)
     steps = training_steps(model, run.config)
-    return steps, RunState(micro_batch_size(run, steps), unpadded=True)
-
-
-def micro_batch_size(run: ResolvedRun, steps: TrainingSteps) -> int:
-    """The micro-batch asked for, or what the memory of all devices allows."""
-    if run.config.micro_batch_size:
-        return run.config.micro_batch_size
-    limit, hosts = memory_limit(steps.memory()), run.hosts
-    free_bytes = hosts.gather(np.array([limit.free_bytes])).min() * hosts.number
-    return derive_micro_batch_size(
-        run.config,
-        run.model_config,
-        length=max(phase.config.max_seq_length for phase in run.phases),
-        predictions=max(phase.config.max_predictions_per_seq for phase in run.phases),
-        limit=limit._replace(free_bytes=int(free_bytes)),
-        devices=steps.num_devices * hosts.number,
-    )
+    examples = [phase.config for phase in run.phases]
+    size = micro_batch_size(steps, run.config, examples, hosts=run.hosts)
+    return steps, RunState(size, unpadded=True)
 
 
 def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:

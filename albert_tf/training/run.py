@@ -2,7 +2,6 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 from albert_tf.data.data_check import (
     check_has_training_examples,
@@ -12,13 +11,11 @@ from albert_tf.data.data_check import (
 )
 from albert_tf.data.input_pipeline import Records
 from albert_tf.data.on_the_fly import BEGINNING
-from albert_tf.evaluation.held_out import Weighted, backend
+from albert_tf.evaluation.held_out import backend
 from albert_tf.evaluation.words import Vocabulary
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.runs.metrics import Sums
 from albert_tf.training.first_weights import read_source, starting_weights
-from albert_tf.training.optimizers import optimizer_of
-from albert_tf.training.steps import PRETRAINING, TrainingLoss, TrainingSteps
 from schemas.config import (
     OF_FIRST_WEIGHTS,
     ModelConfig,
@@ -148,9 +145,7 @@ class RunState:
         landmark: Where reading can begin to reach the next one, if examples are made of
             documents; see `albert_tf.data.on_the_fly`.
         seconds: Time spent in steps.
-        window: The `Sums` since the last line of metrics.
-        window_seconds: Time spent in those steps.
-        window_steps: How many they are.
+        window: The `Sums` of the steps since the last line of metrics.
     """
 
     micro_batch_size: int
@@ -163,24 +158,6 @@ class RunState:
     window: tuple[float, ...] = NOTHING
     window_seconds: float = 0.0
     window_steps: int = 0
-
-
-def training_steps(
-    model: Weighted, config: TrainConfig, *, loss: TrainingLoss = PRETRAINING
-) -> TrainingSteps:
-    """The steps of the backend that Keras runs on, over all local devices."""
-    settings: Any = {
-        "optimizer": optimizer_of(config),
-        "seed": config.seed,
-        "loss": loss,
-    }
-    if backend() == "jax":
-        from albert_tf.training.jax_steps import JaxSteps
-
-        return JaxSteps(model, **settings)
-    from albert_tf.training.tensorflow_steps import TensorFlowSteps
-
-    return TensorFlowSteps(model, **settings, xla=config.xla)
 
 
 def remove_leftovers(run: Path) -> None:

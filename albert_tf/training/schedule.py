@@ -37,10 +37,6 @@ def learning_rate_of(config: ResolvedTrainConfig, step: int) -> float:
     >>> config = TrainConfig(learning_rate=1.0, steps=10, warmup_steps=2).resolved()
     >>> [learning_rate_of(config, step) for step in (0, 1, 2, 9)]
     [0.0, 0.5, 0.8, 0.1]
-
-    Args:
-        config: The resolved settings.
-        step: From 0.
     """
     peak, warmup_steps = peak_learning_rate(config), config.warmup_steps
     if step < warmup_steps:
@@ -97,10 +93,6 @@ def continued(now: TrainConfig, begun: TrainConfig) -> TrainConfig:
 
     A warm-up derived from other steps would be another one, and evaluations on another
     number of examples would not compare.
-
-    Args:
-        now: With which a run is to be continued.
-        begun: Those that it has.
 
     >>> begun = TrainConfig(steps=4000, schedule="constant-cooldown", warmup_steps=100)
     >>> longer = TrainConfig(steps=8000, schedule="constant-cooldown")

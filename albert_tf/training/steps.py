@@ -1,4 +1,4 @@
-"""An optimizer step: its course, what it asks of a backend, what both backends share.
+"""An optimizer step: what it asks of a backend, what both backends share.
 
 A step adds up the gradients of its micro-batches, each already divided by the counts of
 the whole step, then clips and applies the sum once. So the size of a micro-batch
@@ -10,15 +10,18 @@ step, not on the device.
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.evaluation.held_out import Stop, Weighted, with_weights
-from albert_tf.hosts.hosts import Hosts
+from albert_tf.evaluation.held_out import Stop, Weighted, backend, with_weights
+from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, micro_batch_loss
+from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
+from albert_tf.training.optimizers import optimizer_of
+from schemas.config import ResolvedDataConfig, TrainConfig
 
 Tensor = Any
 Array = np.ndarray[Any, Any]
@@ -91,14 +94,10 @@ class TrainingSteps(Protocol):
         """
 
     def apply(self, learning_rate: float, *, step: int) -> float:
-        """Clip and apply what was accumulated.
+        """Clip and apply what was accumulated; the norm of the gradients before.
 
         Args:
-            learning_rate: Of the step.
             step: From 0, which bias correction depends on.
-
-        Returns:
-            The norm of the gradients before clipping.
         """
 
     def discard(self) -> None:
@@ -137,38 +136,48 @@ class StepDone(NamedTuple):
     norm: float
 
 
-def take_step(  # noqa: PLR0913 - what a step depends on
+def training_steps(
+    model: Weighted, config: TrainConfig, *, loss: TrainingLoss = PRETRAINING
+) -> TrainingSteps:
+    """The steps of the backend that Keras runs on, over all local devices."""
+    settings: Any = {
+        "optimizer": optimizer_of(config),
+        "seed": config.seed,
+        "loss": loss,
+    }
+    if backend() == "jax":
+        from albert_tf.training.jax_steps import JaxSteps
+
+        return JaxSteps(model, **settings)
+    from albert_tf.training.tensorflow_steps import TensorFlowSteps
+
+    return TensorFlowSteps(model, **settings, xla=config.xla)
+
+
+def micro_batch_size(
     steps: TrainingSteps,
-    parts: Iterable[Batch],
+    train: TrainConfig,
+    examples: Sequence[ResolvedDataConfig],
     *,
-    counts: Counts,
-    step: int,
-    learning_rate: float,
-    hosts: Hosts,
-    should_stop: Stop,
-) -> StepDone | None:
-    """One optimizer step: accumulate the gradients of its parts, clip, apply.
+    hosts: Hosts = ONE_HOST,
+) -> int:
+    """The micro-batch asked for, or what the memory of all devices allows.
 
     Args:
-        parts: What this host computes at a time: N micro-batches `[N, M, ...]`.
-        counts: What the losses of the step are divided by.
-        step: From 0.
-        should_stop: Asked before each part.
-
-    Returns:
-        None, with nothing changed, when asked to stop.
+        examples: The settings of the examples in each part of a run.
     """
-    devices = steps.num_devices
-    for number, part in enumerate(parts):
-        if should_stop():
-            steps.discard()
-            return None
-        # Those of all hosts that are computed at the same time stand together.
-        micro = (number * hosts.number + hosts.index) * devices
-        steps.accumulate(part, counts=counts, step=step, micro=micro)
-    sums = steps.sums()
-    norm = steps.apply(learning_rate, step=step)
-    return StepDone(sums, learning_rate, norm)
+    if train.micro_batch_size:
+        return train.micro_batch_size
+    limit = memory_limit(steps.memory())
+    free_bytes = hosts.gather(np.array([limit.free_bytes])).min() * hosts.number
+    return derive_micro_batch_size(
+        train,
+        steps.model.config,
+        length=max(each.max_seq_length for each in examples),
+        predictions=max(each.max_predictions_per_seq for each in examples),
+        limit=limit._replace(free_bytes=int(free_bytes)),
+        devices=steps.num_devices * hosts.number,
+    )
 
 
 def accumulation_seconds(
@@ -179,7 +188,13 @@ def accumulation_seconds(
     One part is timed, of middle size, so that training begins at once; all others are
     taken to last as long for each token.
     """
-    middle = sorted(parts, key=_tokens)[len(parts) // 2]
+
+    def tokens(part: Batch) -> int:
+        """The places that are computed, padding included where it is."""
+        computed = "row_places" if "row_places" in part else "input_ids"
+        return int(part[computed].size)
+
+    middle = sorted(parts, key=tokens)[len(parts) // 2]
     counts = steps.loss.counts(middle)
     seconds = 0.0
     for _ in range(2):
@@ -190,13 +205,7 @@ def accumulation_seconds(
         steps.sums()
         seconds = time.perf_counter() - start
         steps.discard()
-    return seconds * sum(map(_tokens, parts)) / _tokens(middle)
-
-
-def _tokens(part: Batch) -> int:
-    """The places that are computed, padding included where it is."""
-    computed = "row_places" if "row_places" in part else "input_ids"
-    return int(part[computed].size)
+    return seconds * sum(map(tokens, parts)) / tokens(middle)
 
 
 def added_up(sums: Sequence[Array] | Array) -> Array:
@@ -221,12 +230,9 @@ def loss_of_values(
     """A loss as a function of the weights, which backends differentiate.
 
     Args:
-        model: The architecture.
         values: Of the weights, by path.
         batch: Tensors `[M, ...]`.
-        key: Of dropout.
         counts: Of the whole step.
-        loss: What is trained on.
     """
     with with_weights(model, values):
         return loss.of_micro_batch(model, batch, **counts, seeds=DropoutSeeds(key))

@@ -44,9 +44,7 @@ class TensorFlowSteps:
 
     Args:
         model: With the weights that training starts from.
-        optimizer: How they are updated.
         seed: With step and micro-batch the key of dropout.
-        loss: What is trained on.
         xla: Compile loss and gradients as a whole with XLA.
     """
 
@@ -134,7 +132,7 @@ class TensorFlowSteps:
 
     def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""
-        scales = self._optimizer.settings.scales(learning_rate, step=step)
+        scales = self._optimizer.scales(learning_rate, step=step)
         tensors = Scales(*(tf.constant(value, tf.float32) for value in scales))
         norm = float(self._apply(tensors))
         self._sums = []

@@ -17,9 +17,13 @@ from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import unpadded
 from albert_tf.planning.cost import predictions_of, training_flops
-from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
-from albert_tf.training.run import training_steps
-from albert_tf.training.steps import Counts, TrainingSteps, step_counts
+from albert_tf.training.steps import (
+    Counts,
+    TrainingSteps,
+    micro_batch_size,
+    step_counts,
+    training_steps,
+)
 from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
 from schemas.example import FIRST_ORDINARY_ID
 from schemas.phases import Phase, Sample
@@ -51,13 +55,11 @@ def step_seconds(
     A whole step of many micro-batches is not computed: the time of one is multiplied.
 
     Args:
-        config: The architecture.
-        data: Resolved; gives the length S and the predictions P of the longest example.
-        train: Gives batch and precision.
+        data: Gives the length S and the predictions P of the longest example.
         length: Tokens in an average example.
     """
     steps = _new_steps(config, train)
-    size = _micro_batch_size(steps, config, train, samples=[Sample(1.0, data)])
+    size = micro_batch_size(steps, train, [data])
     batch = random_batch(
         (steps.num_devices, size, data.max_seq_length),
         length=length,
@@ -79,18 +81,17 @@ def fed_step_seconds(
     """The seconds that an optimizer step of a run takes: on its own examples.
 
     Args:
-        config: The architecture.
-        train: Gives batch and precision.
         samples: Of the examples of the run.
-        records: The data set.
         seconds: How long steps are repeated, all samples together.
     """
     steps = _new_steps(config, train)
-    size = _micro_batch_size(steps, config, train, samples=samples)
+    size = micro_batch_size(steps, train, [sample.config for sample in samples])
     mean = 0.0
     for share, sample in samples:
+        # Examples of such settings, where they are made of documents.
+        phases = (Phase(0, sample),) if records.phases else ()
         batches = training_batches(
-            _with(sample, records),
+            dataclasses.replace(records, phases=phases),
             StepShape(size * steps.num_devices, size, devices=steps.num_devices),
             seed=train.seed,
         )
@@ -104,13 +105,6 @@ def fed_step_seconds(
     return mean
 
 
-def _with(sample: ResolvedDataConfig, records: Records) -> Records:
-    """The same with examples of such settings, where they are made of documents."""
-    if not records.phases:
-        return records
-    return dataclasses.replace(records, phases=(Phase(0, sample),))
-
-
 def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
     """Steps of a model that nobody keeps."""
     model = AlbertPretrainer(
@@ -118,24 +112,6 @@ def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
     )
     initialize_weights(model, standard_deviation=config.initializer_range, seed=0)
     return training_steps(model, train)
-
-
-def _micro_batch_size(
-    steps: TrainingSteps,
-    config: ModelConfig,
-    train: TrainConfig,
-    *,
-    samples: Sequence[Sample],
-) -> int:
-    """M, as a run would have it."""
-    return train.micro_batch_size or derive_micro_batch_size(
-        train,
-        config,
-        length=max(sample.config.max_seq_length for sample in samples),
-        predictions=max(sample.config.max_predictions_per_seq for sample in samples),
-        limit=memory_limit(steps.memory()),
-        devices=steps.num_devices,
-    )
 
 
 def _timed(
@@ -175,9 +151,7 @@ def random_batch(
 
     Args:
         shape: `[N, M, S]`.
-        length: Tokens in each sequence.
-        predictions: P, in each sequence.
-        vocab_size: V.
+        length: Tokens in each sequence, and P predictions.
 
     Returns:
         Arrays `[N, M, ...]`, features as in `pretrainer.BATCH_FEATURES`.
@@ -265,9 +239,7 @@ def utilization_text(
     The machine is measured for it, which takes a second. Padding counts as no work.
 
     Args:
-        counts: Of the step.
-        seconds: What it takes.
-        devices: That compute it.
+        counts: Of the step, which takes these seconds on so many devices.
         say: Told if float32 is faster here.
     """
     rate = matrix_rate(config.precision)

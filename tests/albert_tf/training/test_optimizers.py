@@ -73,13 +73,13 @@ def our_steps(weight, gradients, rates, *, role, **settings):
     state = tuple(tf.constant(x, tf.float32) for x in (weight, *zeros))
     for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True)):
         weight_then, *moments = state
-        scales = optimizer.settings.scales(rate, step=step)
+        scales = optimizer.scales(rate, step=step)
         tensors = Scales(*(tf.constant(value, tf.float32) for value in scales))
         weight_next, moments = optimizer.update(
             weight_then,
             tf.constant(gradient, tf.float32),
             tuple(moments),
-            Rule(optimizer.settings, tensors, role),
+            Rule(optimizer.config, tensors, role),
         )
         state = (weight_next, *moments)
     return state
@@ -237,7 +237,7 @@ def test_gradients_above_the_norm_are_clipped_together(clip_norm, scale):
         weights,
         gradients,
         optimizer.zeros(weights, tf.zeros_like),
-        scales=optimizer.settings.scales(1.0, step=0),
+        scales=optimizer.scales(1.0, step=0),
     )
     assert float(norm) == 5.0
     assert {path: float(value[0]) for path, value in state.items()} == pytest.approx(
