@@ -274,37 +274,31 @@ def take_over(
     has no sentence task; if only the head is missing, it is zero.
 
     Args:
-        sentence_task: What the configuration says of it.
         needs_head: Whether there has to be a masked-LM head; else one that is missing
             is a new one, as before training.
     """
     task: SentenceTask = "nsp" if sentence_task == "nsp" else "sop"
     config = dataclasses.replace(config, sentence_task=task)
-
-    def names(part: str) -> set[str]:
-        return {naming.name(path) for path in weight_shapes(config) if part in path}
-
-    head, pooler = names("/sentence_head/"), names("/pooler/")
+    head, pooler, masked_lm_head = (
+        {naming.name(path) for path in weight_shapes(config) if part in path}
+        for part in ("/sentence_head/", "/pooler/", "/masked_lm_head/")
+    )
     if sentence_task == "none":
         tensors = tensors.without(head | pooler)
+    found = tensors.shapes.keys()
     notes, absent = [], set[str]()
-    masked_lm_head = names("/masked_lm_head/")
-    if not needs_head and not masked_lm_head & tensors.shapes.keys():
+    if not needs_head and not masked_lm_head & found:
         absent |= masked_lm_head
         notes.append(NEW_MASKED_LM_HEAD)
-    if not head & tensors.shapes.keys():
-        if pooler & tensors.shapes.keys():
+    if not head & found:
+        if pooler & found:
             absent |= head
             notes.append(ABSENT_SENTENCE_HEAD)
         else:
             config = dataclasses.replace(config, sentence_task="none")
+    shapes = weight_shapes(config)
     model = model_of(
-        tensors,
-        config,
-        naming,
-        weight_shapes(config),
-        absent=absent,
-        remedy=_WHOLE_ALBERT,
+        tensors, config, naming, shapes, absent=absent, remedy=_WHOLE_ALBERT
     )
     return dataclasses.replace(model, notes=(*notes, *model.notes))
 
@@ -342,12 +336,11 @@ def model_of(
         for path, shape in shapes.items()
     }
     left_out = sorted(tensors.shapes.keys() - wanted.keys())
-    folder = tensors.source.parent
     return TrainedModel(
-        folder=folder,
+        folder=tensors.source.parent,
         config=config,
         weights=weights,
-        max_seq_length=trained_length(folder, config),
+        max_seq_length=trained_length(tensors.source.parent, config),
         notes=(f"Left out: {listed(left_out)}.",) if left_out else (),
     )
 

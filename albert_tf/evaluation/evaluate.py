@@ -102,13 +102,11 @@ def evaluate(
     precision: Precision | None = None,
     progress: Progress = QUIET,
 ) -> Metrics:
-    """Measure a run on the eval split of a data set, or on a text of its own.
+    """Measure a run on a text of its own, or on the eval split of a data set.
 
     Args:
-        model: A run as it was read.
         data: Any data set made with the same vocabulary, whatever its sentence task;
             the tokens of its training split are counted, if there is one.
-        text: What is measured instead of the eval split of the data set.
         precision: Of the computation; None for that of the run's own evaluations.
 
     Returns:
@@ -131,18 +129,16 @@ def evaluate(
         "text": text.name,
         "data_fingerprint": text.hash,
         "precision": precision,
-        "examples": examples,
         **held_out_losses(pretrainer, records, examples=examples, progress=progress),
     }
-    if scope.vocabulary is None:
-        return measured
-    yardstick = Yardstick(pretrainer, scope.vocabulary, progress)
-    if scope.words:
-        measured |= yardstick.against_counting(
-            records, training, examples=examples, words=scope.words
-        )
-    if scope.pairs:
-        measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs, sentences)
+    if scope.vocabulary is not None:
+        yardstick = Yardstick(pretrainer, scope.vocabulary, progress)
+        if scope.words:
+            measured |= yardstick.against_counting(
+                records, training, examples=examples, words=scope.words
+            )
+        if scope.pairs:
+            measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs, sentences)
     return measured
 
 
@@ -174,7 +170,11 @@ def held_out_losses(
     assert measured is not None, "only a stop request makes it so"
     values = measured.figures()
     loss = values["mlm_loss"]
-    return {**values, "mlm_perplexity": None if loss is None else perplexity(loss)}
+    return {
+        "examples": examples,
+        **values,
+        "mlm_perplexity": None if loss is None else perplexity(loss),
+    }
 
 
 class Yardstick:

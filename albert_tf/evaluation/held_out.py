@@ -112,18 +112,12 @@ def held_out_examples(
     manifest: DatasetManifest, *, data: Path, maximum: int | None
 ) -> int:
     """The number of held-out examples to measure on, at least one."""
-    examples = num_evaluation_examples(manifest, maximum=maximum)
-    if not examples:
+    held_out = manifest.num_examples(EVAL)
+    if not held_out:
         raise AlbertError(
             f"{data} has no held-out examples; make data from more text or with a "
             "larger --eval-fraction."
         )
-    return examples
-
-
-def num_evaluation_examples(manifest: DatasetManifest, *, maximum: int | None) -> int:
-    """The number of held-out examples to measure on."""
-    held_out = manifest.num_examples(EVAL)
     return held_out if maximum is None else min(maximum, held_out)
 
 
@@ -199,8 +193,29 @@ def compiled(function: OfModel, model: Weighted) -> Callable[[Batch], Array]:
     Returns:
         A function of the batch alone, with the model's weights as they are at the call.
     """
-    by_backend = {"jax": _by_jax, "tensorflow": _by_tensorflow}[backend()]
-    return by_backend(function, model)
+    if backend() == "jax":
+        import jax
+
+        @jax.jit
+        def of_values(values: dict[str, Tensor], batch: Batch) -> Tensor:
+            with with_weights(model, values):
+                return function(model, batch)
+
+        def by_jax(batch: Batch) -> Array:
+            values = {path: w.value for path, w in model.weights_by_path.items()}
+            return np.asarray(of_values(values, batch), np.float64)
+
+        return by_jax
+    import tensorflow as tf
+
+    graph = tf.function(lambda batch: function(model, batch), autograph=False)
+
+    def by_tensorflow(batch: Batch) -> Array:
+        # Finds the graph that was made before.
+        graph.get_concrete_function(of_any_size(batch))
+        return np.asarray(graph(batch), np.float64)
+
+    return by_tensorflow
 
 
 def with_weights(model: Weighted, values: Mapping[str, Tensor]) -> keras.StatelessScope:
@@ -208,34 +223,6 @@ def with_weights(model: Weighted, values: Mapping[str, Tensor]) -> keras.Statele
     return keras.StatelessScope(
         state_mapping=[(w, values[path]) for path, w in model.weights_by_path.items()]
     )
-
-
-def _by_jax(function: OfModel, model: Weighted) -> Callable[[Batch], Array]:
-    import jax
-
-    @jax.jit
-    def of_values(values: dict[str, Tensor], batch: Batch) -> Tensor:
-        with with_weights(model, values):
-            return function(model, batch)
-
-    def call(batch: Batch) -> Array:
-        values = {path: w.value for path, w in model.weights_by_path.items()}
-        return np.asarray(of_values(values, batch), np.float64)
-
-    return call
-
-
-def _by_tensorflow(function: OfModel, model: Weighted) -> Callable[[Batch], Array]:
-    import tensorflow as tf
-
-    graph = tf.function(lambda batch: function(model, batch), autograph=False)
-
-    def call(batch: Batch) -> Array:
-        # Finds the graph that was made before.
-        graph.get_concrete_function(of_any_size(batch))
-        return np.asarray(graph(batch), np.float64)
-
-    return call
 
 
 def of_any_size(batch: Batch) -> dict[str, Any]:

@@ -27,13 +27,7 @@ SUFFIXES = (".jsonl", ".txt")
 
 
 class MinimalPair(NamedTuple):
-    """Two sentences.
-
-    Attributes:
-        paradigm: What they test.
-        good: The grammatical one.
-        bad: The other.
-    """
+    """Two sentences, of which one is grammatical, and the paradigm that they test."""
 
     paradigm: str
     good: str
@@ -134,9 +128,7 @@ def sentence_losses(losses: Float, words: Sequence[Span], *, sentences: int) -> 
     """Minus the pseudo-log-likelihood of each sentence, in nats, `[N]`.
 
     Args:
-        losses: Of the words, `[W]`.
-        words: W words of the sentences.
-        sentences: N.
+        losses: Of W words of N sentences, `[W]`.
 
     >>> words = [Span(0, 1, 2), Span(0, 2, 4), Span(1, 1, 2)]
     >>> sentence_losses(np.array([1.0, 2.0, 4.0]), words, sentences=2)
@@ -149,13 +141,7 @@ def sentence_losses(losses: Float, words: Sequence[Span], *, sentences: int) -> 
 
 
 class ParadigmScore(NamedTuple):
-    """How a model does on the pairs of one paradigm.
-
-    Attributes:
-        paradigm: What they test.
-        right: Pairs whose grammatical sentence it finds likelier.
-        pairs: All of them.
-    """
+    """Of all pairs of a paradigm, those whose grammatical sentence is likelier."""
 
     paradigm: str
     right: int

@@ -53,13 +53,7 @@ class Vocabulary(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Some tokens of a row that stand side by side.
-
-    Attributes:
-        row: The row that they stand in.
-        start: The first of them.
-        end: The place after the last.
-    """
+    """Tokens `[start, end)` of a row, by the number of the row."""
 
     row: int
     start: int
@@ -96,15 +90,14 @@ def sample_words(
         The words in the order of the text.
     """
     bound = round(SHARE * (1 << 64))
-    asked = (word for word in words_of_rows(rows, vocabulary) if word.key < bound)
+
+    def words() -> Iterator[Word]:
+        for number, row in enumerate(rows):
+            shown = [vocabulary.tokens[token] for token in row.tolist()]
+            yield from words_of_row(shown, vocabulary.word_starts[row], number=number)
+
+    asked = (word for word in words() if word.key < bound)
     return sorted(heapq.nsmallest(maximum, asked, key=lambda word: word.key))
-
-
-def words_of_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Word]:
-    """All words of some rows; see `words_of_row`."""
-    for number, row in enumerate(rows):
-        shown = [vocabulary.tokens[token] for token in row.tolist()]
-        yield from words_of_row(shown, vocabulary.word_starts[row], number=number)
 
 
 def first_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Row]:
@@ -142,7 +135,8 @@ def words_of_row(
         whole = "".join(shown[start:end]).removeprefix(SPACE)
         if whole and whole == text[first:last]:
             before, after = text[max(0, first - CONTEXT) : first], text[last:]
-            key = _hash(f"{before} {whole} {after[:CONTEXT]}")
+            place = f"{before} {whole} {after[:CONTEXT]}".encode()
+            key = int.from_bytes(hashlib.blake2b(place, digest_size=8).digest(), "big")
             yield Word(Span(number, start, end), len(whole), key)
 
 
@@ -170,10 +164,6 @@ def is_letter(character: str) -> bool:
     [True, True, False, False, False]
     """
     return unicodedata.category(character)[0] in "LM"
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
 # Tokens computed at a time, padding included. All widths that are a power of two, or

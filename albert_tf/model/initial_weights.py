@@ -28,24 +28,20 @@ def draw_first_weights(
     """Give a new model the first weights that a training from nothing begins with.
 
     Args:
-        model: An encoder with any heads.
         token_vectors: What token embeddings begin with instead of what is drawn, of
             deviation 1, `[V, E]` or narrower; zeros for tokens that keep what is drawn.
     """
     deviation = initial_deviation(model.encoder.config, initializer)
     initialize_weights(model, standard_deviation=deviation, seed=seed)
     if token_vectors is not None:
-        set_token_vectors(model.encoder.embeddings.word_embeddings, token_vectors)
+        table = model.encoder.embeddings.word_embeddings
+        values, has_one = table.numpy(), token_vectors.any(axis=1)
+        # Scaled to vary as the drawn values.
+        columns = token_vectors.shape[1]
+        values[has_one, :columns] = token_vectors[has_one] * values.std()
+        table.assign(values)
     if initializer == "positional-heads":
         begin_with_positional_heads(model.encoder)
-
-
-def set_token_vectors(table: keras.Variable, vectors: Array) -> None:
-    """Let a table `[V, E]` begin with vectors, scaled to vary as the drawn values."""
-    values = table.numpy()
-    has_one = vectors.any(axis=1)
-    values[has_one, : vectors.shape[1]] = vectors[has_one] * values.std()
-    table.assign(values)
 
 
 def initialize_weights(
@@ -137,8 +133,11 @@ def begin_with_positional_heads(encoder: Encoder) -> None:
     amplitude = set_positions(embeddings, turns)
     to_embedding: Array = np.eye(encoder.config.hidden_size, dtype="float32")
     if embeddings.projection is not None:
-        keep_variance(embeddings.projection.kernel)
-        to_embedding = np.linalg.pinv(embeddings.projection.kernel.numpy())
+        kernel = embeddings.projection.kernel
+        values = kernel.numpy()
+        # So that what it gives varies as what it takes.
+        kernel.assign(values / (values.std() * math.sqrt(values.shape[0])))
+        to_embedding = np.linalg.pinv(kernel.numpy())
     readers = to_embedding[:, -2 * len(turns) :] / amplitude
     for sublayer in encoder.sublayers.values():
         if isinstance(sublayer, SelfAttention):
@@ -236,9 +235,3 @@ def set_heads(attention: SelfAttention, readers: Array, turns: Array) -> None:
             )
     attention.query.kernel.assign(queries)
     attention.key.kernel.assign(keys)
-
-
-def keep_variance(kernel: keras.Variable) -> None:
-    """Scale a kernel `[inputs, units]` so that its outputs vary as its inputs."""
-    values = kernel.numpy()
-    kernel.assign(values / (values.std() * math.sqrt(values.shape[0])))

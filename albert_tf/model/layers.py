@@ -79,7 +79,9 @@ class Layer(keras.layers.Layer):
 
     def __init__(self, *, operations: ModuleType | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.operations = operations or quickest_operations()
+        if operations is None and keras.backend.backend() == "tensorflow":
+            from albert_tf.model import tensorflow_operations as operations
+        self.operations = operations or elementary
 
     @property
     def likewise(self) -> dict[str, Any]:
@@ -105,15 +107,6 @@ class Layer(keras.layers.Layer):
             ops.relu if is_relu else self.operations.gelu
         )
         return activate
-
-
-def quickest_operations() -> ModuleType:
-    """Those that the backend compiles itself, or that are written for it."""
-    if keras.backend.backend() != "tensorflow":
-        return elementary
-    from albert_tf.model import tensorflow_operations
-
-    return tensorflow_operations
 
 
 class SharedWeights:
@@ -206,15 +199,19 @@ class Embeddings(Layer):
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
         config, width = self.config, self.config.embedding_size
-        # Looked up in float32, in which the gradients of a token are then added up.
-        self.word_embeddings = self._table(
-            "word_embeddings", config.vocab_size, autocast=False
-        )
-        self.position_embeddings = self._table(
-            "position_embeddings", config.max_position_embeddings
-        )
-        self.token_type_embeddings = self._table(
-            "token_type_embeddings", config.type_vocab_size
+        # Tokens are looked up in float32, in which the gradients of one are added up.
+        self.word_embeddings, self.position_embeddings, self.token_type_embeddings = (
+            self.add_weight(
+                name=f"{name}_embeddings",
+                shape=(rows, width),
+                initializer="zeros",
+                autocast=name != "word",
+            )
+            for name, rows in (
+                ("word", config.vocab_size),
+                ("position", config.max_position_embeddings),
+                ("token_type", config.type_vocab_size),
+            )
         )
         self.layer_norm = self.new_layer_norm(width, config)
         self.projection = None
@@ -222,12 +219,6 @@ class Embeddings(Layer):
             self.projection = self.new_dense(
                 "projection", config.hidden_size, inputs=width
             )
-
-    def _table(self, name: str, rows: int, *, autocast: bool = True) -> keras.Variable:
-        shape = (rows, self.config.embedding_size)
-        return self.add_weight(
-            name=name, shape=shape, initializer="zeros", autocast=autocast
-        )
 
     def call(
         self,

@@ -23,7 +23,6 @@ def recomputed(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
     Args:
         function: Of tensors; anything else that it uses gets no gradients. It must
             give the same value each time, so its draws may not depend on earlier ones.
-        inputs: The tensors.
     """
     return keras.remat(function)(*map(ops.convert_to_tensor, inputs))
 

@@ -28,8 +28,7 @@ def gather_rows(
 
     Args:
         rows: All tokens of a batch, `[B*S, H]`, or `[T, H]` with an `unpadding`.
-        positions: Places inside each sequence.
-        length: S.
+        length: S, of each sequence, in which `positions` are places.
     """
     starts = ops.arange(ops.shape(positions)[0], dtype=positions.dtype) * length
     places = ops.reshape(positions + starts[:, None], (-1,))
@@ -108,19 +107,19 @@ def layer_consistency_sum(layers: Sequence[Tensor], input_mask: Tensor) -> Tenso
     Returns:
         A scalar, float32 whatever the precision.
     """
+
+    def direction(rows: Tensor) -> Tensor:
+        """Rows `[N, H]` scaled to length 1; a row of zeros stays zero."""
+        squares = ops.sum(rows * rows, axis=-1, keepdims=True)
+        return rows * ops.rsqrt(ops.maximum(squares, 1e-30))
+
     weights = ops.cast(ops.reshape(input_mask, (-1,)), "float32")  # [B*S]
-    directions = [_direction(ops.cast(rows, "float32")) for rows in layers]
+    directions = [direction(ops.cast(rows, "float32")) for rows in layers]
     losses = [
         ops.softplus(-ops.sum(lower * upper, axis=-1))  # [B*S]
         for lower, upper in itertools.pairwise(directions)
     ]
     return ops.sum(weights * sum(losses)) / len(losses)
-
-
-def _direction(rows: Tensor) -> Tensor:
-    """`rows` `[N, H]` scaled to length 1; a row of zeros stays zero."""
-    squares = ops.sum(rows * rows, axis=-1, keepdims=True)
-    return rows * ops.rsqrt(ops.maximum(squares, 1e-30))
 
 
 Batch = dict[str, Tensor]
@@ -160,10 +159,6 @@ class AlbertPretrainer(Model):
     """The encoder with the masked-LM head and, unless its task is none, the other.
 
     The latter tells whether the second segment follows the first: label 0, in order.
-
-    Args:
-        recompute: See `Encoder`.
-        operations: See `Layer`.
     """
 
     def __init__(

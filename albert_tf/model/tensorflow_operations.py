@@ -149,15 +149,12 @@ def attend(
         def gradient(drows: Tensor) -> Tensor:
             weights = kept
             if not _are_few(bias, heads=heads):
-                # Otherwise TensorFlow would see the same product twice and keep the
-                # first.
+                # Else TensorFlow would see the same product twice and keep the first.
                 with tf.control_dependencies([drows]):
                     weights = attention_weights()
             dcontext = tf.reshape(drows, (-1, length, heads, depth))
             dcontext = tf.transpose(dcontext, (0, 2, 1, 3))
-            dsplit = _attention_gradients(
-                dcontext, context, weights, query=query, key=key, value=value
-            )
+            dsplit = _split_gradients(dcontext, context, weights, (query, key, value))
             return tf.reshape(tf.transpose(dsplit, (1, 3, 0, 2, 4)), (-1, 3 * width))
 
         return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, width)), gradient
@@ -165,14 +162,11 @@ def attend(
     return differentiable(projected)
 
 
-def _attention_gradients(
+def _split_gradients(
     dcontext: Tensor,
     context: Tensor,
     weights: Tensor,
-    *,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    projected: tuple[Tensor, Tensor, Tensor],
 ) -> Tensor:
     """The gradients of query, key and value, `[3, B, A, S, D]`.
 
@@ -182,6 +176,7 @@ def _attention_gradients(
     from all dP first: the sum of dO * O over the head (Dao et al. 2022, 2205.14135,
     appendix B), which is the mean but for the rounding of dP.
     """
+    query, key, value = projected
     near = _row_products(dcontext, context)
     dvalue = tf.matmul(weights, dcontext, transpose_a=True)
     dweights = tf.matmul(dcontext, value, transpose_b=True)
@@ -228,7 +223,11 @@ def _softmax_gradient(
 def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
     """See `operations.cross_entropy`."""
     best = tf.argmax(logits, axis=-1, output_type=labels.dtype)
-    largest, chosen = (_float32(_pick(logits, classes)) for classes in (best, labels))
+    # The logits `[N, 1]` of the likeliest class and of the label.
+    largest, chosen = (
+        _float32(tf.gather(logits, classes[:, None], batch_dims=1))
+        for classes in (best, labels)
+    )
     total = _sum_of_exponentials(logits, largest)
     losses = tf.math.log(total) - (chosen - largest)
 
@@ -236,11 +235,6 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
         return _cross_entropy_gradient(logits, labels, largest, total, dlosses), None
 
     return (losses[:, 0], _float32(best == labels)), gradient
-
-
-def _pick(logits: Tensor, classes: Tensor) -> Tensor:
-    """The logit `[N, 1]` of a class `[N]` in each row."""
-    return tf.gather(logits, classes[:, None], batch_dims=1)
 
 
 @_compiled

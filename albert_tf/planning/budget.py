@@ -72,7 +72,6 @@ def ladder_model(layers: int, hidden: int, **fields: Any) -> ModelConfig:
     """The architecture of a rung; sharing weights would save memory, but no time.
 
     Args:
-        layers: L.
         hidden: H, a multiple of 64.
         **fields: Replace those of the rung.
 
@@ -158,13 +157,7 @@ LAW = Law(
 
 
 class Workload(NamedTuple):
-    """What a step consists of.
-
-    Attributes:
-        batch_size: Examples in it.
-        length: Tokens in an average example.
-        predictions: Of them predicted.
-    """
+    """What a step consists of: examples, in each so many tokens and predictions."""
 
     batch_size: int
     length: int
@@ -247,8 +240,6 @@ class Candidate:
     """A model that could be trained in a budget.
 
     Attributes:
-        config: The architecture.
-        step_seconds: Of an optimizer step.
         steps: That fit the budget.
         tokens: Tokens that it would be trained on.
         loss_share: Expected held-out loss, as a share of that of counting neighbours.

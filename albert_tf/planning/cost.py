@@ -31,7 +31,6 @@ def forward_flops(
     """Operations of one sequence's forward pass, by part of the model.
 
     Args:
-        config: The architecture.
         length: S, tokens in the sequence.
         predictions: P, places in it where tokens are predicted.
 

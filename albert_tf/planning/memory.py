@@ -62,9 +62,7 @@ def derive_micro_batch_size(
 
     Args:
         train: The batch, the precision, and whether layers are computed again.
-        config: The architecture.
-        length: S.
-        predictions: P.
+        length: S, of a sequence with P predictions.
         limit: What it has to fit into.
         devices: How many micro-batches are computed at the same time.
 

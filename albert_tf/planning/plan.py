@@ -44,9 +44,7 @@ def plan(
     """All figures of a run, as one JSON object.
 
     Args:
-        config: The architecture.
         data: Gives the length S and the predictions P of the longest example.
-        train: Gives steps, batch and precision.
         machines: For which the time is estimated.
         length: Tokens in an average example; padding is not computed.
     """

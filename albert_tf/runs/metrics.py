@@ -174,9 +174,7 @@ class BitsPerCharacter(NamedTuple):
     """A mean over the characters of some words.
 
     Attributes:
-        value: Bits for each character.
         low: The lower end of its 95 % interval, over the draw of the words.
-        high: The upper end.
     """
 
     value: float
@@ -216,13 +214,11 @@ def best_evaluation(evaluations: Sequence[Metrics]) -> Metrics | None:
     trained = [
         line
         for line in reversed(evaluations)
-        if line["step"] and not math.isnan(_or_nan(line.get("mlm_loss")))
+        if line["step"]
+        and line.get("mlm_loss") is not None
+        and not math.isnan(line["mlm_loss"])
     ]
     return min(trained, key=lambda line: float(line["mlm_loss"]), default=None)
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 def collapse_warning(evaluations: list[Metrics]) -> str | None:

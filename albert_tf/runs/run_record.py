@@ -77,8 +77,6 @@ class Run:
         title: What the report calls it.
         lines: Its metrics, oldest first.
         settings: As given; empty if it keeps none.
-        config: How it is trained, resolved.
-        model: Its architecture.
         data: The manifest of its data; None if it keeps none.
         evaluations: All by `albert evaluate`.
     """
@@ -188,10 +186,6 @@ def trained_length(folder: Path, config: ModelConfig) -> int:
     export has it in its record, an import and most models from elsewhere in the
     settings of their tokenizer. Where nothing says it, tokens in the longest sequences
     that the model takes.
-
-    Args:
-        folder: Of the model.
-        config: Its architecture.
     """
     longest = config.max_position_embeddings
     manifest = recorded_manifest(folder)

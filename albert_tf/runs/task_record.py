@@ -24,11 +24,7 @@ class TaskRecord:
     """What `task.json` says.
 
     Attributes:
-        spec: The task.
-        max_seq_length: Tokens in a sequence.
         doc_stride: Tokens between windows of `answer`.
-        max_query_tokens: Of a question of `answer`.
-        max_answer_tokens: Of an answer.
         threshold: See `Task.best_threshold`; None where there is none, or not yet.
         trained_length: Tokens in the longest sequences that the encoder was ever
             trained on; None where it is not known.

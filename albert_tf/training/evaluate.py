@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from albert_tf.evaluation.held_out import HeldOut, num_evaluation_examples
+from albert_tf.evaluation.held_out import HeldOut
 from albert_tf.evaluation.words import EXAMPLES_OF_WORD, HeldOutWords
 from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_value
 from albert_tf.model.pretrainer import AlbertPretrainer
@@ -216,7 +216,7 @@ def evaluations_of(
 ) -> HeldOutEvaluations:
     """What a run is evaluated on; a word if its data set holds nothing out."""
     records = run.records()
-    examples = num_evaluation_examples(run.manifest, maximum=run.config.eval_examples)
+    examples = min(run.config.eval_examples, run.manifest.num_examples(EVAL))
     held_out = words = None
     if examples:
         held_out = HeldOut(model, records, examples=examples)

@@ -124,14 +124,16 @@ def lamb_update(
     each weight by itself.
     """
     direction, moments = adam_direction(weight, gradient, moments, rule)
-    ratio = 1.0
-    if rule.role is not Role.EXCLUDED:
-        # Norm of the weight over norm of the direction; 1 where either is 0.
-        norm, of_direction = ops.norm(weight), ops.norm(direction)
-        are_positive = ops.logical_and(norm > 0, of_direction > 0)
-        divisor = ops.where(are_positive, of_direction, 1.0)
-        ratio = ops.where(are_positive, norm / divisor, 1.0)
+    ratio = 1.0 if rule.role is Role.EXCLUDED else trust_ratio(weight, direction)
     return weight - rule.scales.learning_rate * ratio * direction, moments
+
+
+def trust_ratio(weight: Tensor, direction: Tensor) -> Tensor:
+    """Norm of the weight over norm of the direction; 1 where either is 0."""
+    weight_norm, direction_norm = ops.norm(weight), ops.norm(direction)
+    are_positive = ops.logical_and(weight_norm > 0, direction_norm > 0)
+    divisor = ops.where(are_positive, direction_norm, 1.0)
+    return ops.where(are_positive, weight_norm / divisor, 1.0)
 
 
 def muon_update(
