@@ -185,9 +185,9 @@ def derived_rows(question: Answer, name: str) -> int | None:
         return None
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
-    from albert_tf.training.steps import training_steps
+    from albert_tf.training.run import training_steps
+    from schemas.architecture import PRESETS
     from schemas.config import TrainConfig
-    from schemas.presets import PRESETS
 
     config = PRESETS[question["model"]]
     train = TrainConfig(precision=question["precision"])
@@ -204,7 +204,7 @@ def derived_rows(question: Answer, name: str) -> int | None:
 def table(result: Answer) -> str:
     """A line for each framework: what its step takes, or why it was left out."""
     from albert_tf.planning.cost import training_flops
-    from schemas.presets import PRESETS
+    from schemas.architecture import PRESETS
 
     lines = [f"{result['model']}, {result['length']} tokens, {result['precision']}"]
     if result["steps"]:

@@ -34,12 +34,11 @@ from benchmarks.step_frameworks import huggingface_config, keras_hub_albert
 from pipeline.core.machine import usable_cores
 from pipeline.records.reading import read_tokens
 from pipeline.vocabulary.tokenizer import read_model
-from schemas.config import ModelConfig
+from schemas.architecture import PRESETS, ModelConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, PAD_ID, SEP_ID
 from schemas.files import read_json, write_json
 from schemas.layout import SPM_MODEL, TRAIN
 from schemas.manifest import read_manifest
-from schemas.presets import PRESETS
 
 # Tokens in a row.
 LENGTH = 128

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from pipeline.core.machine import usable_cores
-from schemas.config import ModelConfig, Precision
-from schemas.presets import PRESETS
+from schemas.architecture import PRESETS, ModelConfig
+from schemas.config import Precision
 
 Arrays = dict[str, np.ndarray]
 
@@ -65,7 +65,8 @@ class Ours:
         """Build the model."""
         from albert_tf.model.initial_weights import initialize_weights
         from albert_tf.model.pretrainer import AlbertPretrainer
-        from albert_tf.training.steps import step_counts, training_steps
+        from albert_tf.training.run import training_steps
+        from albert_tf.training.steps import step_counts
         from schemas.config import TrainConfig
 
         model = AlbertPretrainer(cell.config, precision=cell.precision)

@@ -15,11 +15,10 @@ import click
 
 from cli.main import cli
 from pipeline.reading import formats
-from schemas.config import ModelConfig
+from schemas.architecture import PRESETS, ModelConfig
 from schemas.example import DOCUMENT_FEATURES, FEATURES, SPECIAL_TOKENS, USER_SYMBOLS
-from schemas.finetune_config import RATES
+from schemas.finetune_config import RATES, TASK_RECIPES
 from schemas.manifest import DatasetManifest
-from schemas.presets import PRESETS, TASK_RECIPES
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent

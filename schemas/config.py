@@ -6,26 +6,25 @@ and `config.json` are made from the fields.
 """
 
 import dataclasses
-import types
-import typing
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from schemas.errors import SettingError
 from schemas.example import RecordLayout
-from schemas.readable import counted
+from schemas.settings import (
+    check_bounds,
+    check_micro_batch,
+    config_from_dict,
+    filled_in,
+    option,
+)
 
 SentenceTask = Literal["sop", "nsp", "none"]
 Examples = Literal["stored", "on-the-fly"]
 NearDuplicates = Literal["keep", "hold-out", "drop"]
-Sharing = Literal["all", "attention", "ffn", "none"]
 Precision = Literal["float32", "bfloat16"]
 Schedule = Literal["linear", "constant-cooldown"]
 OptimizerName = Literal["lamb", "adamw", "muon"]
 Initializer = Literal["range", "width", "positional-heads"]
-Activation = Literal["gelu", "relu"]
-Projection = Literal["if-narrower", "always"]
-Config = TypeVar("Config")
 
 # What evaluations may add to the time of training, and how many examples one may have.
 EVALUATION_SHARE = 0.05
@@ -37,142 +36,12 @@ FIRST_EXAMPLES = 200
 # The forward pass takes about a third of the time of a whole step.
 FORWARD_SHARE = 1 / 3
 
-# Every number in a setting is less than this, so that 64 bits can hold it.
-MAX_NUMBER = 2**63
-
 # Settings that count tokens for first weights, which a run that starts from the weights
 # of another has no use for.
 OF_FIRST_WEIGHTS = ("unigram_bias", "pmi_embeddings")
 
 # Held-out words that bits per character are measured on: known to about 2 % then.
 EVALUATED_WORDS = 2000
-
-
-def option(
-    default: Any,
-    help: str,
-    *,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    changes_result: bool = True,
-) -> Any:
-    """A field with its default, its help text and its bounds (both inclusive).
-
-    Args:
-        changes_result: False for what may differ when a run is continued.
-    """
-    metadata = {
-        "help": help,
-        "minimum": minimum,
-        "maximum": maximum,
-        "changes_result": changes_result,
-    }
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-def filled_in(config_class: type, field_name: str) -> Any:
-    """A field whose default has been filled in: same help and bounds, required."""
-    return dataclasses.field(metadata=_metadata(config_class, field_name))
-
-
-def same_as(config_class: type, field_name: str, *, default: Any) -> Any:
-    """A field that another config has too: same help and bounds, its own default."""
-    metadata = _metadata(config_class, field_name)
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-def _metadata(config_class: type, field_name: str) -> Any:
-    """The help and the rules of a field."""
-    (field,) = (f for f in dataclasses.fields(config_class) if f.name == field_name)
-    return field.metadata
-
-
-def flag_name(field_name: str) -> str:
-    """The flag of a field.
-
-    >>> flag_name("max_seq_length")
-    '--max-seq-length'
-    """
-    return "--" + field_name.replace("_", "-")
-
-
-def plain_type(annotation: Any) -> Any:
-    """The type of a field without its `| None`.
-
-    >>> plain_type(int | None)
-    <class 'int'>
-    """
-    if isinstance(annotation, types.UnionType):
-        (annotation,) = (t for t in annotation.__args__ if t is not type(None))
-    return annotation
-
-
-def check_bounds(config: Any, *, named: Callable[[str], str] = flag_name) -> None:
-    """Refuse a value outside the bounds or choices of its field.
-
-    Args:
-        named: What a message calls a field: its flag, where it has one.
-    """
-    for field in dataclasses.fields(config):
-        value, metadata = getattr(config, field.name), field.metadata
-        if value is None:
-            continue
-        minimum, maximum = metadata["minimum"], metadata["maximum"]
-        choices = typing.get_args(plain_type(field.type))
-        if choices and value not in choices:
-            rule = f"one of {', '.join(choices)}"
-        elif minimum is not None and not value >= minimum:
-            rule = f"at least {minimum}"
-        elif maximum is not None and not value <= maximum:
-            rule = f"at most {maximum}"
-        elif isinstance(value, int | float) and not abs(value) < MAX_NUMBER:
-            rule = f"less than {MAX_NUMBER}"
-        else:
-            continue
-        raise SettingError(f"{named(field.name)} must be {rule}, not {value!r:.60}.")
-
-
-def check_micro_batch(micro_batch_size: int | None, *, batch_size: int) -> None:
-    """Refuse micro-batches that are larger than a batch."""
-    if micro_batch_size is not None and micro_batch_size > batch_size:
-        raise SettingError(
-            f"--micro-batch-size must be at most --batch-size {batch_size}, not "
-            f"{micro_batch_size}."
-        )
-
-
-def config_from_dict(config_class: type[Config], values: dict[str, Any]) -> Config:
-    """A config from a JSON object whose keys are the names of its fields."""
-    check_names_and_types(config_class, values)
-    return config_class(**values)
-
-
-def check_names_and_types(config_class: type[Any], values: dict[str, Any]) -> None:
-    """Refuse a JSON object whose keys or values are not those of a config."""
-    fields = {f.name: f for f in dataclasses.fields(config_class)}
-    for name, value in values.items():
-        if name not in fields:
-            raise SettingError(
-                f"{name!r} is not a setting; the settings are {', '.join(fields)}."
-            )
-        check_type(name, value, fields[name].type)
-
-
-def check_type(name: str, value: Any, annotation: Any) -> None:
-    """Refuse a JSON value of another type than its field has."""
-    expected = plain_type(annotation)
-    if value is None and expected is not annotation:
-        return
-    if typing.get_args(expected):
-        expected = str
-    allowed = (int, float) if expected is float else expected
-    if not isinstance(value, allowed) or (
-        isinstance(value, bool) and expected is not bool
-    ):
-        raise SettingError(
-            f"{name} must be of type {expected.__name__}, not {value!r:.60}."
-        )
-
 
 # The smallest vocabulary: the special pieces and an alphabet.
 LEAST_PIECES = 32
@@ -587,90 +456,23 @@ class ResolvedTrainConfig(TrainConfig):
         return most if is_trained else min(FIRST_EXAMPLES, most)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ModelConfig:
-    """The architecture, under the names of Hugging Face's AlbertConfig."""
+# Settings other than the defaults; docs/reproducing.md measures `small-budget`.
+RECIPES: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "small-budget": {
+        "batch_size": 32,
+        "optimizer": "muon",
+        "bias_correction": True,
+        "learning_rate": 0.002,
+        "schedule": "constant-cooldown",
+        "constant_steps": 1000,
+        "initializer": "positional-heads",
+        "unigram_bias": True,
+        "pmi_embeddings": True,
+        # Constant up to the cooldown: until then no step depends on how many follow.
+        "masked_lm_prob": "0.40:0.8,0.40..0.15",
+    },
+}
 
-    vocab_size: int = option(
-        30000, "Pieces in the vocabulary (V).", minimum=6, maximum=10_000_000
-    )
-    embedding_size: int = option(
-        128, "Width of the embeddings (E).", minimum=1, maximum=65_536
-    )
-    hidden_size: int = option(
-        768, "Width of the layers (H).", minimum=1, maximum=65_536
-    )
-    num_hidden_layers: int = option(12, "Layers (L).", minimum=1, maximum=1024)
-    num_hidden_groups: int = option(
-        1, "Groups of layers that share weights.", minimum=1
-    )
-    inner_group_num: int = option(
-        1, "Blocks in a layer of a group.", minimum=1, maximum=16
-    )
-    num_attention_heads: int = option(12, "Attention heads (A).", minimum=1)
-    intermediate_size: int = option(
-        3072, "Width inside the FFN (F).", minimum=1, maximum=262_144
-    )
-    sharing: Sharing = option("all", "What the layers of a group share (Table 4).")
-    hidden_dropout_prob: float = option(
-        0.0, "Dropout after embeddings and blocks.", minimum=0.0, maximum=0.9
-    )
-    attention_probs_dropout_prob: float = option(
-        0.0, "Dropout on the attention weights.", minimum=0.0, maximum=0.9
-    )
-    max_position_embeddings: int = option(
-        512, "Longest sequence.", minimum=1, maximum=1_000_000
-    )
-    type_vocab_size: int = option(2, "Segments.", minimum=2, maximum=1024)
-    initializer_range: float = option(
-        0.02, "Standard deviation of the initial weights.", minimum=0.0
-    )
-    layer_norm_eps: float = option(1e-12, "Epsilon of layer normalization.", minimum=0)
-    hidden_act: Activation = option(
-        "gelu", "Activation between the two layers of an FFN: GELU or ReLU."
-    )
-    sentence_task: SentenceTask = option("sop", "The sentence task that is trained.")
-    embedding_projection: Projection = option(
-        "if-narrower",
-        "Where embeddings are projected to the width of the layers: where they are "
-        "narrower, or always.",
-    )
-    layer_consistency_weight: float = option(
-        0.0,
-        "Weight of a loss that makes adjacent layers agree; the paper has none.",
-        minimum=0.0,
-    )
-
-    def __post_init__(self) -> None:
-        check_bounds(self, named=str)
-        if self.hidden_size % self.num_attention_heads:
-            raise SettingError(
-                f"num_attention_heads must divide hidden_size {self.hidden_size}, and "
-                f"{self.num_attention_heads} does not."
-            )
-        if self.num_hidden_groups > self.num_hidden_layers:
-            raise SettingError(
-                f"num_hidden_groups must be at most num_hidden_layers "
-                f"{self.num_hidden_layers}, not {self.num_hidden_groups}."
-            )
-        if self.layer_consistency_weight and self.num_hidden_layers == 1:
-            raise SettingError(
-                "layer_consistency_weight compares neighbouring layers and there is "
-                "only one; leave it 0, or give num_hidden_layers of 2 or more."
-            )
-
-    @property
-    def has_projection(self) -> bool:
-        """Whether embeddings are projected from E to H."""
-        is_always = self.embedding_projection == "always"
-        return is_always or self.embedding_size != self.hidden_size
-
-    @property
-    def shape(self) -> str:
-        """Its layers in words.
-
-        >>> ModelConfig().shape
-        '12 layers of 768, sharing all'
-        """
-        layers = counted(self.num_hidden_layers, "layer")
-        return f"{layers} of {self.hidden_size}, sharing {self.sharing}"
+# The one that --budget begins with.
+BUDGET_RECIPE = "small-budget"

@@ -1,19 +1,11 @@
-"""The settings of fine-tuning: type, default, help and rule of each in one place."""
+"""The settings of fine-tuning, and those of the paper for some tasks (Table 14)."""
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
-from schemas.config import (
-    OptimizerName,
-    Precision,
-    TrainConfig,
-    check_bounds,
-    check_micro_batch,
-    filled_in,
-    option,
-    same_as,
-)
+from schemas.config import OptimizerName, Precision, TrainConfig
 from schemas.errors import SettingError
+from schemas.settings import check_bounds, check_micro_batch, filled_in, option, same_as
 
 ClassWeights = Literal["none", "balanced"]
 
@@ -226,3 +218,34 @@ class ResolvedFineTuneConfig(FineTuneConfig):
         shared = vars(self).keys() & names - {*_OTHER_MEANING}
         values = {name: getattr(self, name) for name in shared}
         return TrainConfig(**values, schedule="linear", scale_lr_to_batch=False)
+
+
+def _table_14(
+    learning_rate: float, batch_size: int, dropout: float, *, steps: int, warmup: int
+) -> dict[str, Any]:
+    return {
+        "learning_rate": learning_rate,
+        "batch_size": batch_size,
+        "dropout": dropout,
+        "steps": steps,
+        "warmup_steps": warmup,
+        # As published, with decay of 0.01 and dropout of 0.1 before the head.
+        "bias_correction": False,
+    }
+
+
+# The settings of fine-tuning in the paper (Table 14), by task; without its lengths.
+TASK_RECIPES: dict[str, dict[str, Any]] = {
+    "cola": _table_14(1e-5, 16, 0.0, steps=5336, warmup=320),
+    "sts-b": _table_14(2e-5, 16, 0.0, steps=3598, warmup=214),
+    "sst-2": _table_14(1e-5, 32, 0.0, steps=20_935, warmup=1256),
+    "mnli": _table_14(3e-5, 128, 0.0, steps=10_000, warmup=1000),
+    "qnli": _table_14(1e-5, 32, 0.0, steps=33_112, warmup=1986),
+    "qqp": _table_14(5e-5, 128, 0.1, steps=14_000, warmup=1000),
+    "rte": _table_14(3e-5, 32, 0.1, steps=800, warmup=200),
+    "mrpc": _table_14(2e-5, 32, 0.0, steps=800, warmup=200),
+    "wnli": _table_14(2e-5, 16, 0.1, steps=2000, warmup=250),
+    "squad": _table_14(5e-5, 48, 0.0, steps=3649, warmup=365),
+    "squad2": _table_14(3e-5, 48, 0.0, steps=8144, warmup=814),
+    "race": _table_14(2e-5, 32, 0.1, steps=12_000, warmup=1000),
+}

@@ -11,14 +11,7 @@ import reprlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import (
-    DataConfig,
-    ResolvedDataConfig,
-    check_type,
-    config_from_dict,
-    from_recorded,
-    recorded,
-)
+from schemas.config import DataConfig, ResolvedDataConfig, from_recorded, recorded
 from schemas.errors import AlbertError, SettingError
 from schemas.example import feature_length, stored_features
 from schemas.files import read_json, undamaged
@@ -32,6 +25,7 @@ from schemas.layout import (
     copy_directory,
     part_file,
 )
+from schemas.settings import check_type, config_from_dict
 
 FORMAT = "albert-pretraining-data"
 FORMAT_VERSION = 1

@@ -8,7 +8,8 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.task_record import TaskRecord, write_record
-from schemas.config import ModelConfig, TrainConfig
+from schemas.architecture import ModelConfig
+from schemas.config import TrainConfig
 from schemas.files import write_json
 from schemas.task import TaskSpec
 from tests.commands import run

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from albert_tf.model.initial_weights import truncated_normal
-from schemas.config import ModelConfig
+from schemas.architecture import ModelConfig
 
 SMALL = ModelConfig(
     vocab_size=40,

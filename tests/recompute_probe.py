@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.training.steps import step_counts, training_steps
+from albert_tf.training.run import training_steps
+from albert_tf.training.steps import step_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights

@@ -15,7 +15,8 @@ from albert_tf.runs.metrics import read_metrics
 from albert_tf.training.pretraining import pretrain
 from albert_tf.training.run import check_data, check_run
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
-from schemas.config import DataConfig, ModelConfig, TrainConfig
+from schemas.architecture import ModelConfig
+from schemas.config import DataConfig, TrainConfig
 from schemas.files import write_json
 from schemas.layout import (
     CONFIG,

@@ -55,7 +55,8 @@ def three_steps(*, dropout, without_padding=False):
     """Losses, weights and optimizer state after each of three steps, by name."""
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.model.unpadding import unpadded
-    from albert_tf.training.steps import step_counts, training_steps
+    from albert_tf.training.run import training_steps
+    from albert_tf.training.steps import step_counts
     from schemas.config import TrainConfig
 
     config = dataclasses.replace(

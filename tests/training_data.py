@@ -11,7 +11,8 @@ from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.training.run import ResolvedRun
-from schemas.config import DataConfig, ModelConfig
+from schemas.architecture import ModelConfig
+from schemas.config import DataConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID, stored_features
 from schemas.files import write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL, shard_file

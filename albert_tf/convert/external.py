@@ -17,13 +17,10 @@ from albert_tf.model.parameters import weight_shapes, whole_layers, whole_layers
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import Arrays, Shapes
 from albert_tf.runs.run_record import trained_length
-from schemas.config import (
-    Activation,
-    ModelConfig,
-    SentenceTask,
-    config_from_dict,
-)
+from schemas.architecture import Activation, ModelConfig
+from schemas.config import SentenceTask
 from schemas.errors import AlbertError, SettingError
+from schemas.settings import config_from_dict
 
 # Which task the sentence head was trained on; a field of ours in their configuration.
 SENTENCE_TASK = "sentence_task"
@@ -37,7 +34,7 @@ ABSENT_SENTENCE_HEAD = (
 )
 
 
-_WHOLE_ALBERT = (
+_WHOLE = (
     "give a whole ALBERT with its masked-LM head, or make a run of one that has no "
     "head at all with albert import"
 )
@@ -297,9 +294,7 @@ def take_over(
         else:
             config = dataclasses.replace(config, sentence_task="none")
     shapes = weight_shapes(config)
-    model = model_of(
-        tensors, config, naming, shapes, absent=absent, remedy=_WHOLE_ALBERT
-    )
+    model = model_of(tensors, config, naming, shapes, absent=absent, remedy=_WHOLE)
     return dataclasses.replace(model, notes=(*notes, *model.notes))
 
 

@@ -26,7 +26,7 @@ from albert_tf.runs.checkpoints import (
     read_tensors,
     tensor_shapes,
 )
-from schemas.config import Activation, ModelConfig
+from schemas.architecture import Activation, ModelConfig
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, PAD_ID, SEP_ID
 from schemas.files import read_json

@@ -26,7 +26,7 @@ from albert_tf.model.parameters import (
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import Arrays
 from albert_tf.runs.task_record import TaskRecord, exported_record
-from schemas.config import ModelConfig
+from schemas.architecture import ModelConfig
 from schemas.errors import AlbertError
 from schemas.files import read_json
 from schemas.finetune_config import FineTuneConfig

@@ -22,7 +22,8 @@ from albert_tf.runs.run_record import (
     recorded_training,
 )
 from schemas import __version__
-from schemas.config import ModelConfig, TrainConfig, recorded
+from schemas.architecture import ModelConfig
+from schemas.config import TrainConfig, recorded
 from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest

@@ -5,7 +5,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import ModelConfig, TrainConfig, flag_name
+from schemas.architecture import ModelConfig
+from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.files import check_is_file, read_bytes
 from schemas.layout import (
@@ -18,6 +19,7 @@ from schemas.layout import (
 )
 from schemas.manifest import DatasetManifest
 from schemas.phases import given, phases_of
+from schemas.settings import flag_name
 
 
 def check_model_fits(

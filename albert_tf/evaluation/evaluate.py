@@ -104,22 +104,17 @@ def evaluate(
 ) -> Metrics:
     """Measure a run on a text of its own, or on the eval split of a data set.
 
+    What is measured is kept as `runs.evaluations` has it.
+
     Args:
         data: Any data set made with the same vocabulary, whatever its sentence task;
             the tokens of its training split are counted, if there is one.
         precision: Of the computation; None for that of the run's own evaluations.
-
-    Returns:
-        What `runs.evaluations` describes.
     """
-    training = None
-    if data is not None:
-        training = _checked(Records(data, read_manifest(data)), model)
+    training = _checked(Records(data, read_manifest(data)), model) if data else None
     text = text or _held_out_split(training)
     records = _checked(text.records, model)
-    examples = held_out_examples(
-        records.manifest, data=records.dataset, maximum=scope.examples
-    )
+    examples = held_out_examples(records, maximum=scope.examples)
     longest = model.config.max_position_embeddings
     sentences = sentence_rows(scope.pairs, scope.sentences, longest=longest)
     precision = precision or training_precision(model.folder)
@@ -131,14 +126,15 @@ def evaluate(
         "precision": precision,
         **held_out_losses(pretrainer, records, examples=examples, progress=progress),
     }
-    if scope.vocabulary is not None:
-        yardstick = Yardstick(pretrainer, scope.vocabulary, progress)
-        if scope.words:
-            measured |= yardstick.against_counting(
-                records, training, examples=examples, words=scope.words
-            )
-        if scope.pairs:
-            measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs, sentences)
+    if scope.vocabulary is None:
+        return measured
+    yardstick = Yardstick(pretrainer, scope.vocabulary, progress)
+    if scope.words:
+        measured |= yardstick.against_counting(
+            records, training, examples=examples, words=scope.words
+        )
+    if scope.pairs:
+        measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs, sentences)
     return measured
 
 

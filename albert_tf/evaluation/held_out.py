@@ -9,7 +9,6 @@ function of it and a batch, compiled by the backend that Keras runs on.
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import keras
@@ -24,7 +23,6 @@ from albert_tf.runs.metrics import DEVIATIONS, Metrics, Sums, means
 from albert_tf.runs.progress import Progress
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL
-from schemas.manifest import DatasetManifest
 
 Tensor = Any
 Array = np.ndarray[Any, Any]
@@ -108,15 +106,13 @@ def _measure(model: AlbertPretrainer, batch: Batch) -> Tensor:
     return ops.concatenate([sums, ops.reshape(ops.transpose(by_example), (-1,))])
 
 
-def held_out_examples(
-    manifest: DatasetManifest, *, data: Path, maximum: int | None
-) -> int:
+def held_out_examples(records: Records, *, maximum: int | None) -> int:
     """The number of held-out examples to measure on, at least one."""
-    held_out = manifest.num_examples(EVAL)
+    held_out = records.manifest.num_examples(EVAL)
     if not held_out:
         raise AlbertError(
-            f"{data} has no held-out examples; make data from more text or with a "
-            "larger --eval-fraction."
+            f"{records.dataset} has no held-out examples; make data from more text or "
+            "with a larger --eval-fraction."
         )
     return held_out if maximum is None else min(maximum, held_out)
 

@@ -49,8 +49,8 @@ from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
 from albert_tf.training.interruption import SIGNALS, StopRequest, stop_requests
 from albert_tf.training.loop import Pace, Saver, train
-from albert_tf.training.run import remove_leftovers
-from albert_tf.training.steps import Counts, StepDone, training_steps
+from albert_tf.training.run import remove_leftovers, training_steps
+from albert_tf.training.steps import Counts, StepDone
 from schemas.errors import AlbertError
 from schemas.files import copy_whole, write_json, write_text
 from schemas.layout import (

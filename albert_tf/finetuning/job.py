@@ -14,7 +14,8 @@ from albert_tf.runs.checkpoints import Arrays, check_shapes, shapes_of
 from albert_tf.runs.metrics import Metrics
 from albert_tf.tasks.evaluation import task_of
 from albert_tf.training.steps import StepDone
-from schemas.config import Initializer, ModelConfig
+from schemas.architecture import ModelConfig
+from schemas.config import Initializer
 from schemas.finetune_config import ResolvedFineTuneConfig
 from schemas.layout import TRAIN
 from schemas.task import EncodedExample, TaskExample, TaskSpec

@@ -17,7 +17,7 @@ from albert_tf.model.layers import (
 )
 from albert_tf.model.parameters import layer_names, sublayers
 from albert_tf.model.unpadding import Unpadding
-from schemas.config import ModelConfig
+from schemas.architecture import ModelConfig
 
 Tensor = Any
 

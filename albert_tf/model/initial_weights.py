@@ -13,7 +13,8 @@ import numpy as np
 
 from albert_tf.model.encoder import Encoder
 from albert_tf.model.layers import Embeddings, SelfAttention
-from schemas.config import Initializer, ModelConfig
+from schemas.architecture import ModelConfig
+from schemas.config import Initializer
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 

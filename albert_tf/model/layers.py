@@ -20,7 +20,7 @@ from keras import ops
 
 from albert_tf.model import operations as elementary
 from albert_tf.model.unpadding import Unpadding
-from schemas.config import ModelConfig
+from schemas.architecture import ModelConfig
 
 Tensor = Any
 

@@ -8,7 +8,7 @@ import math
 import re
 from typing import Literal
 
-from schemas.config import ModelConfig
+from schemas.architecture import ModelConfig
 from schemas.task import Kind
 
 Part = Literal["attention", "ffn"]

@@ -16,7 +16,8 @@ from albert_tf.model.encoder import Encoder
 from albert_tf.model.layers import DropoutSeeds, Layer
 from albert_tf.model.unpadding import Unpadding, unpadding_of
 from albert_tf.runs.metrics import Sums
-from schemas.config import ModelConfig, Precision
+from schemas.architecture import ModelConfig
+from schemas.config import Precision
 
 Tensor = Any
 

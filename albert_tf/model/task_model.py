@@ -19,7 +19,8 @@ from albert_tf.model.parameters import (
     num_outputs,
 )
 from albert_tf.model.pretrainer import ClassifierHead, Model
-from schemas.config import ModelConfig, Precision
+from schemas.architecture import ModelConfig
+from schemas.config import Precision
 from schemas.task import Kind
 
 Tensor = Any

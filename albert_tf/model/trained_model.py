@@ -31,7 +31,8 @@ from albert_tf.runs.run_record import (
     trained_length,
 )
 from albert_tf.runs.task_record import TaskRecord, read_record
-from schemas.config import Initializer, ModelConfig, Precision
+from schemas.architecture import ModelConfig
+from schemas.config import Initializer, Precision
 from schemas.errors import AlbertError
 from schemas.example import MASK_ID, SEP_ID
 from schemas.layout import TASK
@@ -100,14 +101,7 @@ def read_trained(
         checkpoint = run_checkpoint(folder, which=which, say=say)
         weights, step = checkpoint.weights, checkpoint.state["step"]
         # Before anything is built: an edited architecture may be of any size.
-        shapes = (
-            task_weight_shapes(
-                config, kind=task.spec.kind, labels=len(task.spec.labels)
-            )
-            if task
-            else weight_shapes(config)
-        )
-        check_shapes(shapes, shapes_of(weights))
+        check_shapes(_shapes(config, task), shapes_of(weights))
         if task is not None:
             task, weights = _of_checkpoint(task, weights, checkpoint.state, which=which)
     return TrainedModel(
@@ -135,6 +129,13 @@ def read_tuned(
             "that albert finetune, or albert import of such a model, has written."
         )
     return read_trained(folder, which=which, say=say)
+
+
+def _shapes(config: ModelConfig, task: TaskRecord | None) -> dict[str, tuple[int, ...]]:
+    if task is None:
+        return weight_shapes(config)
+    spec = task.spec
+    return task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
 
 
 def _of_checkpoint(

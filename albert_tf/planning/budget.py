@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albert_tf.planning.cost import num_blocks, training_flops
-from schemas.config import FORWARD_SHARE, ModelConfig, TrainConfig
+from schemas.architecture import ModelConfig
+from schemas.config import FORWARD_SHARE, TrainConfig
 
 # What evaluations add to the time of this many steps, as a share of it.
 Evaluating = Callable[[int], float]

@@ -10,7 +10,8 @@ weights changes none of this: every layer is computed, whichever weights it uses
 import dataclasses
 
 from albert_tf.model.parameters import count_parameters
-from schemas.config import ModelConfig, Precision, ResolvedDataConfig
+from schemas.architecture import ModelConfig
+from schemas.config import Precision, ResolvedDataConfig
 
 # Bytes of a number of the computation, by `--precision`.
 NUMBER_BYTES: dict[Precision, int] = {"float32": 4, "bfloat16": 2}

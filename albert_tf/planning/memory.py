@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from albert_tf.planning.cost import activation_bytes
-from schemas.config import ModelConfig, TrainConfig
+from schemas.architecture import ModelConfig
+from schemas.config import TrainConfig
 
 # On a CPU more tokens at a time make no matrix product faster, but delay signals.
 MAX_TOKENS = 4096

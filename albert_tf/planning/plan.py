@@ -13,8 +13,8 @@ from albert_tf.planning.cost import (
     state_bytes,
     training_flops,
 )
-from schemas.config import ModelConfig, ResolvedDataConfig, TrainConfig
-from schemas.presets import PRESETS
+from schemas.architecture import PRESETS, ModelConfig
+from schemas.config import ResolvedDataConfig, TrainConfig
 
 # Operations a second of dense bfloat16 products, by the vendors' data sheets, and the
 # share of them that well-made training reaches.

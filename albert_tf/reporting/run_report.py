@@ -26,8 +26,8 @@ from albert_tf.tasks.results import (
     read_worth,
     verdict,
 )
+from schemas.architecture import PRESETS
 from schemas.layout import EVAL, TRAIN
-from schemas.presets import PRESETS
 from schemas.readable import duration, percent
 from schemas.report import Cell, Curve, Curves, Section, Table
 

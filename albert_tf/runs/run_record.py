@@ -19,13 +19,8 @@ from albert_tf.runs.metrics import (
     metrics_text,
     read_metrics,
 )
-from schemas.config import (
-    Initializer,
-    ModelConfig,
-    ResolvedTrainConfig,
-    TrainConfig,
-    config_from_dict,
-)
+from schemas.architecture import ModelConfig
+from schemas.config import Initializer, ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.files import read_json
 from schemas.layout import (
@@ -43,6 +38,7 @@ from schemas.layout import (
 from schemas.manifest import DatasetManifest, parse_manifest
 from schemas.phases import phases_of
 from schemas.readable import duration
+from schemas.settings import config_from_dict
 
 Config = TypeVar("Config")
 

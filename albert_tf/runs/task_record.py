@@ -4,10 +4,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any, TypeVar
 
-from schemas.config import check_type
 from schemas.files import read_json, undamaged, write_json
 from schemas.finetune_config import FineTuneConfig
 from schemas.layout import EXPORT_RECORD, TASK
+from schemas.settings import check_type
 from schemas.task import KINDS, Columns, TaskSpec
 
 # The key under which the record of an export holds what `task.json` says.

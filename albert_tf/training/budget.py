@@ -35,8 +35,8 @@ from albert_tf.planning.plan import OF_DATA
 from albert_tf.training.run import ResolvedRun
 from albert_tf.training.schedule import first_bound
 from albert_tf.training.timing import fed_step_seconds, matrix_rate, step_seconds
+from schemas.architecture import ModelConfig
 from schemas.config import (
-    ModelConfig,
     Precision,
     ResolvedDataConfig,
     ResolvedTrainConfig,

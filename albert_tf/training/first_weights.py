@@ -30,7 +30,8 @@ from albert_tf.model.trained_model import TrainedModel, read_trained, silent
 from albert_tf.planning.cost import COUNTED_EXAMPLES
 from albert_tf.runs.checkpoints import Arrays, assign_arrays, check_shapes, shapes_of
 from albert_tf.runs.run_record import is_tuned, run_config
-from schemas.config import ModelConfig, TrainConfig
+from schemas.architecture import ModelConfig
+from schemas.config import TrainConfig
 from schemas.errors import AlbertError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest

@@ -41,6 +41,7 @@ from albert_tf.training.run import (
     ResolvedRun,
     RunState,
     remove_leftovers,
+    training_steps,
 )
 from albert_tf.training.steps import (
     Counts,
@@ -48,7 +49,6 @@ from albert_tf.training.steps import (
     TrainingSteps,
     micro_batch_size,
     step_counts,
-    training_steps,
 )
 from albert_tf.training.timing import utilization_text
 from schemas.config import ResolvedTrainConfig

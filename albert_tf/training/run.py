@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from albert_tf.data.data_check import (
     check_has_training_examples,
@@ -11,18 +12,15 @@ from albert_tf.data.data_check import (
 )
 from albert_tf.data.input_pipeline import Records
 from albert_tf.data.on_the_fly import BEGINNING
-from albert_tf.evaluation.held_out import backend
+from albert_tf.evaluation.held_out import Weighted, backend
 from albert_tf.evaluation.words import Vocabulary
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.runs.metrics import Sums
 from albert_tf.training.first_weights import read_source, starting_weights
-from schemas.config import (
-    OF_FIRST_WEIGHTS,
-    ModelConfig,
-    ResolvedTrainConfig,
-    TrainConfig,
-    flag_name,
-)
+from albert_tf.training.optimizers import optimizer_of
+from albert_tf.training.steps import PRETRAINING, TrainingLoss, TrainingSteps
+from schemas.architecture import ModelConfig
+from schemas.config import OF_FIRST_WEIGHTS, ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import (
     DATA_MANIFEST,
@@ -35,6 +33,7 @@ from schemas.layout import (
 )
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase, phases_of
+from schemas.settings import flag_name
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -158,6 +157,24 @@ class RunState:
     window: tuple[float, ...] = NOTHING
     window_seconds: float = 0.0
     window_steps: int = 0
+
+
+def training_steps(
+    model: Weighted, config: TrainConfig, *, loss: TrainingLoss = PRETRAINING
+) -> TrainingSteps:
+    """The steps of the backend that Keras runs on, over all local devices."""
+    settings: Any = {
+        "optimizer": optimizer_of(config),
+        "seed": config.seed,
+        "loss": loss,
+    }
+    if backend() == "jax":
+        from albert_tf.training.jax_steps import JaxSteps
+
+        return JaxSteps(model, **settings)
+    from albert_tf.training.tensorflow_steps import TensorFlowSteps
+
+    return TensorFlowSteps(model, **settings, xla=config.xla)
 
 
 def remove_leftovers(run: Path) -> None:

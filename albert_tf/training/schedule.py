@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from albert_tf.runs.checkpoints import newest_step
-from schemas.config import ResolvedTrainConfig, TrainConfig, flag_name
+from schemas.config import ResolvedTrainConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.phases import given, parse_schedule
+from schemas.settings import flag_name
 
 # The batch that the default learning rate is meant for.
 PAPER_BATCH_SIZE = TrainConfig().batch_size

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.evaluation.held_out import Stop, Weighted, backend, with_weights
+from albert_tf.evaluation.held_out import Stop, Weighted, with_weights
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, micro_batch_loss
 from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
-from albert_tf.training.optimizers import optimizer_of
 from schemas.config import ResolvedDataConfig, TrainConfig
 
 Tensor = Any
@@ -134,24 +133,6 @@ class StepDone(NamedTuple):
     sums: Array
     learning_rate: float
     norm: float
-
-
-def training_steps(
-    model: Weighted, config: TrainConfig, *, loss: TrainingLoss = PRETRAINING
-) -> TrainingSteps:
-    """The steps of the backend that Keras runs on, over all local devices."""
-    settings: Any = {
-        "optimizer": optimizer_of(config),
-        "seed": config.seed,
-        "loss": loss,
-    }
-    if backend() == "jax":
-        from albert_tf.training.jax_steps import JaxSteps
-
-        return JaxSteps(model, **settings)
-    from albert_tf.training.tensorflow_steps import TensorFlowSteps
-
-    return TensorFlowSteps(model, **settings, xla=config.xla)
 
 
 def micro_batch_size(

@@ -17,14 +17,15 @@ from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import unpadded
 from albert_tf.planning.cost import predictions_of, training_flops
+from albert_tf.training.run import training_steps
 from albert_tf.training.steps import (
     Counts,
     TrainingSteps,
     micro_batch_size,
     step_counts,
-    training_steps,
 )
-from schemas.config import ModelConfig, Precision, ResolvedDataConfig, TrainConfig
+from schemas.architecture import ModelConfig
+from schemas.config import Precision, ResolvedDataConfig, TrainConfig
 from schemas.example import FIRST_ORDINARY_ID
 from schemas.phases import Phase, Sample
 from schemas.readable import prefixed

@@ -124,8 +124,8 @@ def measure(
         )
         for path in paths
     }
-    examples = held_out_examples(manifest, data=data, maximum=most)
     records = Records(data, manifest)
+    examples = held_out_examples(records, maximum=most)
     with console:
         console.start("measuring", total=examples * len(models))
         return examples, {

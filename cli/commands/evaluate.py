@@ -27,12 +27,13 @@ from cli.support.trained_model import (
 )
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import expand
-from schemas.config import EVALUATED_WORDS, DataConfig, Precision, flag_name
+from schemas.config import EVALUATED_WORDS, DataConfig, Precision
 from schemas.errors import AlbertError, SettingError
 from schemas.files import scratch_folder
 from schemas.layout import MANIFEST
 from schemas.manifest import read_manifest
 from schemas.report import text_lines
+from schemas.settings import flag_name
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.evaluate import Text

@@ -28,10 +28,9 @@ from cli.support.trained_model import (
     read_start,
     vocabulary_for_text,
 )
-from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.files import write_text
-from schemas.finetune_config import OF_ANSWERS, FineTuneConfig
+from schemas.finetune_config import OF_ANSWERS, TASK_RECIPES, FineTuneConfig
 from schemas.layout import (
     CHECKPOINT_DIRECTORIES,
     CHECKPOINTS,
@@ -48,8 +47,8 @@ from schemas.layout import (
     WORDPIECE,
     vocabulary_file,
 )
-from schemas.presets import TASK_RECIPES
 from schemas.report import text_lines
+from schemas.settings import flag_name
 from schemas.task import Kind, TaskExample, TaskSpec
 
 if TYPE_CHECKING:

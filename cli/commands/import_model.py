@@ -14,7 +14,6 @@ from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
 from cli.support.options import UserPath, common_options
 from cli.support.output_folder import Footprint
-from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import write_json
 from schemas.layout import (
@@ -27,6 +26,7 @@ from schemas.layout import (
     TASK,
     WORDPIECE,
 )
+from schemas.settings import flag_name
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel

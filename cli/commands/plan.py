@@ -26,18 +26,19 @@ from cli.support.recipes import (
     given_settings,
     useful,
 )
+from schemas.architecture import ModelConfig
 from schemas.config import (
+    BUDGET_RECIPE,
+    RECIPES,
     DataConfig,
-    ModelConfig,
     ResolvedDataConfig,
     TrainConfig,
-    flag_name,
 )
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, ShardFile, read_manifest
-from schemas.presets import BUDGET_RECIPE, RECIPES
 from schemas.readable import aligned, duration, percent, prefixed, rounded
+from schemas.settings import flag_name
 
 if TYPE_CHECKING:
     from albert_tf.planning.plan import Machine

@@ -37,17 +37,12 @@ from cli.support.recipes import (
 from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
-from schemas.config import (
-    ModelConfig,
-    ResolvedTrainConfig,
-    TrainConfig,
-    config_from_dict,
-    flag_name,
-)
+from schemas.architecture import ModelConfig
+from schemas.config import BUDGET_RECIPE, RECIPES, ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.presets import BUDGET_RECIPE, RECIPES
+from schemas.settings import config_from_dict, flag_name
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts

@@ -8,17 +8,12 @@ from typing import Any
 import click
 
 from cli.support.options import Command, UserPath
-from schemas.config import (
-    ModelConfig,
-    TrainConfig,
-    check_names_and_types,
-    config_from_dict,
-    plain_type,
-)
+from schemas.architecture import PRESETS, ModelConfig
+from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from schemas.files import read_json
 from schemas.manifest import DatasetManifest
-from schemas.presets import PRESETS
+from schemas.settings import check_names_and_types, config_from_dict, plain_type
 
 # Fields that only models of other programs have other values of.
 _OF_IMPORTS = ("inner_group_num", "type_vocab_size", "embedding_projection")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cli.support.asked import Asked, parse_override, resolve_model
 from cli.support.console import Console, silent_stderr
-from schemas.config import ModelConfig
+from schemas.architecture import PRESETS, ModelConfig
 from schemas.manifest import DatasetManifest
-from schemas.presets import PRESETS
 from schemas.readable import aligned, rounded
 
 if TYPE_CHECKING:

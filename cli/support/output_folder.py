@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, TextIO, TypedDict, Unpack
 from cli.support.options import tell_ignored
 from pipeline.storage import files
 from schemas import __version__, layout
-from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import TEMPORARY, json_text, parse_json, read_json, write_json
-from schemas.gone_settings import without_gone
 from schemas.readable import record_without_secrets
+from schemas.settings import flag_name, without_gone
 
 # Digits of a sha256: it is enough to know that such a value changed.
 _HASH_DIGITS = 64

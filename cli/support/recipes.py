@@ -8,10 +8,9 @@ import click
 from click.core import ParameterSource
 
 from cli.support.options import Command, Duration, is_given, is_typed
-from schemas.config import OF_FIRST_WEIGHTS, TrainConfig
+from schemas.config import BUDGET_RECIPE, OF_FIRST_WEIGHTS, RECIPES, TrainConfig
 from schemas.errors import SettingError
 from schemas.phases import SETTINGS
-from schemas.presets import BUDGET_RECIPE, RECIPES
 
 # Where a command keeps what its recipe says, and its name if one was typed.
 RECIPE_KEY, RECIPE_NAME_KEY = "albert.recipe", "albert.recipe_name"

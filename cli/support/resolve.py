@@ -13,7 +13,8 @@ from cli.support.console import Console, silent_stderr
 from cli.support.options import from_anywhere
 from cli.support.output_folder import Footprint, Identity
 from cli.support.recipes import useful
-from schemas.config import ModelConfig, TrainConfig
+from schemas.architecture import PRESETS, ModelConfig
+from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import (
     BUDGET_RECORD,
@@ -29,7 +30,6 @@ from schemas.layout import (
     TENSORBOARD,
 )
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.presets import PRESETS
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts

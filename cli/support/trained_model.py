@@ -9,7 +9,7 @@ import click
 
 from cli.support.console import Say, silent_stderr
 from cli.support.options import Command
-from schemas.config import ModelConfig
+from schemas.architecture import ModelConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.files import read_json
 from schemas.layout import (

@@ -2,16 +2,11 @@ import dataclasses
 
 import pytest
 
-from schemas.config import (
-    DataConfig,
-    ModelConfig,
-    TrainConfig,
-    VocabConfig,
-    config_from_dict,
-)
+from schemas.architecture import ModelConfig
+from schemas.config import DataConfig, TrainConfig, VocabConfig
 from schemas.errors import SettingError
-from schemas.finetune_config import FineTuneConfig
-from schemas.presets import TASK_RECIPES
+from schemas.finetune_config import TASK_RECIPES, FineTuneConfig
+from schemas.settings import config_from_dict
 
 CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from albert_tf.convert.model_card import Call, model_card, task_card
 from albert_tf.runs.evaluations import write_evaluation
 from schemas import __version__
-from schemas.config import ModelConfig
+from schemas.architecture import ModelConfig
 from schemas.files import read_json, write_json
 from schemas.task import KINDS, TaskSpec
 from tests.commands import run

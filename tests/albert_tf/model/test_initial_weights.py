@@ -12,7 +12,7 @@ from albert_tf.model.initial_weights import (
     truncated_normal,
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
-from schemas.config import ModelConfig
+from schemas.architecture import ModelConfig
 from tests.huggingface_albert import SMALL
 
 

@@ -15,7 +15,7 @@ from albert_tf.model.layers import (
     dropout,
 )
 from albert_tf.model.tensorflow_operations import gelu
-from schemas.config import ModelConfig
+from schemas.architecture import ModelConfig
 
 CONFIG = ModelConfig(
     vocab_size=30,

@@ -10,8 +10,7 @@ from albert_tf.model.parameters import (
     weight_shapes,
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
-from schemas.config import ModelConfig
-from schemas.presets import PRESETS
+from schemas.architecture import PRESETS, ModelConfig
 
 BASE = PRESETS["base"]
 

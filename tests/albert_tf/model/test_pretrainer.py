@@ -23,7 +23,8 @@ from albert_tf.model.pretrainer import (
 )
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training.pretraining import pretrain
-from albert_tf.training.steps import step_counts, training_steps
+from albert_tf.training.run import training_steps
+from albert_tf.training.steps import step_counts
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from tests.batches import random_batch

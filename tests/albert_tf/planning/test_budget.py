@@ -19,7 +19,8 @@ from albert_tf.planning.budget import (
     ladder_model,
 )
 from albert_tf.planning.cost import training_flops
-from schemas.config import ModelConfig, TrainConfig
+from schemas.architecture import ModelConfig
+from schemas.config import TrainConfig
 
 LAW = Law(a=200.0, b=100_000.0, most_weights=1e7, most_tokens=1e8)
 STEP = Workload(batch_size=32, length=100, predictions=15)

@@ -19,8 +19,7 @@ from albert_tf.planning.cost import (
     state_bytes,
     training_flops,
 )
-from schemas.config import ModelConfig
-from schemas.presets import PRESETS
+from schemas.architecture import PRESETS, ModelConfig
 from tests.batches import random_batch
 
 SHAPE_512 = {"length": 512, "predictions": 20}

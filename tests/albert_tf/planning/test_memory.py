@@ -13,8 +13,8 @@ from albert_tf.planning.memory import (
     free_memory_bytes,
     memory_limit,
 )
+from schemas.architecture import PRESETS
 from schemas.config import TrainConfig
-from schemas.presets import PRESETS
 
 GIB = 1 << 30
 

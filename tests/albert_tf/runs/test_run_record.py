@@ -9,7 +9,8 @@ import pytest
 
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.run_record import finished_step, read_run, trained_length
-from schemas.config import ModelConfig, TrainConfig
+from schemas.architecture import ModelConfig
+from schemas.config import TrainConfig
 from schemas.errors import AlbertError
 from schemas.files import write_json
 from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG

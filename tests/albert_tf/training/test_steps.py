@@ -10,7 +10,8 @@ from albert_tf.evaluation.held_out import never
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.unpadding import unpadded
 from albert_tf.runs.metrics import Sums
-from albert_tf.training.steps import dropout_keys, step_counts, training_steps
+from albert_tf.training.run import training_steps
+from albert_tf.training.steps import dropout_keys, step_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import (

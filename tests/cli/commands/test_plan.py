@@ -8,7 +8,8 @@ import pytest
 
 from albert_tf.planning.plan import preset_name
 from albert_tf.training import timing
-from schemas.config import ModelConfig, TrainConfig
+from schemas.architecture import ModelConfig
+from schemas.config import TrainConfig
 from tests.commands import run
 
 BF16 = "bfloat16"

@@ -12,10 +12,10 @@ from albert_tf.training import budget
 from cli.commands import plan, pretrain
 from cli.support.asked import Asked, resolve_model
 from cli.support.budget import models_to_choose_from, overrides_of
+from schemas.architecture import PRESETS
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
-from schemas.presets import PRESETS
 from tests.commands import LITTLE_MODEL, attempt, run
 
 

@@ -7,7 +7,7 @@ import pytest
 from cli.commands.vocab import VOCAB
 from cli.support import output_folder
 from schemas.errors import SettingError
-from schemas.gone_settings import GONE, Gone
+from schemas.settings import GONE, Gone
 from tests.commands import attempt
 
 REFUSED = "old is 2, and the setting is gone; leave it out."
