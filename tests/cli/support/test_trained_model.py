@@ -7,6 +7,7 @@ import pytest
 import sentencepiece
 
 from albert_tf.model.trained_model import TrainedModel
+from cli.support import console
 from cli.support.trained_model import Start, read_start
 from schemas.errors import AlbertError, SettingError
 from schemas.task import TaskSpec
@@ -101,8 +102,10 @@ def test_another_vocabulary_in_an_export_is_refused(trained, tmp_path, model):
     ],
 )
 def test_a_damaged_checkpoint_is_passed_over_in_silence_if_that_is_asked_for(
-    trained, small, command, arguments
+    trained, small, monkeypatch, command, arguments
 ):
+    # However slow the machine is, no line tells how far the measuring is.
+    monkeypatch.setattr(console, "LINE_SECONDS", float("inf"))
     checkpoints = trained / "checkpoints"
     shutil.copytree(checkpoints / "step-00000003", checkpoints / "step-00000009")
     (checkpoints / "step-00000009" / "model.safetensors").write_bytes(b"half")
