@@ -13,18 +13,6 @@ from tests.commands import VOCAB, attempt, contents, make_data, run
 from tests.exported_runs import SMALL_RUN, write_run
 
 
-def test_a_corpus_too_small_for_the_vocabulary_names_a_size_that_works(small, tmp_path):
-    text = small / "text/assert.txt"
-    code, said = attempt(
-        "vocab", "--text", text, "--vocab-size", 9000, "--output", tmp_path / "v"
-    )
-    assert code == 1
-    assert "too small for --vocab-size 9000: it gives at most" in said
-    assert not (tmp_path / "v").exists()
-    size = said.split("use --vocab-size ")[1].split(",")[0]
-    run("vocab", "--text", text, "--vocab-size", size, "--output", tmp_path / "v")
-
-
 # Settings from files
 
 
@@ -97,11 +85,6 @@ def test_a_finished_training_run_does_nothing_when_run_again(small, tmp_path):
 
 
 # What is said
-
-
-def test_derived_settings_are_printed(small, tmp_path):
-    _, said = make_data(small, "--max-seq-length", 64, output=tmp_path / "d")
-    assert "derived: --max-predictions-per-seq 10 --num-shards 8\n" in said
 
 
 def test_quiet_says_nothing(small, tmp_path):

@@ -398,7 +398,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), ANYTHING), min_size=1, max_size=3))
 def test_no_edit_makes_parsing_fail_in_another_way(edits):
     values = json.loads(json_text(MANIFEST.to_dict()))

@@ -73,15 +73,10 @@ def with_length(length):
     return lambda content, path: start + content[12:]
 
 
+# One of each feature; pipeline/records tests all.
 CHANGES = {
     "an id beyond the vocabulary": {"input_ids": (1, 64)},
-    "a huge id": {"input_ids": (1, 2**40)},
-    "a negative id": {"input_ids": (1, -3)},
-    "a label beyond the vocabulary": {"masked_lm_ids": (0, 64)},
     "a huge label": {"masked_lm_ids": (0, 2**33 + 9)},
-    "a negative label": {"masked_lm_ids": (0, -1)},
-    "a place beyond the row": {"masked_lm_positions": (0, 24)},
-    "a huge place": {"masked_lm_positions": (0, 2**32 + 1)},
     "a negative place": {"masked_lm_positions": (0, -1)},
     "another sentence label": {"next_sentence_labels": (0, 7)},
 }
@@ -120,28 +115,12 @@ def test_a_weight_that_processors_may_take_for_zero(tmp_path):
     "change",
     [
         lambda content, path: b"",
-        lambda content, path: bytes(len(content)),
         lambda content, path: content[:100],
         lambda content, path: content + frame(b""),
-        with_length(1 << 33),
-        with_length((1 << 63) + 1),
         with_length((1 << 64) - 1),
-        with_length(3),
-        with_record(b""),
         with_record(b"\xff" * 100),
     ],
-    ids=[
-        "empty",
-        "zeroed",
-        "cut off",
-        "longer",
-        "length of 8 GB",
-        "negative length",
-        "greatest length",
-        "short length",
-        "empty record",
-        "record of no meaning",
-    ],
+    ids=["empty", "cut off", "longer", "greatest length", "record of no meaning"],
 )
 def test_files_that_are_damaged(dataset, change):
     root, manifest = dataset

@@ -1,7 +1,6 @@
 """`albert make-data`: what it says, and what it does not."""
 
 import json
-import logging
 import os
 import re
 import resource
@@ -198,12 +197,6 @@ def test_a_full_disk_is_said_in_one_sentence_only(small, tmp_path, workers):
     assert not (tmp_path / "d").exists()
 
 
-def test_logging_is_left_as_it_was(small, tmp_path):
-    before = logging.root.manager.disable
-    make_data(small, output=tmp_path / "d")
-    assert logging.root.manager.disable == before
-
-
 def test_an_interrupt_is_heard_at_once(capsys):
     before = signal.getsignal(signal.SIGINT)
     with (
@@ -244,21 +237,6 @@ def test_a_plan_is_printed_for_programs_too(small):
     )
 
 
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (
-            ("--output", "https://host/data"),
-            "--output: https://host/data can only be read; give a folder here or one "
-            "such as s3://bucket/folder.",
-        ),
-    ],
-)
-def test_a_plan_refuses_what_the_job_would_be_refused_for(small, flags, sentence):
-    given = ("--text", small / "text", "--vocab", small / "vocab", "--plan")
-    assert attempt("make-data", *given, *flags) == (2, f"Error: {sentence}\n")
-
-
 def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
     small, memory, tmp_path, monkeypatch
 ):
@@ -271,13 +249,6 @@ def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
         "made: Not a directory."
     )
     assert not memory
-
-
-def test_the_number_of_workers_follows_from_the_text(small):
-    given = ("make-data", "--text", small / "text", "--vocab", small / "vocab")
-    code, said = attempt(*given, "--plan")
-    assert code == 0
-    assert " with 1 worker on this machine" in said
 
 
 def test_a_job_has_no_more_workers_than_the_cores_it_may_use(small, monkeypatch):

@@ -131,11 +131,7 @@ def claimed(folder, monkeypatch, *, at, **settings):
     """Claim a folder at some time and leave a checkpoint in it."""
     monkeypatch.setattr(output_folder.time, "strftime", lambda _: at)
     claim = output_folder.claim(
-        folder,
-        PRETRAIN,
-        settings=settings,
-        identity={},
-        overwrite=False,
+        folder, PRETRAIN, settings=settings, identity={}, overwrite=False
     )
     with claim:
         (folder / "checkpoints/step-00000001").mkdir(parents=True, exist_ok=True)
@@ -222,12 +218,6 @@ def test_a_file_appears_only_when_it_is_whole(memory):
     with pytest.raises(RuntimeError, match="killed"):
         write_half()
     assert not [path for path in memory if path.startswith("memory://out")]
-
-
-def test_a_file_replaces_what_an_earlier_attempt_left(memory):
-    for text in ("first", "second"):
-        files.write_whole("memory://out/a", text)
-    assert memory["memory://out/a"] == b"second"
 
 
 def test_storage_that_takes_no_more_is_said_in_one_sentence(memory, monkeypatch):

@@ -14,7 +14,7 @@ from pipeline.dataset.contents import read_examples, verify
 from pipeline.records.tfrecord import RecordWriter, read_frames
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
-from tests.commands import attempt, make_data
+from tests.commands import EVAL_FRACTION, attempt, make_data
 from tests.manifests import edit_manifest
 
 
@@ -32,7 +32,7 @@ def test_a_file_of_another_size_is_not_hashed(small, tmp_path):
 
 
 def test_every_kind_of_damage_to_the_files_is_found(small, tmp_path):
-    make_data(small, output=tmp_path / "d")
+    shutil.copytree(small / "data", tmp_path / "d")
     shards = [s for s in read_manifest(tmp_path / "d").shards if s.examples > 2]
     first, second, third, fourth = shards[:4]
     data = bytearray((tmp_path / "d" / first.name).read_bytes())
@@ -61,7 +61,7 @@ def test_every_kind_of_damage_to_the_files_is_found(small, tmp_path):
 
 
 def test_reading_ends_at_the_first_corrupt_record(small, tmp_path):
-    make_data(small, output=tmp_path / "d")
+    shutil.copytree(small / "data", tmp_path / "d")
     manifest = read_manifest(tmp_path / "d")
     name = next(s.name for s in manifest.shard_files("train", 0) if s.examples)
     (tmp_path / "d" / name).write_bytes(b"")
@@ -131,10 +131,17 @@ def shown(data, *arguments):
     return said.partition("The licence of the data")[2]
 
 
-def test_inspect_shows_any_epoch_of_documents_as_if_it_were_stored(small, tmp_path):
-    stored, documents = tmp_path / "stored", tmp_path / "documents"
-    make_data(small, output=stored)
-    make_data(small, "--examples", "on-the-fly", output=documents)
+@pytest.fixture(scope="module")
+def documents(small, tmp_path_factory):
+    """The data set of `small` with examples on the fly."""
+    output = tmp_path_factory.mktemp("documents") / "data"
+    flags = ("--examples", "on-the-fly", "--eval-fraction", EVAL_FRACTION)
+    make_data(small, *flags, output=output)
+    return output
+
+
+def test_inspect_shows_any_epoch_of_documents_as_if_it_were_stored(small, documents):
+    stored = small / "data"
     first, second, third = (shown(documents, "--epoch", n) for n in range(3))
     assert (first, second) == (shown(stored), shown(stored, "--epoch", 1))
     assert shown(stored, "--epoch", 2) == first != third
@@ -146,9 +153,8 @@ def test_inspect_shows_any_epoch_of_documents_as_if_it_were_stored(small, tmp_pa
     )
 
 
-def test_every_kind_of_damage_to_documents_is_found(small, tmp_path):
-    data = tmp_path / "d"
-    make_data(small, "--examples", "on-the-fly", output=data)
+def test_every_kind_of_damage_to_documents_is_found(documents, tmp_path):
+    data = shutil.copytree(documents, tmp_path / "d")
     assert problems(data) == []
     first, second, third = [s for s in read_manifest(data).shards if s.examples][-3:]
     for shard, content in (
@@ -178,7 +184,7 @@ def test_every_kind_of_damage_to_documents_is_found(small, tmp_path):
 
 
 def test_inspect_of_a_damaged_data_set_fails(small, tmp_path):
-    make_data(small, output=tmp_path / "d")
+    shutil.copytree(small / "data", tmp_path / "d")
     name = read_manifest(tmp_path / "d").shards[-1].name
     (tmp_path / "d" / name).unlink()
     code, said = attempt("inspect", tmp_path / "d", "--verify")

@@ -268,6 +268,13 @@ def shard_of_three(topics, tokenizer, tmp_path):
     return manifest, tmp_path / manifest.shards[0].name
 
 
+def test_a_shard_of_documents_that_is_missing_is_refused(shard_of_three, tmp_path):
+    manifest, path = shard_of_three
+    path.unlink()
+    problem = "cannot be read: No such file or directory"
+    assert only_problem(tmp_path, manifest) == problem
+
+
 def only_problem(folder, manifest):
     (found,) = epoch_of(folder, manifest, 0)
     assert isinstance(found, CorruptRecord)
