@@ -12,7 +12,6 @@ import pytest
 from tests.commands import VOCAB, attempt, contents, make_data, run
 from tests.exported_runs import SMALL_RUN, write_run
 
-
 # Settings from files
 
 

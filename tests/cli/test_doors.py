@@ -38,6 +38,7 @@ needs_proc = pytest.mark.skipif(
 MODULES = (
     *("pipeline", "schemas", "multiprocessing", "random", "numpy", "tensorflow"),
     *("apache_beam", "sentencepiece", "keras", "socket", "sitecustomize"),
+    *("pickle", "signal", "json", "concurrent", "selectors", "runpy"),
 )
 
 OF_TASK = ("--task", "classify", "--train", "rows.tsv", "--max-seq-length", 32)
@@ -75,6 +76,8 @@ COMMANDS = {
     "analyze": ("analyze", "layers", "run", "--data", "data"),
 }
 
+# Those that start processes are tried each time, the others with the slow tests.
+OFTEN = ("vocab", "make-data", "make-data --plan", "pretrain")
 # What listens, and is told of in docs/engines.md.
 LISTENING = {"worker"}
 
@@ -127,7 +130,13 @@ def test_every_command_is_here():
 
 
 @needs_proc
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow)
+        for name in COMMANDS
+    ],
+)
 def test_a_command_opens_no_port_and_runs_nothing_of_the_folder(folder, name):
     said = folder / "said"
     with said.open("w") as stderr:
