@@ -59,6 +59,13 @@ def flink():
         yield folder, options, held
 
 
+@pytest.fixture(scope="module")
+def spark():
+    """A cluster's folder, and the options that lead to it."""
+    with start.short_folder() as folder, start.spark_cluster(folder) as options:
+        yield folder, options
+
+
 def arguments(texts, output):
     text, vocab = texts
     return (
@@ -141,6 +148,43 @@ def test_a_worker_that_is_killed_costs_no_byte(flink, start_job, tmp_path, expec
         code, said = job.end()
     assert code == 0, said
     assert_same(job.output, expected)
+
+
+def test_a_task_manager_that_is_killed_costs_no_byte(
+    flink, start_job, tmp_path, expected
+):
+    folder, options, held = flink
+    with start.pool(tmp_path) as there:
+        job = start_job((*options, *there))
+        job.await_shard()
+        os.kill(processes("TaskManagerRunner", folder)[-1], signal.SIGKILL)
+        # As whoever watches over a cluster starts another.
+        held.enter_context(start.task_manager(folder, "-new"))
+        code, said = job.end()
+    assert code == 0, said
+    assert_same(job.output, expected)
+
+
+def test_an_executor_that_is_killed_costs_no_byte(spark, start_job, tmp_path, expected):
+    folder, options = spark
+    with start.pool(tmp_path) as there:
+        job = start_job((*options, *there))
+        job.await_shard()
+        executors = processes("CoarseGrainedExecutorBackend", folder)
+        os.kill(executors[-1], signal.SIGKILL)
+        code, said = job.end()
+    assert code == 0, said
+    assert_same(job.output, expected)
+
+
+def test_a_pool_that_is_killed_is_named(flink, start_job, tmp_path):
+    with start.pool_process(tmp_path) as (there, pool):
+        job = start_job((*flink[1], *there))
+        job.await_shard()
+        os.killpg(pool.pid, signal.SIGKILL)
+        code, said = job.end()
+    assert code == 1, said
+    assert said.startswith("Error: No workers answer at localhost:")
 
 
 def test_a_worker_with_tools_of_another_version_is_refused(
