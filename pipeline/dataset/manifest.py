@@ -137,18 +137,9 @@ def make_manifest(
     dropped = Counter(read_counts.dropped)
     for sidecar in sidecars:
         dropped.update(sidecar["dropped"])
-    copies = {split: copy_counts(sidecars, split) for split in (TRAIN, EVAL)}
     total = Counts()
-    for counts in copies[TRAIN]:
+    for counts in copy_counts(sidecars, TRAIN):
         total.add(counts)
-    splits = {
-        split: {
-            # No two shards count the same document.
-            "documents": sum(s["documents"] for s in sidecars if s["split"] == split),
-            "copies": [_of_copy(counts) for counts in of_split],
-        }
-        for split, of_split in copies.items()
-    }
     shards = [ShardFile(**file) for sidecar in sidecars for file in sidecar["files"]]
     return DatasetManifest(
         config=plan.config,
@@ -157,13 +148,22 @@ def make_manifest(
         fingerprint=plan.fingerprint(),
         versions=tool_versions(plan.config),
         inputs=plan.inputs,
-        splits=splits,
+        splits={split: _of_split(sidecars, split) for split in (TRAIN, EVAL)},
         statistics=realised(total, plan.config),
         text=look or {},
         dropped=in_order(dropped),
         changed=in_order(read_counts.changed),
         shards=tuple(sorted(shards, key=lambda shard: shard.name)),
     )
+
+
+def _of_split(sidecars: list[dict[str, Any]], split: str) -> dict[str, Any]:
+    """What the manifest says of a split."""
+    return {
+        # No two shards count the same document.
+        "documents": sum(s["documents"] for s in sidecars if s["split"] == split),
+        "copies": [_of_copy(counts) for counts in copy_counts(sidecars, split)],
+    }
 
 
 def _of_copy(counts: Counts) -> dict[str, int]:

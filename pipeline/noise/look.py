@@ -82,8 +82,8 @@ class Looker:
         self._sampled: dict[int, dict[str, Any]] = {}
         # The least draws above the bound, for texts of few documents.
         self._least: list[int] = []
+        # The number of its document and the hash of each, `[2, S]`.
         self._shingles: list[Keys] = []
-        self._numbers: list[Keys] = []
 
     def see(self, number: int, document: Document) -> None:
         """Look at a document.
@@ -122,12 +122,14 @@ class Looker:
             if self._bounds.shingles < 1 << 64:
                 shingles = shingles[shingles < np.uint64(self._bounds.shingles)]
             shingles = distinct(shingles)
-            self._shingles.append(shingles)
-            self._numbers.append(np.full(len(shingles), number, np.uint64))
+            numbers = np.full(len(shingles), number, np.uint64)
+            self._shingles.append(np.stack([numbers, shingles]))
 
     def result(self) -> dict[str, Any]:
         """What was seen, as a JSON object."""
-        none = np.zeros(0, np.uint64)
+        shingles = np.concatenate(
+            [np.zeros((2, 0), np.uint64), *self._shingles], axis=1
+        )
         return {
             "documents": self._documents,
             "characters": self._characters,
@@ -135,8 +137,7 @@ class Looker:
             "lines": self._lines,
             "joined": self._joined,
             "sampled": [[place, seen] for place, seen in self._sampled.items()],
-            "shingles": np.concatenate([none, *self._shingles]).tobytes().hex(),
-            "numbers": np.concatenate([none, *self._numbers]).tobytes().hex(),
+            "shingles": shingles.tobytes().hex(),
         }
 
 
@@ -221,22 +222,17 @@ def sum_up(
         gone: Numbers of documents that were left out.
         language_of: Names the language of an excerpt.
     """
-    totals: Counter[str] = Counter()
-    longest = 0
+    totals, longest = Counter[str](), 0
     sampled: dict[int, dict[str, Any]] = {}
-    shingles, numbers = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
+    shingles = [np.zeros((2, 0), np.uint64)]
     for one in results:
         totals.update({name: one[name] for name in _COUNTED})
         longest = max(longest, one["longest_document"])
-        sampled |= {place: seen for place, seen in one["sampled"]}
-        for arrays, name in ((shingles, "shingles"), (numbers, "numbers")):
-            arrays.append(np.frombuffer(bytes.fromhex(one[name]), np.uint64))
-    places = sorted(sampled)
-    least = [place for place in places if place >= bounds.documents][:LEAST_DOCUMENTS]
-    drawn = [place for place in places if place < bounds.documents]
-    if len(drawn) < LEAST_DOCUMENTS:
-        drawn += least[: LEAST_DOCUMENTS - len(drawn)]
-    looks = [sampled[place] for place in drawn]
+        sampled |= dict(one["sampled"])
+        data = bytes.fromhex(one["shingles"])
+        shingles.append(np.frombuffer(data, np.uint64).reshape(2, -1))
+    runs = np.concatenate(shingles, axis=1)
+    looks = _of_sample(sampled, bounds)
     rate = max(bounds.documents / 2**64, len(looks) / max(1, totals["documents"]))
     return {
         "documents": totals["documents"],
@@ -248,13 +244,17 @@ def sum_up(
         "languages": _languages(looks, language_of),
         **_repeated(looks, min(1.0, rate)),
         **_signs(looks),
-        **held_out_shares(
-            np.concatenate(shingles),
-            np.concatenate(numbers),
-            is_held_out=is_held_out,
-            gone=gone,
-        ),
+        **held_out_shares(runs, is_held_out=is_held_out, gone=gone),
     }
+
+
+def _of_sample(
+    sampled: dict[int, dict[str, Any]], bounds: Bounds
+) -> list[dict[str, Any]]:
+    """What the documents below the bound show; if they are few, the next ones too."""
+    places = sorted(sampled)
+    wanted = max(LEAST_DOCUMENTS, bisect.bisect_left(places, bounds.documents))
+    return [sampled[place] for place in places[:wanted]]
 
 
 def _scripts(looks: list[dict[str, Any]]) -> dict[str, float]:
@@ -328,24 +328,20 @@ def _signs(looks: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def held_out_shares(
-    shingles: Keys,
-    numbers: Keys,
-    *,
-    is_held_out: Callable[[int], bool],
-    gone: Container[int],
+    runs: Keys, *, is_held_out: Callable[[int], bool], gone: Container[int]
 ) -> dict[str, float]:
     """The share of the held-out runs of words that training text has too.
 
     Before documents were left out and after; of documents that hold none out, nothing.
 
     Args:
-        shingles: Hashes of runs of words, `[S]`.
-        numbers: The document of each, `[S]`.
+        runs: The number of its document and the hash of each, `[2, S]`.
 
-    >>> shingles, numbers = np.uint64([5, 6, 5, 7, 6]), np.uint64([1, 1, 2, 2, 3])
-    >>> held_out_shares(shingles, numbers, is_held_out=lambda n: n == 1, gone={3})
+    >>> runs = np.uint64([[1, 1, 2, 2, 3], [5, 6, 5, 7, 6]])
+    >>> held_out_shares(runs, is_held_out=lambda n: n == 1, gone={3})
     {'held_out_share_before': 1.0, 'held_out_share': 0.5}
     """
+    numbers, shingles = runs
     starts = np.flatnonzero(are_first(numbers))
     lengths = np.diff(starts, append=len(numbers))
     documents = numbers[starts].tolist()
