@@ -48,13 +48,6 @@ FITTED, UNLIKE_FITTED = (0.95, 1.02), (0.85, 1.1)
 # Runs up to this many times the largest one measured are still predicted by the law.
 BEYOND = 2
 
-# Tokens in a vocabulary for little text and for any other. Small encoders on little
-# text did worse with more (BabyBERTa, Huebner et al. 2021, and GPT-BERT, 2410.24159,
-# have 8,192 for 5 and 10 million words); on 40 million tokens 30,000 already win
-# (docs/reproducing.md).
-LITTLE_TEXT = 15_000_000
-SMALL_VOCABULARY, LARGE_VOCABULARY = 8000, 30_000
-
 # Losses up to this many times the lowest count as equal: the law is no more precise.
 AS_GOOD = 1.01
 
@@ -225,15 +218,6 @@ def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
     examples = min(of_steps.eval_examples, held_out)
     trained = of_steps.eval_every * of_steps.batch_size
     return WITH_WORDS * FORWARD_SHARE * examples / trained
-
-
-def suited_vocabulary(tokens: int) -> int:
-    """About how large a vocabulary suits a text of this many tokens.
-
-    >>> suited_vocabulary(10_000_000), suited_vocabulary(40_000_000)
-    (8000, 30000)
-    """
-    return SMALL_VOCABULARY if tokens <= LITTLE_TEXT else LARGE_VOCABULARY
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cli.support.asked import Asked, parse_override, resolve_model
 from cli.support.console import Console, silent_stderr
 from schemas.architecture import PRESETS, ModelConfig
+from schemas.config import suited_vocab_size
 from schemas.manifest import DatasetManifest
 from schemas.readable import aligned, rounded
 
@@ -178,7 +179,7 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
 
 def _advice(choice: "BudgetChoice") -> Iterator[str]:
     """What would do better: more text, a smaller vocabulary, a published model."""
-    from albert_tf.planning.budget import BEYOND, MOST_EPOCHS, suited_vocabulary
+    from albert_tf.planning.budget import BEYOND, MOST_EPOCHS
 
     chosen = choice.chosen
     epochs = chosen.tokens / choice.text_tokens
@@ -188,7 +189,7 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
             f"read its text more than {MOST_EPOCHS} times, so the loss may be higher: "
             "give more text, or less time."
         )
-    suited, pieces = suited_vocabulary(choice.text_tokens), chosen.config.vocab_size
+    suited, pieces = suited_vocab_size(choice.text_tokens), chosen.config.vocab_size
     if pieces > MUCH_LARGER * suited:
         yield (
             f"The vocabulary has {pieces:,} pieces; about {suited:,} suit a text of "

@@ -20,7 +20,7 @@ from pipeline.vocabulary.sampling import (
     processes,
     result_of,
 )
-from schemas.config import LEAST_PIECES, VocabConfig
+from schemas.config import LEAST_PIECES, VocabConfig, suited_vocab_size
 from schemas.errors import AlbertError
 from schemas.example import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
 from schemas.files import scratch_folder, whole_file
@@ -44,12 +44,10 @@ _MAX_SENTENCE_BYTES = 1 << 16
 # Sentences that tell which characters a text has.
 _LOOKED_AT = 10_000
 
-# Pieces that suit a text by its characters, measured on novels (docs/reproducing.md).
-_SUITED = ((60_000_000, 30_000), (5_000_000, 8_000), (1_000_000, 4_000), (0, 1000))
-# At least so many for each character that the text has.
+# Characters of a token, about, of scripts with spaces and without.
+_SPACED, _UNSPACED = 4, 1.5
+# Pieces for each character that a text has, at least.
 _PIECES_OF_A_CHARACTER = 1.25
-# A character of a script without spaces says as much as about three letters.
-_LETTERS_OF_A_SIGN = 3
 
 # Share of the characters of the text that get a piece of their own.
 _CHARACTER_COVERAGE = 0.99995
@@ -95,7 +93,7 @@ def train_vocabulary(
 
 
 def suited_size(sentences: list[KeyedSentence]) -> int:
-    """How many pieces give the best model of a text of this size in a given time.
+    """How many pieces suit a text, enough for its characters.
 
     Args:
         sentences: The text, or a sample of it in random order.
@@ -104,10 +102,8 @@ def suited_size(sentences: list[KeyedSentence]) -> int:
     1000
     """
     texts = [sentence.text for sentence in sentences]
-    characters = sum(map(len, texts))
-    if is_unspaced_text(texts[:_LOOKED_AT]):
-        characters *= _LETTERS_OF_A_SIGN
-    suited = next(size for least, size in _SUITED if characters >= least)
+    per_token = _UNSPACED if is_unspaced_text(texts[:_LOOKED_AT]) else _SPACED
+    suited = suited_vocab_size(round(sum(map(len, texts)) / per_token))
     return max(suited, round(_PIECES_OF_A_CHARACTER * len(set().union(*texts))))
 
 
