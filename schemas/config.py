@@ -47,13 +47,16 @@ EVALUATED_WORDS = 2000
 LEAST_PIECES = 32
 
 # Pieces that suit texts of at least so many tokens (docs/reproducing.md).
-_SUITED = ((15_000_000, 30_000), (400_000, 8000), (60_000, 2000), (0, 1000))
+_SUITED = (
+    *((15_000_000, 30_000), (1_200_000, 16_000), (400_000, 8000)),
+    *((60_000, 2000), (0, 1000)),
+)
 
 
 def suited_vocab_size(tokens: int) -> int:
     """How many pieces give a text of this many tokens the best model in a given time.
 
-    >>> suited_vocab_size(10_000_000), suited_vocab_size(40_000_000)
+    >>> suited_vocab_size(500_000), suited_vocab_size(40_000_000)
     (8000, 30000)
     """
     return next(size for least, size in _SUITED if tokens >= least)

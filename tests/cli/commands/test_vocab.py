@@ -1,5 +1,7 @@
 """`albert vocab`: what it says."""
 
+import json
+
 from tests.commands import VOCAB, run
 
 
@@ -19,6 +21,17 @@ def test_what_a_person_should_know_of_the_text_is_said(small, tmp_path):
         "text: letters 99.26% Latin, 0.74% Greek",
         "text: of the documents 55.6% hold HTML",
     ]
+
+
+def test_the_size_that_suits_a_text_follows_from_it(small, tmp_path):
+    text = ("--text", small / "text")
+    said = run("vocab", *text, "--vocab-size", "auto", "--output", tmp_path / "v")
+    assert f"{tmp_path / 'v'}: 1,000 tokens; on " in said
+    record = json.loads((tmp_path / "v/config.json").read_bytes())
+    assert record["vocab_size"] == "auto"
+    run("vocab", "--config", tmp_path / "v/config.json", "--output", tmp_path / "w")
+    models = [(tmp_path / name / "spiece.model").read_bytes() for name in "vw"]
+    assert models[0] == models[1]
 
 
 def small_crawl(folder):
