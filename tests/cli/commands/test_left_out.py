@@ -53,6 +53,6 @@ def test_make_data_tells_and_keeps_what_was_left_out(small, damaged, tmp_path):
 
 def test_vocab_tells_and_keeps_what_was_left_out(damaged, tmp_path):
     said = run("vocab", "--text", damaged, *VOCAB, "--output", tmp_path / "v")
-    assert said.splitlines()[-4:-1] == LEFT_OUT
+    assert [line for line in said.splitlines() if line in LEFT_OUT] == LEFT_OUT
     manifest = json.loads((tmp_path / "v/manifest.json").read_text())
     assert manifest["dropped"] == DROPPED
