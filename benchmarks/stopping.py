@@ -246,7 +246,7 @@ def watch_measuring(seen: Watch) -> None:
     from albert_tf.runs import checkpoints
 
     phases = {
-        "_stacked_sums": "evaluate" if seen.phase == "evaluate" else "evaluating",
+        "_measure": "evaluate" if seen.phase == "evaluate" else "evaluating",
         "_losses": "words",
         "_logits": "predict" if seen.phase == "predict" else "finetune evaluating",
     }
