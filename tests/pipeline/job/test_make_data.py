@@ -498,16 +498,20 @@ def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
     assert run(texts, model, tmp_path / "d", chunk_bytes=20000) == files
 
 
+def await_end_of(workers, *, until):
+    """Wait for what ends with its parent, and is reaped a moment later."""
+    while any(map(is_running, workers)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 @needs_proc
 def test_the_workers_of_a_killed_job_end_with_it(texts, model, tmp_path):
     job = start(texts, model, tmp_path / "d")
     workers = wait_for_workers(job)
     job.kill()
     ended(job)
-    end = time.monotonic() + 10
-    while any(map(is_running, workers)):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    await_end_of(workers, until=time.monotonic() + 10)
 
 
 @needs_proc
@@ -520,4 +524,4 @@ def test_an_interrupt_ends_the_workers_and_the_job_at_once(texts, model, tmp_pat
     assert said.splitlines()[-1] == "KeyboardInterrupt"
     assert "Exception in thread" not in said
     assert time.monotonic() - sent < 15
-    assert not any(map(is_running, workers))
+    await_end_of(workers, until=sent + 15)
