@@ -126,7 +126,8 @@ def vocab(
             return
         text = _sample(given, config, workers=workers, console=console)
         if asked == AUTO:
-            config = dataclasses.replace(config, vocab_size=suited_size(text.train))
+            size = suited_size([sentence.text for sentence in text.train])
+            config = dataclasses.replace(config, vocab_size=size)
         manifest = _make(text, given.files, config, output=output, console=console)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)

@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pipeline.core.documents import ReadingCounts, ShardDocument, number_of
+from pipeline.core.documents import ReadingCounts, ShardDocument
 from pipeline.dataset.shard import write_shard
 from pipeline.dataset.shard_plan import Shard
 from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.reading.chunks import Chunk, FilePart, plan_chunks
-from pipeline.reading.read import hash_document, read_texts, shard_documents
+from pipeline.reading.read import read_texts
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import decompress, read_streams, recognise_compression
@@ -191,6 +191,7 @@ def read_sample(
     files: list[InputFile], looker: Looker | None = None
 ) -> tuple[list[ShardDocument], int]:
     """Documents from places all over the inputs, and how much input they were."""
+    looker = looker or Looker(bounds_for(0))
     chunks = plan_chunks(files, chunk_bytes=PLACE_BYTES)
     step = max(1, len(chunks) // PLACES)
     documents: list[ShardDocument] = []
@@ -198,10 +199,8 @@ def read_sample(
     with scratch_folder("plan") as folder:
         for chunk in chunks[::step][:PLACES]:
             parts = tuple(_beginning(part, folder) for part in chunk.parts)
-            for text, language in read_texts(Chunk(0, parts), counts=ReadingCounts()):
-                documents += shard_documents(text, language=language)
-                if looker:
-                    looker.see(number_of(hash_document(text)), text)
+            texts = read_texts(Chunk(0, parts), counts=ReadingCounts())
+            documents += looker.watch(texts)
             sample_bytes += sum(part.text_bytes for part in parts)
     return documents, sample_bytes
 

@@ -38,7 +38,7 @@ from pipeline.noise import languages
 from pipeline.noise.filters import OTHER_LANGUAGE, Removed, clean, removed_whole
 from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
 from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
-from pipeline.reading.read import hash_document, read_texts, shard_documents
+from pipeline.reading.read import hash_document, read_texts
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.files import join, new_file, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
@@ -220,20 +220,9 @@ def read_documents(
     looker: Looker,
 ) -> Iterator[ShardDocument]:
     """The documents of a chunk, which are looked at and signed as they pass."""
-
-    def looked_at() -> Iterator[ShardDocument]:
-        repeated = job.repeated_lines
-        for document, language in read_clean(
-            chunk, job, counts=counts, repeated=repeated
-        ):
-            document_id = hash_document(document)
-            looker.see(number_of(document_id), document)
-            yield from shard_documents(
-                document, language=language, document_id=document_id
-            )
-
+    texts = read_clean(chunk, job, counts=counts, repeated=job.repeated_lines)
     return signed(
-        looked_at(),
+        looker.watch(texts),
         found.append if job.near_duplicates else None,
         plan=job.shards,
         see_words=looker.see_words,

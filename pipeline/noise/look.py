@@ -9,16 +9,17 @@ for any order, worker and runner. What the documents of a chunk gave is a JSON o
 import bisect
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import Document
+from pipeline.core.documents import Document, ShardDocument, number_of
 from pipeline.core.draws import Keys, draw, draws
 from pipeline.core.scripts import script_of
 from pipeline.near_duplicates.signatures import are_first, distinct, ngrams
 from pipeline.noise.signs import html_remnants, is_list, misread
+from pipeline.reading.read import hash_document, shard_documents
 
 # Text that is looked at, and of a long document.
 SAMPLE_BYTES = 8 << 20
@@ -84,6 +85,15 @@ class Looker:
         self._least: list[int] = []
         # The number of its document and the hash of each, `[2, S]`.
         self._shingles: list[Keys] = []
+
+    def watch(self, texts: Iterable[tuple[Document, str]]) -> Iterator[ShardDocument]:
+        """Look at documents, each with its language, and divide them."""
+        for document, language in texts:
+            document_id = hash_document(document)
+            self.see(number_of(document_id), document)
+            yield from shard_documents(
+                document, language=language, document_id=document_id
+            )
 
     def see(self, number: int, document: Document) -> None:
         """Look at a document.

@@ -20,17 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import (
-    ReadingCounts,
-    ShardDocument,
-    left_out,
-    number_of,
-)
+from pipeline.core.documents import ReadingCounts, left_out
 from pipeline.core.draws import Keys, draws, happens, hash_key
 from pipeline.core.machine import end_with_parent
 from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
 from pipeline.reading.chunks import Chunk
-from pipeline.reading.read import hash_document, read_texts, shard_documents
+from pipeline.reading.read import read_texts
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 
@@ -123,7 +118,7 @@ def sample_chunk(
     train, held_out = Sample(size), Sample(MAX_HELD_OUT)
     train.bound = bound
     counts, looker = ReadingCounts(), Looker(looked_at)
-    for document in _read_and_look(chunk, looker, counts=counts):
+    for document in looker.watch(read_texts(chunk, counts=counts)):
         on_read(len(document.text.encode("utf-8", errors="replace")))
         lines = document.text.split("\n")
         counts.sentences += len(lines)
@@ -133,15 +128,6 @@ def sample_chunk(
         held_out.add(itertools.compress(pairs, is_held_out))
         train.add(itertools.compress(pairs, map(operator.not_, is_held_out)))
     return ChunkSample(train.items(), held_out.items(), counts, looker.result())
-
-
-def _read_and_look(
-    chunk: Chunk, looker: Looker, *, counts: ReadingCounts
-) -> Iterator[ShardDocument]:
-    for document, language in read_texts(chunk, counts=counts):
-        document_id = hash_document(document)
-        looker.see(number_of(document_id), document)
-        yield from shard_documents(document, language=language, document_id=document_id)
 
 
 def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:

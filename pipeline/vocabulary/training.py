@@ -83,7 +83,7 @@ def train_vocabulary(
         with whole_file(folder / _SENTENCES) as file:
             file.writelines(part + b"\n" for text in texts for part in trainable(text))
         with processes(1) as pool:
-            training = pool.submit(_train, folder, config, suited_size(sentences))
+            training = pool.submit(_train, folder, config)
             while not finished_of([training], pool):
                 log = folder / _LOG
                 said = log.read_text(errors="replace") if log.exists() else ""
@@ -92,16 +92,15 @@ def train_vocabulary(
     return of_unspaced_text(model) if is_unspaced else model
 
 
-def suited_size(sentences: list[KeyedSentence]) -> int:
+def suited_size(texts: list[str]) -> int:
     """How many pieces suit a text, enough for its characters.
 
     Args:
-        sentences: The text, or a sample of it in random order.
+        texts: Its sentences, or a sample of them in random order.
 
-    >>> suited_size([KeyedSentence(number, "He came late.") for number in range(9)])
+    >>> suited_size(9 * ["He came late."])
     1000
     """
-    texts = [sentence.text for sentence in sentences]
     per_token = _UNSPACED if is_unspaced_text(texts[:_LOOKED_AT]) else _SPACED
     suited = suited_vocab_size(round(sum(map(len, texts)) / per_token))
     return max(suited, round(_PIECES_OF_A_CHARACTER * len(set().union(*texts))))
@@ -161,7 +160,7 @@ def trainer_settings(config: VocabConfig, *, rules: str) -> dict[str, Any]:
     }
 
 
-def _train(folder: Path, config: VocabConfig, suited: int) -> bytes:
+def _train(folder: Path, config: VocabConfig) -> bytes:
     os.chdir(folder)
     # SentencePiece reports its progress there; what matters comes as an exception.
     os.dup2(os.open(_LOG, os.O_WRONLY | os.O_CREAT), 2)
@@ -174,6 +173,7 @@ def _train(folder: Path, config: VocabConfig, suited: int) -> bytes:
                 **trainer_settings(config, rules=_RULES),
             )
     except RuntimeError as error:
+        suited = suited_size(Path(_SENTENCES).read_text("utf-8").split("\n"))
         said = in_words(str(error), vocab_size=config.vocab_size, suited=suited)
         raise AlbertError(said) from None
     return model.getvalue()
