@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from schemas.files import scratch_folder
+from schemas.layout import LOCK
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="needs the lists of /proc"
@@ -118,7 +119,7 @@ def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(
 def test_a_killed_plan_leaves_nothing_to_the_next(albert, small, tmp_path):
     scratch = tmp_path / "scratch"
     command = albert(*make_data(small, tmp_path / "d", "--plan"))
-    while command.poll() is None and not list(scratch.iterdir()):
+    while command.poll() is None and not list(scratch.glob(f"*/{LOCK}")):
         time.sleep(0.001)
     command.send_signal(signal.SIGKILL)
     ended(command)
