@@ -11,7 +11,9 @@ import click
 
 from cli.support import output_folder
 from cli.support.console import Console
+from cli.support.data_summary import has_accelerator
 from cli.support.inputs import (
+    INPUT_OPTIONS,
     GivenInputs,
     find_given_inputs,
     input_options,
@@ -25,6 +27,7 @@ from cli.support.options import (
     workers_option,
 )
 from cli.support.output_folder import Footprint, Identity
+from pipeline.reading.formats import KINDS
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 from schemas.layout import (
@@ -79,6 +82,13 @@ class IntegerOrAuto(click.types.IntParamType):
         return value if value == AUTO else super().convert(value, param, ctx)
 
 
+# A hint repeats the flags that name the text, unless a shell has made many of one.
+LONGEST_HINT = 4
+# For `pretrain --budget`, which can then mask anew in each epoch, and more than stored
+# copies do (docs/reproducing.md, What each choice is worth).
+FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
+
+
 @click.command(
     epilog="Example:  albert vocab --wikipedia enwiki.xml.bz2 --books novels/ "
     "--output vocab",
@@ -131,12 +141,13 @@ def vocab(
         manifest = _make(text, given.files, config, output=output, console=console)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
+    console.say(next_command(values, output))
 
 
 def closing_lines(
     manifest: dict[str, Any], output: Path, seconds: float
 ) -> Iterator[str]:
-    """What is said at the end."""
+    """What was made, and what to know of its text."""
     from pipeline.core.documents import describe_counts
     from pipeline.noise.describe import look_lines
 
@@ -150,8 +161,19 @@ def closing_lines(
     )
     yield from describe_counts(manifest["dropped"], manifest["changed"])
     yield from look_lines(manifest["text"], manifest["inputs"])
-    folder = shlex.quote(str(output))
-    yield f"next: albert make-data ... --vocab {folder} --output data"
+
+
+def next_command(values: dict[str, Any], output: Path | str) -> str:
+    """What to type next: the same text, made into data that suits the machine."""
+    text = [f"--{kind} {shlex.quote(path)}" for kind in KINDS for path in values[kind]]
+    for name in INPUT_OPTIONS:
+        if values[name]:
+            text.append(f"--{name.replace('_', '-')} {shlex.quote(values[name])}")
+    if len(text) > LONGEST_HINT:
+        text = ["..."]
+    command = " ".join(["next: albert make-data", *text])
+    command += f" --vocab {shlex.quote(str(output))} --output data"
+    return command if has_accelerator() else f"{command} {FOR_A_SMALL_MODEL}"
 
 
 def _sample(

@@ -31,6 +31,11 @@ GREATEST_SHARE = 0.5
 ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
 
 
+def has_accelerator() -> bool:
+    """Whether this machine shows a GPU or TPU."""
+    return any(map(os.path.exists, ACCELERATORS))
+
+
 def plan_lines(
     job: "Job", inputs: "Iterable[InputFile]", *, workers: int
 ) -> Iterator[str]:
@@ -103,7 +108,7 @@ def closing_lines(
     if advice := eval_advice(manifest):
         yield advice
     command = f"albert pretrain --data {shlex.quote(str(output))} --output run"
-    if any(map(os.path.exists, ACCELERATORS)):
+    if has_accelerator():
         yield f"next: {command}"
     else:
         yield (

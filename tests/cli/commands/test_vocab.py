@@ -2,14 +2,43 @@
 
 import json
 
+import pytest
+
+from cli.commands.vocab import next_command
+from cli.support import data_summary
+from cli.support.inputs import INPUT_OPTIONS
+from pipeline.reading.formats import KINDS
 from tests.commands import VOCAB, run
 
+SMALL = "--max-seq-length 128 --examples on-the-fly"
+GIVEN = dict.fromkeys((*KINDS, *INPUT_OPTIONS), ())
 
-def test_the_next_command_is_said_quoted_for_the_shell(small, tmp_path):
+
+@pytest.mark.parametrize(
+    ("given", "devices", "expected"),
+    [
+        ({"text": ["a.txt"]}, (), f"--text a.txt --vocab v --output data {SMALL}"),
+        ({"text": ["a.txt"]}, ("/dev/null",), "--text a.txt --vocab v --output data"),
+        (
+            {"books": ["my novels", "b"], "language": "cy", "text_key": "a.b"},
+            ("/dev/null",),
+            "--books 'my novels' --books b --language cy --text-key a.b --vocab v "
+            "--output data",
+        ),
+        ({"text": list("abcde")}, (), f"... --vocab v --output data {SMALL}"),
+    ],
+    ids=["no accelerator", "a GPU", "several flags", "files that a shell found"],
+)
+def test_the_next_command_reads_the_same_text(monkeypatch, given, devices, expected):
+    monkeypatch.setattr(data_summary, "ACCELERATORS", devices)
+    assert next_command(GIVEN | given, "v") == f"next: albert make-data {expected}"
+
+
+def test_the_next_command_is_said_last_and_quoted_for_the_shell(small, tmp_path):
     output = tmp_path / "my vocabulary"
     said = run("vocab", "--text", small / "text", *VOCAB, "--output", output)
-    assert said.splitlines()[-1] == (
-        f"next: albert make-data ... --vocab '{output}' --output data"
+    assert said.splitlines()[-1].startswith(
+        f"next: albert make-data --text {small / 'text'} --vocab '{output}' --output "
     )
 
 

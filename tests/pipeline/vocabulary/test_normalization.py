@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pipeline.vocabulary.normalization import (
     albert_normalization,
     composed_sequences,
+    lost_marks_warning,
     normalization_of_text,
     normalization_rules,
     normalize_character,
@@ -294,3 +295,24 @@ def test_text_without_such_characters_has_the_rules_of_albert(keep_accents):
     settings = {"cased": False, "keep_accents": keep_accents}
     made = normalization_of_text(text, language="en", **settings)
     assert rules_tsv(made) == rules_tsv(albert_normalization(**settings))
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("Hà Nội là thủ đô của nước Việt Nam và là một trong hai đô thị.", 30.4),
+        ("यह एक छोटा वाक्य है।", 10.0),
+        ("Привет, мир; ещё один день.", 5.0),
+        ("今日は天気です。", 14.3),
+        ("Bratislava je hlavné mesto Slovenska a leží na brehu Dunaja.", None),
+        ("Le chat a été vu hier soir dans le jardin du voisin.", None),
+        ("A naïve plan.", None),
+    ],
+    ids=["Vietnamese", "Hindi", "Russian", "Japanese", "Slovak", "French", "English"],
+)
+def test_a_loss_of_marks_is_told_where_they_tell_words_apart(text, share):
+    warning = (
+        f"{share} % of the letters lose a mark that tells words apart; consider "
+        "--keep-accents."
+    )
+    assert lost_marks_warning([text]) == (warning if share else "")
