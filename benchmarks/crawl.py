@@ -19,16 +19,19 @@ from typing import Any
 
 from pipeline.core.documents import Document, ReadingCounts
 from pipeline.job.repeated_lines import lines_of
-from pipeline.near_duplicates.groups import pairs_to_check, which_go
-from pipeline.near_duplicates.signatures import are_near, signature, word_hashes
-from pipeline.noise.filters import line_number
-from pipeline.noise.languages import is_installed, language_of
-from pipeline.noise.look import Looker, bounds_for, sum_up
-from pipeline.noise.signs import html_remnants, is_list, misread
-from pipeline.reading.chunks import FilePart
+from pipeline.noise.describe import sum_up
+from pipeline.noise.filters import is_installed, language_of, line_number
+from pipeline.noise.look import Looker, bounds_for, html_remnants, is_list, misread
+from pipeline.noise.near_copies import (
+    are_near,
+    pairs_to_check,
+    signature,
+    which_go,
+    word_hashes,
+)
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_part
+from pipeline.reading.read import FilePart, read_part
 
 # One document in so many.
 OTHER_LANGUAGE, NEAR_COPY, HTML, MISREAD, LIST = 3, 6, 20, 30, 25

@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from pipeline.near_duplicates.groups import groups_by_key, pairs_to_check
-from pipeline.near_duplicates.signatures import (
+from pipeline.noise.near_copies import (
     BANDS,
     NGRAM,
     ROWS,
     THRESHOLD,
     are_near,
+    groups_by_key,
+    pairs_to_check,
     signature,
     word_hashes,
 )

@@ -16,10 +16,9 @@ from collections.abc import Callable
 from benchmarks.texts import add_texts, find_texts
 from benchmarks.timing import seconds
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.chunks import Chunk, plan_chunks
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import InputFile, describe_inputs
-from pipeline.reading.read import read_chunk, read_part
+from pipeline.reading.read import Chunk, plan_chunks, read_chunk, read_part
 from pipeline.storage.byte_ranges import read_blocks
 
 

@@ -262,7 +262,7 @@ def text_of(
     from albert_tf.data.input_pipeline import Records
     from albert_tf.evaluation.evaluate import Text
     from albert_tf.runs.run_record import recorded_manifest
-    from pipeline.dataset.held_out import write_held_out
+    from pipeline.dataset.manifest import write_held_out
     from pipeline.reading.inputs import describe_inputs, find_held_out
 
     paths = values["text"]

@@ -181,7 +181,7 @@ def _sample(
 ) -> "SampledText":
     """Read the text and draw the sentences to train on."""
     from pipeline.core.documents import PASSED_OVER
-    from pipeline.reading.chunks import plan_chunks
+    from pipeline.reading.read import plan_chunks
     from pipeline.vocabulary.sampling import sample_sentences
 
     chunks = plan_chunks(given.files)

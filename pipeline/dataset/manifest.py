@@ -1,4 +1,4 @@
-"""The manifest and the data card of a data set, and the fingerprint that they carry."""
+"""The manifest and the data card of a data set: what decides it, and what it holds."""
 
 import contextlib
 import dataclasses
@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.documents import ReadingCounts, in_order, left_out
-from pipeline.dataset.shard import NEAR_COPY
-from pipeline.dataset.statistics import Counts, realised
+from pipeline.dataset.shard import LENGTH_BAR, NEAR_COPY, Counts, write_shard
+from pipeline.dataset.shard_plan import Shard
 from pipeline.noise.describe import look_facts
+from pipeline.reading.read import plan_chunks, read_chunk
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.files import join, write_whole
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas import __version__
 from schemas.config import ResolvedDataConfig, recorded
 from schemas.errors import AlbertError
@@ -118,6 +120,39 @@ def _why_nothing(manifest: DatasetManifest) -> str:
     return f"The inputs give no document to train on{left_out(manifest.dropped)}."
 
 
+def write_held_out(
+    files: list[InputFile],
+    config: ResolvedDataConfig,
+    *,
+    tokenizer: Tokenizer,
+    output: Path,
+) -> DatasetManifest:
+    """Write the eval split of a data set that has no other; its manifest."""
+    counts = ReadingCounts()
+    documents = (
+        document
+        for chunk in plan_chunks(files)
+        for document in read_chunk(chunk, counts=counts)
+    )
+    sidecar = write_shard(
+        documents,
+        Shard(split=EVAL, index=0, num_shards=1, copies=1),
+        tokenizer=tokenizer,
+        config=config,
+        output=output,
+    )
+    plan = plan_dataset(
+        config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
+    )
+    manifest = make_manifest(plan, [sidecar], counts)
+    if not manifest.num_examples(EVAL):
+        raise AlbertError(
+            f"The text gives no examples to measure on{left_out(manifest.dropped)}; "
+            "give longer documents."
+        )
+    return manifest
+
+
 def make_manifest(
     plan: DatasetPlan,
     sidecars: list[dict[str, Any]],
@@ -131,7 +166,7 @@ def make_manifest(
         plan: What was to be made.
         sidecars: Of all shards, see `pipeline.dataset.shard.write_shard`.
         read_counts: What reading counted.
-        look: See `pipeline.noise.look.sum_up`.
+        look: See `pipeline.noise.describe.sum_up`.
     """
     sidecars = sorted(sidecars, key=lambda s: (s["split"], s["shard"]))
     dropped = Counter(read_counts.dropped)
@@ -207,6 +242,49 @@ _OF_DOCUMENTS = (
     "sentence pairs, a new copy in each epoch; the counts of the training split are of",
     "the first copy. `manifest.json` beside this file says the same for programs.",
 )
+
+
+def realised(counts: Counts, config: ResolvedDataConfig) -> dict[str, Any]:
+    """The shares and histograms that the manifest and the data card show.
+
+    Fill is the share of the room for text that is used, over the examples with a full
+    target that do not end a document.
+    """
+    totals = counts.totals
+    examples, tokens = totals["examples"], totals["tokens"]
+    masked, spans = totals["masked"], sum(counts.spans.values())
+    full = totals["full"]
+    fill = totals["full_tokens"] - config.num_special_tokens * full
+    return {
+        "short_share": share(totals["short"], examples),
+        "document_end_share": share(totals["document_ends"], examples),
+        "fill": share(fill, full * config.max_tokens),
+        "masked_share": share(masked, tokens),
+        "mask_token_share": share(totals["masked_as_mask"], masked),
+        "kept_share": share(totals["masked_kept"], masked),
+        "random_share": share(totals["masked_random"], masked),
+        "unmasked_examples": totals["unmasked_examples"],
+        "pairs_without_other_document": totals["without_other_document"],
+        "label_1_share": share(totals["swapped"], examples),
+        "unknown_share": share(totals["unknown"], tokens),
+        "mean_length": share(tokens, examples),
+        "ngram_shares": {
+            str(n): share(k, spans) for n, k in sorted(counts.spans.items())
+        },
+        "length_histogram": {
+            f"{low}-{low + LENGTH_BAR - 1}": n
+            for low, n in sorted(counts.lengths.items())
+        },
+    }
+
+
+def share(part: int, whole: int) -> float:
+    """A quotient to six places, 0 where the whole is 0.
+
+    >>> share(1, 3)
+    0.333333
+    """
+    return round(part / whole, 6) if whole else 0.0
 
 
 def data_card(manifest: DatasetManifest) -> str:

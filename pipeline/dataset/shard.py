@@ -18,6 +18,7 @@ settings: their order, the worker and the runner do not matter. Only the tokens 
 shard are held in memory.
 """
 
+import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
@@ -30,7 +31,6 @@ from pipeline.core.documents import ShardDocument, number_of
 from pipeline.core.draws import happens, purpose_keys
 from pipeline.core.machine import keep_freed_memory
 from pipeline.dataset.shard_plan import Shard
-from pipeline.dataset.statistics import Counts, count_batch
 from pipeline.examples.examples import (
     ExampleBatch,
     Sequences,
@@ -44,6 +44,10 @@ from pipeline.records.tfrecord import RecordWriter
 from pipeline.storage.files import join, new_file
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import NearDuplicates, ResolvedDataConfig
+from schemas.example import UNK_ID
+
+# Width of the bars of the length histogram, in tokens.
+LENGTH_BAR = 32
 
 # Why documents of a shard are left out, as it is counted.
 DUPLICATE, NO_TEXT = "duplicate document", "document without text"
@@ -194,6 +198,73 @@ def encode_documents(
         encoded = iter(tokenizer.encode(sentences))
         for document, count in batch:
             yield document, list(itertools.islice(encoded, count))
+
+
+@dataclasses.dataclass
+class Counts:
+    """Integer counts of one copy of one shard, or of a sum of these.
+
+    Attributes:
+        totals: By name: examples, tokens, masked and so on.
+        spans: Masked spans by their number of words.
+        lengths: Examples by length, in bars of `LENGTH_BAR` tokens.
+    """
+
+    totals: Counter[str] = dataclasses.field(default_factory=Counter)
+    spans: Counter[int] = dataclasses.field(default_factory=Counter)
+    lengths: Counter[int] = dataclasses.field(default_factory=Counter)
+
+    def add(self, other: "Counts") -> None:
+        """Add the counts of another part."""
+        self.totals.update(other.totals)
+        self.spans.update(other.spans)
+        self.lengths.update(other.lengths)
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """A JSON object with its keys in order."""
+        return {
+            "totals": dict(sorted(self.totals.items())),
+            "spans": {str(k): n for k, n in sorted(self.spans.items())},
+            "lengths": {str(k): n for k, n in sorted(self.lengths.items())},
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, dict[str, int]]) -> "Counts":
+        """The inverse of `to_dict`."""
+        return cls(
+            totals=Counter(values["totals"]),
+            spans=Counter({int(k): n for k, n in values["spans"].items()}),
+            lengths=Counter({int(k): n for k, n in values["lengths"].items()}),
+        )
+
+
+def count_batch(batch: ExampleBatch) -> Counts:
+    """The counts of R examples."""
+    sequences, pairs, rows, masked = batch
+    is_short, is_end = sequences.is_short, sequences.is_end
+    lengths = np.diff(rows.offsets)
+    full = (is_short == 0) & (is_end == 0)
+    totals = {
+        "examples": len(pairs),
+        "tokens": int(rows.offsets[-1]),
+        "unknown": int(np.count_nonzero(rows.ids == UNK_ID)),
+        "masked": len(masked.labels),
+        "masked_as_mask": int(masked.replaced[0]),
+        "masked_kept": int(masked.replaced[1]),
+        "masked_random": int(masked.replaced[2]),
+        "unmasked_examples": int(np.count_nonzero(np.diff(masked.offsets) == 0)),
+        "swapped": int(pairs.labels.sum()),
+        "short": int(is_short.sum()),
+        "document_ends": int(is_end.sum()),
+        "full": int(full.sum()),
+        "full_tokens": int(lengths[full].sum()),
+    }
+    bars = np.bincount(lengths // LENGTH_BAR)
+    return Counts(
+        totals=Counter({name: n for name, n in totals.items() if n}),
+        spans=Counter({n: int(k) for n, k in enumerate(masked.spans_of_length) if k}),
+        lengths=Counter({b * LENGTH_BAR: int(k) for b, k in enumerate(bars) if k}),
+    )
 
 
 def counted_examples(

@@ -8,16 +8,14 @@ from typing import TypeVar
 from pipeline.encoding.sequences import (
     SPECIAL_OF_ONE,
     SPECIAL_OF_PAIR,
-    cut_pair,
-    sequence_of,
-    tagged_parts,
-    word_encoder,
-)
-from pipeline.encoding.windows import (
     PassageWindow,
     answer_in,
     best_answer,
+    cut_pair,
     passage_windows,
+    sequence_of,
+    tagged_parts,
+    word_encoder,
 )
 from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer
 from schemas.errors import SettingError

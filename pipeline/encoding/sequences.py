@@ -1,13 +1,24 @@
-"""Texts, pairs and tagged words become [CLS] A [SEP] and [CLS] A [SEP] B [SEP]."""
+"""Texts, pairs, words and windows become [CLS] A [SEP] or [CLS] A [SEP] B [SEP].
 
+A passage that is too long for a question becomes several windows; an answer is looked
+for in each.
+"""
+
+import bisect
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.scripts import is_unspaced
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer
 from schemas.example import CLS_ID, SEP_ID, UNK_ID
-from schemas.task import TokenSequence
+from schemas.task import Answer, TokenSequence, Window
+
+# Of two windows in which a token has as much context, the longer counts as having more.
+_SHARE_OF_LENGTH = 0.01
+
+_NO_ANSWER = (0, 0)
+
 
 # [CLS] and [SEP]; a pair has one more [SEP].
 SPECIAL_OF_ONE, SPECIAL_OF_PAIR = 2, 3
@@ -108,3 +119,145 @@ def tagged_parts(
         ids = [*ids, *kept]
         cut += len(word) - len(kept)
     yield TaggedPart(first, ids, tuple(starts), cut)
+
+
+class PassageWindow(NamedTuple):
+    """A window of a passage as a model reads it.
+
+    Attributes:
+        sequence: `[CLS] question [SEP] window [SEP]`.
+        tokens: The numbers of its tokens in the passage.
+        offset: What is added to the number of a token in the passage for its place in
+            the sequence.
+    """
+
+    sequence: TokenSequence
+    window: Window
+    tokens: range
+    offset: int
+
+
+def window_ranges(length: int, *, room: int, stride: int) -> list[range]:
+    """The tokens of a passage that each window has.
+
+    >>> window_ranges(10, room=6, stride=3)
+    [range(0, 6), range(3, 9), range(6, 10)]
+    >>> window_ranges(0, room=6, stride=3)
+    [range(0, 0)]
+    """
+    ranges = [range(min(room, length))]
+    while ranges[-1].stop < length:
+        start = ranges[-1].start + min(stride, room)
+        ranges.append(range(start, min(start + room, length)))
+    return ranges
+
+
+def best_windows(ranges: Sequence[range], length: int) -> list[int]:
+    """The window in which each token has most context on its shorter side.
+
+    >>> best_windows([range(0, 6), range(3, 9), range(6, 10)], 10)
+    [0, 0, 0, 0, 0, 1, 1, 1, 2, 2]
+    """
+    best, scores = [0] * length, [-1.0] * length
+    for number, tokens in enumerate(ranges):
+        for token in tokens:
+            context = min(token - tokens.start, tokens.stop - 1 - token)
+            score = context + _SHARE_OF_LENGTH * len(tokens)
+            if score > scores[token]:
+                best[token], scores[token] = number, score
+    return best
+
+
+def passage_windows(
+    question: Sequence[int],
+    passage: TokenizedText,
+    *,
+    max_seq_length: int,
+    stride: int,
+) -> Iterator[PassageWindow]:
+    """The windows of a passage.
+
+    Args:
+        stride: Tokens from the beginning of one window to the next.
+    """
+    room = max_seq_length - SPECIAL_OF_PAIR - len(question)
+    ranges = window_ranges(len(passage.ids), room=room, stride=stride)
+    best = best_windows(ranges, len(passage.ids))
+    before = [-1] * (len(question) + SPECIAL_OF_PAIR - 1)
+    for number, tokens in enumerate(ranges):
+        inside = slice(tokens.start, tokens.stop)
+        window = Window(
+            starts=array("i", [*before, *passage.starts[inside], -1]),
+            ends=array("i", [*before, *passage.ends[inside], -1]),
+            has_max_context=bytes(
+                [
+                    *bytes(len(before)),
+                    *(best[token] == number for token in tokens),
+                    0,
+                ]
+            ),
+        )
+        sequence = sequence_of(question, passage.ids[inside])
+        yield PassageWindow(sequence, window, tokens, len(before) - tokens.start)
+
+
+def answer_tokens(passage: TokenizedText, answer: Answer) -> tuple[int, int] | None:
+    """The first and the last token of an answer; None if no token is in it.
+
+    >>> passage = TokenizedText([7, 8, 9], [0, 4, 8], [3, 7, 9])
+    >>> answer_tokens(passage, Answer("bc def", 1))
+    (0, 1)
+    """
+    starts, ends = passage.starts, passage.ends
+    # Neither ever goes back, as tokens follow each other.
+    first = bisect.bisect_right(ends, answer.start)
+    last = bisect.bisect_left(starts, answer.start + len(answer.text)) - 1
+    while first <= last and starts[first] == ends[first]:
+        first += 1
+    while first <= last and starts[last] == ends[last]:
+        last -= 1
+    return (first, last) if first <= last else None
+
+
+def best_answer(
+    passage: TokenizedText, answers: Sequence[Answer]
+) -> tuple[int, int] | None:
+    """The tokens of the first answer that begins and ends where tokens do.
+
+    An answer that is a part of a token comes back with more text around it. Some in
+    SQuAD's dev set are, such as "ten" in "contend", while others to the same question
+    are not.
+
+    Args:
+        answers: All that are right; those with start -1 are not in the passage.
+
+    Returns:
+        Those of the first answer there is if none is whole; None if there is none.
+
+    >>> passage = TokenizedText([7, 8], [0, 8], [7, 11])
+    >>> best_answer(passage, [Answer("ten", 3), Answer("two", 8)])
+    (1, 1)
+    """
+    spans = [
+        (tokens, answer)
+        for answer in answers
+        if answer.start >= 0 and (tokens := answer_tokens(passage, answer))
+    ]
+    for (first, last), answer in spans:
+        if (passage.starts[first], passage.ends[last]) == (
+            answer.start,
+            answer.start + len(answer.text),
+        ):
+            return first, last
+    return spans[0][0] if spans else None
+
+
+def answer_in(window: PassageWindow, tokens: tuple[int, int] | None) -> tuple[int, int]:
+    """The places of an answer in the sequence of a window, (0, 0) if it is not whole.
+
+    Args:
+        tokens: Its first and last token in the passage; None for no answer.
+    """
+    if tokens is None or not all(token in window.tokens for token in tokens):
+        return _NO_ANSWER
+    return tokens[0] + window.offset, tokens[1] + window.offset

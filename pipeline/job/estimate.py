@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 from pipeline.core.documents import ReadingCounts, ShardDocument
 from pipeline.dataset.shard import write_shard
 from pipeline.dataset.shard_plan import Shard
-from pipeline.noise.look import Looker, bounds_for, sum_up
-from pipeline.reading.chunks import Chunk, FilePart, plan_chunks
-from pipeline.reading.read import read_texts
+from pipeline.noise.describe import sum_up
+from pipeline.noise.look import Looker, bounds_for
+from pipeline.reading.read import Chunk, FilePart, plan_chunks, read_texts
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import decompress, read_streams, recognise_compression
@@ -58,7 +58,7 @@ class Estimate:
         start_seconds: Until a process is ready to work.
         slowness: Seconds that went by for each second of work, on a machine that may
             have other things to do.
-        look: What the sample shows of the text, see `pipeline.noise.look.sum_up`.
+        look: What the sample shows of the text, see `pipeline.noise.describe.sum_up`.
     """
 
     sample_bytes: int

@@ -14,19 +14,17 @@ import numpy as np
 from pipeline.core.documents import ShardDocument, number_of
 from pipeline.core.draws import Keys
 from pipeline.dataset.shard_plan import ShardPlan
-from pipeline.near_duplicates.groups import (
+from pipeline.noise.near_copies import (
+    BANDS,
     Choice,
     Pair,
-    groups_by_key,
-    pairs_to_check,
-    which_go,
-)
-from pipeline.near_duplicates.signatures import (
-    BANDS,
     Signature,
     Sketch,
     are_near,
+    groups_by_key,
+    pairs_to_check,
     signature,
+    which_go,
     word_hashes,
 )
 from schemas.files import whole_file

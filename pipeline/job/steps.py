@@ -32,13 +32,24 @@ from pipeline.dataset.shard_plan import ShardPlan, plan_shards
 from pipeline.job import near_duplicates, repeated_lines, spill
 from pipeline.job.near_duplicates import Place, Signed, signed
 from pipeline.job.spill import finished_sidecar
-from pipeline.near_duplicates.groups import Choice, pairs_to_check
-from pipeline.near_duplicates.signatures import are_near
-from pipeline.noise import languages
-from pipeline.noise.filters import OTHER_LANGUAGE, Removed, clean, removed_whole
-from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
-from pipeline.reading.chunks import CHUNK_BYTES, Chunk, plan_chunks
-from pipeline.reading.read import hash_document, read_texts
+from pipeline.noise.describe import sum_up
+from pipeline.noise.filters import (
+    OTHER_LANGUAGE,
+    Removed,
+    clean,
+    is_installed,
+    language_of,
+    removed_whole,
+)
+from pipeline.noise.look import Bounds, Looker, bounds_for
+from pipeline.noise.near_copies import Choice, are_near, pairs_to_check
+from pipeline.reading.read import (
+    CHUNK_BYTES,
+    Chunk,
+    hash_document,
+    plan_chunks,
+    read_texts,
+)
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.files import join, new_file, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
@@ -152,7 +163,7 @@ def plan_job(
         versions=tool_versions(config),
         text_bytes=sum(file.text_bytes for file in files),
         passed_over=passed_over,
-        names_languages=languages.is_installed(),
+        names_languages=is_installed(),
     )
 
 
@@ -481,13 +492,13 @@ def _counted(
     counts: ReadingCounts, looks: Iterable[dict[str, Any]], job: Job, *, gone: set[int]
 ) -> dict[str, Any]:
     """What reading counted, and the look at the text."""
-    can_tell = job.names_languages and languages.is_installed()
+    can_tell = job.names_languages and is_installed()
     look = sum_up(
         looks,
         job.looked_at,
         is_held_out=job.shards.is_held_out,
         gone=gone,
-        language_of=languages.language_of if can_tell else None,
+        language_of=language_of if can_tell else None,
     )
     return {"read": counts.to_dict(), "look": look}
 

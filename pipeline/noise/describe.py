@@ -1,14 +1,195 @@
-"""A look at a text in words: lines for a terminal, and a table for a card."""
+"""The look at a whole text: its sum for the manifest, and what people read of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import bisect
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from pipeline.core.draws import Keys
+from pipeline.noise.look import LEAST_DOCUMENTS, Bounds
+from pipeline.noise.near_copies import are_first, distinct
 from schemas.readable import counted, percent
 
+# Lines, and documents by what is wrong with them, that are shown.
+SHOWN_LINES, SHOWN_EXAMPLES = 10, 3
+# A line is a repeated one if it stands in more than this many documents, and in at
+# least three of the sample.
+REPEATED, SEEN = 10, 2
+# Scripts and languages that have a name in the look.
+NAMED = 6
+# Documents whose language is looked at.
+LANGUAGE_DOCUMENTS = 500
+_COUNTED = ("documents", "characters", "lines", "joined")
 # Less than this is not worth a line.
 LEAST = 0.005
 # A longer document is perhaps a file of several.
 LONG_DOCUMENT = 1_000_000
+
+
+def sum_up(
+    results: Iterable[dict[str, Any]],
+    bounds: Bounds,
+    *,
+    is_held_out: Callable[[int], bool],
+    gone: Container[int] = (),
+    language_of: Callable[[str], str] | None = None,
+) -> dict[str, Any]:
+    """The look at all documents, as the manifest keeps it.
+
+    Args:
+        results: Of all chunks, in any order.
+        is_held_out: Of the number of a document.
+        gone: Numbers of documents that were left out.
+        language_of: Names the language of an excerpt.
+    """
+    totals, longest = Counter[str](), 0
+    sampled: dict[int, dict[str, Any]] = {}
+    shingles = [np.zeros((2, 0), np.uint64)]
+    for one in results:
+        totals.update({name: one[name] for name in _COUNTED})
+        longest = max(longest, one["longest_document"])
+        sampled |= dict(one["sampled"])
+        data = bytes.fromhex(one["shingles"])
+        shingles.append(np.frombuffer(data, np.uint64).reshape(2, -1))
+    runs = np.concatenate(shingles, axis=1)
+    looks = _of_sample(sampled, bounds)
+    rate = max(bounds.documents / 2**64, len(looks) / max(1, totals["documents"]))
+    return {
+        "documents": totals["documents"],
+        "characters": totals["characters"],
+        "longest_document": longest,
+        "joined_share": round(totals["joined"] / max(1, totals["lines"]), 6),
+        "sampled_documents": len(looks),
+        "scripts": _scripts(looks),
+        "languages": _languages(looks, language_of),
+        **_repeated_lines(looks, min(1.0, rate)),
+        **_signs_of_noise(looks),
+        **held_out_shares(runs, is_held_out=is_held_out, gone=gone),
+    }
+
+
+def _of_sample(
+    sampled: dict[int, dict[str, Any]], bounds: Bounds
+) -> list[dict[str, Any]]:
+    """What the documents below the bound show; if they are few, the next ones too."""
+    places = sorted(sampled)
+    wanted = max(LEAST_DOCUMENTS, bisect.bisect_left(places, bounds.documents))
+    return [sampled[place] for place in places[:wanted]]
+
+
+def _scripts(looks: list[dict[str, Any]]) -> dict[str, float]:
+    counts: Counter[str] = Counter()
+    for seen in looks:
+        for script, count in seen["scripts"].items():
+            counts[script] += count * seen["weight"]
+    return _shares(counts)
+
+
+def _languages(
+    looks: list[dict[str, Any]], language_of: Callable[[str], str] | None
+) -> dict[str, float]:
+    if language_of is None:
+        return {}
+    counts: Counter[str] = Counter()
+    for seen in looks[:LANGUAGE_DOCUMENTS]:
+        if any(seen["scripts"].values()):
+            language = language_of(seen["excerpt"])
+            counts[language] += seen["characters"] * seen["weight"]
+    return _shares(counts)
+
+
+def _shares(counts: Counter[str]) -> dict[str, float]:
+    """The shares of the largest, and of what is left.
+
+    >>> _shares(Counter(a=6, b=3, c=1))
+    {'a': 0.6, 'b': 0.3, 'c': 0.1}
+    """
+    total = sum(counts.values())
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    shares = {name: round(count / total, 6) for name, count in ranked[:NAMED]}
+    rest = sum(count for _, count in ranked[NAMED:])
+    return shares | ({"other": round(rest / total, 6)} if rest else {})
+
+
+def _repeated_lines(looks: list[dict[str, Any]], rate: float) -> dict[str, Any]:
+    """Lines of more documents than a number, their share, and the most frequent."""
+    documents: Counter[str] = Counter()
+    texts: dict[str, str] = {}
+    for seen in looks:
+        documents.update(seen["lines"].keys())
+        texts |= {key: shown for key, (_, shown) in seen["lines"].items()}
+    more_than = max(REPEATED, round(SEEN / rate))
+    repeated = {k for k, n in documents.items() if n > max(SEEN, more_than * rate)}
+    total = sum(seen["characters"] * seen["weight"] for seen in looks)
+    inside = sum(
+        seen["weight"] * characters
+        for seen in looks
+        for key, (characters, _) in seen["lines"].items()
+        if key in repeated
+    )
+    ranked = sorted(repeated, key=lambda key: (-documents[key], texts[key], key))
+    return {
+        "repeated_more_than": more_than,
+        "repeated_share": round(inside / total, 6) if total else 0.0,
+        "repeated_lines": [
+            [texts[key], round(documents[key] / rate)] for key in ranked[:SHOWN_LINES]
+        ],
+    }
+
+
+def _signs_of_noise(looks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The share of the documents that show each sign, and some of them."""
+    found: dict[str, Any] = {}
+    for sign in ("html", "mojibake", "list"):
+        examples = [seen[sign] for seen in looks if seen[sign]]
+        found[f"{sign}_share"] = round(len(examples) / max(1, len(looks)), 6)
+        found[f"{sign}_examples"] = examples[:SHOWN_EXAMPLES]
+    return found
+
+
+def held_out_shares(
+    runs: Keys, *, is_held_out: Callable[[int], bool], gone: Container[int]
+) -> dict[str, float]:
+    """The share of the held-out runs of words that training text has too.
+
+    Before documents were left out and after; of documents that hold none out, nothing.
+
+    Args:
+        runs: The number of its document and the hash of each, `[2, S]`.
+
+    >>> runs = np.uint64([[1, 1, 2, 2, 3], [5, 6, 5, 7, 6]])
+    >>> held_out_shares(runs, is_held_out=lambda n: n == 1, gone={3})
+    {'held_out_share_before': 1.0, 'held_out_share': 0.5}
+    """
+    numbers, shingles = runs
+    starts = np.flatnonzero(are_first(numbers))
+    lengths = np.diff(starts, append=len(numbers))
+    documents = numbers[starts].tolist()
+    held_out, stays = (
+        np.repeat(np.array(list(map(each, documents)), np.bool_), lengths)
+        for each in (is_held_out, lambda number: number not in gone)
+    )
+    own = distinct(shingles[held_out])
+    if not len(own):
+        return {}
+    before, after = (
+        _share_of(own, shingles[~held_out & kept])
+        for kept in (np.ones_like(stays), stays)
+    )
+    return {
+        "held_out_share_before": round(before, 6),
+        "held_out_share": round(after, 6),
+    }
+
+
+def _share_of(own: Keys, others: Keys) -> float:
+    """The share of some ascending values that others have too."""
+    is_met = np.zeros(len(own), np.bool_)
+    places = np.minimum(np.searchsorted(own, others), len(own) - 1)
+    is_met[places[own[places] == others]] = True
+    return float(is_met.mean())
 
 
 def look_lines(
@@ -17,7 +198,7 @@ def look_lines(
     """What a person should know of a text, in at most five lines.
 
     Args:
-        look: See `pipeline.noise.look.sum_up`; of an older data set it is empty.
+        look: See `sum_up`; of an older data set it is empty.
         inputs: The files, each with its "format".
 
     >>> look = {"documents": 900, "scripts": {"Latin": 0.9, "Greek": 0.1},

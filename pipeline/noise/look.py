@@ -1,24 +1,24 @@
-"""A look at a text: what is measured on a sample of its documents, and their sum.
+"""A look at a text: what a sample of its documents shows, signs of noise among it.
 
 A document is in the sample if a draw from its number, the first 64 bits of its hash,
 says so, and so is a run of words; nothing else matters, so that the look is the same
 for any order, worker and runner. What the documents of a chunk gave is a JSON object
-(`Looker.result`), and `sum_up` makes of all of them what the manifest keeps.
+(`Looker.result`), and `describe.sum_up` makes of all of them what the manifest keeps.
 """
 
 import bisect
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.core.documents import Document, ShardDocument, number_of
 from pipeline.core.draws import Keys, draw, draws
-from pipeline.core.scripts import script_of
-from pipeline.near_duplicates.signatures import are_first, distinct, ngrams
-from pipeline.noise.signs import html_remnants, is_list, misread
+from pipeline.core.scripts import ends_sentence, script_of
+from pipeline.noise.near_copies import distinct, ngrams
 from pipeline.reading.read import hash_document, shard_documents
 
 # Text that is looked at, and of a long document.
@@ -26,15 +26,8 @@ SAMPLE_BYTES = 8 << 20
 MAX_CHARACTERS = 1 << 16
 # At least this many documents are looked at, however long they are.
 LEAST_DOCUMENTS = 20
-# Lines, and documents by what is wrong with them, that are shown.
-SHOWN_LINES, SHOWN_EXAMPLES, SHOWN_CHARACTERS = 10, 3, 100
-# A line is a repeated one if it stands in more than this many documents, and in at
-# least three of the sample.
-REPEATED, SEEN = 10, 2
-# Scripts and languages that have a name in the look.
-NAMED = 6
-# Documents whose language is looked at, and how much of each.
-LANGUAGE_DOCUMENTS, LANGUAGE_CHARACTERS = 500, 400
+# Of what is shown, and of what tells the language of a document.
+SHOWN_CHARACTERS, LANGUAGE_CHARACTERS = 100, 400
 
 # Held-out text stands in the training text where this many words in a row do.
 SHINGLE = 8
@@ -42,7 +35,6 @@ SHINGLE = 8
 MAX_SHINGLES, WORD_BYTES = 400_000, 6
 
 _SAMPLED, _SHINGLES = 101, 102
-_COUNTED = ("documents", "characters", "lines", "joined")
 
 
 class Bounds(NamedTuple):
@@ -216,165 +208,122 @@ def _shortened(text: str, characters: int = SHOWN_CHARACTERS) -> str:
     return shown.encode("utf-8", errors="replace").decode()
 
 
-def sum_up(
-    results: Iterable[dict[str, Any]],
-    bounds: Bounds,
-    *,
-    is_held_out: Callable[[int], bool],
-    gone: Container[int] = (),
-    language_of: Callable[[str], str] | None = None,
-) -> dict[str, Any]:
-    """The look at all documents, as the manifest keeps it.
+_TAGS = (
+    "a abbr article aside b blockquote body br button center code dd div dl dt em "
+    "figcaption figure font footer form h1 h2 h3 h4 h5 h6 head header hr html i iframe "
+    "img input label li link main meta nav noscript ol option p pre s script section "
+    "select small span strike strong style sub sup svg table tbody td textarea tfoot "
+    "th thead title tr tt u ul video"
+)
+# Expressions that begin with the character itself are the quick ones.
+_ELEMENT = (
+    rf"<(?:/?(?:{'|'.join(_TAGS.split())})(?:\s+[a-z-]+(?:\s*=[^<>]{{0,500}})?)?\s*/?>|"
+    r"!--|!doctype\b)|&(?:[a-z]{2,8}|#\d{2,6}|#x[0-9a-f]{2,5});"
+)
+_ATTRIBUTE = r"\b(?:class|href|src|style)=(?:\"[^\"<>]{0,300}\"|&quot;)"
+_HTML = re.compile(_ELEMENT, re.IGNORECASE)
+_HTML_OR_ATTRIBUTE = re.compile(f"{_ELEMENT}|{_ATTRIBUTE}", re.IGNORECASE)
 
-    Args:
-        results: Of all chunks, in any order.
-        is_held_out: Of the number of a document.
-        gone: Numbers of documents that were left out.
-        language_of: Names the language of an excerpt.
+# Bytes that begin a character of UTF-8 of two or three, and those that follow.
+_TWO, _THREE = bytes(range(0xC2, 0xE0)), bytes(range(0xE0, 0xF0))
+_LATER = bytes(range(0x80, 0xC0))
+# Encodings of one byte, and how many characters of UTF-8 must stand in a row, if they
+# begin with one of two bytes: in Cyrillic its letters may be there by chance ("Ці").
+_ENCODINGS = {"cp1252": 1, "cp1251": 2}
+# What a text decoded with the wrong encoding was: letters of Europe, and punctuation.
+_EUROPEAN = re.compile(
+    "(?:[\u00a0-\u017f\u2010-\u2044\u20ac]|[\u0386-\u03ce\u2010-\u2044]+|"
+    "[\u0401-\u045f\u0490\u0491\u2010-\u2044]+)+"
+)
+
+# A list or a table has at least this many lines, and this share of them are shorter
+# and end as no sentence does.
+_LIST_LINES, _LIST_SHARE, _LIST_CHARACTERS = 5, 2 / 3, 80
+# In these no mark ends a sentence.
+_UNMARKED = {"Thai", "Lao", "Khmer", "Myanmar", "Tibetan"}
+
+
+def html_remnants(text: str) -> list[str]:
+    """The tags, entities and attributes of HTML in a text.
+
+    >>> html_remnants('Read <a href="/x">more</a>&nbsp;here')
+    ['<a href="/x">', '</a>', '&nbsp;']
+    >>> html_remnants("if a < b and c > d, I <3 R&D; see <Anna>")
+    []
     """
-    totals, longest = Counter[str](), 0
-    sampled: dict[int, dict[str, Any]] = {}
-    shingles = [np.zeros((2, 0), np.uint64)]
-    for one in results:
-        totals.update({name: one[name] for name in _COUNTED})
-        longest = max(longest, one["longest_document"])
-        sampled |= dict(one["sampled"])
-        data = bytes.fromhex(one["shingles"])
-        shingles.append(np.frombuffer(data, np.uint64).reshape(2, -1))
-    runs = np.concatenate(shingles, axis=1)
-    looks = _of_sample(sampled, bounds)
-    rate = max(bounds.documents / 2**64, len(looks) / max(1, totals["documents"]))
-    return {
-        "documents": totals["documents"],
-        "characters": totals["characters"],
-        "longest_document": longest,
-        "joined_share": round(totals["joined"] / max(1, totals["lines"]), 6),
-        "sampled_documents": len(looks),
-        "scripts": _scripts(looks),
-        "languages": _languages(looks, language_of),
-        **_repeated(looks, min(1.0, rate)),
-        **_signs(looks),
-        **held_out_shares(runs, is_held_out=is_held_out, gone=gone),
-    }
+    if "<" not in text and "&" not in text and "=" not in text:
+        return []
+    may_have_attribute = '="' in text or "=&" in text
+    return (_HTML_OR_ATTRIBUTE if may_have_attribute else _HTML).findall(text)
 
 
-def _of_sample(
-    sampled: dict[int, dict[str, Any]], bounds: Bounds
-) -> list[dict[str, Any]]:
-    """What the documents below the bound show; if they are few, the next ones too."""
-    places = sorted(sampled)
-    wanted = max(LEAST_DOCUMENTS, bisect.bisect_left(places, bounds.documents))
-    return [sampled[place] for place in places[:wanted]]
+def _shown(codes: bytes, encoding: str) -> str:
+    """The characters of some bytes, as a set of an expression; some stay bytes."""
+    decoded = (bytes([code]).decode(encoding, errors="ignore") for code in codes)
+    stayed = "".join(chr(code) for code in codes if code < 0xA0)
+    return f"[{re.escape(''.join(decoded) + stayed)}]"
 
 
-def _scripts(looks: list[dict[str, Any]]) -> dict[str, float]:
-    counts: Counter[str] = Counter()
-    for seen in looks:
-        for script, count in seen["scripts"].items():
-            counts[script] += count * seen["weight"]
-    return _shares(counts)
+def _expression(encoding: str, least: int) -> re.Pattern[str]:
+    """Where bytes of UTF-8 may have been read; it begins with a set, for speed."""
+    two, three = _shown(_TWO, encoding), _shown(_THREE, encoding)
+    first, later = _shown(_TWO + _THREE, encoding), _shown(_LATER, encoding)
+    units = f"(?:{two}{later}|{three}{later}{later})"
+    of_two = f"(?<={two}{later}){units}{{{least - 1},}}"
+    return re.compile(f"{first}{later}(?:{of_two}|{later}{units}*)")
 
 
-def _languages(
-    looks: list[dict[str, Any]], language_of: Callable[[str], str] | None
-) -> dict[str, float]:
-    if language_of is None:
-        return {}
-    counts: Counter[str] = Counter()
-    for seen in looks[:LANGUAGE_DOCUMENTS]:
-        if any(seen["scripts"].values()):
-            language = language_of(seen["excerpt"])
-            counts[language] += seen["characters"] * seen["weight"]
-    return _shares(counts)
+_MISREAD = {name: _expression(name, least) for name, least in _ENCODINGS.items()}
 
 
-def _shares(counts: Counter[str]) -> dict[str, float]:
-    """The shares of the largest, and of what is left.
+def misread(text: str) -> list[str]:
+    """The parts of a text that are UTF-8 read with an encoding of one byte.
 
-    >>> _shares(Counter(a=6, b=3, c=1))
-    {'a': 0.6, 'b': 0.3, 'c': 0.1}
+    Each would be valid UTF-8 and letters of one script if it were encoded again.
+
+    >>> misread("The cafÃ© wasnâ€™t open"), misread("РџСЂРёРІРµС‚, РјРёСЂ")
+    (['Ã©', 'â€™'], ['РџСЂРёРІРµС‚', 'РјРёСЂ'])
+    >>> misread("Café «É», Ці Її речі, NÃO, ÀÉ")
+    []
     """
-    total = sum(counts.values())
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    shares = {name: round(count / total, 6) for name, count in ranked[:NAMED]}
-    rest = sum(count for _, count in ranked[NAMED:])
-    return shares | ({"other": round(rest / total, 6)} if rest else {})
+    if text.isascii():
+        return []
+    return [
+        found[0]
+        for encoding, expression in _MISREAD.items()
+        for found in expression.finditer(text)
+        if _was_utf8(found[0], encoding)
+    ]
 
 
-def _repeated(looks: list[dict[str, Any]], rate: float) -> dict[str, Any]:
-    """Lines of more documents than a number, their share, and the most frequent."""
-    documents: Counter[str] = Counter()
-    texts: dict[str, str] = {}
-    for seen in looks:
-        documents.update(seen["lines"].keys())
-        texts |= {key: shown for key, (_, shown) in seen["lines"].items()}
-    more_than = max(REPEATED, round(SEEN / rate))
-    repeated = {k for k, n in documents.items() if n > max(SEEN, more_than * rate)}
-    total = sum(seen["characters"] * seen["weight"] for seen in looks)
-    inside = sum(
-        seen["weight"] * characters
-        for seen in looks
-        for key, (characters, _) in seen["lines"].items()
-        if key in repeated
+def _was_utf8(part: str, encoding: str) -> bool:
+    """Whether characters are bytes of UTF-8, as an encoding of one byte shows them."""
+    codes = (
+        bytes([ord(c)]) if "\x80" <= c <= "\x9f" else c.encode(encoding) for c in part
     )
-    ranked = sorted(repeated, key=lambda key: (-documents[key], texts[key], key))
-    return {
-        "repeated_more_than": more_than,
-        "repeated_share": round(inside / total, 6) if total else 0.0,
-        "repeated_lines": [
-            [texts[key], round(documents[key] / rate)] for key in ranked[:SHOWN_LINES]
-        ],
-    }
+    try:
+        decoded = b"".join(codes).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return _EUROPEAN.fullmatch(decoded) is not None
 
 
-def _signs(looks: list[dict[str, Any]]) -> dict[str, Any]:
-    """The share of the documents that show each sign, and some of them."""
-    found: dict[str, Any] = {}
-    for sign in ("html", "mojibake", "list"):
-        examples = [seen[sign] for seen in looks if seen[sign]]
-        found[f"{sign}_share"] = round(len(examples) / max(1, len(looks)), 6)
-        found[f"{sign}_examples"] = examples[:SHOWN_EXAMPLES]
-    return found
+def is_list(paragraphs: Sequence[str]) -> bool:
+    """Whether a document is a list or a table: most of its lines are no sentences.
 
-
-def held_out_shares(
-    runs: Keys, *, is_held_out: Callable[[int], bool], gone: Container[int]
-) -> dict[str, float]:
-    """The share of the held-out runs of words that training text has too.
-
-    Before documents were left out and after; of documents that hold none out, nothing.
-
-    Args:
-        runs: The number of its document and the hash of each, `[2, S]`.
-
-    >>> runs = np.uint64([[1, 1, 2, 2, 3], [5, 6, 5, 7, 6]])
-    >>> held_out_shares(runs, is_held_out=lambda n: n == 1, gone={3})
-    {'held_out_share_before': 1.0, 'held_out_share': 0.5}
+    >>> is_list(["Name Size Price", "Bolt 3 mm 0.10", "Nut 4 mm 0.20", "Rod", "Pin"])
+    True
+    >>> is_list(["He came late.", "Why?", "No one knew.", "It rained.", "They left."])
+    False
     """
-    numbers, shingles = runs
-    starts = np.flatnonzero(are_first(numbers))
-    lengths = np.diff(starts, append=len(numbers))
-    documents = numbers[starts].tolist()
-    held_out, stays = (
-        np.repeat(np.array(list(map(each, documents)), np.bool_), lengths)
-        for each in (is_held_out, lambda number: number not in gone)
+    if len(paragraphs) < _LIST_LINES:
+        return False
+    short = sum(
+        len(line) < _LIST_CHARACTERS and not ends_sentence(line) for line in paragraphs
     )
-    own = distinct(shingles[held_out])
-    if not len(own):
-        return {}
-    before, after = (
-        _share_of(own, shingles[~held_out & kept])
-        for kept in (np.ones_like(stays), stays)
-    )
-    return {
-        "held_out_share_before": round(before, 6),
-        "held_out_share": round(after, 6),
-    }
+    is_short = short >= _LIST_SHARE * len(paragraphs)
+    return is_short and script_of(next(_letters(paragraphs), "")) not in _UNMARKED
 
 
-def _share_of(own: Keys, others: Keys) -> float:
-    """The share of some ascending values that others have too."""
-    is_met = np.zeros(len(own), np.bool_)
-    places = np.minimum(np.searchsorted(own, others), len(own) - 1)
-    is_met[places[own[places] == others]] = True
-    return float(is_met.mean())
+def _letters(paragraphs: Sequence[str]) -> Iterator[str]:
+    return (c for paragraph in paragraphs for c in paragraph if c.isalpha())

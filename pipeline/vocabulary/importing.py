@@ -21,11 +21,6 @@ from pipeline.vocabulary.model_file import (
     with_rules_and_scores,
 )
 from pipeline.vocabulary.normalization import QUOTES, rules_tsv
-from pipeline.vocabulary.post_processing import (
-    OF_FILE,
-    check_post_processing,
-    tokenizer_class,
-)
 from pipeline.vocabulary.tokenizer import (
     Normalization,
     Tokenizer,
@@ -36,7 +31,10 @@ from pipeline.vocabulary.tokenizer import (
 )
 from pipeline.vocabulary.wordpiece_rules import (
     ADDED_TOKENS,
+    OF_FILE,
     added_tokens,
+    check_post_processing,
+    tokenizer_class,
     wordpieces_of,
 )
 from schemas.errors import AlbertError, SettingError

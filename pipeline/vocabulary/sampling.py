@@ -23,9 +23,9 @@ import numpy as np
 from pipeline.core.documents import ReadingCounts, left_out
 from pipeline.core.draws import Keys, draws, happens, hash_key
 from pipeline.core.machine import end_with_parent
-from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
-from pipeline.reading.chunks import Chunk
-from pipeline.reading.read import read_texts
+from pipeline.noise.describe import sum_up
+from pipeline.noise.look import Bounds, Looker, bounds_for
+from pipeline.reading.read import Chunk, read_texts
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 
@@ -140,7 +140,7 @@ class SampledText(NamedTuple):
     """The sentences to train on, the ones held out, and what was met on the way.
 
     Attributes:
-        look: See `pipeline.noise.look.sum_up`.
+        look: See `pipeline.noise.describe.sum_up`.
     """
 
     train: list[KeyedSentence]

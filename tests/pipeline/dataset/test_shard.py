@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
-from pipeline.dataset.shard import counted_examples, distinct, encode, write_shard
+from pipeline.dataset.manifest import realised
+from pipeline.dataset.shard import (
+    Counts,
+    counted_examples,
+    distinct,
+    encode,
+    write_shard,
+)
 from pipeline.dataset.shard_plan import Shard
-from pipeline.dataset.statistics import Counts, realised
 from pipeline.examples.examples import pack_copies
 from pipeline.records.tf_example import encode_rows
 from schemas.config import DataConfig

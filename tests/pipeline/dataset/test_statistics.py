@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.dataset.statistics import Counts, count_batch, realised, share
+from pipeline.dataset.manifest import realised, share
+from pipeline.dataset.shard import Counts, count_batch
 from pipeline.examples.examples import ExampleBatch, Sequences
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Pairs, Rows

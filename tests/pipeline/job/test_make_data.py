@@ -21,9 +21,9 @@ from pipeline.job import make_data, steps, worker_processes
 from pipeline.job.make_data import make_dataset
 from pipeline.job.steps import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
-from pipeline.reading.chunks import CHUNK_BYTES
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
+from pipeline.reading.read import CHUNK_BYTES
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest

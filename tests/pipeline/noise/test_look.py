@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 from pipeline.core.documents import Document
-from pipeline.near_duplicates.signatures import word_hashes
-from pipeline.noise.look import (
-    LEAST_DOCUMENTS,
-    Bounds,
-    Looker,
-    bounds_for,
-    look_at,
-    sum_up,
-)
+from pipeline.noise.describe import sum_up
+from pipeline.noise.look import LEAST_DOCUMENTS, Bounds, Looker, bounds_for, look_at
+from pipeline.noise.near_copies import word_hashes
 
 ALL = bounds_for(0)
 FEW = Bounds(1 << 62, 1 << 62)

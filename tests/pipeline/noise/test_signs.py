@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.noise.signs import html_remnants, is_list, misread
+from pipeline.noise.look import html_remnants, is_list, misread
 
 TEXTS = (
     "L'été, où ça coûte 5 € — «déjà vu» à la maison.",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reading.chunks import FilePart, divide_file, plan_chunks
+from pipeline.reading.read import FilePart, divide_file, plan_chunks
 from pipeline.reading.recognise import InputFile
 
 

@@ -17,9 +17,8 @@ import pytest
 import zstandard
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_chunk
+from pipeline.reading.read import plan_chunks, read_chunk
 from schemas.errors import AlbertError
 
 CUT = "damaged or cut off compressed data"

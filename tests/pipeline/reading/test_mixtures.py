@@ -10,9 +10,8 @@ import pytest
 import zstandard
 
 from pipeline.core.documents import Document, ReadingCounts
-from pipeline.reading.chunks import divide_file
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_part
+from pipeline.reading.read import divide_file, read_part
 from schemas.errors import AlbertError
 
 ONE, TWO = "Müller ging früh. Er fror.", "Das Café schloß schon früh."

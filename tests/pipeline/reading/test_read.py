@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.documents import Dropped, ReadingCounts
-from pipeline.reading.chunks import divide_file, plan_chunks
 from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS
 from pipeline.reading.inputs import InputFile, find_inputs
-from pipeline.reading.read import read_chunk, read_part
+from pipeline.reading.read import divide_file, plan_chunks, read_chunk, read_part
 from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES
 from pipeline.storage.lines import TOO_LONG
 from schemas.errors import AlbertError

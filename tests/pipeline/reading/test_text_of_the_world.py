@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.core.documents import Document, ReadingCounts
-from pipeline.reading.chunks import FilePart
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_part, show_sentences
+from pipeline.reading.read import FilePart, read_part, show_sentences
 from schemas.errors import AlbertError
 
 WRAPPED = (

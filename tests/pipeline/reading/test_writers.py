@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 
 from pipeline.core.documents import Document, ReadingCounts
-from pipeline.reading.chunks import divide_file
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_part
+from pipeline.reading.read import divide_file, read_part
 from pipeline.reading.sentences import split_sentences
 
 

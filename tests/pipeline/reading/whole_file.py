@@ -1,8 +1,7 @@
 """A whole file read for a test."""
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.chunks import divide_file
-from pipeline.reading.read import read_part
+from pipeline.reading.read import divide_file, read_part
 
 
 def read_file(file):

@@ -6,9 +6,8 @@ from collections import Counter
 import pytest
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import read_chunk
+from pipeline.reading.read import plan_chunks, read_chunk
 from pipeline.storage import files, remote
 from pipeline.storage.files import find_files, open_binary
 from schemas.errors import AlbertError

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.noise.look import bounds_for
-from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
+from pipeline.reading.read import plan_chunks
 from pipeline.vocabulary.sampling import (
     KeyedSentence,
     Sample,

@@ -9,8 +9,8 @@ import pytest
 from sentencepiece import SentencePieceProcessor
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.chunks import plan_chunks
 from pipeline.reading.inputs import find_inputs
+from pipeline.reading.read import plan_chunks
 from pipeline.vocabulary import sampling
 from pipeline.vocabulary.sampling import (
     KeyedSentence,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pipeline.core.draws import hash_key
 from pipeline.core.scripts import UNSPACED
-from pipeline.near_duplicates import signatures
-from pipeline.near_duplicates.signatures import (
+from pipeline.noise import near_copies as signatures
+from pipeline.noise.near_copies import (
     SKETCH,
     THRESHOLD,
     are_near,
