@@ -184,7 +184,7 @@ def derived_rows(question: Answer, name: str) -> int | None:
     if name == "hugging-face":
         return None
     from albert_tf.model.pretrainer import AlbertPretrainer
-    from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
+    from albert_tf.planning.cost import derive_micro_batch_size, memory_limit
     from albert_tf.training.run import training_steps
     from schemas.architecture import PRESETS
     from schemas.config import TrainConfig

@@ -1,7 +1,6 @@
 """All that is measured of a run on a data set, beside what counting gives there."""
 
 import dataclasses
-import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +34,7 @@ from albert_tf.evaluation.words import (
     Row,
     Vocabulary,
     WordScorer,
-    first_rows,
+    held_out_rows,
     known_beside,
     questions_about,
     sample_words,
@@ -192,17 +191,13 @@ class Yardstick:
             training: What is counted, if anything is.
             examples: Held-out examples, from the first, that are measured on.
         """
-        data, manifest = records.dataset, records.manifest
         counts = None
         if training is not None:
             counts = self._counts(training.dataset, training.manifest)
-        texts = held_out_text(data, manifest, examples=examples)
-        rows = itertools.chain.from_iterable(text.rows for text in texts)
-        measured = self._of_words(
-            list(first_rows(rows, self._vocabulary)), counts, maximum=words
-        )
+        rows = held_out_rows(records, self._vocabulary, examples=examples)
+        measured = self._of_words(rows, counts, maximum=words)
         if counts:
-            texts = held_out_text(data, manifest, examples=examples)
+            texts = held_out_text(records.dataset, records.manifest, examples=examples)
             measured["counting"] = _of_counting(counts, texts)
         return measured
 

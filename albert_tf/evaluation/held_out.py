@@ -18,7 +18,7 @@ from keras import ops
 from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, task_sums
 from albert_tf.model.unpadding import OF_SIZE, unpadded
-from albert_tf.planning.memory import MAX_TOKENS
+from albert_tf.planning.cost import MAX_TOKENS
 from albert_tf.runs.metrics import DEVIATIONS, Metrics, Sums, means
 from albert_tf.runs.progress import Progress
 from schemas.errors import AlbertError, SettingError

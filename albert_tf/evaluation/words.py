@@ -22,9 +22,8 @@ from keras import ops
 
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.counting import UNKNOWN, Asked, held_out_text
-from albert_tf.evaluation.held_out import Stop, compiled
+from albert_tf.evaluation.held_out import compiled
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.runs.metrics import BitsPerCharacter, bits_per_character
 from schemas.example import MASK_ID, PAD_ID, SEP_ID, SPACE, SPECIAL_TOKENS
 
 Bools = npt.NDArray[np.bool_]
@@ -111,6 +110,15 @@ def first_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Row]:
         left -= int(letters[row].sum())
 
 
+def held_out_rows(
+    records: Records, vocabulary: Vocabulary, *, examples: int
+) -> list[Row]:
+    """The `first_rows` of the first held-out examples, nothing masked."""
+    texts = held_out_text(records.dataset, records.manifest, examples=examples)
+    rows = itertools.chain.from_iterable(text.rows for text in texts)
+    return list(first_rows(rows, vocabulary))
+
+
 def words_of_row(
     shown: Sequence[str], starts: Bools, *, number: int = 0
 ) -> Iterator[Word]:
@@ -172,16 +180,6 @@ BATCH_TOKENS = 3072
 
 # The least length that questions are padded to.
 LEAST_WIDTH = 8
-
-# A word takes as long as this many held-out examples.
-EXAMPLES_OF_WORD = 2.5
-
-# Held-out examples for each word of an evaluation while a model trains: words make that
-# about a quarter longer.
-EXAMPLES_PER_WORD = 10
-
-# Bits per character of fewer words are not shown: they are known to 4 % at best.
-LEAST_WORDS = 500
 
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
@@ -347,69 +345,3 @@ def _losses(model: AlbertPretrainer, batch: Batch) -> Any:
         logits, ops.reshape(batch["masked_lm_ids"], (-1,))
     )
     return losses
-
-
-class HeldOutWords:
-    """Words of the examples that a run is evaluated on, asked about while it trains.
-
-    They are among those that `albert evaluate` asks about. Nothing is read before they
-    are asked for the first time.
-
-    Args:
-        model: Measured as it is at each call.
-        examples: How many held-out examples an evaluation has, from the first.
-    """
-
-    def __init__(
-        self,
-        model: AlbertPretrainer,
-        records: Records,
-        *,
-        examples: int,
-        vocabulary: Vocabulary,
-    ) -> None:
-        self._scorer, self._records = WordScorer(model), records
-        self._examples, self._vocabulary = examples, vocabulary
-        self._asked: tuple[list[Row], list[Word]] | None = None
-
-    def number(self, *, is_last: bool) -> int:
-        """How many words an evaluation asks about at most; 0 if it asks about none.
-
-        Few examples have few words, which the last evaluation alone is worth.
-        """
-        affordable = self._examples // EXAMPLES_PER_WORD
-        if affordable >= LEAST_WORDS:
-            return affordable
-        return LEAST_WORDS if is_last else 0
-
-    def bits_per_character(
-        self, should_stop: Stop, *, is_last: bool
-    ) -> BitsPerCharacter | None:
-        """Of all words; None if stopped, or if there are too few."""
-        if not self.number(is_last=is_last):
-            return None
-        if self._asked is None:
-            self._asked = self._sample(maximum=self.number(is_last=is_last))
-        rows, words = self._asked
-        if len(words) < LEAST_WORDS:
-            return None
-        spans = [word.span for word in words]
-        questions = questions_about(rows, spans)
-        losses = np.zeros(len(questions.row))
-        for some, of_batch in self._scorer.answers(questions):
-            if should_stop():
-                return None
-            losses[some] = of_batch
-        characters = np.array([word.characters for word in words], np.float64)
-        return bits_per_character(sum_by_word(losses, spans), characters)
-
-    def _sample(self, *, maximum: int) -> tuple[list[Row], list[Word]]:
-        """Rows of held-out text, and words in them."""
-        texts = held_out_text(
-            self._records.dataset,
-            self._records.manifest,
-            examples=self._examples,
-        )
-        rows = itertools.chain.from_iterable(text.rows for text in texts)
-        text = list(first_rows(rows, self._vocabulary))
-        return text, sample_words(text, self._vocabulary, maximum=maximum)

@@ -6,15 +6,28 @@ import time
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import tensorflow as tf
 
-from albert_tf.evaluation.held_out import HeldOut
-from albert_tf.evaluation.words import EXAMPLES_OF_WORD, HeldOutWords
+from albert_tf.data.input_pipeline import Records
+from albert_tf.evaluation.held_out import HeldOut, Stop
+from albert_tf.evaluation.words import (
+    Row,
+    Vocabulary,
+    Word,
+    WordScorer,
+    held_out_rows,
+    questions_about,
+    sample_words,
+    sum_by_word,
+)
 from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_value
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import (
+    BitsPerCharacter,
     Metrics,
     best_evaluation,
+    bits_per_character,
     collapse_warning,
     metrics_text,
     read_metrics,
@@ -26,6 +39,16 @@ from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
 from schemas.errors import AlbertError
 from schemas.files import write_text
 from schemas.layout import EVAL, METRICS, TENSORBOARD
+
+# A word takes as long as this many held-out examples.
+EXAMPLES_OF_WORD = 2.5
+
+# Held-out examples for each word of an evaluation while a model trains: words make that
+# about a quarter longer.
+EXAMPLES_PER_WORD = 10
+
+# Bits per character of fewer words are not shown: they are known to 4 % at best.
+LEAST_WORDS = 500
 
 
 class MetricsLog:
@@ -84,6 +107,66 @@ class MetricsLog:
             for name, value in line.items():
                 if name not in ("step", "split") and value is not None:
                     tf.summary.scalar(f"{split}/{name}", value, step=step)
+
+
+class HeldOutWords:
+    """Words of the examples that a run is evaluated on, asked about while it trains.
+
+    They are among those that `albert evaluate` asks about. Nothing is read before they
+    are asked for the first time.
+
+    Args:
+        model: Measured as it is at each call.
+        examples: How many held-out examples an evaluation has, from the first.
+    """
+
+    def __init__(
+        self,
+        model: AlbertPretrainer,
+        records: Records,
+        *,
+        examples: int,
+        vocabulary: Vocabulary,
+    ) -> None:
+        self._scorer, self._records = WordScorer(model), records
+        self._examples, self._vocabulary = examples, vocabulary
+        self._asked: tuple[list[Row], list[Word]] | None = None
+
+    def number(self, *, is_last: bool) -> int:
+        """How many words an evaluation asks about at most; 0 if it asks about none.
+
+        Few examples have few words, which the last evaluation alone is worth.
+        """
+        affordable = self._examples // EXAMPLES_PER_WORD
+        if affordable >= LEAST_WORDS:
+            return affordable
+        return LEAST_WORDS if is_last else 0
+
+    def bits_per_character(
+        self, should_stop: Stop, *, is_last: bool
+    ) -> BitsPerCharacter | None:
+        """Of all words; None if stopped, or if there are too few."""
+        if not self.number(is_last=is_last):
+            return None
+        if self._asked is None:
+            self._asked = self._sample(maximum=self.number(is_last=is_last))
+        rows, words = self._asked
+        if len(words) < LEAST_WORDS:
+            return None
+        spans = [word.span for word in words]
+        questions = questions_about(rows, spans)
+        losses = np.zeros(len(questions.row))
+        for some, of_batch in self._scorer.answers(questions):
+            if should_stop():
+                return None
+            losses[some] = of_batch
+        characters = np.array([word.characters for word in words], np.float64)
+        return bits_per_character(sum_by_word(losses, spans), characters)
+
+    def _sample(self, *, maximum: int) -> tuple[list[Row], list[Word]]:
+        """Rows of held-out text, and words in them."""
+        rows = held_out_rows(self._records, self._vocabulary, examples=self._examples)
+        return rows, sample_words(rows, self._vocabulary, maximum=maximum)
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -19,7 +19,7 @@ from albert_tf.evaluation.held_out import Stop, Weighted, with_weights
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, micro_batch_loss
-from albert_tf.planning.memory import derive_micro_batch_size, memory_limit
+from albert_tf.planning.cost import derive_micro_batch_size, memory_limit
 from schemas.config import ResolvedDataConfig, TrainConfig
 
 Tensor = Any

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.data import token_statistics
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning import cost
 from albert_tf.planning.cost import (
@@ -19,6 +18,7 @@ from albert_tf.planning.cost import (
     state_bytes,
     training_flops,
 )
+from albert_tf.training import first_weights
 from schemas.architecture import PRESETS, ModelConfig
 from tests.batches import random_batch
 
@@ -189,14 +189,14 @@ def test_counting_which_tokens_are_near_which_takes_the_memory_told(monkeypatch)
     config = ModelConfig(vocab_size=4000, embedding_size=128)
     rng = np.random.default_rng(0)
     # What is needed for some rows at a time is little where there are many rows.
-    monkeypatch.setattr(token_statistics, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(first_weights, "ROWS_AT_ONCE", 64)
     monkeypatch.setattr(cost, "COUNTED_EXAMPLES", 20_000)
     tracemalloc.start()
     texts = [
         rng.integers(config.vocab_size, size=(500, 64), dtype=np.int32)
         for _ in range(40)
     ]
-    token_statistics.pmi_vectors(
+    first_weights.pmi_vectors(
         texts, vocab_size=config.vocab_size, columns=config.embedding_size
     )
     _, peak = tracemalloc.get_traced_memory()

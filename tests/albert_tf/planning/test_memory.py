@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.planning import memory
-from albert_tf.planning.memory import (
+from albert_tf.planning import cost
+from albert_tf.planning.cost import (
     MemoryLimit,
     derive_micro_batch_size,
     free_memory_bytes,
@@ -151,7 +151,7 @@ def stats(*, limit, used, **others):
 def test_the_limit_is_that_of_the_devices_or_of_the_machine(
     monkeypatch, devices, expected
 ):
-    monkeypatch.setattr(memory, "free_memory_bytes", lambda: 5 * GIB)
+    monkeypatch.setattr(cost, "free_memory_bytes", lambda: 5 * GIB)
     assert memory_limit(devices) == expected
 
 

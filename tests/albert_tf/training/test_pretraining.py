@@ -223,7 +223,7 @@ def test_a_derived_micro_batch_is_kept_when_memory_changes(data, tmp_path, monke
     config = dataclasses.replace(SETTINGS, micro_batch_size=None)
     signal_at_micro_batch(monkeypatch, 2)
     train(data, tmp_path, config=config)
-    monkeypatch.setattr("albert_tf.planning.memory.free_memory_bytes", lambda: 0)
+    monkeypatch.setattr("albert_tf.planning.cost.free_memory_bytes", lambda: 0)
     train(data, tmp_path, config=config)
     state = json.loads((tmp_path / "checkpoints/step-00000012/state.json").read_text())
     assert state["micro_batch_size"] == 8

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from albert_tf.data.token_statistics import (
-    MAX_CONTEXTS,
+from albert_tf.training.first_weights import (
+    CONTEXTS,
     leading_vectors,
     neighbour_counts,
     pmi_vectors,
@@ -52,9 +52,9 @@ def test_rows_do_not_touch():
 
 
 def test_no_more_contexts_than_are_frequent():
-    vocab_size = MAX_CONTEXTS + 50
+    vocab_size = CONTEXTS + 50
     counts = neighbour_counts([np.array([[A, B, C]])], vocab_size=vocab_size)
-    assert counts.shape == (vocab_size, MAX_CONTEXTS)
+    assert counts.shape == (vocab_size, CONTEXTS)
 
 
 def test_what_stands_together_less_than_by_chance_is_nothing():
