@@ -40,7 +40,7 @@ from cli.support.trained_model import plain_vocabulary
 from schemas.architecture import ModelConfig
 from schemas.config import BUDGET_RECIPE, RECIPES, ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import TRAIN
+from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.settings import config_from_dict, flag_name
 
@@ -391,7 +391,9 @@ def say_end(result: "TrainResult", asked: Asked, console: Console) -> None:
         names = (output, asked.data, f"{output}-hf")
         run, data, export = (shlex.quote(str(name)) for name in names)
         console.say(f"{output}: finished, {result.step:,} steps")
-        console.say(f"Next:  albert evaluate {run} --data {data}")
+        has_held_out = read_manifest(asked.data).num_examples(EVAL)
+        text = f"--data {data}" if has_held_out else "--text FILE"
+        console.say(f"Next:  albert evaluate {run} {text}")
         console.say(f"       albert fill-mask {run} 'A sentence with a [MASK] in it.'")
         console.say(f"       albert export {run} --to hf --output {export}")
     else:

@@ -2,17 +2,20 @@
 
 import json
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
 
+from albert_tf.training.pretraining import TrainResult
 from cli.commands import pretrain
 from cli.main import cli
 from cli.support.asked import Asked
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from tests.commands import LITTLE_MODEL, attempt, run
-from tests.training_data import resolved_run
+from tests.training_data import resolved_run, write_dataset
 
 # Settings that earlier versions had as constants.
 NEW_SETTINGS = (
@@ -82,6 +85,23 @@ def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(
     assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 0.00176
     assert said.splitlines()[-4] == f"{folder}: finished, 2 steps"
     assert said.splitlines()[-3].startswith(f"Next:  albert evaluate {folder} --data ")
+
+
+@pytest.mark.parametrize(("held_out", "text"), [(1, "--data data"), (0, "--text FILE")])
+def test_what_is_named_next_can_be_measured(
+    tmp_path, monkeypatch, capsys, held_out, text
+):
+    monkeypatch.chdir(tmp_path)
+    data = Path("data")
+    write_dataset(data, copies=1, shards=1, examples=1, eval_examples=held_out)
+    asked = SimpleNamespace(data=data, output=Path("run"))
+    pretrain.say_end(TrainResult(3, 3, "finished"), asked, Console(quiet=False))
+    assert capsys.readouterr().err.splitlines() == [
+        "run: finished, 3 steps",
+        f"Next:  albert evaluate run {text}",
+        "       albert fill-mask run 'A sentence with a [MASK] in it.'",
+        "       albert export run --to hf --output run-hf",
+    ]
 
 
 def config_of(folder):
