@@ -5,12 +5,15 @@ is not full is filled up with rows of weight zero.
 """
 
 import bisect
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from albert_tf.finetuning.job import TuningJob, TuningState
+from albert_tf.tasks.evaluation import task_of
 from schemas.example import PAD_ID
 from schemas.task import EncodedExample, Kind, TaskSpec
 
@@ -22,6 +25,74 @@ WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 # Rows are sorted by length within this many batches, which then come in random order:
 # so a batch is almost as random as one that is drawn.
 SORTED_BATCHES = 64
+
+# Tokens that are computed at a time where nothing is trained.
+TOKENS = 4096
+
+
+def training_batches(
+    job: TuningJob, state: TuningState
+) -> Generator[Batch, None, None]:
+    """The rows from where a run stands, a step at a time `[B, ...]`.
+
+    Scores are standardised: those of all rows have mean 0 and deviation 1.
+    """
+    size, train = job.config.batch_size, job.train
+    weights = label_weights(job)
+    epoch, place = divmod(state.step, -(-len(train.rows) // size))
+    while True:
+        chosen = epoch_batches(
+            train.lengths, batch_size=size, seed=job.config.seed, epoch=epoch
+        )
+        for rows in chosen[place:]:
+            batch = batch_of(
+                [train.rows[row] for row in rows],
+                job.spec,
+                size=size,
+                longest=job.config.max_seq_length,
+                options=train.options,
+                label_weights=weights,
+            )
+            if job.spec.kind == "regress":
+                targets = batch["targets"] - state.score_mean
+                batch["targets"] = (targets / state.score_deviation).astype("float32")
+            yield batch
+        epoch, place = epoch + 1, 0
+
+
+def label_weights(job: TuningJob) -> list[float]:
+    """Of each label in the loss; none where all are alike.
+
+    As scikit-learn's "balanced": n / (L n_c) for the n_c of n rows, or words, that
+    have label c. A label that does not occur has no weight.
+    """
+    if job.config.class_weights == "none":
+        return []
+    targets = map(task_of(job.spec).target, job.train.examples)
+    numbers = np.concatenate([np.atleast_1d(target) for target in targets])
+    counts = np.bincount(numbers.astype(int), minlength=len(job.spec.labels))
+    weights = len(numbers) / (len(counts) * np.maximum(counts, 1))
+    return [float(w) if n else 0.0 for w, n in zip(weights, counts, strict=True)]
+
+
+def batches_to_predict(
+    rows: Sequence[EncodedExample], kind: Kind, *, longest: int
+) -> Iterator[tuple[list[int], Batch]]:
+    """Batches `[B, ...]` of all rows, the widest first, with the numbers of theirs.
+
+    Args:
+        longest: Tokens of the longest row that there may be.
+    """
+    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        width = width_of(row.length, longest=longest)
+        alike[-width, len(row.sequences)].append(number)
+    for (width, options), numbers in sorted(alike.items()):
+        size = max(1, TOKENS // (-width * options))
+        for first in range(0, len(numbers), size):
+            some = numbers[first : first + size]
+            asked = [rows[number] for number in some]
+            yield some, inputs_of(asked, kind, size=size, longest=longest)
 
 
 def width_of(length: int, *, longest: int) -> int:
@@ -43,9 +114,6 @@ def epoch_batches(
 
     Args:
         lengths: Of each row, in tokens.
-        batch_size: Rows in a batch.
-        seed: Of the run.
-        epoch: From 0.
     """
     rng = np.random.Generator(np.random.PCG64([seed, epoch]))
     order = rng.permutation(len(lengths))
@@ -71,7 +139,6 @@ def batch_of(
 
     Args:
         rows: At most `size`, with targets.
-        spec: Of the task.
         size: B.
         longest: Tokens of the longest row that there may be.
         options: Number of options of `choose`, O, more if a row has more.
@@ -97,11 +164,10 @@ def inputs_of(
     longest: int,
     options: int = 1,
 ) -> Batch:
-    """What a model is asked about rows, whose targets are not looked at.
+    """The inputs of a model for some rows, whose targets may be unknown.
 
     Args:
         rows: At most `size`.
-        kind: Of the task.
         size: B.
         longest: Tokens of the longest row that there may be.
         options: Number of options of `choose`, O, more if a row has more.
@@ -150,7 +216,7 @@ def _targets(
 
 
 def micro_batches(batch: Batch, *, size: int, devices: int) -> Iterator[Batch]:
-    """What of a batch is computed at a time: N micro-batches `[N, M, ...]`.
+    """A batch as groups of N micro-batches `[N, M, ...]`, filled up with zeros.
 
     Args:
         batch: Arrays `[B, ...]`.

@@ -5,34 +5,22 @@ checkpoint with the same bytes.
 """
 
 import dataclasses
+import functools
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from albert_tf.finetuning.batches import (
-    Array,
-    batch_of,
-    epoch_batches,
-    micro_batches,
-)
+import numpy as np
+
+from albert_tf.finetuning.batches import micro_batches, training_batches
 from albert_tf.finetuning.card import tuned_card
+from albert_tf.finetuning.evaluate import TaskEvaluations, predicted, prediction_lines
 from albert_tf.finetuning.job import TuningJob, TuningState
-from albert_tf.finetuning.loss import task_loss
-from albert_tf.finetuning.predict import TaskLogits, predicted, prediction_lines
 from albert_tf.hosts.hosts import ONE_HOST
-from albert_tf.model.task_model import Batch, TaskModel
-from albert_tf.model.trained_model import (
-    TrainedModel,
-    read_tuned,
-    with_scores_scaled,
-)
-from albert_tf.runs.checkpoints import (
-    Checkpoint,
-    arrays_of,
-    assign_arrays,
-    load_newest,
-)
+from albert_tf.model.task_model import Batch, task_loss
+from albert_tf.model.trained_model import TrainedModel, read_tuned
+from albert_tf.runs.checkpoints import Checkpoint, assign_arrays, load_newest
 from albert_tf.runs.metrics import Metrics, read_metrics
 from albert_tf.runs.progress import Progress
 from albert_tf.runs.task_record import TaskRecord, write_record
@@ -41,8 +29,6 @@ from albert_tf.tasks.evaluation import (
     Answered,
     chosen_threshold,
     evaluated,
-    measured,
-    outputs_of,
     task_of,
 )
 from albert_tf.tasks.task import Result
@@ -50,7 +36,7 @@ from albert_tf.training.evaluate import MetricsLog
 from albert_tf.training.interruption import SIGNALS, StopRequest, stop_requests
 from albert_tf.training.loop import Pace, Saver, train
 from albert_tf.training.run import remove_leftovers, training_steps
-from albert_tf.training.steps import Counts, StepDone
+from albert_tf.training.steps import Counts, StepDone, TrainingLoss
 from schemas.errors import AlbertError
 from schemas.files import copy_whole, write_json, write_text
 from schemas.layout import (
@@ -115,122 +101,6 @@ def begin(job: TuningJob, *, vocabulary: Path) -> None:
     write_record(job.run, record)
 
 
-class _Stopped(Exception):
-    """An evaluation was left."""
-
-
-class TaskEvaluations:
-    """The `Evaluations` of fine-tuning, each with a checkpoint.
-
-    The model is measured in float32, whatever it is trained in, so that the checkpoint
-    that is the best here is the best in `eval.json`.
-
-    Args:
-        model: Measured as it is at each call.
-        state: Keeps the threshold that was chosen last.
-        log: Its lines tell what was evaluated before.
-    """
-
-    are_all_saved: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        job: TuningJob,
-        model: TaskModel,
-        state: TuningState,
-        *,
-        log: MetricsLog,
-        progress: Progress,
-    ) -> None:
-        self._job, self._model, self._state = job, model, state
-        self._log, self._progress = log, progress
-        self._task, labels = task_of(job.spec), len(job.spec.labels)
-        self._measured = TaskModel(job.model_config, kind=job.spec.kind, labels=labels)
-        self._logits = TaskLogits(
-            self._measured, job.spec, longest=job.config.max_seq_length
-        )
-
-    def is_due(self, step: int) -> bool:
-        """Whether there is an evaluation after a step that was not done yet."""
-        config, lines = self._job.config, self._log.evaluations()
-        is_one = step % config.eval_every == 0 or step == config.steps
-        return is_one and all(line["step"] != step for line in lines)
-
-    def seconds(self, step: int, *, step_seconds: float) -> float:
-        """Unknown: nothing depends on it, as fine-tuning has no limit of time."""
-        return 0.0
-
-    def seconds_left(self, step: int, *, step_seconds: float) -> float:
-        """Unknown, see `seconds`."""
-        return 0.0
-
-    def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
-        """Evaluate, and log what was trained since the last evaluation."""
-        try:
-            measures = self.measures(stop)
-        except _Stopped:
-            return None
-        if self._state.losses[1]:
-            # The line is of the steps that the checkpoint of this evaluation has.
-            self._log.write(self._state.take_line())
-        return {"step": step, "split": EVAL, **measures}
-
-    def measures(self, stop: StopRequest) -> dict[str, float]:
-        """The measures of the task, with a threshold that is chosen anew."""
-
-        def check_stop(rows: int) -> None:
-            if stop.reason:
-                raise _Stopped
-
-        state, held_out = self._state, self._job.held_out
-        weights = arrays_of(self._model.weights_by_path)
-        assign_arrays(
-            self._measured.weights_by_path,
-            with_scores_scaled(
-                weights, mean=state.score_mean, deviation=state.score_deviation
-            ),
-        )
-        outputs = outputs_of(
-            self._task,
-            held_out.examples,
-            held_out.rows,
-            self._logits.of_rows(held_out.rows, on_rows=check_stop),
-            max_answer_tokens=self._job.config.max_answer_tokens,
-        )
-        answered = Answered(self._task, held_out.examples, outputs)
-        state.threshold = chosen_threshold(answered)
-        predictions = answered.predictions(state.threshold)
-        return measured(self._task, answered.targets, predictions)
-
-    def is_best(self, line: Metrics) -> bool:
-        """Whether an evaluation that is not recorded yet is the best so far."""
-        best = self.best()
-        return best is None or self._worth(line) > self._worth(best)
-
-    def record(self, line: Metrics) -> None:
-        """Log an evaluation and show it."""
-        mark = " (best)" if self.is_best(line) else ""
-        self._log.write(line)
-        values = (f"{name} {line[name]:.4f}" for name in self._job.spec.metrics)
-        self._progress.say(
-            f"step {line['step']:,} of {self._job.config.steps:,}: "
-            f"{', '.join(values)}{mark}"
-        )
-
-    def best(self) -> Metrics | None:
-        """The best evaluation, the first of several."""
-        return max(self._log.evaluations(), key=self._worth, default=None)
-
-    def since_best(self) -> int:
-        """How many evaluations there were after the best one."""
-        lines, best = self._log.evaluations(), self.best()
-        return 0 if best is None else len(lines) - 1 - lines.index(best)
-
-    def _worth(self, line: Metrics) -> tuple[float, ...]:
-        """What evaluations are compared by: each measure decides between equals."""
-        return tuple(line[name] or 0.0 for name in self._job.spec.metrics)
-
-
 class FineTuning:
     """What runs: a model of a task with its optimizer and its log; see `loop.Work`.
 
@@ -255,8 +125,10 @@ class FineTuning:
         if checkpoint is not None:
             self.state = TuningState(**checkpoint.state)
         model = job.new_model(self.state)
-        loss = task_loss(label_smoothing=job.config.label_smoothing)
-        self.steps = training_steps(model, self.config, loss=loss)
+        loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
+        self.steps = training_steps(
+            model, self.config, loss=TrainingLoss(loss, step_counts)
+        )
         if checkpoint is not None:
             assign_arrays(model.weights_by_path, checkpoint.weights)
             assign_arrays(self.steps.optimizer_state, checkpoint.optimizer_state)
@@ -277,44 +149,12 @@ class FineTuning:
 
     def batches(self) -> Generator[Batch, None, None]:
         """The rows from where the run stands, a step at a time `[B, ...]`."""
-        job, size = self.job, self.job.config.batch_size
-        label_weights = job.label_weights()
-        epoch, place = divmod(self.state.step, -(-len(job.train.rows) // size))
-        while True:
-            for rows in self._rows_of_epoch(epoch)[place:]:
-                batch = batch_of(
-                    [job.train.rows[row] for row in rows],
-                    job.spec,
-                    size=size,
-                    longest=job.config.max_seq_length,
-                    options=job.train.options,
-                    label_weights=label_weights,
-                )
-                yield self._standardised(batch)
-            epoch, place = epoch + 1, 0
-
-    def _rows_of_epoch(self, epoch: int) -> list[Array]:
-        config = self.job.config
-        return epoch_batches(
-            self.job.train.lengths,
-            batch_size=config.batch_size,
-            seed=config.seed,
-            epoch=epoch,
-        )
-
-    def _standardised(self, batch: Batch) -> Batch:
-        """The same batch; scores of the training set have mean 0 and deviation 1."""
-        if self.job.spec.kind != "regress":
-            return batch
-        targets = batch["targets"] - self.state.score_mean
-        targets = (targets / self.state.score_deviation).astype("float32")
-        return {**batch, "targets": targets}
+        return training_batches(self.job, self.state)
 
     def parts(self, batch: Batch) -> tuple[Counts, Iterator[Batch]]:
         """What a step computes, a few micro-batches at a time."""
         size, devices = self.job.config.micro_batch_size, self.steps.num_devices
-        counts = self.steps.loss.counts(batch)
-        return counts, micro_batches(batch, size=size, devices=devices)
+        return step_counts(batch), micro_batches(batch, size=size, devices=devices)
 
     def prepare(self, batch: Batch) -> None:
         """Nothing: batches have many widths, each compiled when it comes first."""
@@ -331,6 +171,11 @@ class FineTuning:
             f"The {what} overflowed in step {self.state.step + 1}; start again with "
             "--overwrite and a lower --learning-rate."
         )
+
+
+def step_counts(batch: Batch) -> Counts:
+    """The weight of a whole step, which its losses are divided by."""
+    return {"weight": float(np.sum(batch["weights"]))}
 
 
 def finish(

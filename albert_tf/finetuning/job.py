@@ -12,7 +12,6 @@ from albert_tf.model.task_model import TaskModel
 from albert_tf.model.trained_model import with_scores_scaled
 from albert_tf.runs.checkpoints import Arrays, check_shapes, shapes_of
 from albert_tf.runs.metrics import Metrics
-from albert_tf.tasks.evaluation import task_of
 from albert_tf.training.steps import StepDone
 from schemas.architecture import ModelConfig
 from schemas.config import Initializer
@@ -98,20 +97,6 @@ class TuningJob:
         )
         start_from(model, source)
         return model
-
-    def label_weights(self) -> list[float]:
-        """Of each label in the loss; none where all are alike.
-
-        As scikit-learn's "balanced": n / (L n_c) for the n_c of n rows, or words, that
-        have label c. A label that does not occur has no weight.
-        """
-        if self.config.class_weights == "none":
-            return []
-        targets = map(task_of(self.spec).target, self.train.examples)
-        numbers = np.concatenate([np.atleast_1d(target) for target in targets])
-        counts = np.bincount(numbers.astype(int), minlength=len(self.spec.labels))
-        weights = len(numbers) / (len(counts) * np.maximum(counts, 1))
-        return [float(w) if n else 0.0 for w, n in zip(weights, counts, strict=True)]
 
 
 @dataclasses.dataclass

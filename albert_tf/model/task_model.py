@@ -1,4 +1,4 @@
-"""ALBERT with the head of one task, under the names and shapes of transformers.
+"""ALBERT with the head of one task, named and shaped as in transformers, and its loss.
 
 `AlbertForSequenceClassification`, `ForMultipleChoice`, `ForQuestionAnswering` and
 `ForTokenClassification` of transformers: a dense layer on the pooled output of each
@@ -25,6 +25,9 @@ from schemas.task import Kind
 
 Tensor = Any
 Batch = dict[str, Tensor]
+
+# What is added to the logit of an option that is not there.
+ABSENT = -1e9
 
 
 class TaskModel(Model):
@@ -96,3 +99,82 @@ class TaskModel(Model):
         if needs_pooler(self.kind):
             return logits
         return ops.reshape(logits, (-1, length, logits.shape[-1]))
+
+
+def task_loss(
+    model: TaskModel,
+    batch: Batch,
+    *,
+    weight: Tensor,
+    smoothing: float = 0.0,
+    seeds: DropoutSeeds | None = None,
+) -> tuple[Tensor, Tensor]:
+    """A micro-batch's share of the loss of a step; losses and weights, summed, `[2]`.
+
+    A loss is a sum over rows (of `tag` over words) divided by the sum of their weights
+    in the whole step, so that the size of a micro-batch makes no difference.
+
+    Args:
+        batch: With `targets`, see `losses_of`, and `weights` `[B]`, of `tag` `[B, S]`.
+        weight: Of the whole step.
+        smoothing: The share of a target that is divided among all labels (Szegedy et
+            al., 1512.00567); scores and answers have none.
+    """
+    losses = losses_of(model, model(batch, seeds=seeds), batch, smoothing=smoothing)
+    weights = batch["weights"]
+    total = ops.sum(losses * weights)
+    return total / ops.maximum(weight, 1e-9), ops.stack([total, ops.sum(weights)])
+
+
+def losses_of(
+    model: TaskModel, logits: Tensor, batch: Batch, *, smoothing: float = 0.0
+) -> Tensor:
+    """The loss of each row `[B]`, of `tag` of each token `[B, S]`, in float32.
+
+    As in transformers, except that a question whose answer is outside the window has
+    the target 0, 0.
+
+    Args:
+        batch: With `targets`: `[B]` (`classify`, `choose`, `regress`), `[B, L]`
+            (`multilabel`), `[B, 2]` (`answer`) or `[B, S]` (`tag`).
+    """
+    targets = batch["targets"]
+    if model.kind == "regress":
+        return ops.square(logits[:, 0] - targets)
+    if model.kind == "multilabel":
+        targets = targets * (1.0 - smoothing) + smoothing / 2
+        return ops.mean(_binary_losses(logits, targets), axis=-1)
+    if model.kind == "answer":
+        starts, ends = logits[..., 0], logits[..., 1]
+        start_losses = _cross_entropy(starts, targets[:, 0])
+        return (start_losses + _cross_entropy(ends, targets[:, 1])) / 2
+    present = batch.get("option_mask")
+    if present is not None:
+        logits = logits + (1.0 - ops.cast(present, "float32")) * ABSENT
+    return _cross_entropy(logits, targets, smoothing=smoothing, present=present)
+
+
+def _cross_entropy(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    smoothing: float = 0.0,
+    present: Tensor | None = None,
+) -> Tensor:
+    """Losses in nats `[...]` of logits `[..., C]`, smoothed over those present."""
+    logs = ops.log_softmax(logits)
+    wanted = ops.one_hot(targets, logits.shape[-1], dtype="float32")
+    if smoothing:
+        here = ops.ones_like(wanted) if present is None else present
+        here = ops.cast(here, "float32")
+        # A row that fills up a batch has no options at all.
+        number = ops.maximum(ops.sum(here, axis=-1, keepdims=True), 1.0)
+        shares = here / number
+        wanted = (1.0 - smoothing) * wanted + smoothing * shares
+    return -ops.sum(wanted * logs, axis=-1)
+
+
+def _binary_losses(logits: Tensor, targets: Tensor) -> Tensor:
+    """Losses in nats of independent labels, without overflow."""
+    rest = ops.log1p(ops.exp(-ops.abs(logits)))
+    return ops.maximum(logits, 0.0) - logits * targets + rest

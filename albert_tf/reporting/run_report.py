@@ -19,10 +19,10 @@ from albert_tf.runs.metrics import (
     with_interval,
 )
 from albert_tf.runs.run_record import Run
-from albert_tf.runs.task_record import read_record
-from albert_tf.tasks.results import (
+from albert_tf.runs.task_record import (
     labels_table,
     measures_table,
+    read_record,
     read_worth,
     verdict,
 )

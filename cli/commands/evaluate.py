@@ -294,7 +294,7 @@ def text_of(
 def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Metrics":
     """What a fine-tuned model is worth on a file of examples."""
     with silent_stderr():
-        from albert_tf.finetuning.predict import evaluate_tuned
+        from albert_tf.finetuning.evaluate import evaluate_tuned
     from cli.support.task_data import encoded, read_labelled, say_lost, with_columns
 
     which = values["checkpoint"]
@@ -309,7 +309,7 @@ def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Met
 
 def task_text(result: "Metrics", *, data: Path | str) -> str:
     """What a fine-tuned model is worth on a file, for a person."""
-    from albert_tf.tasks.results import labels_table, measures_table, verdict
+    from albert_tf.runs.task_record import labels_table, measures_table, verdict
 
     labels = labels_table(result)
     parts = [

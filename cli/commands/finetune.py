@@ -327,7 +327,7 @@ def train_and_predict(
     """Train in a folder that is claimed, predict the test files, say what came out."""
     with silent_stderr():
         from albert_tf.finetuning.finetune import finetune
-    from albert_tf.tasks.results import measures_table, verdict
+    from albert_tf.runs.task_record import measures_table, verdict
 
     def predict_tests(tuned: "TrainedModel") -> None:
         for name, examples in tests.items():
@@ -357,7 +357,7 @@ def test_predictions(
     tokenizer: "Tokenizer",
 ) -> str:
     """Predictions as the site of a task takes them, else as JSON lines."""
-    from albert_tf.finetuning.predict import predicted, prediction_lines
+    from albert_tf.finetuning.evaluate import predicted, prediction_lines
     from albert_tf.tasks.evaluation import task_of
     from cli.support.task_data import encoded
     from pipeline.tasks.named_tasks import submission_text

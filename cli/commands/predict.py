@@ -116,7 +116,7 @@ def predicted_lines(
         say: Told how much of the first group that has any the model does not read.
     """
     with silent_stderr():
-        from albert_tf.finetuning.predict import Predictor
+        from albert_tf.finetuning.evaluate import Predictor
         from albert_tf.tasks.evaluation import task_of
     from cli.support.task_data import encoded, say_lost
 

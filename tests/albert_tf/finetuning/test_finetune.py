@@ -12,9 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from albert_tf.finetuning.finetune import FineTuning, TaskEvaluations, finetune
+from albert_tf.finetuning.evaluate import (
+    TaskEvaluations,
+    evaluate_tuned,
+    predicted,
+)
+from albert_tf.finetuning.finetune import FineTuning, finetune
 from albert_tf.finetuning.job import TaskRows, TuningJob, TuningState
-from albert_tf.finetuning.predict import evaluate_tuned, predicted
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import is_of_encoder
 from albert_tf.model.pretrainer import AlbertPretrainer

@@ -7,10 +7,9 @@ import pytest
 
 from albert_tf.convert.huggingface_tasks import ARCHITECTURES, task_config, task_tensors
 from albert_tf.finetuning.batches import batch_of
-from albert_tf.finetuning.loss import losses_of
-from albert_tf.finetuning.predict import TaskLogits
+from albert_tf.finetuning.evaluate import TaskLogits
 from albert_tf.model.parameters import task_weight_shapes
-from albert_tf.model.task_model import TaskModel
+from albert_tf.model.task_model import TaskModel, losses_of
 from schemas.task import KINDS
 from tests.albert_tf.finetuning.task_rows import TINY, random_rows, spec_of
 from tests.huggingface_albert import lively_weights

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from albert_tf.runs.task_record import verdict
 from albert_tf.tasks.evaluation import (
     Answered,
     evaluated,
@@ -10,7 +11,6 @@ from albert_tf.tasks.evaluation import (
     measured,
     task_of,
 )
-from albert_tf.tasks.results import verdict
 from schemas.errors import SettingError
 from schemas.task import TaskExample, TaskSpec
 

@@ -1,0 +1,291 @@
+"""What a model of a task says of encoded examples, and what that is worth.
+
+Rows of like length are computed together. Padding has no influence on a row, so the
+rest of its batch makes no difference, except in rounding.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from keras import ops
+
+from albert_tf.evaluation.held_out import compiled
+from albert_tf.finetuning.batches import batches_to_predict
+from albert_tf.finetuning.job import TaskRows, TuningJob, TuningState
+from albert_tf.model.task_model import Batch, TaskModel
+from albert_tf.model.trained_model import (
+    TrainedModel,
+    task_model_of,
+    with_scores_scaled,
+)
+from albert_tf.runs.checkpoints import arrays_of, assign_arrays
+from albert_tf.runs.metrics import Metrics
+from albert_tf.runs.progress import Progress
+from albert_tf.tasks.evaluation import (
+    Answered,
+    chosen_threshold,
+    evaluated,
+    measured,
+    outputs_of,
+    task_of,
+)
+from albert_tf.tasks.task import Result
+from albert_tf.training.evaluate import MetricsLog
+from albert_tf.training.interruption import StopRequest
+from schemas.layout import EVAL
+from schemas.task import EncodedExample, TaskExample, TaskSpec
+
+Array = npt.NDArray[np.float64]
+Compute = Callable[[Batch], npt.NDArray[Any]]
+
+# Up to this many rows nothing is compiled, which would take longer than they do.
+FEW_ROWS = 64
+
+
+class TaskLogits:
+    """The logits of a model as it is at each call, compiled once for each width.
+
+    Args:
+        model: Of the task.
+        spec: The task.
+        longest: Tokens of the longest row that there may be.
+        compute: Computes a batch `[B, ...]`; without it the model is compiled, which
+            takes too long for a few texts.
+    """
+
+    def __init__(
+        self,
+        model: TaskModel,
+        spec: TaskSpec,
+        *,
+        longest: int,
+        compute: Compute | None = None,
+    ) -> None:
+        self._spec, self._longest = spec, longest
+        self._compute = compute or compiled(lambda of, batch: of(batch), model)
+
+    def of_rows(
+        self,
+        rows: Sequence[EncodedExample],
+        *,
+        on_rows: Callable[[int], None] = lambda rows: None,
+    ) -> list[Array]:
+        """The logits of each row without those of padding.
+
+        Args:
+            rows: Encoded examples, whose targets are not looked at.
+            on_rows: Told how many rows were computed since it was last told.
+
+        Returns:
+            `[L]`, `[1]` (`regress`), `[O]` (`choose`), `[S, L]` (`tag`) or `[S, 2]`
+            (`answer`) for each row.
+        """
+        found: list[Any] = [None] * len(rows)
+        batches = batches_to_predict(rows, self._spec.kind, longest=self._longest)
+        for numbers, batch in batches:
+            for number, logits in zip(numbers, self._compute(batch), strict=False):
+                is_of_tokens = logits.ndim == 2
+                length = rows[number].length if is_of_tokens else None
+                found[number] = logits[:length]
+            on_rows(len(numbers))
+        return found
+
+
+class Predictor:
+    """The outputs of a fine-tuned model for examples, as often as it is asked.
+
+    Args:
+        is_compiled: False to compile nothing for a few rows, which changes rounding.
+    """
+
+    def __init__(self, tuned: TrainedModel, *, is_compiled: bool = True) -> None:
+        self._tuned, self._is_compiled = tuned, is_compiled
+        # The same model, compiled or not.
+        self._logits: dict[bool, TaskLogits] = {}
+
+    def outputs(self, given: TaskRows) -> list[Any]:
+        """What the model says of each example, as `Task.prediction` takes it."""
+        record = self._tuned.record
+        is_compiled = self._is_compiled or len(given.rows) > FEW_ROWS
+        if is_compiled not in self._logits:
+            model = task_model_of(self._tuned, is_compiled=is_compiled)
+            self._logits[is_compiled] = TaskLogits(
+                model,
+                record.spec,
+                longest=record.max_seq_length,
+                compute=None if is_compiled else _uncompiled(model),
+            )
+        return outputs_of(
+            task_of(record.spec),
+            given.examples,
+            given.rows,
+            self._logits[is_compiled].of_rows(given.rows),
+            max_answer_tokens=record.max_answer_tokens,
+        )
+
+
+def predicted(tuned: TrainedModel, given: TaskRows) -> list[Any]:
+    """The outputs of a fine-tuned model for encoded examples."""
+    return Predictor(tuned).outputs(given)
+
+
+def _uncompiled(model: TaskModel) -> Compute:
+    def compute(batch: Any) -> Any:
+        tensors = {name: ops.convert_to_tensor(value) for name, value in batch.items()}
+        return ops.convert_to_numpy(model(tensors)).astype("float64")
+
+    return compute
+
+
+def prediction_lines(
+    spec: TaskSpec,
+    examples: Sequence[TaskExample],
+    outputs: Sequence[Any],
+    *,
+    threshold: float | None,
+) -> str:
+    """Predictions as JSON lines, each with the id of its example."""
+    task, pairs = task_of(spec), zip(examples, outputs, strict=True)
+    return "".join(
+        json.dumps(
+            {"id": example.id, **task.shown(example, output, threshold=threshold)},
+            ensure_ascii=False,
+        )
+        + "\n"
+        for example, output in pairs
+    )
+
+
+def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
+    """What a fine-tuned model is worth on further examples.
+
+    The threshold is that of the model, not chosen on these examples.
+    """
+    outputs = predicted(tuned, given)
+    record = tuned.record
+    return {
+        "step": tuned.step,
+        **evaluated(
+            Answered(task_of(record.spec), given.examples, outputs),
+            threshold=record.threshold,
+        ),
+    }
+
+
+class _Stopped(Exception):
+    """An evaluation was left."""
+
+
+class TaskEvaluations:
+    """The `Evaluations` of fine-tuning, each with a checkpoint.
+
+    The model is measured in float32, whatever it is trained in, so that the checkpoint
+    that is the best here is the best in `eval.json`.
+
+    Args:
+        model: Measured as it is at each call.
+        state: Keeps the threshold that was chosen last.
+        log: Its lines tell what was evaluated before.
+    """
+
+    are_all_saved: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        job: TuningJob,
+        model: TaskModel,
+        state: TuningState,
+        *,
+        log: MetricsLog,
+        progress: Progress,
+    ) -> None:
+        self._job, self._model, self._state = job, model, state
+        self._log, self._progress = log, progress
+        self._task, labels = task_of(job.spec), len(job.spec.labels)
+        self._measured = TaskModel(job.model_config, kind=job.spec.kind, labels=labels)
+        self._logits = TaskLogits(
+            self._measured, job.spec, longest=job.config.max_seq_length
+        )
+
+    def is_due(self, step: int) -> bool:
+        """Whether there is an evaluation after a step that was not done yet."""
+        config, lines = self._job.config, self._log.evaluations()
+        is_one = step % config.eval_every == 0 or step == config.steps
+        return is_one and all(line["step"] != step for line in lines)
+
+    def seconds(self, step: int, *, step_seconds: float) -> float:
+        """Unknown: nothing depends on it, as fine-tuning has no limit of time."""
+        return 0.0
+
+    def seconds_left(self, step: int, *, step_seconds: float) -> float:
+        """Unknown, see `seconds`."""
+        return 0.0
+
+    def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
+        """Evaluate, and log what was trained since the last evaluation."""
+        try:
+            measures = self.measures(stop)
+        except _Stopped:
+            return None
+        if self._state.losses[1]:
+            # The line is of the steps that the checkpoint of this evaluation has.
+            self._log.write(self._state.take_line())
+        return {"step": step, "split": EVAL, **measures}
+
+    def measures(self, stop: StopRequest) -> dict[str, float]:
+        """The measures of the task, with a threshold that is chosen anew."""
+
+        def check_stop(rows: int) -> None:
+            if stop.reason:
+                raise _Stopped
+
+        state, held_out = self._state, self._job.held_out
+        weights = arrays_of(self._model.weights_by_path)
+        assign_arrays(
+            self._measured.weights_by_path,
+            with_scores_scaled(
+                weights, mean=state.score_mean, deviation=state.score_deviation
+            ),
+        )
+        outputs = outputs_of(
+            self._task,
+            held_out.examples,
+            held_out.rows,
+            self._logits.of_rows(held_out.rows, on_rows=check_stop),
+            max_answer_tokens=self._job.config.max_answer_tokens,
+        )
+        answered = Answered(self._task, held_out.examples, outputs)
+        state.threshold = chosen_threshold(answered)
+        predictions = answered.predictions(state.threshold)
+        return measured(self._task, answered.targets, predictions)
+
+    def is_best(self, line: Metrics) -> bool:
+        """Whether an evaluation that is not recorded yet is the best so far."""
+        best = self.best()
+        return best is None or self._worth(line) > self._worth(best)
+
+    def record(self, line: Metrics) -> None:
+        """Log an evaluation and show it."""
+        mark = " (best)" if self.is_best(line) else ""
+        self._log.write(line)
+        values = (f"{name} {line[name]:.4f}" for name in self._job.spec.metrics)
+        self._progress.say(
+            f"step {line['step']:,} of {self._job.config.steps:,}: "
+            f"{', '.join(values)}{mark}"
+        )
+
+    def best(self) -> Metrics | None:
+        """The best evaluation, the first of several."""
+        return max(self._log.evaluations(), key=self._worth, default=None)
+
+    def since_best(self) -> int:
+        """How many evaluations there were after the best one."""
+        lines, best = self._log.evaluations(), self.best()
+        return 0 if best is None else len(lines) - 1 - lines.index(best)
+
+    def _worth(self, line: Metrics) -> tuple[float, ...]:
+        """What evaluations are compared by: each measure decides between equals."""
+        return tuple(line[name] or 0.0 for name in self._job.spec.metrics)
