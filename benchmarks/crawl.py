@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.documents import Document, ReadingCounts
-from pipeline.job.repeated_lines import lines_of
+from pipeline.job.repeats import lines_of
 from pipeline.noise.describe import sum_up
 from pipeline.noise.filters import is_installed, language_of, line_number
 from pipeline.noise.look import Looker, bounds_for, html_remnants, is_list, misread

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from albert_tf.data.input_pipeline import Records, evaluation_batches
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Rows
-from pipeline.records.tf_example import encode_rows
-from pipeline.records.tfrecord import RecordWriter
+from pipeline.records.tfrecord import RecordWriter, encode_rows
 from schemas.config import DataConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
 from schemas.files import whole_file

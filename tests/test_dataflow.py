@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.job.make_data import make_dataset
+from pipeline.job.plan import plan_job
 from pipeline.job.runners import choose_runner
-from pipeline.job.steps import plan_job
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig

@@ -54,8 +54,8 @@ from schemas.manifest import parse_manifest
 from schemas.readable import counted, prefixed
 
 if TYPE_CHECKING:
+    from pipeline.job.plan import Job
     from pipeline.job.runners import Runner
-    from pipeline.job.steps import Job
     from pipeline.reading.recognise import InputFile
 
 # This machine, which opens no port.
@@ -326,8 +326,7 @@ def gather(
     console: Console,
 ) -> Task:
     """Read the vocabulary, find the inputs, derive what was left to be derived."""
-    from pipeline.job.estimate import busy_workers
-    from pipeline.job.steps import plan_job
+    from pipeline.job.plan import busy_workers, plan_job
     from pipeline.noise.filters import check_filters
 
     check_filters(config)

@@ -14,8 +14,7 @@ from schemas.manifest import DatasetManifest
 from schemas.readable import counted, duration, prefixed
 
 if TYPE_CHECKING:
-    from pipeline.job.estimate import Estimate
-    from pipeline.job.steps import Job
+    from pipeline.job.plan import Estimate, Job
     from pipeline.reading.recognise import InputFile
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
@@ -40,7 +39,7 @@ def plan_lines(
     job: "Job", inputs: "Iterable[InputFile]", *, workers: int
 ) -> Iterator[str]:
     """What is to be expected of a job, measured on a sample of its inputs."""
-    from pipeline.job.estimate import estimate
+    from pipeline.job.plan import estimate
     from pipeline.noise.describe import look_lines
     from pipeline.vocabulary.tokenizer import load_tokenizer
 

@@ -1,84 +1,23 @@
 """The manifest and the data card of a data set: what decides it, and what it holds."""
 
-import contextlib
-import dataclasses
-import unicodedata
 from collections import Counter
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from pipeline.core.documents import ReadingCounts, in_order, left_out
+from pipeline.dataset.plan import DatasetPlan, Shard, plan_dataset, tool_versions
 from pipeline.dataset.shard import LENGTH_BAR, NEAR_COPY, Counts, write_shard
-from pipeline.dataset.shard_plan import Shard
 from pipeline.noise.describe import look_facts
 from pipeline.reading.read import plan_chunks, read_chunk
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.files import join, write_whole
 from pipeline.vocabulary.tokenizer import Tokenizer
-from schemas import __version__
 from schemas.config import ResolvedDataConfig, recorded
 from schemas.errors import AlbertError
 from schemas.files import json_text
-from schemas.layout import DATA_CARD, EVAL, MANIFEST, SPM_MODEL, TRAIN
-from schemas.manifest import DatasetManifest, ShardFile, feature_table, fingerprint_of
+from schemas.layout import DATA_CARD, EVAL, MANIFEST, TRAIN
+from schemas.manifest import DatasetManifest, ShardFile, feature_table
 from schemas.readable import counted, percent
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DatasetPlan:
-    """What decides every byte of a data set, the tools apart.
-
-    Attributes:
-        config: The settings as resolved.
-        inputs: What was read, by content.
-        vocabulary: Name, hash and size of the SentencePiece model.
-    """
-
-    config: ResolvedDataConfig
-    inputs: tuple[dict[str, Any], ...]
-    vocabulary: dict[str, Any]
-
-    def fingerprint(self) -> str:
-        """Hash of the plan and of the tools that carry it out."""
-        return fingerprint_of(
-            dataclasses.asdict(self)
-            | {"config": recorded(self.config), "versions": tool_versions(self.config)}
-        )
-
-
-def plan_dataset(
-    config: ResolvedDataConfig,
-    files: list[InputFile],
-    *,
-    vocab_sha256: str,
-    vocab_size: int,
-) -> DatasetPlan:
-    """The plan for some inputs, in whatever order they were given."""
-    inputs = sorted(
-        (file.describe() for file in files),
-        key=lambda d: (d["kind"], d["sha256"], d["name"]),
-    )
-    return DatasetPlan(
-        config=config,
-        inputs=tuple(inputs),
-        vocabulary={"file": SPM_MODEL, "sha256": vocab_sha256, "size": vocab_size},
-    )
-
-
-def tool_versions(config: ResolvedDataConfig) -> dict[str, str]:
-    """Versions of the tools on which the bytes depend, of those that are here."""
-    optional = {"py3langid": config.keep_languages, "ftfy": config.repair_text}
-    versions = {}
-    for tool in (tool for tool, is_used in optional.items() if is_used):
-        with contextlib.suppress(PackageNotFoundError):
-            versions[tool] = version(tool)
-    return versions | {
-        "albert": __version__,
-        "sentencepiece": version("sentencepiece"),
-        "sentencex": version("sentencex"),
-        "unicode": unicodedata.unidata_version,
-    }
 
 
 class NothingToTrainOn(AlbertError):

@@ -30,7 +30,7 @@ import numpy as np
 from pipeline.core.documents import ShardDocument, number_of
 from pipeline.core.draws import happens, purpose_keys
 from pipeline.core.machine import keep_freed_memory
-from pipeline.dataset.shard_plan import Shard
+from pipeline.dataset.plan import Shard
 from pipeline.examples.examples import (
     ExampleBatch,
     Sequences,
@@ -39,8 +39,7 @@ from pipeline.examples.examples import (
 )
 from pipeline.examples.packing import Tokens, cuttable, document_key
 from pipeline.records.documents import documents_of, encode_document
-from pipeline.records.tf_example import encode_rows
-from pipeline.records.tfrecord import RecordWriter
+from pipeline.records.tfrecord import RecordWriter, encode_rows
 from pipeline.storage.files import join, new_file
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import NearDuplicates, ResolvedDataConfig

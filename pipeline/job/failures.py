@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import grpc
 
 from pipeline.dataset.manifest import NothingToTrainOn
+from pipeline.job.plan import Job
 from pipeline.job.runners import Runner, engine_address, heap_option, pool_address
-from pipeline.job.steps import Job
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import counted, prefixed
 

@@ -8,8 +8,10 @@ step at once. On a cluster the same steps compute where the engine calls them.
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
@@ -22,18 +24,15 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.runners.runner import (
-    PipelineResult,
-    PipelineRunner,
-    PipelineState,
-)
+from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
 from apache_beam.transforms.window import GlobalWindows
 
-from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
-from pipeline.job import spill, steps
+from pipeline.dataset.manifest import NothingToTrainOn
+from pipeline.dataset.plan import tool_versions
+from pipeline.job import repeats, spill, steps
 from pipeline.job.failures import explain
+from pipeline.job.plan import Job
 from pipeline.job.runners import Runner, engine_of, environment_of
-from pipeline.job.steps import Job, check_output, check_versions
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.storage import files as storage
 from schemas.errors import AlbertError
@@ -169,16 +168,16 @@ class AddGone(beam.PTransform):
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """What is grouped by shard."""
-        signed = elements | self._step(steps.signed_documents)
+        signed = elements | self._step(repeats.signed_documents)
         meetings = (
             signed
-            | self._step(steps.bands_of)
+            | self._step(repeats.bands_of)
             | "ByBand" >> beam.GroupByKey()
-            | self._step(steps.pairs_of_band)
+            | self._step(repeats.pairs_of_band)
         )
         for name, compute in (
-            ("ByFirst", steps.meetings),
-            ("BySecond", steps.near_copies),
+            ("ByFirst", repeats.meetings),
+            ("BySecond", repeats.near_copies),
         ):
             meetings = (
                 {"documents": signed, "met": meetings}
@@ -188,9 +187,9 @@ class AddGone(beam.PTransform):
         gone = (
             meetings
             | "AllCopies" >> beam.GroupByKey()
-            | self._step(steps.gone_by_shard)
+            | self._step(repeats.gone_by_shard)
         )
-        read = elements | self._step(steps.all_but_signed)
+        read = elements | self._step(repeats.all_but_signed)
         return (read, gone) | "AndGone" >> beam.Flatten()
 
     def _step(self, compute: Callable[[Any, Job], Iterable[Any]]) -> beam.PTransform:
@@ -230,6 +229,38 @@ class Step(beam.DoFn):
         if self._workers is not None:
             results = self._workers.map(self._compute, self._elements)
             yield from map(GlobalWindows.windowed_value, results)
+
+
+def check_versions(here: dict[str, str], wanted: dict[str, str]) -> None:
+    """Refuse a worker whose tools may give other bytes for the same text."""
+    for tool, version in wanted.items():
+        if here.get(tool) != version:
+            raise AlbertError(
+                f"A worker has {tool} {here.get(tool)}, but the job was made with "
+                f"{version}; build the workers' image from the same version of this "
+                "program."
+            )
+
+
+@functools.cache
+def check_output(output: str, mark: str) -> None:
+    """Refuse to work where the output is another than that of who submitted the job.
+
+    A path of this machine may be there on another too, and its files would be lost.
+    """
+    try:
+        found, reason = (
+            storage.read_whole(storage.join(output, SUBMITTED)).decode(),
+            "another folder",
+        )
+    except (AlbertError, OSError) as error:
+        found, reason = "", str(error).rstrip(".")
+    if found != mark:
+        raise AlbertError(
+            f"A worker on {socket.gethostname()} does not see the {output} of this "
+            f"command ({reason}); give an output that every machine sees, such as "
+            "s3://bucket/folder/, and its keys to the workers."
+        )
 
 
 def run_here(

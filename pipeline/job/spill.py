@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pipeline.core.documents import ReadingCounts, ShardDocument
 from pipeline.dataset.local_copy import cache_folder
-from pipeline.dataset.shard_plan import ShardPlan
+from pipeline.dataset.plan import ShardPlan
 from pipeline.storage.files import (
     each_of,
     exists,

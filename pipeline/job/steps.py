@@ -6,13 +6,9 @@ machine (`spill_chunk`, `list_shards`, `build_shard`), by the engine's own group
 cluster (`read_for_engine`, `build_group`). The bytes are the same either way.
 """
 
-import dataclasses
-import functools
 import json
-import socket
-from collections.abc import Iterable, Iterator, Mapping, Set
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Set
+from typing import Any
 
 from pipeline.core.documents import (
     PASSED_OVER,
@@ -21,16 +17,11 @@ from pipeline.core.documents import (
     ShardDocument,
     number_of,
 )
-from pipeline.dataset.manifest import (
-    DatasetPlan,
-    plan_dataset,
-    tool_versions,
-    write_dataset,
-)
+from pipeline.dataset.manifest import write_dataset
 from pipeline.dataset.shard import NEAR_COPY, write_shard
-from pipeline.dataset.shard_plan import ShardPlan, plan_shards
-from pipeline.job import near_duplicates, repeated_lines, spill
-from pipeline.job.near_duplicates import Place, Signed, signed
+from pipeline.job import repeats, spill
+from pipeline.job.plan import COUNTS, SIGNED, Job
+from pipeline.job.repeats import Signed, signed
 from pipeline.job.spill import finished_sidecar
 from pipeline.noise.describe import sum_up
 from pipeline.noise.filters import (
@@ -41,159 +32,17 @@ from pipeline.noise.filters import (
     language_of,
     removed_whole,
 )
-from pipeline.noise.look import Bounds, Looker, bounds_for
-from pipeline.noise.near_copies import Choice, are_near, pairs_to_check
-from pipeline.reading.read import (
-    CHUNK_BYTES,
-    Chunk,
-    hash_document,
-    plan_chunks,
-    read_texts,
-)
-from pipeline.reading.recognise import InputFile
-from pipeline.storage.files import join, new_file, read_whole, write_whole
+from pipeline.noise.look import Looker
+from pipeline.reading.read import Chunk, hash_document, read_texts
+from pipeline.storage.files import join, new_file, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
-from schemas.config import ResolvedDataConfig
-from schemas.errors import AlbertError
 from schemas.files import json_text, read_json, whole_file
-from schemas.layout import SUBMITTED, chunk_file, removed_file, sidecar_file
+from schemas.layout import chunk_file, removed_file, sidecar_file
 
-# What reading counted has this key, where documents have the number of their shard.
-COUNTS = -1
-# What is kept of documents to find their near-copies has this one.
-SIGNED = -2
 # A line that there is not, and the first of the numbers of chunks.
 NO_LINE = REMOVED = -3
 
-# A document, once or more often, and what it meets.
-Meeting = Mapping[Literal["documents", "met"], Iterable[Any]]
-
 Result = tuple[None, dict[str, Any]]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Job:
-    """What every step knows.
-
-    Attributes:
-        dataset: What decides the bytes.
-        shards: How documents are divided.
-        chunks: What is to be read; left out where only the engine knows it.
-        output: The data set, here or on a cluster's storage.
-        model: The SentencePiece model, so that no worker needs a file of it.
-        fingerprint: Of `dataset`; finished parts with another one are of another job.
-        versions: Of the tools on the machine that made the job.
-        text_bytes: Of all inputs.
-        passed_over: Files of the inputs that are not read.
-        names_languages: Whether the look at the text tells languages.
-        mark: What a job on a cluster has written to its output; see `check_output`.
-        removed: The folder in which what is removed is written; empty for none.
-    """
-
-    dataset: DatasetPlan
-    shards: ShardPlan
-    chunks: tuple[Chunk, ...]
-    output: str
-    model: bytes
-    fingerprint: str
-    versions: dict[str, str]
-    text_bytes: int = 0
-    passed_over: int = 0
-    names_languages: bool = False
-    mark: str = ""
-    removed: str = ""
-
-    @property
-    def looked_at(self) -> Bounds:
-        """What the look at the text reads."""
-        return bounds_for(self.text_bytes)
-
-    @property
-    def near_duplicates(self) -> Choice | None:
-        """Which near-copies go, if any."""
-        choice = self.dataset.config.near_duplicates
-        holds_out = self.shards.eval_bound > 0
-        if choice == "keep" or (choice == "hold-out" and not holds_out):
-            return None
-        return choice
-
-    @property
-    def repeated_lines(self) -> frozenset[int]:
-        """The lines that go because they stand in too many documents."""
-        if not self.dataset.config.max_line_repeats:
-            return frozenset()
-        return repeated_lines.read_repeated(self.output, self.fingerprint)
-
-    @property
-    def waiting_folder(self) -> Path:
-        """Where documents wait for their shard."""
-        return spill.chunks_folder(self.output)
-
-
-def plan_job(
-    files: list[InputFile],
-    config: ResolvedDataConfig,
-    *,
-    model: bytes,
-    output: str | Path,
-    passed_over: int = 0,
-    chunk_bytes: int = CHUNK_BYTES,
-) -> Job:
-    """The job that makes a data set of recognised inputs.
-
-    Args:
-        files: See `pipeline.reading.inputs.find_inputs`.
-        config: Settings as resolved.
-        model: The SentencePiece model, checked.
-        output: A folder that the workers reach, here or on storage.
-        passed_over: Files that were found and are not among `files`, to be counted.
-        chunk_bytes: Text that one worker reads at a time.
-    """
-    tokenizer = load_tokenizer(model)
-    dataset = plan_dataset(
-        config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
-    )
-    return Job(
-        dataset=dataset,
-        shards=plan_shards(config, files),
-        chunks=tuple(plan_chunks(files, chunk_bytes=chunk_bytes)),
-        output=str(output),
-        model=model,
-        fingerprint=dataset.fingerprint(),
-        versions=tool_versions(config),
-        text_bytes=sum(file.text_bytes for file in files),
-        passed_over=passed_over,
-        names_languages=is_installed(),
-    )
-
-
-def check_versions(here: dict[str, str], wanted: dict[str, str]) -> None:
-    """Refuse a worker whose tools may give other bytes for the same text."""
-    for tool, version in wanted.items():
-        if here.get(tool) != version:
-            raise AlbertError(
-                f"A worker has {tool} {here.get(tool)}, but the job was made with "
-                f"{version}; build the workers' image from the same version of this "
-                "program."
-            )
-
-
-@functools.cache
-def check_output(output: str, mark: str) -> None:
-    """Refuse to work where the output is another than that of who submitted the job.
-
-    A path of this machine may be there on another too, and its files would be lost.
-    """
-    try:
-        found, reason = read_whole(join(output, SUBMITTED)).decode(), "another folder"
-    except (AlbertError, OSError) as error:
-        found, reason = "", str(error).rstrip(".")
-    if found != mark:
-        raise AlbertError(
-            f"A worker on {socket.gethostname()} does not see the {output} of this "
-            f"command ({reason}); give an output that every machine sees, such as "
-            "s3://bucket/folder/, and its keys to the workers."
-        )
 
 
 def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
@@ -210,7 +59,7 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
         with whole_file(folder / chunk_file(chunk.number, "look")) as file:
             file.write(json.dumps(looker.result()).encode())
         if job.near_duplicates:
-            near_duplicates.write_signatures(found, chunk.number, output=folder)
+            repeats.write_signatures(found, chunk.number, output=folder)
         spill.write_mark(
             chunk.number,
             output=folder,
@@ -231,7 +80,8 @@ def read_documents(
     looker: Looker,
 ) -> Iterator[ShardDocument]:
     """The documents of a chunk, which are looked at and signed as they pass."""
-    texts = read_clean(chunk, job, counts=counts, repeated=job.repeated_lines)
+    repeated = repeats.read_repeated(job)
+    texts = read_clean(chunk, job, counts=counts, repeated=repeated)
     return signed(
         looker.watch(texts),
         found.append if job.near_duplicates else None,
@@ -263,8 +113,9 @@ def write_removed(chunk: Chunk, job: Job, *, gone: Set[int]) -> None:
         gone: Documents that nearly equal others.
     """
     config, lines = job.dataset.config, list[str]()
+    repeated = repeats.read_repeated(job)
     for document, _ in read_texts(chunk, counts=ReadingCounts()):
-        left, removed = clean(document, config, repeated=job.repeated_lines)
+        left, removed = clean(document, config, repeated=repeated)
         if left and job.near_duplicates and number_of(hash_document(left)) in gone:
             went = {one.paragraph for one in removed if one.became is None}
             rest = removed_whole(document, NEAR_COPY[job.near_duplicates])
@@ -292,19 +143,19 @@ def _numbered(chunk: Chunk, job: Job) -> Iterator[tuple[int, Document]]:
 
 def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     """The lines of a chunk become a file, from which they are counted."""
-    pairs = repeated_lines.lines_of(_numbered(chunk, job))
-    repeated_lines.write_lines(pairs, chunk.number, output=job.waiting_folder)
+    pairs = repeats.lines_of(_numbered(chunk, job))
+    repeats.write_lines(pairs, chunk.number, output=job.waiting_folder)
     yield None, chunk.number
 
 
 def find_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
     """Once the lines of all chunks are there: which go, and the chunks again."""
-    found = repeated_lines.find_repeated(
+    found = repeats.find_repeated(
         len(job.chunks),
         more_than=job.dataset.config.max_line_repeats or 0,
         output=job.waiting_folder,
     )
-    repeated_lines.write_repeated(found, output=job.output)
+    repeats.write_repeated(found, output=job.output)
     yield from job.chunks
 
 
@@ -312,7 +163,7 @@ def lines_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[int, .
     """Each line of a chunk with documents that have it, no more than are counted."""
     more_than = job.dataset.config.max_line_repeats or 0
     documents: dict[int, set[int]] = {}
-    for line, number in repeated_lines.lines_of(_numbered(chunk, job)):
+    for line, number in repeats.lines_of(_numbered(chunk, job)):
         known = documents.setdefault(line, set())
         if len(known) <= more_than:
             known.add(number)
@@ -338,7 +189,7 @@ def repeated_line(
 def keep_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
     """Once all lines are counted: those that go become a file; the chunks again."""
     lines = (line for line in group[1] if line != NO_LINE)
-    repeated_lines.write_repeated(lines, output=job.output)
+    repeats.write_repeated(lines, output=job.output)
     yield from job.chunks
 
 
@@ -349,13 +200,12 @@ def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
     of which what is removed is to be written.
     """
     if job.near_duplicates:
-        gone = near_duplicates.find_near_duplicates(
+        repeats.write_gone(
             len(job.chunks),
             job.near_duplicates,
             plan=job.shards,
             output=job.waiting_folder,
         )
-        near_duplicates.write_gone(gone, output=job.waiting_folder)
     yield COUNTS
     yield from job.shards.shard_numbers()
     if job.removed:
@@ -367,7 +217,7 @@ def build_shard(number: int, job: Job) -> Iterator[Result]:
     folder = job.waiting_folder
     gone = set[int]()
     if job.near_duplicates:
-        gone = near_duplicates.read_gone(output=folder)
+        gone = repeats.read_gone(output=folder)
     if number == COUNTS:
         counts = spill.sum_counts(len(job.chunks), output=folder)
         looks = (
@@ -400,70 +250,6 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
     # For the progress bar only: the documents are with the engine, not in files.
     mark = {"text_bytes": chunk.text_bytes, "counts": counts.to_dict()}
     write_whole(join(job.output, chunk_file(chunk.number, "json")), json_text(mark))
-
-
-def all_but_signed(
-    element: tuple[int, tuple[Any, ...]], _: Job
-) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """What is for a shard, and the counts."""
-    if element[0] != SIGNED:
-        yield element
-
-
-def signed_documents(
-    element: tuple[int, tuple[Any, ...]], _: Job
-) -> Iterator[tuple[int, Signed]]:
-    """Signed documents by their ids."""
-    if element[0] == SIGNED:
-        document = Signed(*element[1])
-        yield document.id, document
-
-
-def bands_of(element: tuple[int, Signed], _: Job) -> Iterator[tuple[int, int]]:
-    """The id of a document under each of its bands."""
-    number, document = element
-    yield from ((key, number) for key in document.signature.bands.tolist())
-
-
-def pairs_of_band(
-    band: tuple[int, Iterable[int]], job: Job
-) -> Iterator[tuple[int, int]]:
-    """The pairs to compare of the documents of a band."""
-    choice, is_held_out = job.near_duplicates, job.shards.is_held_out
-    if choice:
-        yield from pairs_to_check(band[1], choice, is_held_out=is_held_out)
-
-
-def meetings(group: tuple[int, Meeting], _: Job) -> Iterator[tuple[int, Signed]]:
-    """A document under the id of each with which it is to be compared."""
-    documents, others = group[1]["documents"], set(group[1]["met"])
-    if others:
-        document = next(iter(documents))
-        yield from ((other, document) for other in others)
-
-
-def near_copies(
-    group: tuple[int, Meeting], _: Job
-) -> Iterator[tuple[None, tuple[Place, Place]]]:
-    """The pairs that are near-copies of a document and of those that it meets."""
-    others = list(group[1]["met"])
-    if others:
-        document = next(iter(group[1]["documents"]))
-        for other in others:
-            if are_near(other.signature.sketch, document.signature.sketch):
-                yield None, (other.place, document.place)
-
-
-def gone_by_shard(
-    group: tuple[None, Iterable[tuple[Place, Place]]], job: Job
-) -> Iterator[tuple[int, tuple[int]]]:
-    """Each document that goes, for the shards of its parts and for the counts."""
-    if choice := job.near_duplicates:
-        gone = set[int]()
-        for shard, document in near_duplicates.gone_by_shard(group[1], choice):
-            yield shard, (document,)
-            gone.add(document)
-        yield from ((COUNTS, (document,)) for document in gone)
 
 
 def build_group(

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from pipeline.core.draws import Bool, Int
 from pipeline.core.protobuf import LONGEST_VARINT, bytes_field
 from pipeline.examples.packing import Tokens, cuttable, document_key
-from pipeline.records.tf_example import Column, integers, read_varints, varints
+from pipeline.records.checks import integers, read_varints
+from pipeline.records.tfrecord import Column, varints
 from schemas.config import ResolvedDataConfig
 from schemas.example import DOCUMENT_FEATURES, PAD_ID
 

@@ -23,8 +23,7 @@ from pipeline.examples.examples import Float, Sequences, make_examples, pack_cop
 from pipeline.examples.packing import Tokens
 from pipeline.records.checks import decode_columns, problems
 from pipeline.records.documents import decode_documents, tokens_of
-from pipeline.records.tf_example import encode_rows
-from pipeline.records.tfrecord import Frame, read_frames
+from pipeline.records.tfrecord import Frame, encode_rows, read_frames
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.example import RecordLayout

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from cli.support import console, data_summary
-from pipeline.job import estimate
+from pipeline.job import plan
 from pipeline.job.spill import chunks_folder
 from schemas.files import read_json
 from schemas.manifest import read_manifest
@@ -254,7 +254,7 @@ def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
 def test_a_job_has_no_more_workers_than_the_cores_it_may_use(small, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
-    monkeypatch.setattr(estimate, "busy_workers", lambda *_, **__: 64)
+    monkeypatch.setattr(plan, "busy_workers", lambda *_, **__: 64)
     given = ("make-data", "--text", small / "text", "--vocab", small / "vocab")
     assert " with 3 workers on this machine" in run(*given, "--plan")
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
 from pipeline.dataset.manifest import realised
+from pipeline.dataset.plan import Shard
 from pipeline.dataset.shard import (
     Counts,
     counted_examples,
@@ -17,9 +18,8 @@ from pipeline.dataset.shard import (
     encode,
     write_shard,
 )
-from pipeline.dataset.shard_plan import Shard
 from pipeline.examples.examples import pack_copies
-from pipeline.records.tf_example import encode_rows
+from pipeline.records.tfrecord import encode_rows
 from schemas.config import DataConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 from tests.random_documents import max_seq_lengths, shares

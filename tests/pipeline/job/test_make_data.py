@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.dataset.manifest import NothingToTrainOn, tool_versions
+from pipeline.dataset.manifest import NothingToTrainOn
+from pipeline.dataset.plan import tool_versions
 from pipeline.job import make_data, steps, worker_processes
 from pipeline.job.make_data import make_dataset
-from pipeline.job.steps import plan_job
+from pipeline.job.plan import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from pipeline.job.make_data import make_dataset
-from pipeline.job.steps import plan_job
+from pipeline.job.plan import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_held_out, find_inputs

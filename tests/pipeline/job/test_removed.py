@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.job import steps
 from pipeline.job.make_data import make_dataset
-from pipeline.job.steps import plan_job
+from pipeline.job.plan import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.noise import filters
 from pipeline.noise.filters import OTHER_LANGUAGE, REPEATED

@@ -9,8 +9,8 @@ import os
 import numpy as np
 import pytest
 
+from pipeline.dataset.plan import Shard
 from pipeline.dataset.shard import write_shard
-from pipeline.dataset.shard_plan import Shard
 from pipeline.records import reading
 from pipeline.records.reading import (
     BATCH_RECORDS,

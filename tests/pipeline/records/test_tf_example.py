@@ -10,18 +10,15 @@ from hypothesis import strategies as st
 
 from pipeline.examples.masking import mask
 from pipeline.examples.pairs import Pairs, assemble
-from pipeline.records.tf_example import (
+from pipeline.records.checks import floats, integers, rows_with, split_example
+from pipeline.records.tfrecord import (
     Column,
     compact_columns,
     derived_columns,
     encode_examples,
     encode_rows,
     float_bytes,
-    floats,
-    integers,
     pad,
-    rows_with,
-    split_example,
     varints,
 )
 from schemas.config import DataConfig

@@ -1,4 +1,7 @@
-"""What a job will make and cost, estimated by doing a small part of it."""
+"""A job before it runs: what decides it, and what it will make and cost.
+
+The latter is estimated by doing a small part of it.
+"""
 
 import dataclasses
 import subprocess
@@ -10,19 +13,124 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pipeline.core.documents import ReadingCounts, ShardDocument
+from pipeline.dataset.plan import (
+    DatasetPlan,
+    Shard,
+    ShardPlan,
+    plan_dataset,
+    plan_shards,
+    tool_versions,
+)
 from pipeline.dataset.shard import write_shard
-from pipeline.dataset.shard_plan import Shard
+from pipeline.job import spill
 from pipeline.noise.describe import sum_up
-from pipeline.noise.look import Looker, bounds_for
-from pipeline.reading.read import Chunk, FilePart, plan_chunks, read_texts
+from pipeline.noise.filters import is_installed
+from pipeline.noise.look import Bounds, Looker, bounds_for
+from pipeline.noise.near_copies import Choice
+from pipeline.reading.read import CHUNK_BYTES, Chunk, FilePart, plan_chunks, read_texts
 from pipeline.reading.recognise import InputFile
 from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import decompress, read_streams, recognise_compression
 from pipeline.storage.files import open_binary
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.files import scratch_folder
 from schemas.layout import TRAIN
+
+# What reading counted has this key, where documents have the number of their shard.
+COUNTS = -1
+# What is kept of documents to find their near-copies has this one.
+SIGNED = -2
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Job:
+    """What every step knows.
+
+    Attributes:
+        dataset: What decides the bytes.
+        shards: How documents are divided.
+        chunks: What is to be read; left out where only the engine knows it.
+        output: The data set, here or on a cluster's storage.
+        model: The SentencePiece model, so that no worker needs a file of it.
+        fingerprint: Of `dataset`; finished parts with another one are of another job.
+        versions: Of the tools on the machine that made the job.
+        text_bytes: Of all inputs.
+        passed_over: Files of the inputs that are not read.
+        names_languages: Whether the look at the text tells languages.
+        mark: What a job on a cluster has written to its output; see `check_output`.
+        removed: The folder in which what is removed is written; empty for none.
+    """
+
+    dataset: DatasetPlan
+    shards: ShardPlan
+    chunks: tuple[Chunk, ...]
+    output: str
+    model: bytes
+    fingerprint: str
+    versions: dict[str, str]
+    text_bytes: int = 0
+    passed_over: int = 0
+    names_languages: bool = False
+    mark: str = ""
+    removed: str = ""
+
+    @property
+    def looked_at(self) -> Bounds:
+        """What the look at the text reads."""
+        return bounds_for(self.text_bytes)
+
+    @property
+    def near_duplicates(self) -> Choice | None:
+        """Which near-copies go, if any."""
+        choice = self.dataset.config.near_duplicates
+        holds_out = self.shards.eval_bound > 0
+        if choice == "keep" or (choice == "hold-out" and not holds_out):
+            return None
+        return choice
+
+    @property
+    def waiting_folder(self) -> Path:
+        """Where documents wait for their shard."""
+        return spill.chunks_folder(self.output)
+
+
+def plan_job(
+    files: list[InputFile],
+    config: ResolvedDataConfig,
+    *,
+    model: bytes,
+    output: str | Path,
+    passed_over: int = 0,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Job:
+    """The job that makes a data set of recognised inputs.
+
+    Args:
+        files: See `pipeline.reading.inputs.find_inputs`.
+        config: Settings as resolved.
+        model: The SentencePiece model, checked.
+        output: A folder that the workers reach, here or on storage.
+        passed_over: Files that were found and are not among `files`, to be counted.
+        chunk_bytes: Text that one worker reads at a time.
+    """
+    tokenizer = load_tokenizer(model)
+    dataset = plan_dataset(
+        config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
+    )
+    return Job(
+        dataset=dataset,
+        shards=plan_shards(config, files),
+        chunks=tuple(plan_chunks(files, chunk_bytes=chunk_bytes)),
+        output=str(output),
+        model=model,
+        fingerprint=dataset.fingerprint(),
+        versions=tool_versions(config),
+        text_bytes=sum(file.text_bytes for file in files),
+        passed_over=passed_over,
+        names_languages=is_installed(),
+    )
+
 
 # The sample: this many places in the inputs, with about this much text at each.
 PLACES = 6

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.job import estimate
+from pipeline.job import plan
 from pipeline.reading import plain_text
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
@@ -27,9 +27,9 @@ def inputs(topics, tmp_path):
 
 
 def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenizer):
-    expected = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
-    documents, sample_bytes = estimate.read_sample(inputs)
-    one, _ = estimate._write(documents, CONFIG, tokenizer=tokenizer, copies=1)
+    expected = plan.estimate(inputs, CONFIG, tokenizer=tokenizer)
+    documents, sample_bytes = plan.read_sample(inputs)
+    one, _ = plan._write(documents, CONFIG, tokenizer=tokenizer, copies=1)
     assert expected.sample_bytes == sample_bytes == sum(f.bytes for f in inputs)
     assert expected.examples == 3 * one["examples"]
     assert expected.stored_bytes == 3 * one["bytes"]
@@ -37,9 +37,9 @@ def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenize
 
 
 def test_of_a_large_input_a_few_places_are_read(inputs, tokenizer, monkeypatch):
-    whole = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
-    monkeypatch.setattr(estimate, "PLACE_BYTES", 4_000)
-    part = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
+    whole = plan.estimate(inputs, CONFIG, tokenizer=tokenizer)
+    monkeypatch.setattr(plan, "PLACE_BYTES", 4_000)
+    part = plan.estimate(inputs, CONFIG, tokenizer=tokenizer)
     assert part.sample_bytes < whole.sample_bytes / 2
     assert part.examples == pytest.approx(whole.examples, rel=0.25)
     assert part.waiting_bytes == pytest.approx(whole.waiting_bytes, rel=0.25)
@@ -53,8 +53,8 @@ def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(
     path = tmp_path / "one.txt.gz"
     path.write_bytes(gzip.compress(text.encode(), 1))
     files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(path),)})
-    monkeypatch.setattr(estimate, "BEGINNING_BYTES", 20_000)
-    documents, sample_bytes = estimate.read_sample(files)
+    monkeypatch.setattr(plan, "BEGINNING_BYTES", 20_000)
+    documents, sample_bytes = plan.read_sample(files)
     # What is decompressed comes in blocks of about a megabyte.
     assert 20_000 <= sample_bytes < 2_000_000
     assert 0 < sum(len(document.text) for document in documents) <= sample_bytes
@@ -70,9 +70,9 @@ def test_of_a_large_file_of_prose_its_pieces_are_read_where_they_are(
     files = find_inputs(
         dict.fromkeys(KINDS, ()) | {"text": (str(tmp_path / "one.txt"),)}
     )
-    monkeypatch.setattr(estimate, "PLACE_BYTES", 1000)
-    monkeypatch.setattr(estimate, "BEGINNING_BYTES", pieces // 4)
-    documents, _ = estimate.read_sample(files)
+    monkeypatch.setattr(plan, "PLACE_BYTES", 1000)
+    monkeypatch.setattr(plan, "BEGINNING_BYTES", pieces // 4)
+    documents, _ = plan.read_sample(files)
     assert len({document.id for document in documents}) == len(documents) >= 6
 
 
@@ -93,7 +93,7 @@ def test_a_packed_file_is_as_large_as_it_would_be_unpacked(
 
     def expected(name):
         given = dict.fromkeys(KINDS, ()) | {"text": (str(tmp_path / name),)}
-        return estimate.estimate(find_inputs(given), CONFIG, tokenizer=tokenizer)
+        return plan.estimate(find_inputs(given), CONFIG, tokenizer=tokenizer)
 
     plain, packed = expected("plain.txt"), expected("packed")
     assert packed.waiting_bytes == pytest.approx(plain.waiting_bytes, rel=0.05)

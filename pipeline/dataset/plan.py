@@ -1,14 +1,75 @@
-"""Which shard a document belongs to: a function of its id and the settings."""
+"""What decides a data set: settings, inputs, tools, and the shard of each document."""
 
+import contextlib
 import dataclasses
 import math
+import unicodedata
 from collections.abc import Iterable
-from typing import NamedTuple
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple
 
 from pipeline.core.documents import HELD_OUT_BOUND, number_of
 from pipeline.reading.recognise import InputFile
-from schemas.config import ResolvedDataConfig
-from schemas.layout import DOCUMENTS, EVAL, TRAIN, part_file, shard_file
+from schemas import __version__
+from schemas.config import ResolvedDataConfig, recorded
+from schemas.layout import DOCUMENTS, EVAL, SPM_MODEL, TRAIN, part_file, shard_file
+from schemas.manifest import fingerprint_of
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DatasetPlan:
+    """What decides every byte of a data set, the tools apart.
+
+    Attributes:
+        config: The settings as resolved.
+        inputs: What was read, by content.
+        vocabulary: Name, hash and size of the SentencePiece model.
+    """
+
+    config: ResolvedDataConfig
+    inputs: tuple[dict[str, Any], ...]
+    vocabulary: dict[str, Any]
+
+    def fingerprint(self) -> str:
+        """Hash of the plan and of the tools that carry it out."""
+        return fingerprint_of(
+            dataclasses.asdict(self)
+            | {"config": recorded(self.config), "versions": tool_versions(self.config)}
+        )
+
+
+def plan_dataset(
+    config: ResolvedDataConfig,
+    files: list[InputFile],
+    *,
+    vocab_sha256: str,
+    vocab_size: int,
+) -> DatasetPlan:
+    """The plan for some inputs, in whatever order they were given."""
+    inputs = sorted(
+        (file.describe() for file in files),
+        key=lambda d: (d["kind"], d["sha256"], d["name"]),
+    )
+    return DatasetPlan(
+        config=config,
+        inputs=tuple(inputs),
+        vocabulary={"file": SPM_MODEL, "sha256": vocab_sha256, "size": vocab_size},
+    )
+
+
+def tool_versions(config: ResolvedDataConfig) -> dict[str, str]:
+    """Versions of the tools on which the bytes depend, of those that are here."""
+    optional = {"py3langid": config.keep_languages, "ftfy": config.repair_text}
+    versions = {}
+    for tool in (tool for tool, is_used in optional.items() if is_used):
+        with contextlib.suppress(PackageNotFoundError):
+            versions[tool] = version(tool)
+    return versions | {
+        "albert": __version__,
+        "sentencepiece": version("sentencepiece"),
+        "sentencex": version("sentencex"),
+        "unicode": unicodedata.unidata_version,
+    }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
