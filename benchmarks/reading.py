@@ -19,7 +19,7 @@ from pipeline.core.documents import ReadingCounts
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import InputFile, describe_inputs
 from pipeline.reading.read import Chunk, plan_chunks, read_chunk, read_part
-from pipeline.storage.byte_ranges import read_blocks
+from pipeline.storage.lines import read_blocks
 
 
 def main() -> None:

@@ -56,7 +56,7 @@ from schemas.readable import counted, prefixed
 if TYPE_CHECKING:
     from pipeline.job.plan import Job
     from pipeline.job.runners import Runner
-    from pipeline.reading.recognise import InputFile
+    from pipeline.reading.formats import InputFile
 
 # This machine, which opens no port.
 LOCAL_RUNNER = "FnApiRunner"

@@ -41,7 +41,7 @@ from schemas.layout import (
 from schemas.readable import duration, prefixed
 
 if TYPE_CHECKING:
-    from pipeline.reading.recognise import InputFile
+    from pipeline.reading.formats import InputFile
     from pipeline.vocabulary.sampling import SampledText
 
 # A size that follows from the text.

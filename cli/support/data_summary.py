@@ -15,7 +15,7 @@ from schemas.readable import counted, duration, prefixed
 
 if TYPE_CHECKING:
     from pipeline.job.plan import Estimate, Job
-    from pipeline.reading.recognise import InputFile
+    from pipeline.reading.formats import InputFile
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
 ENOUGH_HELD_OUT = 200

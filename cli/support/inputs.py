@@ -17,7 +17,7 @@ from schemas.readable import prefixed
 
 if TYPE_CHECKING:
     from pipeline.dataset.local_copy import Choice
-    from pipeline.reading.recognise import InputFile
+    from pipeline.reading.formats import InputFile
 
 # Files that are passed over and named; the others are only counted.
 SHOWN_NOTES = 5

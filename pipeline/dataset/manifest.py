@@ -8,8 +8,8 @@ from pipeline.core.documents import ReadingCounts, in_order, left_out
 from pipeline.dataset.plan import DatasetPlan, Shard, plan_dataset, tool_versions
 from pipeline.dataset.shard import LENGTH_BAR, NEAR_COPY, Counts, write_shard
 from pipeline.noise.describe import look_facts
+from pipeline.reading.formats import InputFile
 from pipeline.reading.read import plan_chunks, read_chunk
-from pipeline.reading.recognise import InputFile
 from pipeline.storage.files import join, write_whole
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import ResolvedDataConfig, recorded

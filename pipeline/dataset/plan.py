@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import HELD_OUT_BOUND, number_of
-from pipeline.reading.recognise import InputFile
+from pipeline.reading.formats import InputFile
 from schemas import __version__
 from schemas.config import ResolvedDataConfig, recorded
 from schemas.layout import DOCUMENTS, EVAL, SPM_MODEL, TRAIN, part_file, shard_file

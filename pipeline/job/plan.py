@@ -27,11 +27,11 @@ from pipeline.noise.describe import sum_up
 from pipeline.noise.filters import is_installed
 from pipeline.noise.look import Bounds, Looker, bounds_for
 from pipeline.noise.near_copies import Choice
+from pipeline.reading.formats import InputFile
 from pipeline.reading.read import CHUNK_BYTES, Chunk, FilePart, plan_chunks, read_texts
-from pipeline.reading.recognise import InputFile
-from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import decompress, read_streams, recognise_compression
 from pipeline.storage.files import open_binary
+from pipeline.storage.lines import read_blocks
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.files import scratch_folder

@@ -1,25 +1,16 @@
-"""The formats of raw text, in one table: what each is and how it is recognised.
+"""The formats of raw text, in one table, and a file whose format is known.
 
-A new format is a name in `Format`, an entry in `FORMAT_TABLE`, a case in `recognise`
-and a reader in `pipeline.reading.read`.
+A new format is a name in `Format`, an entry in `FORMAT_TABLE`, a case in
+`pipeline.reading.recognise` and a reader in `pipeline.reading.read`.
 """
 
-import re
-from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
-from pipeline.reading.plain_text import has_marker, is_tokenized, recognise_text
-from pipeline.reading.subtitles import is_subtitles
-from pipeline.reading.tables import is_columnar
-from pipeline.storage.lines import (
-    decode,
-    is_binary,
-    read_lines,
-    refuse_other_encoding,
-    refuse_seven_bits,
-    refuse_utf16,
-)
-from schemas.errors import AlbertError
+from pipeline.reading.tables import Quoting
+from pipeline.storage import files
+from schemas.layout import EVAL
+
+LanguageSource = Literal["flag", "file", "records", "default"]
 
 Kind = Literal["wikipedia", "books", "text"]
 Format = Literal[
@@ -44,9 +35,6 @@ Format = Literal[
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _NOT_WIKIPEDIA: tuple[Kind, ...] = ("books", "text")
-
-# A format is recognised by this much of a file, decompressed.
-HEAD_BYTES = 1 << 16
 
 
 class FormatEntry(NamedTuple):
@@ -231,6 +219,8 @@ FORMATS_OF: dict[Kind, tuple[Format, ...]] = {
 SENTENCE_FORMATS = frozenset(
     name for name, entry in FORMAT_TABLE.items() if entry.has_sentences
 )
+# Formats with records that have fields, among them perhaps the language.
+_WITH_FIELDS: frozenset[Format] = frozenset({"jsonl", "parquet", "csv"})
 
 
 def format_page() -> str:
@@ -246,325 +236,56 @@ def format_page() -> str:
     return table.replace("<|", "<\\|").replace("|>", "\\|>")
 
 
-# Where Project Gutenberg names itself in its books.
-_GUTENBERG_HEAD = 2000
+class InputFile(NamedTuple):
+    """One file to read.
 
-_PAGE = re.compile(rb"<page[\s>]")
-_HTML = re.compile(
-    rb"(?:<\?xml[^<>]*+>\s*+)?<(?:!doctype\s++html|html)\b", re.IGNORECASE
-)
-_FILES_INSIDE = "give the text files inside it"
-_PANDOC = "give its text, for example as pandoc -t plain --wrap=none writes it"
-_XML = re.compile(
-    rb"<\?xml\b|<(?:!DOCTYPE|TEI|tmx|xliff|rss|feed|osis)\b", re.IGNORECASE
-)
-_WARC = re.compile(rb"WARC/1\.\d\r?\n")
-# How a file begins that is text for a program, what it is, and what to do about it.
-_STRUCTURED = (
-    (rb"\[Script Info\]|\{\d+\}\{\d+\}", "subtitles", "convert them to SubRip (.srt)"),
-    (rb"INSERT INTO\b", "an SQL dump", "write its texts as JSON lines"),
-    (rb"BEGIN:V(?:CALENDAR|CARD)", "a calendar or address book", "give its text"),
-    (rb"@[a-zA-Z]+\{[^\s{}]+,\s*\n", "a bibliography", "write it as JSON lines"),
-    (rb"%!PS", "PostScript", "give its text, for example as ps2ascii writes it"),
-    (rb"(?:#[^\n]*\n)*msgid \"", "a catalogue of messages", "write it as JSON lines"),
-    (rb"\\documentclass|\\begin\{document\}", "LaTeX", _PANDOC),
-    (rb"(?:--|/\*)[^\n]*\bdump\b", "an SQL dump", "write its texts as JSON lines"),
-    (rb"From \S+@\S+ [^\n]*\n(?:[\w-]+:|>)", "a mailbox", "give the text of its mails"),
-    (rb"%YAML\b|---\r?\n\w+:", "YAML", "write its texts as JSON lines"),
-)
-_JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
-# Lines that are looked at for columns.
-_SHOWN_LINES = 200
-# Other markup shows within this many bytes.
-_MARKUP_BYTES = 1000
-
-# How a file begins, what it is then, and what to do about it. What is packed as a zip
-# archive tells by the name of its first file.
-_BINARIES = (
-    (rb"PK\x03\x04.{26}mimetypeapplication/epub", "an EPUB book", _PANDOC),
-    (rb"PK\x03\x04.{26}mimetypeapplication/vnd", "an OpenDocument file", _PANDOC),
-    (rb"PK\x03\x04.*PK\x03\x04.{26}xl/", "an Excel workbook", "save it as CSV"),
-    (rb"PK\x03\x04.{26}(?:\[Content_Types\]|_rels/|word/)", "a docx file", _PANDOC),
-    (rb"PK\x03\x04", "a zip archive", _FILES_INSIDE),
-    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", _FILES_INSIDE),
-    (rb"Rar!", "a rar archive", _FILES_INSIDE),
-    (rb".{257}ustar", "a tar archive", "unpack it and give the folder"),
-    (rb"%PDF-", "a PDF", "give its text, for example as pdftotext writes it"),
-    (rb"\xd0\xcf\x11\xe0", "an old Office file", "save it as plain text"),
-    (rb"\{\\rtf", "an RTF file", _PANDOC),
-    (rb"Obj\x01", "an Avro file", "write it as parquet or JSON lines"),
-    (rb"ORC", "an ORC file", "write it as parquet or JSON lines"),
-    (rb"\x89HDF", "an HDF5 file", "write its texts as JSON lines"),
-    (rb"\x93NUMPY", "an array of NumPy", "write its texts as JSON lines"),
-    (rb"\x80[\x02-\x05]", "a pickle", "write its texts as JSON lines"),
-    (rb"BOOKMOBI|.{60}BOOKMOBI", "a Mobipocket book", _PANDOC),
-    (rb"FEA1", "a Feather file of version 1", "write it as parquet"),
-    (rb"GGUF|.{7}\0\{\"", "the weights of a model", "give text"),
-    (
-        rb"\x89PNG|\xff\xd8\xff|GIF8|II\*\0|MM\0\*|AT&TFORM",
-        "a picture",
-        "give its text",
-    ),
-    (rb"ID3|OggS|fLaC|RIFF|.{4}ftyp|\x1aE\xdf\xa3", "sound or a film", "give its text"),
-    (rb"\x04\x22\x4d\x18", "packed with lz4", "pack it with gz, bz2, xz or zst"),
-    (rb"\x1f\x9d|LZIP", "packed with an old program", "pack it with gz or xz"),
-    (rb"\x7fELF|\xfe\xed\xfa|\xcf\xfa\xed\xfe", "a program", "give text"),
-    (rb"SQLite format 3", "an SQLite database", "write its texts as JSON lines"),
-)
-# Text that was damaged has fewer zero bytes, or a smaller share of them.
-_FEW_ZEROS, _MOST_ZEROS = 64, 0.02
-# A tag, or nothing, in the last column of a table of tokens that spaces divide.
-_TAG = re.compile(rb"O|_|[BIESL]-[\w-]+|[A-Z]{2,5}\$?|[.,:]")
-_NUMBERED = re.compile(r"\d+\t[^\t]+")
-# Markup that only the file's name tells from plain text.
-_MARKUP_NAMES = {
-    "md": "Markdown",
-    "markdown": "Markdown",
-    "rst": "reStructuredText",
-    "adoc": "AsciiDoc",
-    "org": "Org",
-    "tex": "LaTeX",
-    "html": "HTML",
-    "htm": "HTML",
-    "xhtml": "HTML",
-    "xml": "XML",
-}
-_TABLE_NAMES = ("csv", "tsv")
-_PACKED_NAMES = (".gz", ".bz2", ".xz", ".zst")
-
-
-class UnusableFile(AlbertError):
-    """A file that holds no text we can read; in a folder it is passed over."""
-
-
-class DumpIndex(UnusableFile):
-    """The index that Wikimedia publishes beside a multistream dump; never needed."""
-
-
-def refuse_binary(head: bytes, *, path: str) -> None:
-    """Refuse what is not text.
-
-    Raises:
-        UnusableFile: Names what it is and what to do.
+    Attributes:
+        language: Of its sentences, an ISO code; of records that name one only if a
+            person gave it.
+        bytes: Its size.
+        sha256: Hash of the file; of a remote one the checksum that its system keeps.
+        text_key: Where its rows have their text; empty if it has no rows.
+        is_divisible: Whether it can be read in ranges of bytes.
+        group_bytes: Sizes of the row groups of a parquet file.
+        document_starts: First bytes of the documents that a long text is cut into;
+            empty if it is read as a whole.
+        language_from: What named the language.
+        quoting: Of a table of lines.
+        is_held_out: Whether nothing in it is trained on.
     """
-    for start, name, advice in _BINARIES:
-        if re.match(start, head, re.DOTALL):
-            raise UnusableFile(f"{path} is {name}; {advice}.")
-    refuse_utf16(head, path=path)
-    refuse_seven_bits(head, path=path)
-    zeros = head.count(0)
-    if is_binary(head) or zeros > max(_FEW_ZEROS, _MOST_ZEROS * len(head)):
-        raise UnusableFile(
-            f"{path} is not text: it is full of control characters; give text, "
-            "plain or packed with gz, bz2, xz or zst."
-        )
-    refuse_other_encoding(head[:HEAD_BYTES], path=path)
 
+    kind: Kind
+    path: str
+    format: Format
+    language: str
+    bytes: int
+    text_bytes: int
+    sha256: str
+    text_key: str = ""
+    is_divisible: bool = False
+    group_bytes: tuple[int, ...] = ()
+    document_starts: tuple[int, ...] = ()
+    language_from: LanguageSource = "default"
+    quoting: Quoting = "doubled"
+    is_held_out: bool = False
 
-def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
-    """The format of a file by the first of its bytes.
-
-    The caller decides whether rows of JSON or parquet are sentences.
-
-    Args:
-        path: To name in an error, and to tell tables and markup from plain text.
-
-    Raises:
-        UnusableFile: It is of no format that its flag allows.
-    """
-    _refuse_other_markup(head, path=path)
-    found = _recognise_markup(head)
-    if found:
-        if found not in FORMATS_OF[kind]:
-            raise UnusableFile(
-                f"--{kind}: {path} is {_article(found)}; give it with --wikipedia."
-            )
-        return found
-    if is_dump_index(head):
-        raise DumpIndex(
-            f"--{kind}: {path} is the index of a dump and not needed; give the "
-            f".xml.bz2 file beside it."
-        )
-    if _ending(path) in _TABLE_NAMES:
-        return "csv"
-    if kind == "wikipedia":
-        raise UnusableFile(
-            f"--wikipedia: {path} is neither a MediaWiki dump nor wikiextractor "
-            f"output, JSON lines, parquet or CSV; give plain text with --text."
-        )
-    _refuse_markup_by_name(kind, path)
-    return _recognise_plain(kind, head, path=path)
-
-
-def is_numbered(lines: list[str]) -> bool:
-    r"""Whether each line has a number, a tab and a sentence, as Leipzig's files.
-
-    >>> is_numbered(["1\tHe came.", "2\tShe left."]), is_numbered(["1\ta\tb"] * 2)
-    (True, False)
-    """
-    full = [line for line in lines if line.strip()]
-    numbers = {line.partition("\t")[0] for line in full if _NUMBERED.fullmatch(line)}
-    return len(full) > 1 and len(numbers) == len(full) and any(map(_has_space, full))
-
-
-def _has_space(line: str) -> bool:
-    return " " in line
-
-
-def _refuse_columns(head: bytes, *, path: str) -> None:
-    """Refuse lines of columns: tokens with tags, tables without the name of one.
-
-    Raises:
-        UnusableFile: Names what it is and what to do.
-    """
-    lines = [line.strip() for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
-    of_columns = sum(b"\t" in line for line in lines)
-    tagged = sum(
-        line.count(b" ") == lines[0].count(b" ") > 0
-        and _TAG.fullmatch(line.rpartition(b" ")[2]) is not None
-        for line in lines
-    )
-    most = 0.9 * len(lines)
-    if len(lines) < 3 or max(of_columns, tagged) < most:
-        return
-    # A token has no space in it.
-    tokens = sum(b" " not in line.split(b"\t")[0] for line in lines)
-    name = "a token" if tagged > most or tokens > most else "several columns"
-    divided = "spaces" if tagged > most else "tabs"
-    raise UnusableFile(
-        f"{path} has {name} in each line, between {divided}; give its text, or name a "
-        "table with a header .tsv."
-    )
-
-
-def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
-    if has_marker(head):
-        return "marked"
-    lines, is_whole = _whole_lines(head)
-    if is_subtitles("\n".join(lines[:10])):
-        return "subtitles"
-    if is_numbered(decode(head).split("\n")[: len(lines)]):
-        return "numbered"
-    _refuse_columns(head, path=path)
-    if kind == "books":
-        is_endless = not is_whole and "" not in lines
-        return "bookcorpus" if is_endless and is_tokenized(lines) else "book"
-    return recognise_text(lines, is_whole=is_whole)
-
-
-def _refuse_markup_by_name(kind: Kind, path: str) -> None:
-    """Refuse markup that only the name of a file tells from plain text.
-
-    Raises:
-        UnusableFile: Names what it is and what to do.
-    """
-    ending = _ending(path)
-    if ending in _MARKUP_NAMES:
-        plain = "book" if kind == "books" else "prose"
-        raise UnusableFile(
-            f"{path} is named like {_MARKUP_NAMES[ending]}; {_PANDOC}, or say "
-            f"--input-format {plain} to read it as it stands."
-        )
-
-
-def _refuse_other_markup(head: bytes, *, path: str) -> None:
-    """Refuse what would be read as text with its markup.
-
-    Raises:
-        UnusableFile: Names what it is and what to do.
-    """
-    start = without_lead(head[:_MARKUP_BYTES])
-    if _HTML.match(start):
-        raise UnusableFile(f"{path} is HTML; {_PANDOC}.")
-    is_dump = b"<mediawiki" in start or _PAGE.search(start)
-    if _XML.match(start) and not is_dump:
-        raise UnusableFile(f"{path} is XML; give its text.")
-    if _WARC.match(start) and b"\nWARC-Type: response" in head:
-        raise UnusableFile(
-            f"{path} holds web pages as they were sent; give its WET, or the text of "
-            "its pages as JSON lines."
-        )
-    for structured, name, advice in _STRUCTURED:
-        if re.match(structured, start):
-            raise UnusableFile(f"{path} is {name}; {advice}.")
-    if _JSON_ARRAY.match(start):
-        raise UnusableFile(
-            f"{path} is a JSON array; write one object a line, "
-            f"for example with jq -c '.[]'."
-        )
-
-
-def _recognise_markup(head: bytes) -> Format | None:
-    """A format that cannot be mistaken for text."""
-    start = without_lead(head)
-    if is_columnar(head):
-        return "parquet"
-    if _WARC.match(start):
-        return "wet"
-    if start.startswith(b"<doc "):
-        return "wikiextractor"
-    if start.startswith(b"<") and (b"<mediawiki" in start or _PAGE.search(start)):
-        return "mediawiki"
-    if start.startswith(b'{"') or re.match(rb'\{\s*"', start):
-        return "jsonl"
-    return None
-
-
-def kind_of(head: bytes) -> Kind:
-    """What a file is where no flag says it, by the first of its bytes."""
-    if _recognise_markup(head) in ("mediawiki", "wikiextractor"):
-        return "wikipedia"
-    is_of_gutenberg = b"project gutenberg" in head[:_GUTENBERG_HEAD].lower()
-    return "books" if is_of_gutenberg else "text"
-
-
-def without_lead(head: bytes) -> bytes:
-    r"""The first bytes of a file without the mark and white space before its text.
-
-    >>> without_lead(b"\xef\xbb\xbf\n <page>")
-    b'<page>'
-    """
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
-
-
-def _article(found: Format) -> str:
-    return {"mediawiki": "a MediaWiki dump"}.get(found, f"{found} output")
-
-
-def is_dump_index(head: bytes) -> bool:
-    r"""Whether a file is the index that Wikimedia publishes beside a multistream dump.
-
-    >>> is_dump_index(b"616:10:AccessibleComputing\n616:12:Anarchism\n")
-    True
-    """
-    return re.match(rb"(?:\d+:\d+:[^\n]+\n){1,3}", head) is not None
-
-
-def _ending(path: str) -> str:
-    """The ending of a file's name, whether the file is compressed or not.
-
-    >>> _ending("gs://bucket/rows.TSV.gz")
-    'tsv'
-    """
-    return unpacked_name(path).rpartition(".")[2]
-
-
-def unpacked_name(path: str) -> str:
-    """A file's name in lower case, without the ending that compressing it added.
-
-    >>> unpacked_name("gs://bucket/Rows.TSV.gz")
-    'rows.tsv'
-    """
-    name = path.lower().rpartition("/")[2]
-    for packed in _PACKED_NAMES:
-        name = name.removesuffix(packed)
-    return name
-
-
-def _whole_lines(head: bytes) -> tuple[list[str], bool]:
-    """The lines of a head, and whether they are the whole file."""
-    is_whole = len(head) < HEAD_BYTES
-    # The last line is broken where the head ends, unless the file ends there.
-    end = len(head) if is_whole else head.rfind(b"\n") + 1
-    blocks: Iterable[bytes] = [head[: end or len(head)]]
-    return list(read_lines(blocks)), is_whole
+    def describe(self) -> dict[str, str | int]:
+        """What the manifest says of it: nothing that depends on the machine."""
+        described: dict[str, str | int] = {
+            "name": files.file_name(self.path),
+            "kind": self.kind,
+            "format": self.format,
+            "language": self.language,
+            "bytes": self.bytes,
+            "sha256": self.sha256,
+        }
+        if self.text_key:
+            described["text_key"] = self.text_key
+        # Records that name their language are then read otherwise.
+        if self.language_from == "flag" and self.format in _WITH_FIELDS:
+            described["language_from"] = "flag"
+        if self.quoting != "doubled":
+            described["quoting"] = self.quoting
+        if self.is_held_out:
+            described["split"] = EVAL
+        return described

@@ -10,20 +10,14 @@ from pipeline.reading.formats import (
     FORMATS_OF,
     MEANINGS,
     SENTENCE_FORMATS,
-    DumpIndex,
     Format,
+    InputFile,
     Kind,
-    UnusableFile,
-    kind_of,
-    unpacked_name,
+    LanguageSource,
 )
 from pipeline.reading.languages import is_code
-from pipeline.reading.recognise import (
-    InputFile,
-    LanguageSource,
-    inspect,
-    read_head,
-)
+from pipeline.reading.recognise import inspect, kind_of, read_head
+from pipeline.reading.refusals import DumpIndex, UnusableFile, unpacked_name
 from pipeline.storage import files
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import prefixed

@@ -1,15 +1,7 @@
-"""Plain text: running prose, one document a line, or one sentence a line.
-
-BookCorpus has one tokenized sentence a line and no sign of where a book ends, so
-documents are made up. A line begins one if it looks like the first page of a book, or
-if its hash says so, which happens about once in 500 lines. Only the line itself
-decides: the same book gives the same documents in any file, duplicates can be found,
-and a file can be read from anywhere.
-"""
+"""Plain text: running prose, or one sentence or paragraph a line."""
 
 import itertools
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Literal
 
@@ -22,89 +14,7 @@ from pipeline.core.scripts import (
     unwrapped,
     with_whole_words,
 )
-from pipeline.reading.languages import known_language
-from pipeline.storage.lines import (
-    cut_position,
-    decode,
-    line_blocks,
-    read_whole_lines,
-)
-
-# Shorter lines repeat ("he nodded ."), and longer ones are not sentences.
-_MIN_START_CHARACTERS, _MAX_START_CHARACTERS = 30, 1000
-# About four lines in five have these lengths, so that a document has 500 lines.
-_ONE_IN = 400
-
-# A file may repeat one line, or consist of one endless line.
-_MAX_SENTENCES = 10_000
-_MAX_CHARACTERS = 8 << 20
-
-_FIRST_PAGE = re.compile(
-    r"\bisbn\b|\ball rights reserved\b|\bcopyright\b.*\b(?:19|20)\d\d\b|"
-    r"^chapter (?:1|one|i)\b[ .:]*$"
-)
-_TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')
-
-
-def starts_document(sentence: str) -> bool:
-    """Whether a document begins with a sentence.
-
-    >>> starts_document("all rights reserved ."), starts_document("he nodded .")
-    (True, False)
-    """
-    if len(sentence) > _MAX_START_CHARACTERS:
-        return False
-    if (
-        len(sentence) >= _MIN_START_CHARACTERS
-        and zlib.crc32(sentence.encode()) % _ONE_IN == 0
-    ):
-        return True
-    lower = sentence.lower()
-    # Most lines have none of these; the pattern alone would take ten times longer.
-    may_be_first_page = (
-        "copyright" in lower
-        or "isbn" in lower
-        or "rights reserved" in lower
-        or lower.startswith("chapter")
-    )
-    return may_be_first_page and _FIRST_PAGE.search(lower) is not None
-
-
-def read_bookcorpus(sentences: Iterable[str]) -> Iterator[Document | Dropped]:
-    """Sentences as documents; blank ones are left out.
-
-    >>> book = ["chapter 1", "he came .", "", "isbn 123", "she left ."]
-    >>> [document.paragraphs for document in read_bookcorpus(book)]
-    [('chapter 1', 'he came .'), ('isbn 123', 'she left .')]
-    """
-    held: list[str] = []
-    characters = 0
-    for sentence in sentences:
-        is_full = len(held) >= _MAX_SENTENCES or characters >= _MAX_CHARACTERS
-        if held and (is_full or starts_document(sentence)):
-            yield Document(tuple(held), is_segmented=True)
-            held, characters = [], 0
-        if sentence:
-            held.append(sentence)
-            characters += len(sentence)
-    if held:
-        yield Document(tuple(held), is_segmented=True)
-
-
-def is_tokenized(lines: list[str]) -> bool:
-    """Whether lines are lower-case sentences with spaces around their punctuation.
-
-    >>> is_tokenized(["he came , late .", "`` why ? ''", "she left ."])
-    True
-    >>> is_tokenized(["He came, late."])
-    False
-    """
-    lines = [line for line in lines if line]
-    letters = sum(map(str.isalpha, "".join(lines)))
-    capitals = sum(map(str.isupper, "".join(lines)))
-    tokenized = sum(line.endswith(_TOKENIZED_ENDS) for line in lines)
-    return letters > 0 and capitals <= 0.01 * letters and tokenized >= 0.6 * len(lines)
-
+from pipeline.storage.lines import cut_position, decode
 
 TextFormat = Literal["prose", "sentences", "bookcorpus", "paragraphs"]
 
@@ -134,8 +44,6 @@ _UNMARKED = re.compile("[\u0e00-\u0eff]")
 _OTHER_LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
 _LINE_FEEDS = str.maketrans(dict.fromkeys(_OTHER_LINE_ENDS, "\n"))
 
-# What stands alone on a line between documents; so does a line of dashes.
-_MARKERS = (b"<|endoftext|>", b"</s>")
 
 # A paragraph most likely ends within this much text.
 _END_BYTES = 1 << 18
@@ -311,90 +219,6 @@ def find_documents(file: BinaryIO, *, size: int) -> Iterator[int]:
             file.seek(start)
             start += _end_of_paragraph(bytearray(file.read(limit + 1)), limit)
         yield start
-
-
-def is_marker(line: bytes) -> bool:
-    r"""Whether a line stands between two documents.
-
-    >>> is_marker(b"</s>"), is_marker(b"-----\r"), is_marker(b"- - -")
-    (True, True, False)
-    """
-    line = line.strip()
-    return line in _MARKERS or (len(line) > 3 and not line.strip(b"-"))
-
-
-def has_marker(head: bytes) -> bool:
-    """Whether a file has a marker that is never part of a text."""
-    lines = head.splitlines(keepends=True)
-    # The last one may be cut.
-    return any(line.strip() in _MARKERS for line in lines if line[-1] in b"\r\n")
-
-
-def read_marked(
-    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
-) -> Iterator[Document | Dropped]:
-    r"""Running prose, of which a marker line ends each document.
-
-    >>> text = [b"He came\nlate.\n</s>\nWhy?\n</s>\n"]
-    >>> [document.paragraphs for document in read_marked(text)]
-    [('He came late.',), ('Why?',)]
-    """
-    for is_between, lines in itertools.groupby(_split_lines(blocks), key=is_marker):
-        if not is_between:
-            yield from read_prose(lines, counts=counts)
-
-
-def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    for block in line_blocks(blocks):
-        yield from block.splitlines(keepends=True)
-
-
-def starts_wet_record(line: bytes) -> bool:
-    """Whether a record of WARC begins with a line."""
-    return line.startswith(b"WARC/1.")
-
-
-def read_wet(lines: Iterable[str]) -> Iterator[Document | Dropped]:
-    """The pages in WET, the text of a crawl: a record of WARC each, a paragraph a line.
-
-    >>> page = ["WARC/1.0", "WARC-Type: conversion", "", "He came.", "Why?", "", ""]
-    >>> [document.paragraphs for document in read_wet([*page, *page])]
-    [('He came.', 'Why?'), ('He came.', 'Why?')]
-    """
-    header: dict[str, str] = {}
-    body: list[str] = []
-    is_header = False
-    for line in itertools.chain(lines, ["WARC/1.0"]):
-        if line.startswith("WARC/1."):
-            if header.get("warc-type") == "conversion":
-                languages = header.get("warc-identified-content-language", "")
-                document = prose_document("\n".join(body), is_record=True)
-                if isinstance(document, Document):
-                    language = known_language(languages.partition(",")[0])
-                    document = document._replace(language=language)
-                yield document
-            header, body, is_header = {}, [], True
-        elif is_header and line:
-            name, _, value = line.partition(":")
-            header[name.lower()] = value.strip()
-        elif is_header:
-            is_header = False
-        else:
-            body.append(line)
-
-
-def read_line_documents(
-    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
-) -> Iterator[Document | Dropped]:
-    r"""One document a line.
-
-    >>> text = [b"He came. She left.\nWhy?\n"]
-    >>> documents = read_line_documents(text)
-    >>> [document.paragraphs for document in documents]
-    [('He came. She left.',), ('Why?',)]
-    """
-    for line in read_whole_lines(blocks, counts=counts):
-        yield line if isinstance(line, Dropped) else prose_document(line)
 
 
 def prose_document(text: str, *, is_record: bool = False) -> Document | Dropped:

@@ -18,24 +18,25 @@ from pipeline.core.documents import (
     held_out_id,
 )
 from pipeline.reading.books import read_book
-from pipeline.reading.formats import Format
+from pipeline.reading.formats import Format, InputFile
 from pipeline.reading.languages import unlike_language
-from pipeline.reading.plain_text import (
+from pipeline.reading.marked_text import (
     is_marker,
     read_bookcorpus,
     read_line_documents,
     read_marked,
-    read_paragraphs,
-    read_prose,
-    read_sentences,
+    read_subtitles,
     read_wet,
-    starts_after_blank,
     starts_document,
     starts_wet_record,
 )
-from pipeline.reading.recognise import InputFile
+from pipeline.reading.plain_text import (
+    read_paragraphs,
+    read_prose,
+    read_sentences,
+    starts_after_blank,
+)
 from pipeline.reading.sentences import divide, split_sentences
-from pipeline.reading.subtitles import read_subtitles
 from pipeline.reading.text_rows import (
     csv_rows,
     json_rows,
@@ -46,13 +47,15 @@ from pipeline.reading.text_rows import (
     read_sentence_rows,
 )
 from pipeline.storage import files
-from pipeline.storage.byte_ranges import (
+from pipeline.storage.lines import (
     LINE_PREFIX_BYTES,
     StartsDocument,
+    decode,
     read_blocks,
     read_documents,
+    read_lines,
+    read_raw_lines,
 )
-from pipeline.storage.lines import decode, read_lines, read_raw_lines
 from pipeline.wikipedia.extracted import read_articles, starts_article
 from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo, starts_page
 from schemas.readable import counted

@@ -1,57 +1,51 @@
 """A file is recognised from its content: format, language, text, how it is divided."""
 
-import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from contextlib import closing
-from itertools import islice
-from typing import BinaryIO, Literal, NamedTuple, cast
+from typing import BinaryIO, cast
 
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading import books, plain_text
-from pipeline.reading.formats import (
-    FORMATS_OF,
-    HEAD_BYTES,
-    Format,
-    Kind,
-    UnusableFile,
-    recognise,
-    refuse_binary,
-    without_lead,
-)
+from pipeline.reading.formats import FORMATS_OF, Format, InputFile, Kind
 from pipeline.reading.languages import (
     DEFAULT_LANGUAGE,
     known_language,
     language_of_address,
-    language_of_record,
 )
-from pipeline.reading.tables import (
-    ColumnTable,
-    Quoting,
-    find_quoting,
-    is_columnar,
-    parse_record,
-    read_csv,
-    read_header,
+from pipeline.reading.marked_text import has_marker, is_subtitles, is_tokenized
+from pipeline.reading.plain_text import recognise_text
+from pipeline.reading.refusals import (
+    HEAD_BYTES,
+    PAGE,
+    WARC,
+    DumpIndex,
+    UnusableFile,
+    ending_of,
+    refuse_binary,
+    refuse_columns,
+    refuse_foreign_bytes,
+    refuse_markup_by_name,
+    refuse_other_markup,
+    without_lead,
 )
+from pipeline.reading.tables import is_columnar
 from pipeline.reading.text_rows import (
-    TEXT_KEYS,
-    TextRow,
-    are_sentences,
-    find_text,
-    group_rows,
-    list_keys,
+    inspect_csv,
+    inspect_jsonl,
+    inspect_parquet,
+    with_language,
 )
 from pipeline.storage import files
-from pipeline.storage.byte_ranges import read_blocks
 from pipeline.storage.compression import is_multistream, recognise_compression
-from pipeline.storage.lines import MAX_RECORD_BYTES, decode, refuse_foreign_bytes
+from pipeline.storage.lines import MAX_RECORD_BYTES, decode, read_blocks, read_lines
 from pipeline.wikipedia.extracted import find_address
 from pipeline.wikipedia.mediawiki import read_siteinfo
-from schemas.errors import AlbertError
-from schemas.layout import EVAL
 
-LanguageSource = Literal["flag", "file", "records", "default"]
-
+# Where Project Gutenberg names itself in its books.
+_GUTENBERG_HEAD = 2000
+_NUMBERED = re.compile(r"\d+\t[^\t]+")
+_TABLE_NAMES = ("csv", "tsv")
 # Where sizes are estimated, compressed text counts this many times its size.
 _COMPRESSION_RATIO = 4
 # Formats in which a document is found from anywhere in a file.
@@ -70,66 +64,6 @@ _DIVISIBLE: frozenset[Format] = frozenset(
         "wet",
     }
 )
-# Formats with records that have fields, among them perhaps the language.
-_WITH_FIELDS: frozenset[Format] = frozenset({"jsonl", "parquet", "csv"})
-_SAMPLE_ROWS = 100
-# What of their keys is shown where the text is under none of those expected.
-_SHOWN_KEYS, _SHOWN_KEY_CHARACTERS = 10, 60
-
-
-class InputFile(NamedTuple):
-    """One file to read.
-
-    Attributes:
-        language: Of its sentences, an ISO code; of records that name one only if a
-            person gave it.
-        bytes: Its size.
-        sha256: Hash of the file; of a remote one the checksum that its system keeps.
-        text_key: Where its rows have their text; empty if it has no rows.
-        is_divisible: Whether it can be read in ranges of bytes.
-        group_bytes: Sizes of the row groups of a parquet file.
-        document_starts: First bytes of the documents that a long text is cut into;
-            empty if it is read as a whole.
-        language_from: What named the language.
-        quoting: Of a table of lines.
-        is_held_out: Whether nothing in it is trained on.
-    """
-
-    kind: Kind
-    path: str
-    format: Format
-    language: str
-    bytes: int
-    text_bytes: int
-    sha256: str
-    text_key: str = ""
-    is_divisible: bool = False
-    group_bytes: tuple[int, ...] = ()
-    document_starts: tuple[int, ...] = ()
-    language_from: LanguageSource = "default"
-    quoting: Quoting = "doubled"
-    is_held_out: bool = False
-
-    def describe(self) -> dict[str, str | int]:
-        """What the manifest says of it: nothing that depends on the machine."""
-        described: dict[str, str | int] = {
-            "name": files.file_name(self.path),
-            "kind": self.kind,
-            "format": self.format,
-            "language": self.language,
-            "bytes": self.bytes,
-            "sha256": self.sha256,
-        }
-        if self.text_key:
-            described["text_key"] = self.text_key
-        # Records that name their language are then read otherwise.
-        if self.language_from == "flag" and self.format in _WITH_FIELDS:
-            described["language_from"] = "flag"
-        if self.quoting != "doubled":
-            described["quoting"] = self.quoting
-        if self.is_held_out:
-            described["split"] = EVAL
-        return described
 
 
 def inspect(
@@ -145,9 +79,6 @@ def inspect(
 
     Args:
         language: As a person names it; by default as the file or its records do.
-
-    Raises:
-        UnusableFile: It is empty, or of no format that its kind allows.
     """
     head = read_head(path)
     if not is_columnar(head):
@@ -159,36 +90,28 @@ def inspect(
         else recognise(kind, head[:HEAD_BYTES], path=path)
     )
     size = files.file_size(path)
-    file = InputFile(
-        kind=kind,
-        path=path,
-        format=found,
-        language=DEFAULT_LANGUAGE,
-        bytes=size,
-        text_bytes=size,
-        sha256=files.file_hash(path, on_bytes=on_hashed),
-    )
+    sha256 = files.file_hash(path, on_bytes=on_hashed)
+    file = InputFile(kind, path, found, DEFAULT_LANGUAGE, size, size, sha256)
     if found.startswith("parquet"):
-        file = _inspect_parquet(file, text_key, is_forced=is_forced)
-        return _by_flag(file, language)
-    if found.startswith("jsonl"):
-        file = _inspect_jsonl(file, head, text_key, is_forced=is_forced)
+        file = inspect_parquet(file, text_key, is_forced=is_forced)
+    elif found.startswith("jsonl"):
+        file = inspect_jsonl(file, head, text_key, is_forced=is_forced)
     elif found == "csv":
-        file = _inspect_csv(file, head, text_key)
+        file = inspect_csv(file, head, text_key)
     else:
-        file = _with_language(file, {_language_of_file(file, head)}, source="file")
-    file = _by_flag(file, language)
+        file = with_language(file, {_language_of_file(file, head)}, source="file")
+    if language:
+        file = file._replace(language=language, language_from="flag")
+    if not found.startswith("parquet"):
+        _check_encoding(file, head)
+        file = _inspect_size(file)
+    return file
+
+
+def _check_encoding(file: InputFile, head: bytes) -> None:
     is_named = file.language_from != "default"
     known = known_language(file.language) if is_named else ""
-    refuse_foreign_bytes(head[:HEAD_BYTES], language=known, path=path)
-    return _inspect_size(file)
-
-
-def _by_flag(file: InputFile, language: str | None) -> InputFile:
-    """A file with the language that a person gave, if there is one."""
-    if not language:
-        return file
-    return file._replace(language=language, language_from="flag")
+    refuse_foreign_bytes(head[:HEAD_BYTES], language=known, path=file.path)
 
 
 def read_head(path: str) -> bytes:
@@ -232,17 +155,6 @@ def _language_of_file(file: InputFile, head: bytes) -> str:
     return ""
 
 
-def _with_language(
-    file: InputFile, languages: set[str], *, source: LanguageSource
-) -> InputFile:
-    """A file with the language on which all that name one agree."""
-    named = languages - {""}
-    if not named:
-        return file
-    language = named.pop() if len(named) == 1 else DEFAULT_LANGUAGE
-    return file._replace(language=language, language_from=source)
-
-
 def _inspect_size(file: InputFile) -> InputFile:
     """Say how large the text is, and how the file can be read in parts."""
     with closing(files.open_binary(file.path)) as stream:
@@ -269,85 +181,112 @@ def _document_starts(file: InputFile, stream: BinaryIO) -> tuple[int, ...]:
     return ()
 
 
-def _inspect_jsonl(
-    file: InputFile, head: bytes, text_key: str | None, *, is_forced: bool
-) -> InputFile:
-    """Find where the records of a file have their text."""
-    lines = decode(head).split("\n")
-    records = [record for line in lines if (record := parse_record(line))][
-        :_SAMPLE_ROWS
-    ]
-    if not records:
+def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
+    """The format of a file by the first of its bytes.
+
+    The caller decides whether rows of JSON or parquet are sentences.
+
+    Args:
+        path: To name in an error, and to tell tables and markup from plain text.
+
+    Raises:
+        UnusableFile: It is of no format that its flag allows.
+    """
+    refuse_other_markup(head, path=path)
+    found = _recognise_markup(head)
+    if found:
+        if found not in FORMATS_OF[kind]:
+            raise UnusableFile(
+                f"--{kind}: {path} is {_article(found)}; give it with --wikipedia."
+            )
+        return found
+    if is_dump_index(head):
+        raise DumpIndex(
+            f"--{kind}: {path} is the index of a dump and not needed; give the "
+            f".xml.bz2 file beside it."
+        )
+    if ending_of(path) in _TABLE_NAMES:
+        return "csv"
+    if kind == "wikipedia":
         raise UnusableFile(
-            f"{file.path} is JSON, but not one record a line; write its records as "
-            "jq -c does."
+            f"--wikipedia: {path} is neither a MediaWiki dump nor wikiextractor "
+            f"output, JSON lines, parquet or CSV; give plain text with --text."
         )
-    keys = sorted({key for record in records for key in list_keys(record)})
-    key = _choose_key(file, keys, text_key, name="key")
-    texts = [text for record in records if (text := find_text(record, key))]
-    if not is_forced and file.kind == "books" and are_sentences(texts):
-        file = file._replace(format="jsonl-sentences")
-    languages = set(map(language_of_record, records))
-    return _with_language(file._replace(text_key=key), languages, source="records")
+    refuse_markup_by_name(path, plain="book" if kind == "books" else "prose")
+    return _recognise_plain(kind, head, path=path)
 
 
-def _inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
-    """Find the column of the text, and whether cells are quoted."""
-    quoting = find_quoting(head, is_whole=len(head) < HEAD_BYTES)
-    rows = read_csv([head], quoting=quoting)
-    records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
-    columns = read_header(head, path=file.path)
-    key = _choose_key(file, list(columns), text_key, name="column")
-    languages = set(map(language_of_record, records))
-    file = file._replace(text_key=key, quoting=quoting)
-    return _with_language(file, languages, source="records")
+def is_numbered(lines: list[str]) -> bool:
+    r"""Whether each line has a number, a tab and a sentence, as Leipzig's files.
+
+    >>> is_numbered(["1\tHe came.", "2\tShe left."]), is_numbered(["1\ta\tb"] * 2)
+    (True, False)
+    """
+    full = [line for line in lines if line.strip()]
+    numbers = {line.partition("\t")[0] for line in full if _NUMBERED.fullmatch(line)}
+    return len(full) > 1 and len(numbers) == len(full) and any(map(_has_space, full))
 
 
-def _inspect_parquet(
-    file: InputFile, text_key: str | None, *, is_forced: bool
-) -> InputFile:
-    """Find the column of the text, and the sizes of the row groups."""
-    with closing(files.open_binary(file.path)) as opened:
-        table = ColumnTable(opened, path=file.path)
-        key = _choose_key(
-            file, table.text_columns, text_key, name="column", type_of=table.type_of
-        )
-        sizes = tuple(table.group_bytes)
-        rows = islice(group_rows(table, 0, key=key) if sizes else (), _SAMPLE_ROWS)
-        found = [
-            row._replace(text=row.text[:HEAD_BYTES])
-            for row in rows
-            if isinstance(row, TextRow)
-        ]
-    is_sentences = are_sentences([row.text for row in found])
-    if not is_forced and file.kind == "books" and is_sentences:
-        file = file._replace(format="parquet-sentences")
-    file = file._replace(text_key=key, text_bytes=sum(sizes), group_bytes=sizes)
-    return _with_language(file, {row.language for row in found}, source="records")
+def _has_space(line: str) -> bool:
+    return " " in line
 
 
-def _choose_key(
-    file: InputFile,
-    keys: list[str],
-    text_key: str | None,
-    *,
-    name: str,
-    type_of: Callable[[str], str] = lambda _: "",
-) -> str:
-    for key in [text_key] if text_key else TEXT_KEYS:
-        if key in keys:
-            return key
-    wanted = text_key or TEXT_KEYS[0]
-    some = [key[:_SHOWN_KEY_CHARACTERS] for key in keys[:_SHOWN_KEYS]]
-    more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
-    found = f"but it has text under {', '.join(some)}{more}"
-    found = found if keys else "nor any text"
-    if kind := type_of(wanted):
-        raise AlbertError(
-            f"--{file.kind}: column {json.dumps(wanted)} of {file.path} is of type "
-            f"{kind} and not text, {found}; say with --text-key where the text is."
-        )
-    raise AlbertError(
-        f"--{file.kind}: {file.path} has no {name} {json.dumps(wanted)}, {found}; "
-        f"say with --text-key where the text is."
-    )
+def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
+    if has_marker(head):
+        return "marked"
+    lines, is_whole = _whole_lines(head)
+    if is_subtitles("\n".join(lines[:10])):
+        return "subtitles"
+    if is_numbered(decode(head).split("\n")[: len(lines)]):
+        return "numbered"
+    refuse_columns(head, path=path)
+    if kind == "books":
+        is_endless = not is_whole and "" not in lines
+        return "bookcorpus" if is_endless and is_tokenized(lines) else "book"
+    return recognise_text(lines, is_whole=is_whole)
+
+
+def _recognise_markup(head: bytes) -> Format | None:
+    """A format that cannot be mistaken for text."""
+    start = without_lead(head)
+    if is_columnar(head):
+        return "parquet"
+    if WARC.match(start):
+        return "wet"
+    if start.startswith(b"<doc "):
+        return "wikiextractor"
+    if start.startswith(b"<") and (b"<mediawiki" in start or PAGE.search(start)):
+        return "mediawiki"
+    if start.startswith(b'{"') or re.match(rb'\{\s*"', start):
+        return "jsonl"
+    return None
+
+
+def kind_of(head: bytes) -> Kind:
+    """What a file is where no flag says it, by the first of its bytes."""
+    if _recognise_markup(head) in ("mediawiki", "wikiextractor"):
+        return "wikipedia"
+    is_of_gutenberg = b"project gutenberg" in head[:_GUTENBERG_HEAD].lower()
+    return "books" if is_of_gutenberg else "text"
+
+
+def _article(found: Format) -> str:
+    return {"mediawiki": "a MediaWiki dump"}.get(found, f"{found} output")
+
+
+def is_dump_index(head: bytes) -> bool:
+    r"""Whether a file is the index that Wikimedia publishes beside a multistream dump.
+
+    >>> is_dump_index(b"616:10:AccessibleComputing\n616:12:Anarchism\n")
+    True
+    """
+    return re.match(rb"(?:\d+:\d+:[^\n]+\n){1,3}", head) is not None
+
+
+def _whole_lines(head: bytes) -> tuple[list[str], bool]:
+    """The lines of a head, and whether they are the whole file."""
+    is_whole = len(head) < HEAD_BYTES
+    # The last line is broken where the head ends, unless the file ends there.
+    end = len(head) if is_whole else head.rfind(b"\n") + 1
+    blocks: Iterable[bytes] = [head[: end or len(head)]]
+    return list(read_lines(blocks)), is_whole

@@ -1,30 +1,42 @@
-"""Rows of tables with a text each, as documents: articles, books, prose, sentences."""
+"""Rows of tables with a text each: where it is, and its documents or sentences."""
 
+import json
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.reading.books import book_document
-from pipeline.reading.formats import Kind
-from pipeline.reading.languages import LANGUAGE_FIELDS, language_of_record
-from pipeline.reading.plain_text import prose_document, read_bookcorpus, starts_document
+from pipeline.reading.formats import InputFile, Kind, LanguageSource
+from pipeline.reading.languages import (
+    DEFAULT_LANGUAGE,
+    LANGUAGE_FIELDS,
+    language_of_record,
+)
+from pipeline.reading.marked_text import read_bookcorpus, starts_document
+from pipeline.reading.plain_text import prose_document
+from pipeline.reading.refusals import HEAD_BYTES, UnusableFile
 from pipeline.reading.tables import (
     ColumnTable,
     DamagedTable,
     Quoting,
     clean_text,
+    find_quoting,
     parse_record,
     read_csv,
+    read_header,
 )
+from pipeline.storage import files
 from pipeline.storage.files import open_binary
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, read_whole_lines
-from pipeline.wikipedia.extracted import (
-    article_document,
-    is_wiki40b,
-    lines_of_wiki40b,
-)
+from pipeline.wikipedia.extracted import article_document, is_wiki40b, lines_of_wiki40b
+from schemas.errors import AlbertError
+
+_SAMPLE_ROWS = 100
+# What of their keys is shown where the text is under none of those expected.
+_SHOWN_KEYS, _SHOWN_KEY_CHARACTERS = 10, 60
 
 NOT_JSON = Dropped("line is not a JSON record")
 DAMAGED_GROUP = Dropped("damaged row group")
@@ -256,3 +268,98 @@ def parquet_sentence_rows(
             return
         if isinstance(row, TextRow):
             yield row
+
+
+def with_language(
+    file: InputFile, languages: set[str], *, source: LanguageSource
+) -> InputFile:
+    """A file with the language on which all that name one agree."""
+    named = languages - {""}
+    if not named:
+        return file
+    language = named.pop() if len(named) == 1 else DEFAULT_LANGUAGE
+    return file._replace(language=language, language_from=source)
+
+
+def inspect_jsonl(
+    file: InputFile, head: bytes, text_key: str | None, *, is_forced: bool
+) -> InputFile:
+    """Find where the records of a file have their text."""
+    lines = decode(head).split("\n")
+    records = [record for line in lines if (record := parse_record(line))][
+        :_SAMPLE_ROWS
+    ]
+    if not records:
+        raise UnusableFile(
+            f"{file.path} is JSON, but not one record a line; write its records as "
+            "jq -c does."
+        )
+    keys = sorted({key for record in records for key in list_keys(record)})
+    key = _choose_key(file, keys, text_key, name="key")
+    texts = [text for record in records if (text := find_text(record, key))]
+    if not is_forced and file.kind == "books" and are_sentences(texts):
+        file = file._replace(format="jsonl-sentences")
+    languages = set(map(language_of_record, records))
+    return with_language(file._replace(text_key=key), languages, source="records")
+
+
+def inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
+    """Find the column of the text, and whether cells are quoted."""
+    quoting = find_quoting(head, is_whole=len(head) < HEAD_BYTES)
+    rows = read_csv([head], quoting=quoting)
+    records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
+    columns = read_header(head, path=file.path)
+    key = _choose_key(file, list(columns), text_key, name="column")
+    languages = set(map(language_of_record, records))
+    file = file._replace(text_key=key, quoting=quoting)
+    return with_language(file, languages, source="records")
+
+
+def inspect_parquet(
+    file: InputFile, text_key: str | None, *, is_forced: bool
+) -> InputFile:
+    """Find the column of the text, and the sizes of the row groups."""
+    with closing(files.open_binary(file.path)) as opened:
+        table = ColumnTable(opened, path=file.path)
+        key = _choose_key(
+            file, table.text_columns, text_key, name="column", type_of=table.type_of
+        )
+        sizes = tuple(table.group_bytes)
+        rows = islice(group_rows(table, 0, key=key) if sizes else (), _SAMPLE_ROWS)
+        found = [
+            row._replace(text=row.text[:HEAD_BYTES])
+            for row in rows
+            if isinstance(row, TextRow)
+        ]
+    is_sentences = are_sentences([row.text for row in found])
+    if not is_forced and file.kind == "books" and is_sentences:
+        file = file._replace(format="parquet-sentences")
+    file = file._replace(text_key=key, text_bytes=sum(sizes), group_bytes=sizes)
+    return with_language(file, {row.language for row in found}, source="records")
+
+
+def _choose_key(
+    file: InputFile,
+    keys: list[str],
+    text_key: str | None,
+    *,
+    name: str,
+    type_of: Callable[[str], str] = lambda _: "",
+) -> str:
+    for key in [text_key] if text_key else TEXT_KEYS:
+        if key in keys:
+            return key
+    wanted = text_key or TEXT_KEYS[0]
+    some = [key[:_SHOWN_KEY_CHARACTERS] for key in keys[:_SHOWN_KEYS]]
+    more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
+    found = f"but it has text under {', '.join(some)}{more}"
+    found = found if keys else "nor any text"
+    if kind := type_of(wanted):
+        raise AlbertError(
+            f"--{file.kind}: column {json.dumps(wanted)} of {file.path} is of type "
+            f"{kind} and not text, {found}; say with --text-key where the text is."
+        )
+    raise AlbertError(
+        f"--{file.kind}: {file.path} has no {name} {json.dumps(wanted)}, {found}; "
+        f"say with --text-key where the text is."
+    )

@@ -1,96 +1,45 @@
-"""Bytes become lines of text, however long the lines.
+"""The bytes of a file, or of a range of it, as blocks and as lines of text.
 
-Text is read as UTF-8, and lines that are not as Windows-1252, which can write the
-languages of Western Europe only. Encodings that would be read wrongly are refused by
-the name of what they seem to be.
+Several workers read one file, each a range of it, and what they read does not depend on
+where the ranges meet. A document begins at the start of some line. It belongs to the
+range that holds the line feed before that line (the first one to the first range), and
+is read to its end, however far after the range that is. A range of a multistream bz2
+file holds the text of the streams that begin in it.
+
+Text is read as UTF-8, and lines that are not as Windows-1252.
 """
 
 import codecs
-import re
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from itertools import chain
+from typing import BinaryIO
 
 from pipeline.core.documents import Dropped, ReadingCounts
-from schemas.errors import AlbertError
+from pipeline.storage.compression import (
+    BLOCK_BYTES,
+    decompress,
+    read_streams,
+    recognise_compression,
+)
+from pipeline.storage.files import open_binary
 
+# A document is recognised by its first line, and the line by its first bytes.
+StartsDocument = Callable[[bytes], bool]
+# How much of a line is looked at.
+LINE_PREFIX_BYTES = 4096
 # A longer line is divided at a space, so that no line takes memory without bound.
 MAX_LINE_BYTES = 1 << 20
-
 # A longer line is not a document; the longest novels have 6 MB.
 MAX_RECORD_BYTES = 32 << 20
 TOO_LONG = Dropped("line too long")
-
 # Changes that are counted; nothing is left out.
 NOT_UTF8 = "line not UTF-8, read as Windows-1252"
 BAD_BYTES = "line with a few bytes that are not UTF-8, left out"
 NUL_BYTES = "zero byte taken out"
-
 _BYTE_ORDER_MARK = "\ufeff"
 # Bytes that no text has: control characters except white space, zero and escape.
 _CONTROL = bytes({*range(1, 8), *range(14, 27), *range(28, 32), 127})
-
-
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_ASCII = bytes(range(128))
-# What switches to other characters, and back to ASCII.
-_SEVEN_BITS = (
-    (re.compile(rb"\x1b\$\)C|\x0e[!-~]+\x0f"), "ISO-2022-KR"),
-    (re.compile(rb"\x1b\$\)[AGE]"), "ISO-2022-CN"),
-    (re.compile(rb"\x1b\$\(?[@BD]|\x1b\([BJI]"), "ISO-2022-JP"),
-    (re.compile(rb"~\{[!-w][!-~](?:[!-w][!-~])*~\}"), "HZ"),
-)
-
-# The encoding that text of a language has which Windows-1252 cannot write.
-_ENCODINGS = {
-    code: encoding
-    for encoding, codes in {
-        "WINDOWS-1250": "pl cs sk hu sl hr bs sh ro csb szl hsb dsb",
-        "WINDOWS-1251": "ru uk be bg mk sr kk ky mn tg tt ba cv ce os sah",
-        "WINDOWS-1253": "el",
-        "WINDOWS-1254": "tr az tk crh",
-        "WINDOWS-1255": "he yi",
-        "WINDOWS-1256": "ar fa ur ps ug ckb",
-        "WINDOWS-1257": "lt lv",
-        "WINDOWS-1258": "vi",
-        "WINDOWS-874": "th",
-        "ISO-8859-3": "mt eo",
-        "ISO-8859-14": "cy",
-        "ARMSCII-8": "hy",
-        "SHIFT_JIS": "ja",
-        "GB18030": "zh",
-        "CP949": "ko",
-    }.items()
-    for code in codes.split()
-}
-# Encodings told by the letters that words have in them, where no language is given.
-_CANDIDATES = ("cp1250", "iso8859-2", "cp1257", "cp1254", "cp850", "mac_roman", "cp852")
-# Characters of Windows-1252 that stand between letters of a word.
-_WITHIN_WORDS = "\u2019\xad\xb7\u2013\u2014\xb4\u2026\xa0\u2022"
-# In real text of Windows-1252 a smaller share of what is beyond ASCII is no letter
-# though it stands between letters.
-_MOST_WITHIN_WORDS, _FEWEST = 0.1, 3
-
-# Letters beyond ASCII of languages that Windows-1252 can write.
-_ALPHABETS = (
-    "àâæçéèêëîïôœùûüÿ",  # French
-    "äöüß",  # German
-    "áéíñóúü",  # Spanish
-    "áâãàçéêíóôõúü",  # Portuguese
-    "àéèìíîòóùú",  # Italian
-    "éëïóöüáèê",  # Dutch
-    "åäöé",  # Swedish, Finnish
-    "æøåéèêóòôâä",  # Danish, Norwegian
-    "áðéíóúýþæö",  # Icelandic
-    "àçèéíïòóúü",  # Catalan
-    "äõöüšž",  # Estonian
-    "çë",  # Albanian
-    "áéíóú",  # Irish
-)
-# In text of such a language all but a few of its letters beyond ASCII are in one of
-# these (0.986 and more in eleven of them; 0.90 and less in text of Windows-1250 or
-# 1254 that was read as Windows-1252). English has too few to tell.
-_LEAST_IN_ALPHABET, _LEAST_BEYOND_ASCII, _FEWEST_LETTERS = 0.95, 0.02, 10
 
 
 def is_binary(data: bytes) -> bool:
@@ -267,121 +216,150 @@ def read_lines(
         yield " ".join(line.split())
 
 
-def refuse_utf16(head: bytes, *, path: str) -> None:
-    """Refuse UTF-16, in which every other byte is often zero."""
-    zeros = max(head[0::2].count(0), head[1::2].count(0))
-    if head.startswith(_UTF16) or (len(head) > 3 and zeros > len(head) // 4):
-        raise AlbertError(
-            f"{path} is UTF-16; convert it to UTF-8, "
-            f"for example with iconv -f UTF-16 -t UTF-8."
-        )
-
-
-def refuse_seven_bits(head: bytes, *, path: str) -> None:
-    r"""Refuse encodings that write other characters than ASCII as sequences of it.
-
-    >>> try: refuse_seven_bits(b"\x1b$B:#F|\x1b(B", path="a.txt")
-    ... except AlbertError as error: print(str(error)[:21])
-    a.txt is ISO-2022-JP;
-    """
-    for sign, name in _SEVEN_BITS:
-        if len(sign.findall(head)) > 1:
-            raise AlbertError(
-                f"{path} is {name}; convert it to UTF-8, for example with iconv -f "
-                f"{name} -t UTF-8."
-            )
-
-
-def refuse_other_encoding(head: bytes, *, path: str) -> None:
-    """Refuse encodings whose text is mostly bytes beyond ASCII, except UTF-8.
-
-    In Windows-1252 text at most a fifth of the bytes are non-ASCII.
-
-    >>> refuse_other_encoding("Привет, мир.".encode("cp1251"), path="a.txt")
-    Traceback (most recent call last):
-    schemas.errors.AlbertError: a.txt is in another encoding than UTF-8; convert it, \
-for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
-    """
-    lines = [line for line in head.split(b"\n") if not line.isascii()]
-    others = [line for line in lines if mostly_utf8(line, is_cut=True) is None]
-    text = b"".join(others)
-    beyond = len(text.translate(None, _ASCII))
-    if 2 * len(others) > len(lines) and 2 * beyond > len(text):
-        raise AlbertError(
-            f"{path} is in another encoding than UTF-8; convert it, for example with "
-            "iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030."
-        )
-
-
-def refuse_foreign_bytes(head: bytes, *, language: str, path: str) -> None:
-    """Refuse bytes that are not UTF-8 where Windows-1252 would read them wrongly.
-
-    It would where it cannot write the language, or where what it reads is no letters
-    within words.
+def read_blocks(
+    path: str,
+    *,
+    start: int = 0,
+    end: int | None = None,
+    counts: ReadingCounts | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Generator[bytes, None, None]:
+    """The bytes of a file, or of a range of one that is uncompressed or bz2.
 
     Args:
-        language: The short code of the language, empty if nothing names it.
-
-    >>> try: refuse_foreign_bytes("żółw".encode("cp1250"), language="pl", path="a.txt")
-    ... except AlbertError as error: print(str(error)[:47])
-    a.txt is not UTF-8, and Windows-1252 cannot wri
+        start: The first byte of the range.
+        end: The first byte after the range, None for the end of the file.
+        block_bytes: Of the file, read at a time.
     """
-    lines = [line for line in head.split(b"\n") if not line.isascii()]
-    others = [line for line in lines if mostly_utf8(line, is_cut=True) is None]
-    if 2 * len(others) <= len(lines) or not others:
+    # A read that starts mid-file needs only the magic bytes here.
+    at_once = 0 if start else block_bytes
+    with closing(open_binary(path, block_bytes=at_once)) as file:
+        yield from decompressed(
+            file, start=start, end=end, counts=counts, block_bytes=block_bytes
+        )
+
+
+def decompressed(
+    file: BinaryIO,
+    *,
+    start: int = 0,
+    end: int | None = None,
+    counts: ReadingCounts | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[bytes]:
+    """The bytes of an open file; see `read_blocks`."""
+    compression = recognise_compression(file.read(6))
+    if compression == "bz2":
+        yield from read_streams(file, start=start, end=end, counts=counts)
         return
-    text = b"\n".join(others)
-    if encoding := _ENCODINGS.get(language):
-        raise AlbertError(
-            f"{path} is not UTF-8, and Windows-1252 cannot write its language "
-            f"({language}); convert it, for example with iconv -f {encoding} -t UTF-8."
-        )
-    strange = _strange_within_words(text, "cp1252")
-    if strange >= max(_FEWEST, _MOST_WITHIN_WORDS * len(text.translate(None, _ASCII))):
-        likely = min(_CANDIDATES, key=lambda name: _strange_within_words(text, name))
-        raise AlbertError(
-            f"{path} is neither UTF-8 nor Windows-1252; convert it, for example with "
-            f"iconv -f {codecs.lookup(likely).name.upper()} -t UTF-8, or as its "
-            "language needs."
-        )
-    if not language and not _is_western(head.decode("cp1252", errors="replace")):
-        raise AlbertError(
-            f"{path} is not UTF-8, and its letters are of no language that "
-            "Windows-1252 can write; convert it with iconv from the encoding of its "
-            "language, as WINDOWS-1250 (Czech, Hungarian), -1254 (Turkish) or -1257 "
-            "(Latvian), or name its language with --language."
-        )
+    file.seek(start)
+    left = float("inf") if end is None else end - start
+    blocks = _read_up_to(file.read, left, block_bytes)
+    yield from decompress(blocks, compression, counts=counts)
 
 
-def _is_western(text: str) -> bool:
-    """Whether the letters beyond ASCII are those of one language of Western Europe.
+def _read_up_to(
+    read: Callable[[int], bytes], left: float, block_bytes: int
+) -> Iterator[bytes]:
+    while left > 0 and (block := read(int(min(block_bytes, left)))):
+        left -= len(block)
+        yield block
 
-    >>> _is_western("Größe ändert für Schüler übrigens nichts, größtenteils schön.")
-    True
-    >>> _is_western("Pøíliš žluouèký kùò úpìl ïábelské ódy, øeka teèe.")
-    False
+
+def read_documents(
+    path: str,
+    starts: StartsDocument,
+    *,
+    start: int = 0,
+    end: int | None = None,
+    counts: ReadingCounts | None = None,
+) -> Iterator[bytes]:
+    """The bytes of the documents that belong to a range, in blocks.
+
+    Args:
+        starts: Whether a document begins with a line, judging by the line's first
+            `LINE_PREFIX_BYTES`.
     """
-    letters = Counter(filter(str.isalpha, text.lower()))
-    beyond = {letter: n for letter, n in letters.items() if not letter.isascii()}
-    number = sum(beyond.values())
-    if number < max(_FEWEST_LETTERS, _LEAST_BEYOND_ASCII * letters.total()):
-        return True
-    return any(
-        sum(beyond.get(letter, 0) for letter in alphabet) >= _LEAST_IN_ALPHABET * number
-        for alphabet in _ALPHABETS
-    )
+
+    def following() -> Iterator[bytes]:
+        return iter(()) if end is None else read_blocks(path, start=end)
+
+    first = 0
+    if start > 0:
+        scanned = ReadingCounts()
+        blocks = read_blocks(path, start=start, end=end, counts=scanned)
+        found = find_start(blocks, starts, following=following())
+        if found is None:
+            if counts is not None:
+                counts.add(scanned)
+            return
+        first = found
+    stop = find_start(following(), starts)
+    own = read_blocks(path, start=start, end=end, counts=counts)
+    yield from _cut(chain(own, _take(following(), stop)), first)
 
 
-def _strange_within_words(text: bytes, encoding: str) -> int:
-    """How often no letter, or a capital after a small letter, stands within a word."""
-    decoded = text.decode(encoding, errors="replace")
-    strange = 0
-    for before, character, after in zip(
-        decoded, decoded[1:], decoded[2:], strict=False
-    ):
-        if character.isascii() or not (before.isalpha() and after.isalpha()):
+def find_start(
+    blocks: Iterable[bytes],
+    starts: StartsDocument,
+    *,
+    following: Iterable[bytes] = (),
+) -> int | None:
+    r"""Where the first document begins that belongs to some bytes; None if none does.
+
+    Args:
+        following: What comes next in the file, to see the whole of the last line.
+
+    >>> find_start([b"of a li", b"ne\n b\nan", b"d"], lambda line: line[:1] == b"a")
+    13
+    """
+    position, buffer = 0, b""
+    for block in blocks:
+        buffer += block
+        # After line feeds up to here enough of the line is known to judge it.
+        sure = max(0, len(buffer) - LINE_PREFIX_BYTES)
+        found = _first_line(buffer, sure, starts)
+        if found is not None:
+            return position + found
+        position, buffer = position + sure, buffer[sure:]
+    known = len(buffer)
+    for block in following:
+        buffer += block
+        if len(buffer) >= known + LINE_PREFIX_BYTES:
+            break
+    found = _first_line(buffer, known, starts)
+    return None if found is None else position + found
+
+
+def _first_line(buffer: bytes, limit: int, starts: StartsDocument) -> int | None:
+    """The first line after a line feed before `limit` that starts a document."""
+    line_feed = buffer.find(b"\n", 0, limit)
+    while line_feed >= 0:
+        start = line_feed + 1
+        line_end = buffer.find(b"\n", start, start + LINE_PREFIX_BYTES)
+        if line_end < 0:
+            line_end = start + LINE_PREFIX_BYTES
+        if starts(buffer[start:line_end]):
+            return start
+        line_feed = buffer.find(b"\n", start, limit)
+    return None
+
+
+def _take(blocks: Iterable[bytes], size: int | None) -> Iterator[bytes]:
+    """The first bytes of some blocks, all of them if `size` is None."""
+    for block in blocks:
+        if size is None:
+            yield block
             continue
-        is_letter = unicodedata.category(character)[0] in "LM"
-        is_misplaced = character.isupper() and before.islower()
-        strange += is_misplaced or not (is_letter or character in _WITHIN_WORDS)
-    return strange
+        yield block[:size]
+        size -= len(block)
+        if size <= 0:
+            return
+
+
+def _cut(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Blocks without their first bytes."""
+    for block in blocks:
+        if size < len(block):
+            yield block[size:] if size else block
+        size = max(0, size - len(block))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.formats import HEAD_BYTES, refuse_binary
+from pipeline.reading.refusals import HEAD_BYTES, refuse_binary
 from pipeline.reading.tables import (
     Cells,
     ColumnTable,
@@ -20,9 +20,8 @@ from pipeline.reading.tables import (
     divide_lines,
     parse_record,
 )
-from pipeline.storage.byte_ranges import decompressed
 from pipeline.storage.files import read_whole
-from pipeline.storage.lines import decode
+from pipeline.storage.lines import decode, decompressed
 from schemas.errors import AlbertError
 
 # In how many rows of JSON lines the names of the columns are looked for.

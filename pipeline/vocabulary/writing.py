@@ -15,7 +15,7 @@ from typing import Any
 
 from pipeline.core.documents import in_order
 from pipeline.core.scripts import LOOSE_SPACE, UNSPACED
-from pipeline.reading.recognise import InputFile
+from pipeline.reading.formats import InputFile
 from pipeline.vocabulary.model_file import compiled_normalization, is_of_unspaced_text
 from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import KeyedSentence, SampledText

@@ -37,7 +37,7 @@ REST_TOO_LARGE = Dropped("rest of a page too large")
 _MOST_CHARACTERS = 32 << 20
 
 # A title has 255 bytes at most. The limit keeps the line within what is read of it when
-# a file is read in ranges (`pipeline.storage.byte_ranges.LINE_PREFIX_BYTES`).
+# a file is read in ranges (`pipeline.storage.lines.LINE_PREFIX_BYTES`).
 _MAX_OPENING_CHARACTERS = 1000
 _ATTRIBUTES = (' id="', ' title="')
 _ADDRESS = re.compile(rb'(?:\xef\xbb\xbf)?\s*<doc\b[^>\n]*?\burl="([^"\n]*)"')

@@ -1,6 +1,6 @@
 import random
 
-from pipeline.reading.plain_text import read_bookcorpus, starts_document
+from pipeline.reading.marked_text import read_bookcorpus, starts_document
 
 WORDS = """the miller came home and sat down by the fire while snow fell on
     the old roof of the mill""".split()  # noqa: SIM905

@@ -15,8 +15,7 @@ from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS
 from pipeline.reading.inputs import InputFile, find_inputs
 from pipeline.reading.read import divide_file, plan_chunks, read_chunk, read_part
-from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES
-from pipeline.storage.lines import TOO_LONG
+from pipeline.storage.lines import LINE_PREFIX_BYTES, TOO_LONG
 from schemas.errors import AlbertError
 from tests.pipeline.reading.test_inputs import write_rows
 from tests.pipeline.reading.whole_file import read_file

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import DAMAGED, ReadingCounts
-from pipeline.storage.byte_ranges import (
+from pipeline.storage.lines import (
     LINE_PREFIX_BYTES,
     find_start,
     read_blocks,

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import ReadingCounts
+from pipeline.reading.refusals import refuse_other_encoding, refuse_utf16
 from pipeline.storage.lines import (
     BAD_BYTES,
     NOT_UTF8,
@@ -11,8 +12,6 @@ from pipeline.storage.lines import (
     decode,
     line_blocks,
     read_lines,
-    refuse_other_encoding,
-    refuse_utf16,
 )
 from schemas.errors import AlbertError
 

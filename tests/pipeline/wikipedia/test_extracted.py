@@ -7,8 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.documents import Dropped
-from pipeline.storage.byte_ranges import LINE_PREFIX_BYTES, read_documents
-from pipeline.storage.lines import read_raw_lines
+from pipeline.storage.lines import LINE_PREFIX_BYTES, read_documents, read_raw_lines
 from pipeline.wikipedia import extracted
 from pipeline.wikipedia.extracted import (
     article_document,

@@ -1,0 +1,236 @@
+"""Plain text whose lines tell where documents are: markers, WET, subtitles, BookCorpus.
+
+BookCorpus has one tokenized sentence a line and no sign of where a book ends, so
+documents are made up. A line begins one if it looks like the first page of a book, or
+if its hash says so, which happens about once in 500 lines. Only the line itself
+decides: the same book gives the same documents in any file, duplicates can be found,
+and a file can be read from anywhere. Of subtitles (SubRip, WebVTT) there is what is
+said, without numbers, times and tags.
+"""
+
+import itertools
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+
+from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
+from pipeline.core.scripts import ends_sentence
+from pipeline.reading.languages import known_language
+from pipeline.reading.plain_text import prose_document, read_prose
+from pipeline.storage.lines import line_blocks, read_whole_lines
+
+# Shorter lines repeat ("he nodded ."), and longer ones are not sentences.
+_MIN_START_CHARACTERS, _MAX_START_CHARACTERS = 30, 1000
+# About four lines in five have these lengths, so that a document has 500 lines.
+_ONE_IN = 400
+# A file may repeat one line, or consist of one endless line.
+_MAX_SENTENCES = 10_000
+_MAX_CHARACTERS = 8 << 20
+_FIRST_PAGE = re.compile(
+    r"\bisbn\b|\ball rights reserved\b|\bcopyright\b.*\b(?:19|20)\d\d\b|"
+    r"^chapter (?:1|one|i)\b[ .:]*$"
+)
+_TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')
+# What stands alone on a line between documents; so does a line of dashes.
+_MARKERS = (b"<|endoftext|>", b"</s>")
+_CUE_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}"
+_TIMES = re.compile(rf"\s*{_CUE_TIME}\s*-->\s*{_CUE_TIME}.*")
+_CUE = re.compile(
+    rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{_CUE_TIME}[^\S\n]*-->[^\S\n]*{_CUE_TIME})"
+)
+# Tags of looks, of positions, and what is heard and not said.
+_NOT_SPOKEN = re.compile(
+    r"</?[a-zA-Z0-9][^<>\n]{0,100}>|\{\\[^{}\n]{0,100}\}|\[[^\[\]\n]{0,200}\]|[♪♫]"
+)
+_SPEAKER_CHANGES = re.compile(r"[-–—]\s*(?=\S)")
+# A paragraph without the end of a sentence is ended here.
+_MAX_SPOKEN_CHARACTERS = 2000
+
+
+def is_subtitles(head: str) -> bool:
+    r"""Whether a file that begins like this is subtitles.
+
+    >>> is_subtitles("1\n00:00:04,004 --> 00:00:07,007\nWho?"), is_subtitles("1\nA")
+    (True, False)
+    """
+    return _CUE.match(head) is not None
+
+
+def read_subtitles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+    """The speech of a file, as one document; a paragraph ends with its sentence.
+
+    >>> [document.paragraphs for document in read_subtitles([
+    ...     "1", "00:00:01,000 --> 00:00:02,000", "- Who <i>left</i>", "the gate open?",
+    ...     "- Not me.", "", "2", "00:00:03,000 --> 00:00:04,000", "[whistle]"])]
+    [('Who left the gate open?', 'Not me.')]
+    """
+    paragraphs: list[str] = []
+    is_open = False
+    for line in _spoken_lines(lines):
+        change = _SPEAKER_CHANGES.match(line)
+        spoken = line[change.end() :] if change else line
+        text = " ".join(_NOT_SPOKEN.sub("", spoken).split())
+        if not any(map(str.isalnum, text)):
+            continue
+        if is_open and not change and len(paragraphs[-1]) < _MAX_SPOKEN_CHARACTERS:
+            paragraphs[-1] += f" {text}"
+        else:
+            paragraphs.append(text)
+        is_open = not ends_sentence(text)
+    yield Document(tuple(paragraphs)) if paragraphs else NO_TEXT
+
+
+def _spoken_lines(lines: Iterable[str]) -> Iterator[str]:
+    """The lines after a cue's times, up to the blank line that ends the cue."""
+    is_spoken = False
+    for line in lines:
+        if _TIMES.fullmatch(line):
+            is_spoken = True
+        elif not line:
+            is_spoken = False
+        elif is_spoken:
+            yield line
+
+
+def starts_document(sentence: str) -> bool:
+    """Whether a document begins with a sentence.
+
+    >>> starts_document("all rights reserved ."), starts_document("he nodded .")
+    (True, False)
+    """
+    if len(sentence) > _MAX_START_CHARACTERS:
+        return False
+    if (
+        len(sentence) >= _MIN_START_CHARACTERS
+        and zlib.crc32(sentence.encode()) % _ONE_IN == 0
+    ):
+        return True
+    lower = sentence.lower()
+    # Most lines have none of these; the pattern alone would take ten times longer.
+    may_be_first_page = (
+        "copyright" in lower
+        or "isbn" in lower
+        or "rights reserved" in lower
+        or lower.startswith("chapter")
+    )
+    return may_be_first_page and _FIRST_PAGE.search(lower) is not None
+
+
+def read_bookcorpus(sentences: Iterable[str]) -> Iterator[Document | Dropped]:
+    """Sentences as documents; blank ones are left out.
+
+    >>> book = ["chapter 1", "he came .", "", "isbn 123", "she left ."]
+    >>> [document.paragraphs for document in read_bookcorpus(book)]
+    [('chapter 1', 'he came .'), ('isbn 123', 'she left .')]
+    """
+    held: list[str] = []
+    characters = 0
+    for sentence in sentences:
+        is_full = len(held) >= _MAX_SENTENCES or characters >= _MAX_CHARACTERS
+        if held and (is_full or starts_document(sentence)):
+            yield Document(tuple(held), is_segmented=True)
+            held, characters = [], 0
+        if sentence:
+            held.append(sentence)
+            characters += len(sentence)
+    if held:
+        yield Document(tuple(held), is_segmented=True)
+
+
+def is_tokenized(lines: list[str]) -> bool:
+    """Whether lines are lower-case sentences with spaces around their punctuation.
+
+    >>> is_tokenized(["he came , late .", "`` why ? ''", "she left ."])
+    True
+    >>> is_tokenized(["He came, late."])
+    False
+    """
+    lines = [line for line in lines if line]
+    letters = sum(map(str.isalpha, "".join(lines)))
+    capitals = sum(map(str.isupper, "".join(lines)))
+    tokenized = sum(line.endswith(_TOKENIZED_ENDS) for line in lines)
+    return letters > 0 and capitals <= 0.01 * letters and tokenized >= 0.6 * len(lines)
+
+
+def is_marker(line: bytes) -> bool:
+    r"""Whether a line stands between two documents.
+
+    >>> is_marker(b"</s>"), is_marker(b"-----\r"), is_marker(b"- - -")
+    (True, True, False)
+    """
+    line = line.strip()
+    return line in _MARKERS or (len(line) > 3 and not line.strip(b"-"))
+
+
+def has_marker(head: bytes) -> bool:
+    """Whether a file has a marker that is never part of a text."""
+    lines = head.splitlines(keepends=True)
+    # The last one may be cut.
+    return any(line.strip() in _MARKERS for line in lines if line[-1] in b"\r\n")
+
+
+def read_marked(
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
+) -> Iterator[Document | Dropped]:
+    r"""Running prose, of which a marker line ends each document.
+
+    >>> text = [b"He came\nlate.\n</s>\nWhy?\n</s>\n"]
+    >>> [document.paragraphs for document in read_marked(text)]
+    [('He came late.',), ('Why?',)]
+    """
+    for is_between, lines in itertools.groupby(_split_lines(blocks), key=is_marker):
+        if not is_between:
+            yield from read_prose(lines, counts=counts)
+
+
+def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    for block in line_blocks(blocks):
+        yield from block.splitlines(keepends=True)
+
+
+def starts_wet_record(line: bytes) -> bool:
+    """Whether a record of WARC begins with a line."""
+    return line.startswith(b"WARC/1.")
+
+
+def read_wet(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+    """The pages in WET, the text of a crawl: a record of WARC each, a paragraph a line.
+
+    >>> page = ["WARC/1.0", "WARC-Type: conversion", "", "He came.", "Why?", "", ""]
+    >>> [document.paragraphs for document in read_wet([*page, *page])]
+    [('He came.', 'Why?'), ('He came.', 'Why?')]
+    """
+    header: dict[str, str] = {}
+    body: list[str] = []
+    is_header = False
+    for line in itertools.chain(lines, ["WARC/1.0"]):
+        if line.startswith("WARC/1."):
+            if header.get("warc-type") == "conversion":
+                languages = header.get("warc-identified-content-language", "")
+                document = prose_document("\n".join(body), is_record=True)
+                if isinstance(document, Document):
+                    language = known_language(languages.partition(",")[0])
+                    document = document._replace(language=language)
+                yield document
+            header, body, is_header = {}, [], True
+        elif is_header and line:
+            name, _, value = line.partition(":")
+            header[name.lower()] = value.strip()
+        elif is_header:
+            is_header = False
+        else:
+            body.append(line)
+
+
+def read_line_documents(
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
+) -> Iterator[Document | Dropped]:
+    r"""One document a line.
+
+    >>> text = [b"He came. She left.\nWhy?\n"]
+    >>> documents = read_line_documents(text)
+    >>> [document.paragraphs for document in documents]
+    [('He came. She left.',), ('Why?',)]
+    """
+    for line in read_whole_lines(blocks, counts=counts):
+        yield line if isinstance(line, Dropped) else prose_document(line)
