@@ -4,16 +4,14 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from cli.support import output_folder
-from cli.support.console import Console, hearing_interrupts, silent_logging, watching
-from cli.support.data_summary import closing_lines, plan_lines
+from cli.support.console import Console, hearing_interrupts, silent_logging
+from cli.support.data_summary import closing_lines, plan_lines, shown_progress
 from cli.support.inputs import (
     find_given_inputs,
     input_options,
@@ -51,7 +49,6 @@ from schemas.layout import (
     WORK,
 )
 from schemas.manifest import parse_manifest
-from schemas.readable import counted, prefixed
 
 if TYPE_CHECKING:
     from pipeline.job.plan import Job
@@ -219,7 +216,7 @@ def take_runner(
 ) -> "Runner | None":
     """The cluster that runs the job, or None for this machine."""
     if output is not None and files.is_remote(str(output)):
-        check_can_write(str(output))
+        output_folder.check_can_write(str(output))
     name, flags = values["runner"], values["beam_options"]
     if name == LOCAL_RUNNER:
         if flags:
@@ -249,17 +246,6 @@ def take_runner(
     return runner
 
 
-def check_can_write(output: str, *, flag: str = "--output") -> None:
-    """Refuse storage that can only be read."""
-    from pipeline.storage.remote import scheme_of
-
-    if not scheme_of(output).can_write:
-        raise SettingError(
-            f"{flag}: {output} can only be read; give a folder here or one such as "
-            "s3://bucket/folder."
-        )
-
-
 def check_folders(
     values: dict[str, Any], output: Path | str | None, *, overwrite: bool
 ) -> None:
@@ -274,29 +260,9 @@ def check_folders(
             output_folder.check_is_not(output, folder, what="the folder of --vocab")
     removed = values["removed"]
     if isinstance(removed, str):
-        check_can_write(removed, flag="--removed")
+        output_folder.check_can_write(removed, flag="--removed")
     elif removed is not None:
-        check_removed(removed, output)
-
-
-def check_removed(removed: Path, output: Path | str) -> None:
-    """Refuse a folder for removed text that has others' files or that workers miss."""
-    if isinstance(output, str):
-        raise SettingError(
-            f"--removed: {removed} is on this machine and --output is not; give a "
-            "folder on storage too."
-        )
-    folder, data = removed.resolve(), output.resolve()
-    if folder == data or data in folder.parents or folder in data.parents:
-        raise SettingError(
-            f"--removed: {removed} must lie neither in --output nor around it."
-        )
-    names = [path.name for path in removed.iterdir()] if removed.is_dir() else []
-    if others := [name for name in names if not fnmatch(name, REMOVED_FILES)]:
-        raise SettingError(
-            f"--removed: {removed} holds {others[0]}, which this command did not "
-            "write; give a new folder."
-        )
+        output_folder.check_removed(removed, output)
 
 
 class Task(NamedTuple):
@@ -419,32 +385,3 @@ def run_job(task: Task, *, runner: "Runner | None", console: Console) -> None:
         held.enter_context(shown_progress(task.job, console))
         held.enter_context(hearing_interrupts(console))
         make_dataset(task.job, workers=workers, runner=runner)
-
-
-@contextlib.contextmanager
-def shown_progress(job: "Job", console: Console) -> Iterator[None]:
-    """A bar for reading and, once that has ended, one for writing."""
-    from pipeline.job.spill import ProgressReader
-
-    reader, shards = ProgressReader(job.output), len(job.shards.shard_numbers())
-    bars = [console.bar("reading", total=job.text_bytes, unit="B")]
-
-    def look() -> None:
-        progress = reader.poll()
-        if len(bars) == 1:
-            note = counted(progress.documents, "document")
-            bars[0].to(min(progress.read_bytes, job.text_bytes), note=note)
-            if progress.read_bytes < job.text_bytes:
-                return
-            # Only now, so that the time left is that of writing.
-            bars.append(console.bar("writing", total=shards, unit="shard"))
-        examples = counted(progress.examples, "example")
-        size = prefixed(progress.written_bytes, "B")
-        bars[1].to(progress.shards, note=f"{examples}, {size}")
-
-    try:
-        with watching(look):
-            yield
-    finally:
-        for bar in bars:
-            bar.close()

@@ -115,20 +115,18 @@ def vocab(
     check_address_space(LEAST_MEMORY)
     console = Console(quiet=quiet)
     values.pop("debug")
-    asked = values["vocab_size"]
-    if asked == AUTO:
+    if (asked := values["vocab_size"]) == AUTO:
         values["vocab_size"] = VocabConfig.vocab_size
     config = take_config(VocabConfig, values)
     refuse_stray(click.get_current_context().args, takes_options=False)
     output_folder.check_recognised(output, VOCAB)
     given = find_given_inputs(values, console)
     recorded = dataclasses.asdict(config) | {"vocab_size": asked}
-    inputs = [file.describe() for file in given.files]
     with output_folder.claim(
         output,
         VOCAB,
         settings=input_settings(values) | recorded,
-        identity=recorded | {"inputs": inputs},
+        identity=recorded | {"inputs": [file.describe() for file in given.files]},
         overwrite=overwrite,
     ) as finished:
         if finished:

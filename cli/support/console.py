@@ -242,24 +242,6 @@ class Bar(AbstractContextManager["Bar"]):
 
 
 @contextmanager
-def watching(look: Callable[[], None], *, seconds: float = 0.5) -> Iterator[None]:
-    """Call a function regularly from another thread while a block runs."""
-    stop = threading.Event()
-
-    def watch() -> None:
-        while not stop.wait(seconds):
-            look()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-@contextmanager
 def hearing_interrupts(console: Console) -> Iterator[None]:
     """Say at once that Ctrl-C was heard, since ending what runs may take a moment."""
     before = signal.getsignal(signal.SIGINT)

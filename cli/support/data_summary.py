@@ -1,13 +1,16 @@
-"""What make-data says of a data set: one that is planned, and one that was made."""
+"""What make-data says: of a data set that is planned, is being made, was made."""
 
 import bisect
 import math
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.support.console import Console
 from schemas.config import ResolvedDataConfig
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
@@ -82,6 +85,53 @@ def _sizes_line(expected: "Estimate", config: ResolvedDataConfig) -> str:
             f"would take {stored})"
         )
     return f"{made}, and {waiting} of disk while it runs"
+
+
+@contextmanager
+def shown_progress(job: "Job", console: Console) -> Iterator[None]:
+    """A bar for reading and, once that has ended, one for writing."""
+    from pipeline.job.spill import ProgressReader
+
+    reader, shards = ProgressReader(job.output), len(job.shards.shard_numbers())
+    bars = [console.bar("reading", total=job.text_bytes, unit="B")]
+
+    def look() -> None:
+        progress = reader.poll()
+        if len(bars) == 1:
+            note = counted(progress.documents, "document")
+            bars[0].to(min(progress.read_bytes, job.text_bytes), note=note)
+            if progress.read_bytes < job.text_bytes:
+                return
+            # Only now, so that the time left is that of writing.
+            bars.append(console.bar("writing", total=shards, unit="shard"))
+        examples = counted(progress.examples, "example")
+        size = prefixed(progress.written_bytes, "B")
+        bars[1].to(progress.shards, note=f"{examples}, {size}")
+
+    try:
+        with watching(look):
+            yield
+    finally:
+        for bar in bars:
+            bar.close()
+
+
+@contextmanager
+def watching(look: Callable[[], None], *, seconds: float = 0.5) -> Iterator[None]:
+    """Call a function regularly from another thread while a block runs."""
+    stop = threading.Event()
+
+    def watch() -> None:
+        while not stop.wait(seconds):
+            look()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def closing_lines(

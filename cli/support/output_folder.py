@@ -7,6 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TextIO, TypedDict, Unpack
@@ -102,10 +103,8 @@ def claim(
             if overwrite or not has_progress(folder, footprint):
                 remove(folder, footprint)
             else:
-                begun = read_json(folder / layout.CONFIG)
-                finished = compare(
-                    folder, footprint, begun, identity=record["identity"]
-                )
+                was = read_json(folder / layout.CONFIG)
+                finished = compare(folder, footprint, was, identity=record["identity"])
             if not finished:
                 write_record(folder, footprint, **record)
             try:
@@ -220,6 +219,37 @@ def check_is_not(folder: Path, source: Path | None, *, what: str) -> None:
     """
     if source is not None and folder.resolve() == source.resolve():
         raise SettingError(f"--output: {folder} is {what}; give another folder.")
+
+
+def check_can_write(output: str, *, flag: str = "--output") -> None:
+    """Refuse storage that can only be read."""
+    from pipeline.storage.remote import scheme_of
+
+    if not scheme_of(output).can_write:
+        raise SettingError(
+            f"{flag}: {output} can only be read; give a folder here or one such as "
+            "s3://bucket/folder."
+        )
+
+
+def check_removed(removed: Path, output: Path | str) -> None:
+    """Refuse a folder for removed text that has others' files or that workers miss."""
+    if isinstance(output, str):
+        raise SettingError(
+            f"--removed: {removed} is on this machine and --output is not; give a "
+            "folder on storage too."
+        )
+    folder, data = removed.resolve(), output.resolve()
+    if folder == data or data in folder.parents or folder in data.parents:
+        raise SettingError(
+            f"--removed: {removed} must lie neither in --output nor around it."
+        )
+    names = [path.name for path in removed.iterdir()] if removed.is_dir() else []
+    if others := [name for name in names if not fnmatch(name, layout.REMOVED_FILES)]:
+        raise SettingError(
+            f"--removed: {removed} holds {others[0]}, which this command did not "
+            "write; give a new folder."
+        )
 
 
 def compare(
