@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.job import albert
+from benchmarks.measuring import albert
 from schemas.files import read_json
 from schemas.finetune_config import FineTuneConfig
 from schemas.layout import TASK_EVALUATION

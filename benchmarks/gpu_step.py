@@ -20,9 +20,9 @@ import statistics
 import subprocess
 from typing import Any
 
+from benchmarks.measuring import ask
 from benchmarks.step_frameworks import Cell, HuggingFace, Ours, random_arrays
 from benchmarks.step_speed import PARTS, resident_megabytes, step
-from benchmarks.worker import ask
 from schemas.readable import prefixed
 
 # Ours on both backends, and Hugging Face's, compiled.

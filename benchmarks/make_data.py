@@ -18,8 +18,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.job import Run, run_albert
-from benchmarks.texts import add_texts, find_texts, flags_of
+from benchmarks.measuring import Run, run_albert
+from benchmarks.reading import add_texts, find_texts, flags_of
 from pipeline.core.machine import usable_cores
 from pipeline.reading.inputs import InputFile, describe_inputs
 from schemas.manifest import read_manifest

@@ -11,15 +11,38 @@ documents and cleans them, `segment` also divides them into sentences.
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from benchmarks.texts import add_texts, find_texts
-from benchmarks.timing import seconds
+from benchmarks.measuring import seconds
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.formats import FORMATS
-from pipeline.reading.inputs import InputFile, describe_inputs
+from pipeline.reading.formats import FORMATS, KINDS
+from pipeline.reading.inputs import InputFile, describe_inputs, find_inputs
 from pipeline.reading.read import Chunk, plan_chunks, read_chunk, read_part
 from pipeline.storage.lines import read_blocks
+
+
+def add_texts(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for each kind of text, as the commands of albert have them."""
+    for kind in KINDS:
+        parser.add_argument(f"--{kind}", nargs="*", default=[], metavar="PATH")
+
+
+def find_texts(arguments: argparse.Namespace, **settings: Any) -> list[InputFile]:
+    """The files that the flags name; says which are passed over.
+
+    Args:
+        arguments: With the flags of `add_texts`.
+        settings: Of `find_inputs`.
+    """
+    given = {kind: tuple(getattr(arguments, kind)) for kind in KINDS}
+    return find_inputs(given, on_passed_over=print, **settings)
+
+
+def flags_of(files: Sequence[InputFile]) -> Iterator[str]:
+    """The flags by which a command reads these files."""
+    for file in files:
+        yield from (f"--{file.kind}", file.path)
 
 
 def main() -> None:

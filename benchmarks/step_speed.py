@@ -20,15 +20,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.step_frameworks import (
-    Cell,
-    HuggingFace,
-    KerasHub,
-    Ours,
-    random_arrays,
-)
-from benchmarks.timing import seconds
-from benchmarks.worker import start
+from benchmarks.measuring import seconds, start
+from benchmarks.step_frameworks import Cell, HuggingFace, KerasHub, Ours, random_arrays
 
 FRAMEWORKS = {"ours": Ours, "keras-hub": KerasHub, "hugging-face": HuggingFace}
 

@@ -1,6 +1,6 @@
 """The demo's corpus."""
 
-from benchmarks.demo_corpus import topics, write_corpus
+from benchmarks.demo import topics, write_corpus
 from pipeline.core.documents import Document
 from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo
 

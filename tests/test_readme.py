@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.demo_corpus import write_corpus
+from benchmarks.demo import write_corpus
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/guide.md")

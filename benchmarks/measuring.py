@@ -1,14 +1,19 @@
-"""Run a program and watch it: its time, and the memory of all its processes."""
+"""Programs in processes of their own: watched, asked, timed.
 
+A question is JSON after --worker, answered on the last line of the process.
+"""
+
+import json
 import os
 import resource
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 # How often memory is looked at.
 SAMPLE_SECONDS = 0.1
@@ -131,3 +136,67 @@ def proportional_bytes(process: int) -> int:
     except OSError:
         return 0
     return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def ask(module: str, question: Any, **how: Any) -> Any:
+    """What a program of this folder answers in a process of its own.
+
+    Args:
+        module: Of the program.
+        question: The value of its --worker, anything that JSON has.
+        how: See `start`.
+
+    Raises:
+        subprocess.CalledProcessError: It failed.
+    """
+    with start(module, question, **how) as process:
+        return answer_of(process)
+
+
+def start(
+    module: str,
+    question: Any,
+    *,
+    before: Sequence[str] = (),
+    environment: Mapping[str, str] = MappingProxyType({}),
+    **pipes: int,
+) -> "subprocess.Popen[str]":
+    """Have a program of this folder begin to answer.
+
+    Args:
+        module: As for `ask`.
+        question: As for `ask`.
+        before: What the program is started by, such as `taskset`.
+        environment: Variables that it has beside those of this process.
+        pipes: `stdin` and `stderr`, unless they are those of this process.
+    """
+    return subprocess.Popen(
+        [*before, sys.executable, "-m", module, "--worker", json.dumps(question)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
+        text=True,
+        **pipes,
+    )
+
+
+def answer_of(process: "subprocess.Popen[str]") -> Any:
+    """The answer of a program that was started.
+
+    Raises:
+        subprocess.CalledProcessError: It failed.
+    """
+    said, complaint = process.communicate()
+    if process.returncode:
+        raise subprocess.CalledProcessError(
+            process.returncode, process.args, output=said, stderr=complaint
+        )
+    return json.loads(said.splitlines()[-1])
+
+
+def seconds(
+    work: Callable[[], Any], *, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """The time that some work takes, by a clock."""
+    start = clock()
+    work()
+    return clock() - start
