@@ -20,8 +20,9 @@ from pathlib import Path
 
 from benchmarks.measuring import Run, run_albert
 from benchmarks.reading import add_texts, find_texts, flags_of
+from cli.support.inputs import describe_inputs
 from pipeline.core.machine import usable_cores
-from pipeline.reading.inputs import InputFile, describe_inputs
+from pipeline.reading.inputs import InputFile
 from schemas.manifest import read_manifest
 
 # Of the bytes of the files, what a scaled down job reads.

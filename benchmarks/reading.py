@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.measuring import seconds
+from cli.support.inputs import describe_inputs
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading.formats import FORMATS, KINDS
-from pipeline.reading.inputs import InputFile, describe_inputs, find_inputs
+from pipeline.reading.inputs import InputFile, find_inputs
 from pipeline.reading.read import Chunk, plan_chunks, read_chunk, read_part
 from pipeline.storage.lines import read_blocks
 

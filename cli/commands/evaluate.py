@@ -262,8 +262,9 @@ def text_of(
     from albert_tf.data.input_pipeline import Records
     from albert_tf.evaluation.evaluate import Text
     from albert_tf.runs.run_record import recorded_manifest
+    from cli.support.inputs import describe_inputs
     from pipeline.dataset.manifest import write_held_out
-    from pipeline.reading.inputs import describe_inputs, find_held_out
+    from pipeline.reading.inputs import find_held_out
 
     paths = values["text"]
     files = find_held_out(
@@ -348,12 +349,7 @@ def find_pairs(
 
 def run_text(evaluation: "Metrics") -> str:
     """An evaluation for a person."""
-    from albert_tf.runs.evaluations import (
-        comparison,
-        heading,
-        minimal_pairs,
-        sentences,
-    )
+    from albert_tf.runs.evaluations import comparison, heading, minimal_pairs, sentences
 
     pairs = minimal_pairs(evaluation)
     parts = [

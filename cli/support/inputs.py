@@ -1,7 +1,7 @@
 """What a command reads: raw text and its flags, a data set, a run."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -9,7 +9,14 @@ import click
 
 from cli.support.console import Console
 from cli.support.options import Command, UserPath, from_anywhere
-from pipeline.reading.formats import FORMATS, KINDS
+from pipeline.reading.formats import (
+    FORMATS,
+    KINDS,
+    MEANINGS,
+    SENTENCE_FORMATS,
+    InputFile,
+    LanguageSource,
+)
 from pipeline.storage.files import find_local
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK
@@ -17,7 +24,6 @@ from schemas.readable import prefixed
 
 if TYPE_CHECKING:
     from pipeline.dataset.local_copy import Choice
-    from pipeline.reading.formats import InputFile
 
 # Files that are passed over and named; the others are only counted.
 SHOWN_NOTES = 5
@@ -94,13 +100,13 @@ def input_settings(values: dict[str, Any]) -> dict[str, Any]:
 class GivenInputs(NamedTuple):
     """The files to read, and how many others there were in their folders."""
 
-    files: "list[InputFile]"
+    files: list[InputFile]
     passed_over: int
 
 
 def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
     """The files that the flags for raw text name; says how each is read."""
-    from pipeline.reading.inputs import describe_inputs, find_inputs
+    from pipeline.reading.inputs import find_inputs
 
     notes: list[str] = []
     given = [path for kind in KINDS for path in values[kind]]
@@ -124,9 +130,36 @@ def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
     return GivenInputs(files, len(notes))
 
 
+def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
+    """One line for each format and language met."""
+    groups: dict[tuple[str, ...], list[InputFile]] = {}
+    for file in files:
+        name = "held out" if file.is_held_out else file.kind
+        key = (name, file.format, file.language, file.language_from)
+        groups.setdefault(key, []).append(file)
+    for (kind, *_), group in sorted(groups.items()):
+        count = f"{len(group)} file{'s' if len(group) > 1 else ''}"
+        size = prefixed(sum(file.bytes for file in group), "B")
+        meaning = MEANINGS[group[0].format]
+        yield f"{kind}: {count}, {size}: {meaning}" + _language(group[0])
+
+
+def _language(file: InputFile) -> str:
+    """The language of a file and where it comes from, unless it is of no use."""
+    if file.format in SENTENCE_FORMATS:
+        return ""
+    sources: dict[LanguageSource, str] = {
+        "flag": ", by --language",
+        "file": "",
+        "records": ", or as a record says",
+        "default": " by default, --language sets another",
+    }
+    return f" ({file.language}{sources[file.language_from]})"
+
+
 def held_apart(
-    files: "list[InputFile]", patterns: Sequence[str], settings: dict[str, Any]
-) -> "list[InputFile]":
+    files: list[InputFile], patterns: Sequence[str], settings: dict[str, Any]
+) -> list[InputFile]:
     """All files, of which those that --eval-text names are only held out.
 
     A file that is named as training text too is read as its flag there says.

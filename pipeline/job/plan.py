@@ -120,12 +120,12 @@ def plan_job(
     )
     return Job(
         dataset=dataset,
+        fingerprint=dataset.fingerprint(),
+        versions=tool_versions(config),
         shards=plan_shards(config, files),
         chunks=tuple(plan_chunks(files, chunk_bytes=chunk_bytes)),
         output=str(output),
         model=model,
-        fingerprint=dataset.fingerprint(),
-        versions=tool_versions(config),
         text_bytes=sum(file.text_bytes for file in files),
         passed_over=passed_over,
         names_languages=is_installed(),

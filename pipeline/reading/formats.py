@@ -1,7 +1,7 @@
 """The formats of raw text, in one table, and a file whose format is known.
 
 A new format is a name in `Format`, an entry in `FORMAT_TABLE`, a case in
-`pipeline.reading.recognise` and a reader in `pipeline.reading.read`.
+`pipeline.reading.content` and a reader in `pipeline.reading.read`.
 """
 
 from typing import Literal, NamedTuple, get_args

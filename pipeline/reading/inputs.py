@@ -1,27 +1,59 @@
-"""The files that a person names: found, recognised, described."""
+"""The files that a person names: found, and recognised from their content."""
 
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
-from typing import TypedDict, Unpack
+from typing import BinaryIO, TypedDict, Unpack, cast
 
-from pipeline.reading.formats import (
-    FORMATS_OF,
-    MEANINGS,
-    SENTENCE_FORMATS,
-    Format,
-    InputFile,
-    Kind,
-    LanguageSource,
+from pipeline.core.documents import ReadingCounts
+from pipeline.reading import books, plain_text
+from pipeline.reading.content import (
+    HEAD_BYTES,
+    DumpIndex,
+    UnusableFile,
+    kind_of,
+    recognise,
+    refuse_binary,
+    unpacked_name,
+    without_lead,
 )
-from pipeline.reading.languages import is_code
-from pipeline.reading.recognise import inspect, kind_of, read_head
-from pipeline.reading.refusals import DumpIndex, UnusableFile, unpacked_name
+from pipeline.reading.encodings import refuse_foreign_bytes
+from pipeline.reading.formats import FORMATS_OF, Format, InputFile, Kind
+from pipeline.reading.languages import (
+    DEFAULT_LANGUAGE,
+    is_code,
+    known_language,
+    language_of_address,
+)
+from pipeline.reading.tables import is_columnar
+from pipeline.reading.text_rows import inspect_csv, inspect_jsonl, inspect_parquet
 from pipeline.storage import files
+from pipeline.storage.compression import is_multistream, recognise_compression
+from pipeline.storage.lines import MAX_RECORD_BYTES, read_blocks
+from pipeline.wikipedia.extracted import find_address
+from pipeline.wikipedia.mediawiki import read_siteinfo
 from schemas.errors import AlbertError, SettingError
-from schemas.readable import prefixed
 
+# Where sizes are estimated, compressed text counts this many times its size.
+_COMPRESSION_RATIO = 4
+# Formats in which a document is found from anywhere in a file.
+_DIVISIBLE: frozenset[Format] = frozenset(
+    {
+        "mediawiki",
+        "wikiextractor",
+        "jsonl",
+        "jsonl-sentences",
+        "sentences",
+        "paragraphs",
+        "bookcorpus",
+        "numbered",
+        "lines",
+        "marked",
+        "wet",
+    }
+)
 # Files that lie beside texts in folders.
 _NO_TEXT_NAMES = re.compile(
     r"(readme|licen[cs]e|manifest|sha256sums|md5sums)(\.[a-z0-9]+)*|#.*#.*|~\$.*"
@@ -239,28 +271,116 @@ def expand(pattern: str, *, flag: str) -> list[str]:
     return found
 
 
-def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
-    """One line for each format and language met."""
-    groups: dict[tuple[str, ...], list[InputFile]] = {}
-    for file in files:
-        name = "held out" if file.is_held_out else file.kind
-        key = (name, file.format, file.language, file.language_from)
-        groups.setdefault(key, []).append(file)
-    for (kind, *_), group in sorted(groups.items()):
-        count = f"{len(group)} file{'s' if len(group) > 1 else ''}"
-        size = prefixed(sum(file.bytes for file in group), "B")
-        meaning = MEANINGS[group[0].format]
-        yield f"{kind}: {count}, {size}: {meaning}" + _language(group[0])
+def inspect(
+    kind: Kind,
+    path: str,
+    *,
+    input_format: Format | None = None,
+    text_key: str | None = None,
+    language: str | None = None,
+    on_hashed: Callable[[int], None] = lambda _: None,
+) -> InputFile:
+    """Recognise one file; `language` is the one that a person gives."""
+    head = read_head(path)
+    if not is_columnar(head):
+        refuse_binary(head, path=path)
+    is_forced = input_format in FORMATS_OF[kind]
+    found = (
+        cast(Format, input_format)
+        if is_forced
+        else recognise(kind, head[:HEAD_BYTES], path=path)
+    )
+    size = files.file_size(path)
+    sha256 = files.file_hash(path, on_bytes=on_hashed)
+    file = InputFile(kind, path, found, DEFAULT_LANGUAGE, size, size, sha256)
+    if found.startswith("parquet"):
+        file = inspect_parquet(file, text_key, is_forced=is_forced)
+    elif found.startswith("jsonl"):
+        file = inspect_jsonl(file, head, text_key, is_forced=is_forced)
+    elif found == "csv":
+        file = inspect_csv(file, head, text_key)
+    else:
+        named = _language_of_file(file, head)
+        file = file._replace(
+            language=named or DEFAULT_LANGUAGE,
+            language_from="file" if named else "default",
+        )
+    if language:
+        file = file._replace(language=language, language_from="flag")
+    if not found.startswith("parquet"):
+        _check_encoding(file, head)
+        file = _inspect_size(file)
+    return file
 
 
-def _language(file: InputFile) -> str:
-    """The language of a file and where it comes from, unless it is of no use."""
-    if file.format in SENTENCE_FORMATS:
-        return ""
-    sources: dict[LanguageSource, str] = {
-        "flag": ", by --language",
-        "file": "",
-        "records": ", or as a record says",
-        "default": " by default, --language sets another",
-    }
-    return f" ({file.language}{sources[file.language_from]})"
+def _check_encoding(file: InputFile, head: bytes) -> None:
+    is_named = file.language_from != "default"
+    known = known_language(file.language) if is_named else ""
+    refuse_foreign_bytes(head[:HEAD_BYTES], language=known, path=file.path)
+
+
+def read_head(path: str) -> bytes:
+    """The first `HEAD_BYTES` of a file, decompressed, and the first line of JSON whole.
+
+    Raises:
+        UnusableFile: There are none.
+    """
+    counts, head, end = ReadingCounts(), b"", 0
+    with closing(read_blocks(path, counts=counts, block_bytes=HEAD_BYTES)) as blocks:
+        for block in blocks:
+            head += block
+            if len(head) >= HEAD_BYTES and (
+                (end := _first_record_end(head)) or len(head) >= MAX_RECORD_BYTES
+            ):
+                break
+    if not head:
+        raise UnusableFile(
+            f"{path} is damaged; copy it again."
+            if counts.dropped
+            else f"{path} is empty."
+        )
+    return head[:end] if end else head
+
+
+def _first_record_end(head: bytes) -> int:
+    """Where the first bytes of a file end: after a record of JSON; 0 inside of one."""
+    start = without_lead(head)
+    if not start.startswith(b"{"):
+        return HEAD_BYTES
+    line_end = start.find(b"\n") + 1
+    return max(HEAD_BYTES, len(head) - len(start) + line_end) if line_end else 0
+
+
+def _language_of_file(file: InputFile, head: bytes) -> str:
+    """The language that a file names for all its documents; empty if it names none."""
+    if file.format == "mediawiki":
+        return read_siteinfo(read_blocks(file.path)).language or ""
+    if file.format == "wikiextractor":
+        return language_of_address(find_address(head))
+    return ""
+
+
+def _inspect_size(file: InputFile) -> InputFile:
+    """Say how large the text is, and how the file can be read in parts."""
+    with closing(files.open_binary(file.path)) as stream:
+        compression = recognise_compression(stream.read(6))
+        is_plain = compression == "none"
+        is_seekable = is_plain or (compression == "bz2" and is_multistream(stream))
+        return file._replace(
+            text_bytes=file.bytes * (1 if is_plain else _COMPRESSION_RATIO),
+            is_divisible=is_seekable and file.format in _DIVISIBLE,
+            document_starts=_document_starts(file, stream) if is_plain else (),
+        )
+
+
+def _document_starts(file: InputFile, stream: BinaryIO) -> tuple[int, ...]:
+    """Where the documents of a long plain text begin, if that is quickly known."""
+    if file.bytes <= plain_text.MAX_DOCUMENT_BYTES:
+        return ()
+    if file.format == "prose":
+        return tuple(plain_text.find_documents(stream, size=file.bytes))
+    # Where a book ends is known only by reading it, which costs too much far away.
+    if file.format == "book" and not files.is_remote(file.path):
+        blocks = read_blocks(file.path)
+        return tuple(books.find_documents(blocks))
+    return ()

@@ -10,10 +10,11 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from cli.support.inputs import describe_inputs
+from pipeline.reading.content import HEAD_BYTES
 from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS, MEANINGS
-from pipeline.reading.inputs import describe_inputs, find_inputs
+from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import plan_chunks
-from pipeline.reading.refusals import HEAD_BYTES
 from pipeline.reading.text_rows import DAMAGED_GROUP
 from schemas.errors import AlbertError, SettingError
 from tests.pipeline.reading.whole_file import read_file

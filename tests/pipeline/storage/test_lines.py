@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.refusals import refuse_other_encoding, refuse_utf16
+from pipeline.reading.encodings import refuse_other_encoding, refuse_utf16
 from pipeline.storage.lines import (
     BAD_BYTES,
     NOT_UTF8,

@@ -1,76 +1,24 @@
-"""Files that hold no text we read: what they are, and what a person can do.
+"""The format of a file by the first of its bytes, or why it holds no text we read."""
 
-Text is read as UTF-8, and lines that are not as Windows-1252, which can write the
-languages of Western Europe only. Encodings that would be read wrongly are refused by
-the name of what they seem to be.
-"""
-
-import codecs
 import re
-import unicodedata
-from collections import Counter
+from collections.abc import Iterable
 
-from pipeline.storage.lines import is_binary, mostly_utf8
+from pipeline.reading.encodings import (
+    refuse_other_encoding,
+    refuse_seven_bits,
+    refuse_utf16,
+)
+from pipeline.reading.formats import FORMATS_OF, Format, Kind
+from pipeline.reading.marked_text import has_marker, is_subtitles, is_tokenized
+from pipeline.reading.plain_text import recognise_text
+from pipeline.reading.tables import is_columnar
+from pipeline.storage.lines import decode, is_binary, read_lines
 from schemas.errors import AlbertError
 
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_ASCII = bytes(range(128))
-# What switches to other characters, and back to ASCII.
-_SEVEN_BITS = (
-    (re.compile(rb"\x1b\$\)C|\x0e[!-~]+\x0f"), "ISO-2022-KR"),
-    (re.compile(rb"\x1b\$\)[AGE]"), "ISO-2022-CN"),
-    (re.compile(rb"\x1b\$\(?[@BD]|\x1b\([BJI]"), "ISO-2022-JP"),
-    (re.compile(rb"~\{[!-w][!-~](?:[!-w][!-~])*~\}"), "HZ"),
-)
-# The encoding that text of a language has which Windows-1252 cannot write.
-_ENCODINGS = {
-    code: encoding
-    for encoding, codes in {
-        "WINDOWS-1250": "pl cs sk hu sl hr bs sh ro csb szl hsb dsb",
-        "WINDOWS-1251": "ru uk be bg mk sr kk ky mn tg tt ba cv ce os sah",
-        "WINDOWS-1253": "el",
-        "WINDOWS-1254": "tr az tk crh",
-        "WINDOWS-1255": "he yi",
-        "WINDOWS-1256": "ar fa ur ps ug ckb",
-        "WINDOWS-1257": "lt lv",
-        "WINDOWS-1258": "vi",
-        "WINDOWS-874": "th",
-        "ISO-8859-3": "mt eo",
-        "ISO-8859-14": "cy",
-        "ARMSCII-8": "hy",
-        "SHIFT_JIS": "ja",
-        "GB18030": "zh",
-        "CP949": "ko",
-    }.items()
-    for code in codes.split()
-}
-# Encodings told by the letters that words have in them, where no language is given.
-_CANDIDATES = ("cp1250", "iso8859-2", "cp1257", "cp1254", "cp850", "mac_roman", "cp852")
-# Characters of Windows-1252 that stand between letters of a word.
-_WITHIN_WORDS = "\u2019\xad\xb7\u2013\u2014\xb4\u2026\xa0\u2022"
-# In real text of Windows-1252 a smaller share of what is beyond ASCII is no letter
-# though it stands between letters.
-_MOST_WITHIN_WORDS, _FEWEST = 0.1, 3
-# Letters beyond ASCII of languages that Windows-1252 can write.
-_ALPHABETS = (
-    "àâæçéèêëîïôœùûüÿ",  # French
-    "äöüß",  # German
-    "áéíñóúü",  # Spanish
-    "áâãàçéêíóôõúü",  # Portuguese
-    "àéèìíîòóùú",  # Italian
-    "éëïóöüáèê",  # Dutch
-    "åäöé",  # Swedish, Finnish
-    "æøåéèêóòôâä",  # Danish, Norwegian
-    "áðéíóúýþæö",  # Icelandic
-    "àçèéíïòóúü",  # Catalan
-    "äõöüšž",  # Estonian
-    "çë",  # Albanian
-    "áéíóú",  # Irish
-)
-# In text of such a language all but a few of its letters beyond ASCII are in one of
-# these (0.986 and more in eleven of them; 0.90 and less in text of Windows-1250 or
-# 1254 that was read as Windows-1252). English has too few to tell.
-_LEAST_IN_ALPHABET, _LEAST_BEYOND_ASCII, _FEWEST_LETTERS = 0.95, 0.02, 10
+# Where Project Gutenberg names itself in its books.
+_GUTENBERG_HEAD = 2000
+_NUMBERED = re.compile(r"\d+\t[^\t]+")
+_TABLE_NAMES = ("csv", "tsv")
 # A format is recognised by this much of a file, decompressed.
 HEAD_BYTES = 1 << 16
 PAGE = re.compile(rb"<page[\s>]")
@@ -267,121 +215,112 @@ def unpacked_name(path: str) -> str:
     return name
 
 
-def refuse_utf16(head: bytes, *, path: str) -> None:
-    """Refuse UTF-16, in which every other byte is often zero."""
-    zeros = max(head[0::2].count(0), head[1::2].count(0))
-    if head.startswith(_UTF16) or (len(head) > 3 and zeros > len(head) // 4):
-        raise AlbertError(
-            f"{path} is UTF-16; convert it to UTF-8, "
-            f"for example with iconv -f UTF-16 -t UTF-8."
-        )
+def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
+    """The format of a file by the first of its bytes.
 
-
-def refuse_seven_bits(head: bytes, *, path: str) -> None:
-    r"""Refuse encodings that write other characters than ASCII as sequences of it.
-
-    >>> try: refuse_seven_bits(b"\x1b$B:#F|\x1b(B", path="a.txt")
-    ... except AlbertError as error: print(str(error)[:21])
-    a.txt is ISO-2022-JP;
-    """
-    for sign, name in _SEVEN_BITS:
-        if len(sign.findall(head)) > 1:
-            raise AlbertError(
-                f"{path} is {name}; convert it to UTF-8, for example with iconv -f "
-                f"{name} -t UTF-8."
-            )
-
-
-def refuse_other_encoding(head: bytes, *, path: str) -> None:
-    """Refuse encodings whose text is mostly bytes beyond ASCII, except UTF-8.
-
-    In Windows-1252 text at most a fifth of the bytes are non-ASCII.
-
-    >>> refuse_other_encoding("Привет, мир.".encode("cp1251"), path="a.txt")
-    Traceback (most recent call last):
-    schemas.errors.AlbertError: a.txt is in another encoding than UTF-8; convert it, \
-for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
-    """
-    lines = [line for line in head.split(b"\n") if not line.isascii()]
-    others = [line for line in lines if mostly_utf8(line, is_cut=True) is None]
-    text = b"".join(others)
-    beyond = len(text.translate(None, _ASCII))
-    if 2 * len(others) > len(lines) and 2 * beyond > len(text):
-        raise AlbertError(
-            f"{path} is in another encoding than UTF-8; convert it, for example with "
-            "iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030."
-        )
-
-
-def refuse_foreign_bytes(head: bytes, *, language: str, path: str) -> None:
-    """Refuse bytes that are not UTF-8 where Windows-1252 would read them wrongly.
-
-    It would where it cannot write the language, or where what it reads is no letters
-    within words.
+    The caller decides whether rows of JSON or parquet are sentences.
 
     Args:
-        language: The short code of the language, empty if nothing names it.
+        path: To name in an error, and to tell tables and markup from plain text.
 
-    >>> try: refuse_foreign_bytes("żółw".encode("cp1250"), language="pl", path="a.txt")
-    ... except AlbertError as error: print(str(error)[:47])
-    a.txt is not UTF-8, and Windows-1252 cannot wri
+    Raises:
+        UnusableFile: It is of no format that its flag allows.
     """
-    lines = [line for line in head.split(b"\n") if not line.isascii()]
-    others = [line for line in lines if mostly_utf8(line, is_cut=True) is None]
-    if 2 * len(others) <= len(lines) or not others:
-        return
-    text = b"\n".join(others)
-    if encoding := _ENCODINGS.get(language):
-        raise AlbertError(
-            f"{path} is not UTF-8, and Windows-1252 cannot write its language "
-            f"({language}); convert it, for example with iconv -f {encoding} -t UTF-8."
+    refuse_other_markup(head, path=path)
+    found = _recognise_markup(head)
+    if found:
+        if found not in FORMATS_OF[kind]:
+            raise UnusableFile(
+                f"--{kind}: {path} is {_article(found)}; give it with --wikipedia."
+            )
+        return found
+    if is_dump_index(head):
+        raise DumpIndex(
+            f"--{kind}: {path} is the index of a dump and not needed; give the "
+            f".xml.bz2 file beside it."
         )
-    strange = _strange_within_words(text, "cp1252")
-    if strange >= max(_FEWEST, _MOST_WITHIN_WORDS * len(text.translate(None, _ASCII))):
-        likely = min(_CANDIDATES, key=lambda name: _strange_within_words(text, name))
-        raise AlbertError(
-            f"{path} is neither UTF-8 nor Windows-1252; convert it, for example with "
-            f"iconv -f {codecs.lookup(likely).name.upper()} -t UTF-8, or as its "
-            "language needs."
+    if ending_of(path) in _TABLE_NAMES:
+        return "csv"
+    if kind == "wikipedia":
+        raise UnusableFile(
+            f"--wikipedia: {path} is neither a MediaWiki dump nor wikiextractor "
+            f"output, JSON lines, parquet or CSV; give plain text with --text."
         )
-    if not language and not _is_western(head.decode("cp1252", errors="replace")):
-        raise AlbertError(
-            f"{path} is not UTF-8, and its letters are of no language that "
-            "Windows-1252 can write; convert it with iconv from the encoding of its "
-            "language, as WINDOWS-1250 (Czech, Hungarian), -1254 (Turkish) or -1257 "
-            "(Latvian), or name its language with --language."
-        )
+    refuse_markup_by_name(path, plain="book" if kind == "books" else "prose")
+    return _recognise_plain(kind, head, path=path)
 
 
-def _is_western(text: str) -> bool:
-    """Whether the letters beyond ASCII are those of one language of Western Europe.
+def is_numbered(lines: list[str]) -> bool:
+    r"""Whether each line has a number, a tab and a sentence, as Leipzig's files.
 
-    >>> _is_western("Größe ändert für Schüler übrigens nichts, größtenteils schön.")
+    >>> is_numbered(["1\tHe came.", "2\tShe left."]), is_numbered(["1\ta\tb"] * 2)
+    (True, False)
+    """
+    full = [line for line in lines if line.strip()]
+    numbers = {line.partition("\t")[0] for line in full if _NUMBERED.fullmatch(line)}
+    return len(full) > 1 and len(numbers) == len(full) and any(map(_has_space, full))
+
+
+def _has_space(line: str) -> bool:
+    return " " in line
+
+
+def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
+    if has_marker(head):
+        return "marked"
+    lines, is_whole = _whole_lines(head)
+    if is_subtitles("\n".join(lines[:10])):
+        return "subtitles"
+    if is_numbered(decode(head).split("\n")[: len(lines)]):
+        return "numbered"
+    refuse_columns(head, path=path)
+    if kind == "books":
+        is_endless = not is_whole and "" not in lines
+        return "bookcorpus" if is_endless and is_tokenized(lines) else "book"
+    return recognise_text(lines, is_whole=is_whole)
+
+
+def _recognise_markup(head: bytes) -> Format | None:
+    """A format that cannot be mistaken for text."""
+    start = without_lead(head)
+    if is_columnar(head):
+        return "parquet"
+    if WARC.match(start):
+        return "wet"
+    if start.startswith(b"<doc "):
+        return "wikiextractor"
+    if start.startswith(b"<") and (b"<mediawiki" in start or PAGE.search(start)):
+        return "mediawiki"
+    if start.startswith(b'{"') or re.match(rb'\{\s*"', start):
+        return "jsonl"
+    return None
+
+
+def kind_of(head: bytes) -> Kind:
+    """What a file is where no flag says it, by the first of its bytes."""
+    if _recognise_markup(head) in ("mediawiki", "wikiextractor"):
+        return "wikipedia"
+    is_of_gutenberg = b"project gutenberg" in head[:_GUTENBERG_HEAD].lower()
+    return "books" if is_of_gutenberg else "text"
+
+
+def _article(found: Format) -> str:
+    return {"mediawiki": "a MediaWiki dump"}.get(found, f"{found} output")
+
+
+def is_dump_index(head: bytes) -> bool:
+    r"""Whether a file is the index that Wikimedia publishes beside a multistream dump.
+
+    >>> is_dump_index(b"616:10:AccessibleComputing\n616:12:Anarchism\n")
     True
-    >>> _is_western("Pøíliš žluouèký kùò úpìl ïábelské ódy, øeka teèe.")
-    False
     """
-    letters = Counter(filter(str.isalpha, text.lower()))
-    beyond = {letter: n for letter, n in letters.items() if not letter.isascii()}
-    number = sum(beyond.values())
-    if number < max(_FEWEST_LETTERS, _LEAST_BEYOND_ASCII * letters.total()):
-        return True
-    return any(
-        sum(beyond.get(letter, 0) for letter in alphabet) >= _LEAST_IN_ALPHABET * number
-        for alphabet in _ALPHABETS
-    )
+    return re.match(rb"(?:\d+:\d+:[^\n]+\n){1,3}", head) is not None
 
 
-def _strange_within_words(text: bytes, encoding: str) -> int:
-    """How often no letter, or a capital after a small letter, stands within a word."""
-    decoded = text.decode(encoding, errors="replace")
-    strange = 0
-    for before, character, after in zip(
-        decoded, decoded[1:], decoded[2:], strict=False
-    ):
-        if character.isascii() or not (before.isalpha() and after.isalpha()):
-            continue
-        is_letter = unicodedata.category(character)[0] in "LM"
-        is_misplaced = character.isupper() and before.islower()
-        strange += is_misplaced or not (is_letter or character in _WITHIN_WORDS)
-    return strange
+def _whole_lines(head: bytes) -> tuple[list[str], bool]:
+    """The lines of a head, and whether they are the whole file."""
+    is_whole = len(head) < HEAD_BYTES
+    # The last line is broken where the head ends, unless the file ends there.
+    end = len(head) if is_whole else head.rfind(b"\n") + 1
+    blocks: Iterable[bytes] = [head[: end or len(head)]]
+    return list(read_lines(blocks)), is_whole
