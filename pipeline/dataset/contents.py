@@ -28,11 +28,7 @@ Features = dict[str, Any]
 
 
 def load_vocabulary(dataset: Path, manifest: DatasetManifest) -> Tokenizer:
-    """The vocabulary of a data set.
-
-    Raises:
-        AlbertError: It is missing, or not that of the data.
-    """
+    """The vocabulary of a data set."""
     if problem := vocabulary_problem(dataset, manifest):
         raise AlbertError(f"{dataset} is damaged: {problem}")
     return load_tokenizer((dataset / SPM_MODEL).read_bytes())
@@ -68,11 +64,7 @@ def sha256_of(path: Path) -> str:
 def read_examples(
     dataset: Path, manifest: DatasetManifest, *, split: str, copy: int
 ) -> Iterator[Features]:
-    """The features of all records of a copy, in the order of the files.
-
-    Raises:
-        AlbertError: A file is missing or a record is corrupt.
-    """
+    """The features of all records of a copy, in the order of the files."""
     layout = manifest.config.record_layout
     for shard in manifest.shard_files(split, copy):
         items = read_copy(dataset, shard, manifest, copy=copy)

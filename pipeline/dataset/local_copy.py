@@ -52,10 +52,6 @@ def prepare_copy(place: str, *, cache: Path, choose: Choice) -> LocalCopy:
         place: The data set.
         cache: The folder of all copies.
         choose: Which files are to be read.
-
-    Raises:
-        AlbertError: It is no finished data set, cannot be read, or does not fit on the
-            disk.
     """
     path = files.join(place, MANIFEST)
     if not files.exists(path):
@@ -96,9 +92,6 @@ def fetch(copy: LocalCopy) -> Iterator[int]:
 
     Yields:
         The bytes of each file, when it is there.
-
-    Raises:
-        AlbertError: A file cannot be read or written, or is not that of the manifest.
     """
     shards = {files.join(copy.place, shard.name): shard for shard in copy.missing}
 

@@ -36,9 +36,6 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
         dataset: A finished data set.
         title: What the report calls it.
         examples: How many of its rows to show.
-
-    Raises:
-        AlbertError: It is unfinished, or a file that is read is missing or damaged.
     """
     manifest = read_manifest(dataset)
     piece, task = (

@@ -222,9 +222,6 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
 
     Args:
         path: To name in an error, and to tell tables and markup from plain text.
-
-    Raises:
-        UnusableFile: It is of no format that its flag allows.
     """
     refuse_other_markup(head, path=path)
     found = _recognise_markup(head)

@@ -320,11 +320,7 @@ def _check_encoding(file: InputFile, head: bytes) -> None:
 
 
 def read_head(path: str) -> bytes:
-    """The first `HEAD_BYTES` of a file, decompressed, and the first line of JSON whole.
-
-    Raises:
-        UnusableFile: There are none.
-    """
+    """The first `HEAD_BYTES` of a file, decompressed; the first line of JSON whole."""
     counts, head, end = ReadingCounts(), b"", 0
     with closing(read_blocks(path, counts=counts, block_bytes=HEAD_BYTES)) as blocks:
         for block in blocks:
