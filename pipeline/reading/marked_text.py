@@ -137,6 +137,11 @@ def read_bookcorpus(sentences: Iterable[str]) -> Iterator[Document | Dropped]:
         yield Document(tuple(held), is_segmented=True)
 
 
+def read_numbered(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+    """Sentences after a number and a tab, as documents."""
+    return read_bookcorpus(" ".join(line.partition("\t")[2].split()) for line in lines)
+
+
 def is_tokenized(lines: list[str]) -> bool:
     """Whether lines are lower-case sentences with spaces around their punctuation.
 

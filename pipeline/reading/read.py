@@ -7,7 +7,7 @@ are decoded, and what is no text of the document is left out.
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.documents import (
@@ -25,6 +25,7 @@ from pipeline.reading.marked_text import (
     read_bookcorpus,
     read_line_documents,
     read_marked,
+    read_numbered,
     read_subtitles,
     read_wet,
     starts_document,
@@ -241,11 +242,6 @@ def hash_document(document: Document) -> bytes:
     return held_out_id(document_id) if document.is_held_out else document_id
 
 
-def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
-    """The documents that belong to a part of a file; of one dropped, the reason."""
-    return _READERS[part.file.format](part, counts)
-
-
 def _blocks(part: FilePart, counts: ReadingCounts) -> Iterator[bytes]:
     """The bytes of the documents that belong to a part, decompressed."""
     file, start, end, _ = part
@@ -288,110 +284,52 @@ _STARTS: dict[Format, StartsDocument] = {
 }
 
 
-def _read_mediawiki(part: FilePart, counts: ReadingCounts) -> Documents:
-    siteinfo = read_siteinfo(read_blocks(part.file.path))
-    return read_pages(_blocks(part, counts), siteinfo=siteinfo, counts=counts)
-
-
-def _read_wikiextractor(part: FilePart, counts: ReadingCounts) -> Documents:
-    lines = read_raw_lines(_blocks(part, counts), counts=counts)
-    return read_articles(lines, counts=counts)
-
-
-def _read_jsonl(part: FilePart, counts: ReadingCounts) -> Documents:
-    rows = json_rows(_blocks(part, counts), key=part.file.text_key, counts=counts)
-    return read_rows(rows, kind=part.file.kind, counts=counts)
-
-
-def _read_jsonl_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
-    return read_sentence_rows(
-        json_rows(_blocks(part, counts), key=part.file.text_key, counts=counts)
-    )
-
-
-def _read_parquet(part: FilePart, counts: ReadingCounts) -> Documents:
-    file, start, end, _ = part
-    rows = parquet_rows(file.path, key=file.text_key, start=start, end=end)
-    return read_rows(rows, kind=file.kind, counts=counts)
-
-
-def _read_parquet_sentences(part: FilePart, _: ReadingCounts) -> Documents:
-    file, start, end = part.file, part.start, part.end
-    return read_sentence_rows(
-        parquet_sentence_rows(file.path, key=file.text_key, start=start, end=end)
-    )
-
-
-def _read_csv(part: FilePart, counts: ReadingCounts) -> Documents:
-    file = part.file
-    rows = csv_rows(
-        _blocks(part, counts),
-        key=file.text_key,
-        counts=counts,
-        quoting=file.quoting,
-    )
-    return read_rows(rows, kind=file.kind, counts=counts)
-
-
-def _read_book(part: FilePart, counts: ReadingCounts) -> Documents:
-    blocks = _blocks(part, counts)
-    return read_book(blocks, counts=counts, is_start=part.start == 0)
-
-
-def _read_prose(part: FilePart, counts: ReadingCounts) -> Documents:
-    return read_prose(_blocks(part, counts), counts=counts)
-
-
-def _read_marked(part: FilePart, counts: ReadingCounts) -> Documents:
-    return read_marked(_blocks(part, counts), counts=counts)
-
-
-def _read_wet(part: FilePart, counts: ReadingCounts) -> Documents:
-    return read_wet(read_raw_lines(_blocks(part, counts), counts=counts))
-
-
-def _read_lines(part: FilePart, counts: ReadingCounts) -> Documents:
-    return read_line_documents(_blocks(part, counts), counts=counts)
-
-
-def _read_sentences(part: FilePart, counts: ReadingCounts) -> Documents:
-    return read_sentences(read_lines(_blocks(part, counts), counts=counts))
-
-
-def _read_paragraphs(part: FilePart, counts: ReadingCounts) -> Documents:
-    return read_paragraphs(read_lines(_blocks(part, counts), counts=counts))
-
-
-def _read_numbered(part: FilePart, counts: ReadingCounts) -> Documents:
-    lines = read_raw_lines(_blocks(part, counts), counts=counts)
-    sentences = (" ".join(line.partition("\t")[2].split()) for line in lines)
-    return read_bookcorpus(sentences)
-
-
-def _read_subtitles(part: FilePart, counts: ReadingCounts) -> Documents:
-    return read_subtitles(read_lines(_blocks(part, counts), counts=counts))
-
-
-def _read_bookcorpus(part: FilePart, counts: ReadingCounts) -> Documents:
-    return read_bookcorpus(read_lines(_blocks(part, counts), counts=counts))
-
-
-_READERS: dict[Format, Callable[[FilePart, ReadingCounts], Documents]] = {
-    "mediawiki": _read_mediawiki,
-    "wikiextractor": _read_wikiextractor,
-    "jsonl": _read_jsonl,
-    "jsonl-sentences": _read_jsonl_sentences,
-    "parquet": _read_parquet,
-    "parquet-sentences": _read_parquet_sentences,
-    "book": _read_book,
-    "prose": _read_prose,
-    "sentences": _read_sentences,
-    "paragraphs": _read_paragraphs,
-    "bookcorpus": _read_bookcorpus,
-    "numbered": _read_numbered,
-    "subtitles": _read_subtitles,
-    "lines": _read_lines,
-    "marked": _read_marked,
-    "wet": _read_wet,
-    "csv": _read_csv,
+# Of the documents in blocks, in lines, and in lines with their white space.
+_OF_BLOCKS = {"prose": read_prose, "marked": read_marked, "lines": read_line_documents}
+_OF_LINES = {
+    "sentences": read_sentences,
+    "paragraphs": read_paragraphs,
+    "bookcorpus": read_bookcorpus,
+    "subtitles": read_subtitles,
 }
+_OF_RAW_LINES = {"wet": read_wet, "numbered": read_numbered}
+
+
+def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
+    """The documents that belong to a part of a file; of one dropped, the reason."""
+    name = part.file.format
+    if name.startswith(("jsonl", "parquet", "csv")):
+        return _read_rows(part, counts)
+    blocks = _blocks(part, counts)
+    if name == "mediawiki":
+        siteinfo = read_siteinfo(read_blocks(part.file.path))
+        return read_pages(blocks, siteinfo=siteinfo, counts=counts)
+    if name == "book":
+        return read_book(blocks, counts=counts, is_start=part.start == 0)
+    if name in _OF_BLOCKS:
+        return _OF_BLOCKS[name](blocks, counts=counts)
+    if name in _OF_LINES:
+        return _OF_LINES[name](read_lines(blocks, counts=counts))
+    lines = read_raw_lines(blocks, counts=counts)
+    if name == "wikiextractor":
+        return read_articles(lines, counts=counts)
+    return _OF_RAW_LINES[name](lines)
+
+
+def _read_rows(part: FilePart, counts: ReadingCounts) -> Documents:
+    file, start, end, _ = part
+    key = file.text_key
+    if file.format == "parquet-sentences":
+        return read_sentence_rows(
+            parquet_sentence_rows(file.path, key=key, start=start, end=end)
+        )
+    if file.format == "parquet":
+        rows = parquet_rows(file.path, key=key, start=start, end=end)
+    elif file.format == "csv":
+        blocks = _blocks(part, counts)
+        rows = csv_rows(blocks, key=key, counts=counts, quoting=file.quoting)
+    else:
+        rows = json_rows(_blocks(part, counts), key=key, counts=counts)
+    if file.format == "jsonl-sentences":
+        return read_sentence_rows(rows)
+    return read_rows(rows, kind=file.kind, counts=counts)
