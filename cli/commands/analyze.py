@@ -79,7 +79,7 @@ def layers(
     exports; given both, their layers are printed side by side.
     """
     if plot is not None:
-        from cli.report.layer_plot import check_can_draw, draw_layers
+        from cli.report.plots import check_can_draw, draw_layers
 
         check_can_draw(plot)
     paths = [model] if model2 is None else [model, model2]

@@ -1,16 +1,20 @@
-"""The plots of a report as SVG, in colours that the page chooses."""
+"""The plots of a report as SVG, in colours that the page chooses; and of layers."""
 
 import io
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
+from schemas.files import whole_file
 from schemas.readable import percent, rounded
 from schemas.report import Bars, Curve, Curves, Plot, Unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from albert_tf.evaluation.held_out import LayerSimilarity
 
 # Colours stand in the drawing as numbers and become properties of the style sheet, so
 # that one drawing serves light, dark and paper.
@@ -211,3 +215,58 @@ def _shorter(path: str) -> str:
     """
     rounded = re.sub(r"\d+\.\d+", lambda match: f"{float(match[0]):.1f}", path)
     return " ".join(rounded.split())
+
+
+# The paper's Figure 1, what each layer does to its input: its files and its panels.
+FORMATS = (".svg", ".png")
+_PANELS = (
+    ("l2_distance", "L2 distance"),
+    ("degrees", "Cosine similarity (degrees)"),
+)
+_MARKERS = "os"
+
+# Text stays text, a dollar sign is not mathematics, and the same figure gives the same
+# file.
+_LAYERS_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "layers",
+    "text.parse_math": False,
+}
+
+
+def check_can_draw(plot: Path) -> None:
+    """Refuse a plot that could not be written, before anything is measured."""
+    if plot.suffix.lower() not in FORMATS:
+        raise SettingError(f"--plot: {plot} must end in {' or '.join(FORMATS)}.")
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError:
+        raise AlbertError(
+            "--plot draws with matplotlib, which is not installed; "
+            'pip install "albert-pretraining[report]" adds it.'
+        ) from None
+
+
+def draw_layers(measured: "dict[Path, list[LayerSimilarity]]", plot: Path) -> None:
+    """Draw the layers of one or two models, distance and angle side by side."""
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    with matplotlib.rc_context(_LAYERS_STYLE):
+        figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+        for axes, (name, label) in zip(figure.subplots(1, 2), _PANELS, strict=True):
+            for (path, rows), marker in zip(measured.items(), _MARKERS, strict=False):
+                layers = [row.layer for row in rows]
+                values = [getattr(row, name) for row in rows]
+                axes.plot(layers, values, marker=marker, markersize=4, label=str(path))
+            axes.set_xlabel("layer")
+            axes.set_ylabel(label)
+            axes.set_ylim(bottom=0)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.grid(alpha=0.3)
+            axes.legend()
+        kind = plot.suffix[1:].lower()
+        metadata = {"Date": None} if kind == "svg" else {}
+        with whole_file(plot) as file:
+            figure.savefig(file, format=kind, dpi=150, metadata=metadata)

@@ -9,7 +9,7 @@ import pytest
 
 from albert_tf.evaluation.held_out import LayerSimilarity
 from cli.commands.analyze import table
-from cli.report.layer_plot import draw_layers
+from cli.report.plots import draw_layers
 from tests.commands import attempt, contents, make_data, run
 from tests.runs import write_run
 
