@@ -113,8 +113,7 @@ def vocab(
 
     start = time.monotonic()
     check_address_space(LEAST_MEMORY)
-    console = Console(quiet=quiet)
-    values.pop("debug")
+    console, _ = Console(quiet=quiet), values.pop("debug")
     if (asked := values["vocab_size"]) == AUTO:
         values["vocab_size"] = VocabConfig.vocab_size
     config = take_config(VocabConfig, values)

@@ -54,14 +54,13 @@ def divide_lines(
     Tabs divide the cells if the header has one, else the most frequent of comma,
     semicolon and bar, or what a line ``sep=;`` before it names.
 
+    Each comes with the number of its first line, from 1; an error stands in the place
+    of its cells where quotation marks do not fit together.
+
     Args:
         lines: With their line feeds, which may stand inside quoted cells.
         quoting: How cells are quoted; by default not at all where tabs divide them.
         is_strict: Whether a quoted cell ends where its quotation mark does.
-
-    Yields:
-        The number of a row's first line, from 1, and its cells; an error in their place
-        where quotation marks do not fit together.
 
     >>> list(divide_lines(["id;text\n", '1;"Ada\n', 'wrote."\n', "\n", "2;Why?\n"]))
     [(1, ['id', 'text']), (2, ['1', 'Ada\nwrote.']), (5, ['2', 'Why?'])]
@@ -71,11 +70,11 @@ def divide_lines(
     start, header = next(numbered, (1, ""))
     if named := _SEPARATOR_LINE.fullmatch(header):
         start, header = next(numbered, (1, ""))
-    # The name of a single column is divided by nothing; tabs are rarest in its texts.
     has_tabs = "\t" in header
-    delimiter = "\t" if has_tabs else max("\t,;|", key=header.count)
-    delimiter = named[1] if named else delimiter
-    if (quoting or ("none" if has_tabs else "doubled")) == "none":
+    # The name of a single column is divided by nothing; tabs are rarest in its texts.
+    found = "\t" if has_tabs else max("\t,;|", key=header.count)
+    delimiter = named[1] if named else found
+    if quoting == "none" or (has_tabs and quoting is None):
         for number, line in itertools.chain([(start, header)], numbered):
             yield number, line.removesuffix("\n").split(delimiter)
         return
@@ -84,13 +83,7 @@ def divide_lines(
         number = len(header.split(delimiter))
         lines = _with_closed_cells(lines, number, delimiter=delimiter)
     bounded = _BoundedRow(itertools.chain([header], lines), delimiter)
-    reader = csv.reader(
-        bounded,
-        delimiter=delimiter,
-        escapechar="\\" if quoting == "escaped" else None,
-        strict=is_strict,
-    )
-    yield from _quoted_rows(reader, start, bounded)
+    yield from _quoted_rows(bounded, start, quoting=quoting, is_strict=is_strict)
 
 
 class _BoundedRow:
@@ -98,7 +91,7 @@ class _BoundedRow:
 
     def __init__(self, lines: Iterable[str], delimiter: str) -> None:
         self._lines = iter(lines)
-        self._delimiter = delimiter
+        self.delimiter = delimiter
         self.characters = self.cells = 0
 
     def __iter__(self) -> Self:
@@ -107,7 +100,7 @@ class _BoundedRow:
     def __next__(self) -> str:
         line = next(self._lines)
         self.characters += len(line)
-        self.cells += line.count(self._delimiter)
+        self.cells += line.count(self.delimiter)
         if self.characters > MAX_RECORD_BYTES or self.cells > _MAX_CELLS:
             raise csv.Error("row too long")
         return line
@@ -138,9 +131,12 @@ def _with_closed_cells(
 
 
 def _quoted_rows(
-    reader: Any, start: int, bounded: _BoundedRow
+    bounded: _BoundedRow, start: int, *, quoting: Quoting | None, is_strict: bool
 ) -> Iterator[tuple[int, Cells | csv.Error]]:
-    number = start
+    number, escape = start, "\\" if quoting == "escaped" else None
+    reader = csv.reader(
+        bounded, delimiter=bounded.delimiter, escapechar=escape, strict=is_strict
+    )
     while True:
         bounded.characters = bounded.cells = 0
         try:

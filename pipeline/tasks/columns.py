@@ -122,11 +122,8 @@ def find_columns(
     for name in given.options:
         _require(table, name)
     label = given.label
-    if label is None or not set(label_names(table.columns, label)) <= set(
-        table.columns
-    ):
-        if label is not None and is_labelled:
-            _require(table, label, flag=_FLAGS["label"])
+    if label is None or not set(label_names(table.columns, label)) <= {*table.columns}:
+        _require(table, label if is_labelled else None, flag=_FLAGS["label"])
         label = _first(table, _KIND_LABELS[kind])
     options = given.options or _options(table) if kind == "choose" else ()
     found = dataclasses.replace(

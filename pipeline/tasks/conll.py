@@ -107,12 +107,8 @@ def read_conll(
         places = places._replace(tag=places.word)
         if not is_universal:
             _check_columns(blocks, path=path)
-    _check_lines(
-        blocks,
-        last=max(places.word, places.tag),
-        is_equal=has_tags and not is_universal and columns.label is None,
-        path=path,
-    )
+    is_equal = has_tags and not is_universal and columns.label is None
+    _check_lines(blocks, places, is_equal=is_equal, path=path)
     if columns.text is None:
         _check_words(blocks, places, path=path)
     examples = [*_examples(blocks, places, path=path)]
@@ -327,13 +323,15 @@ def _remarks(blocks: list[Block], places: _Places, width: int) -> Iterator[str]:
             )
 
 
-def _check_lines(blocks: list[Block], *, last: int, is_equal: bool, path: str) -> None:
+def _check_lines(
+    blocks: list[Block], places: _Places, *, is_equal: bool, path: str
+) -> None:
     """Refuse lines that lack a column that is read, or have others than their sentence.
 
     Args:
-        last: The last cell that is read of a line.
         is_equal: Whether the last column has the tags, so that none may be missing.
     """
+    last = max(places.word, places.tag)
     for block in blocks:
         for number, cells in block:
             if last >= len(cells):

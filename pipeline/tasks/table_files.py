@@ -136,14 +136,9 @@ def parse_table(
     """
     first = text.partition("\n")[0]
     columns = () if set(header) & set(first.split("\t")) else header
-    divided: Iterator[tuple[int, Cells | csv.Error]]
-    if columns and "\t" not in first:
-        lines = ((n, line) for n, line in enumerate(text.split("\n"), 1) if line)
-        divided = ((n, line.split(" ", len(columns) - 1)) for n, line in lines)
-    else:
-        divided = _divided(text, may_be_quoted=may_be_quoted)
     rows, counts, numbers = [], Counter[str](), itertools.count()
-    for line, cells in divided:
+    width = len(columns) if "\t" not in first else 0
+    for line, cells in _divided(text, width, may_be_quoted=may_be_quoted):
         place = f"{path}, line {line}"
         if isinstance(cells, csv.Error):
             raise AlbertError(
@@ -163,9 +158,12 @@ def parse_table(
 
 
 def _divided(
-    text: str, *, may_be_quoted: bool
+    text: str, width: int, *, may_be_quoted: bool
 ) -> Iterator[tuple[int, Cells | csv.Error]]:
-    """The number and the cells of each row."""
+    """The number and the cells of each row; of a `width`, spaces divide them."""
+    if width:
+        lines = ((n, line) for n, line in enumerate(text.split("\n"), 1) if line)
+        return ((n, line.split(" ", width - 1)) for n, line in lines)
     is_quoted = may_be_quoted and _QUOTED.fullmatch(text) and _MARKED.search(text)
     # A carriage return ends a line of CSV alone.
     is_csv = "\t" not in text.partition("\n")[0] or bool(is_quoted)
