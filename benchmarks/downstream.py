@@ -44,9 +44,6 @@ class Outcome(NamedTuple):
     """What one start reached on one task.
 
     Attributes:
-        metric: What is measured.
-        rate: The best learning rate.
-        values: Of all seeds.
         baselines: What guessing and words reach.
     """
 

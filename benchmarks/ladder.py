@@ -33,16 +33,12 @@ class LadderRun:
     """A finished run, as a line of the table.
 
     Attributes:
-        layers: L.
-        hidden: H.
-        sharing: Of the weights.
         vocabulary: V, tokens.
         tokens: Tokens that it was trained on, padding left out.
         counting: Held-out loss of counting both neighbours, in nats.
         loss: Its own on the same tokens.
         bits: Its bits per character on words masked alone.
         corpus: By its public origin.
-        language: Its code.
     """
 
     layers: int

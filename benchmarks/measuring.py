@@ -23,7 +23,6 @@ class Run(NamedTuple):
     """What a program took.
 
     Attributes:
-        seconds: From start to end.
         processor: User and system time of all its processes.
         megabytes: Most of the sum of their proportional shares of memory (PSS).
     """
@@ -51,7 +50,6 @@ def run_watched(command: Sequence[str], *, until: str = "") -> Run:
     """Run a program to its end, or until it says something, which is its end then.
 
     Args:
-        command: The program and its arguments.
         until: Part of the line that it is to say; nothing to let it end by itself.
 
     Raises:
@@ -142,9 +140,7 @@ def ask(module: str, question: Any, **how: Any) -> Any:
     """What a program of this folder answers in a process of its own.
 
     Args:
-        module: Of the program.
         question: The value of its --worker, anything that JSON has.
-        how: See `start`.
 
     Raises:
         subprocess.CalledProcessError: It failed.
@@ -164,8 +160,6 @@ def start(
     """Have a program of this folder begin to answer.
 
     Args:
-        module: As for `ask`.
-        question: As for `ask`.
         before: What the program is started by, such as `taskset`.
         environment: Variables that it has beside those of this process.
         pipes: `stdin` and `stderr`, unless they are those of this process.

@@ -60,7 +60,6 @@ class Masks(NamedTuple):
 
     Attributes:
         number: P, tokens to predict in a row.
-        vocab_size: V.
     """
 
     number: int
@@ -243,15 +242,7 @@ def train_keras_hub(
 
 
 class Clock:
-    """Ends a training in time, and sets its learning rate unless that stays.
-
-    Args:
-        model: What is trained.
-        arguments: Those of the command.
-
-    Attributes:
-        steps: How many were done.
-    """
+    """Ends a training in time, and sets its learning rate unless that stays."""
 
     def __init__(self, model: Any, arguments: argparse.Namespace) -> None:
         self.steps = 0

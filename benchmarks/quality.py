@@ -304,13 +304,7 @@ def models_of(arguments: argparse.Namespace) -> Iterator[Scored]:
 def score(
     models: Sequence[Scored], passages: Sequence[str], *, maximum: int
 ) -> Iterator[dict[str, Any]]:
-    """The losses of each model on words that all have.
-
-    Args:
-        models: At least one.
-        passages: The text.
-        maximum: The maximum number of words.
-    """
+    """The losses of each model on words that all have."""
     encoded = [model.encode(passages) for model in models]
     found = [words_by_key(rows) for rows in encoded]
     common = sorted(set.intersection(*map(set, found)))[:maximum]

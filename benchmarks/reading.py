@@ -30,12 +30,7 @@ def add_texts(parser: argparse.ArgumentParser) -> None:
 
 
 def find_texts(arguments: argparse.Namespace, **settings: Any) -> list[InputFile]:
-    """The files that the flags name; says which are passed over.
-
-    Args:
-        arguments: With the flags of `add_texts`.
-        settings: Of `find_inputs`.
-    """
+    """The files that the flags name; says which are passed over."""
     given = {kind: tuple(getattr(arguments, kind)) for kind in KINDS}
     return find_inputs(given, on_passed_over=print, **settings)
 

@@ -141,12 +141,7 @@ class KerasHub:
 
 
 def keras_hub_albert(config: ModelConfig, *, longest: int) -> Any:
-    """KerasHub's ALBERT with its head of masked tokens, without dropout.
-
-    Args:
-        config: The architecture.
-        longest: Tokens in the longest sequence.
-    """
+    """KerasHub's ALBERT with its head of masked tokens, without dropout."""
     import keras_hub
 
     backbone = keras_hub.models.AlbertBackbone(

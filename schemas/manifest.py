@@ -41,7 +41,6 @@ class ShardFile:
     """One TFRecord file.
 
     Attributes:
-        name: Relative to the data set.
         examples: Those in it; of a file of documents, those of the first epoch.
     """
 

@@ -117,11 +117,9 @@ class TakenVocabulary(NamedTuple):
     """A vocabulary of another program, as it is taken over.
 
     Attributes:
-        path: Where it was found.
         before: The file as it was found.
         data: The file as it is written.
         kept: What it keeps of a text.
-        tokenizer: The vocabulary, loaded.
     """
 
     path: Path
@@ -139,10 +137,7 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
         wordpiece_of,
     )
     from pipeline.vocabulary.model_file import has_own_rules
-    from pipeline.vocabulary.tokenizer import (
-        load_tokenizer,
-        normalization_of_pieces,
-    )
+    from pipeline.vocabulary.tokenizer import load_tokenizer, normalization_of_pieces
 
     if not source.exists():
         raise SettingError(f"{source} does not exist; give a folder or a file.")

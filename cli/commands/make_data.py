@@ -269,8 +269,6 @@ class Task(NamedTuple):
     """What is to be made.
 
     Attributes:
-        job: All that decides what is made.
-        output: The folder, here or on storage.
         files: The recognised inputs, in the order given.
         given: The settings as config.json records them, without those that follow
             from others.
@@ -303,11 +301,11 @@ def gather(
     for line in derived_settings(config, resolved):
         console.say(line)
     job = plan_job(files, resolved, model=model, output=output, passed_over=passed_over)
+    busy = busy_workers(job.text_bytes, copies=resolved.stored_copies)
     vocab = from_anywhere(values["vocab"])
     given = {**input_settings(values), "vocab": vocab, **dataclasses.asdict(config)}
     if values["eval_text"]:
         given["eval_text"] = list(map(from_anywhere, values["eval_text"]))
-    busy = busy_workers(job.text_bytes, copies=resolved.stored_copies)
     return Task(
         dataclasses.replace(job, removed=str(values["removed"] or "")),
         output,

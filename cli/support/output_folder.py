@@ -30,7 +30,6 @@ class Footprint(NamedTuple):
     """What a command leaves in its folder, beside `config.json`.
 
     Attributes:
-        command: The name of the command.
         writes: Everything else that it may have written.
         progress: Globs of what would be lost if another setting were used.
         is_finished: Whether a folder, here or remote, has a finished run of this
@@ -262,7 +261,6 @@ def compare(
     """Whether a run is finished; refused if it was begun with other settings.
 
     Args:
-        record: The `config.json` of the run.
         identity: What decides the result of the command as it was given.
     """
     # As it will be read again: JSON makes lists of tuples.

@@ -85,7 +85,6 @@ class ReadingCounts:
     Attributes:
         documents: Documents read, long ones counted once.
         sentences: Their sentences, where someone counts them.
-        dropped: What was left out, by reason.
         changed: What was changed while reading, by reason.
     """
 

@@ -49,7 +49,6 @@ def changed(
     r"""A message with some fields rewritten and the others byte for byte as they were.
 
     Args:
-        message: The message.
         change: Takes a field's number and value; returns the bytes that replace the
             field, or None to keep it.
 

@@ -96,8 +96,6 @@ def verify(
     first epoch. Nothing is yielded for a data set that is whole.
 
     Args:
-        dataset: The data set.
-        manifest: Its manifest.
         progress: Called with the bytes of the shards that are done.
     """
     if problem := vocabulary_problem(dataset, manifest):
@@ -156,9 +154,7 @@ def view_example(
     """The segments of an example, each masked token with the original.
 
     Args:
-        features: As decoded.
         piece: The text of a token id.
-        task: What the label means.
     """
     ids, positions = unpadded(features)
     originals = dict(zip(positions, features["masked_lm_ids"], strict=False))

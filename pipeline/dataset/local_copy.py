@@ -30,8 +30,6 @@ class LocalCopy(NamedTuple):
     """A data set of which some files are to be on this machine.
 
     Attributes:
-        place: Where it is.
-        folder: The copy.
         missing: The files that are not in it yet.
     """
 
@@ -46,13 +44,7 @@ class LocalCopy(NamedTuple):
 
 
 def prepare_copy(place: str, *, cache: Path, choose: Choice) -> LocalCopy:
-    """A copy with the manifest and the vocabulary, and what it has of the files.
-
-    Args:
-        place: The data set.
-        cache: The folder of all copies.
-        choose: Which files are to be read.
-    """
+    """A copy with the manifest and the vocabulary, and what it has of the files."""
     path = files.join(place, MANIFEST)
     if not files.exists(path):
         raise AlbertError(
@@ -118,10 +110,6 @@ def fetch(copy: LocalCopy) -> Iterator[int]:
 
 def remove_damaged(folder: Path, manifest: DatasetManifest) -> bool:
     """Remove from a copy every file that is not that of the manifest.
-
-    Args:
-        folder: The copy.
-        manifest: Of the data set.
 
     Returns:
         Whether there were any. What reads the data set next copies them again.

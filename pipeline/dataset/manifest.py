@@ -102,9 +102,7 @@ def make_manifest(
     """The manifest of a data set.
 
     Args:
-        plan: What was to be made.
         sidecars: Of all shards, see `pipeline.dataset.shard.write_shard`.
-        read_counts: What reading counted.
         look: See `pipeline.noise.describe.sum_up`.
     """
     sidecars = sorted(sidecars, key=lambda s: (s["split"], s["shard"]))

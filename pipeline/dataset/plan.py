@@ -21,7 +21,6 @@ class DatasetPlan:
     """What decides every byte of a data set, the tools apart.
 
     Attributes:
-        config: The settings as resolved.
         inputs: What was read, by content.
         vocabulary: Name, hash and size of the SentencePiece model.
     """
@@ -77,9 +76,6 @@ class Shard:
     """Which part of a data set to make.
 
     Attributes:
-        split: Of the data set.
-        index: Its number in the split.
-        num_shards: How many the split has.
         copies: How many copies of it are made, and stored unless it is documents.
         is_documents: Whether its documents are stored and not its examples.
     """
@@ -103,8 +99,6 @@ class ShardPlan(NamedTuple):
     """How the documents are divided; shards are numbered train first, then eval.
 
     Attributes:
-        train_shards: Shards of the training split.
-        eval_shards: Shards of the held-out split.
         copies: Copies of the training split; the held-out split has one.
         eval_bound: Ids whose first eight bytes are below this are held out.
         has_documents: Whether the training split is stored as documents.

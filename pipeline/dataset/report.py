@@ -33,8 +33,6 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
     """Everything a report shows of a data set.
 
     Args:
-        dataset: A finished data set.
-        title: What the report calls it.
         examples: How many of its rows to show.
     """
     manifest = read_manifest(dataset)
@@ -104,12 +102,7 @@ def notes(manifest: DatasetManifest) -> tuple[str, ...]:
 
 
 def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]:
-    """The histograms of a data set.
-
-    Args:
-        manifest: Of the data set.
-        sample: Some of its records as decoded.
-    """
+    """The histograms of a data set."""
     found = [_lengths(manifest), _spans(manifest), _replaced(manifest)]
     if manifest.config.sentence_task != "none":
         found.append(_labels(manifest))

@@ -193,7 +193,6 @@ class Start(NamedTuple):
     """What an engine says to start a worker.
 
     Attributes:
-        id: Of the worker.
         provision_endpoint: Who tells the rest.
         control_endpoint: Who gives it work, unless the rest says so.
         logging_endpoint: Who takes its log, unless the rest says so.
@@ -235,7 +234,6 @@ def environment_of(start: Start, info: Any) -> dict[str, str]:
     """The environment in which Beam's worker finds what it needs to know.
 
     Args:
-        start: See `start_of`.
         info: Beam's `ProvisionInfo`.
     """
 

@@ -48,14 +48,11 @@ class Job:
     """What every step knows.
 
     Attributes:
-        dataset: What decides the bytes.
-        shards: How documents are divided.
         chunks: What is to be read; left out where only the engine knows it.
         output: The data set, here or on a cluster's storage.
         model: The SentencePiece model, so that no worker needs a file of it.
         fingerprint: Of `dataset`; finished parts with another one are of another job.
         versions: Of the tools on the machine that made the job.
-        text_bytes: Of all inputs.
         passed_over: Files of the inputs that are not read.
         names_languages: Whether the look at the text tells languages.
         mark: What a job on a cluster has written to its output; see `check_output`.
@@ -107,9 +104,6 @@ def plan_job(
     """The job that makes a data set of recognised inputs.
 
     Args:
-        files: See `pipeline.reading.inputs.find_inputs`.
-        config: Settings as resolved.
-        model: The SentencePiece model, checked.
         output: A folder that the workers reach, here or on storage.
         passed_over: Files that were found and are not among `files`, to be counted.
         chunk_bytes: Text that one worker reads at a time.

@@ -57,7 +57,6 @@ class Runner(NamedTuple):
     """A cluster.
 
     Attributes:
-        name: One of `WORKERS_OPTION`.
         options: Beam's own, each of which Beam knows.
     """
 
@@ -207,9 +206,6 @@ def check_places(
     """Refuse paths and settings that mean nothing to the workers of a cluster.
 
     Args:
-        runner: As chosen.
-        output: The data set.
-        inputs: Every path given.
         workers: As given by --workers; None if it was not given.
     """
     if workers is not None:

@@ -180,10 +180,7 @@ def write_mark(
     """Note that a chunk is finished.
 
     Args:
-        chunk: Its number.
-        output: See `chunks_folder`.
         fingerprint: Of the job and of what was read.
-        counts: What reading it counted.
         text_bytes: Size of the text that was read, estimated.
         file_bytes: Size of the file of its documents.
     """

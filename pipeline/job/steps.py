@@ -107,11 +107,7 @@ def read_clean(
 
 
 def write_removed(chunk: Chunk, job: Job, *, gone: Set[int]) -> None:
-    """Write the paragraphs of a chunk that the data set has not, or not as they were.
-
-    Args:
-        gone: Documents that nearly equal others.
-    """
+    """Write the paragraphs of a chunk that the data set lacks or has otherwise."""
     config, lines = job.dataset.config, list[str]()
     repeated = repeats.read_repeated(job)
     for document, _ in read_texts(chunk, counts=ReadingCounts()):
@@ -292,11 +288,7 @@ def _counted(
 def finish_shard(
     documents: Iterable[ShardDocument], number: int, job: Job, *, gone: Set[int]
 ) -> dict[str, Any]:
-    """The sidecar of a shard, which is made unless an earlier attempt left it.
-
-    Args:
-        gone: Documents that nearly equal others.
-    """
+    """The sidecar of a shard, which is made unless an earlier attempt left it."""
     shard = job.shards.shard(number)
     path = join(job.output, sidecar_file(shard.split, shard.index))
     sidecar = finished_sidecar(path, job.fingerprint)

@@ -69,9 +69,7 @@ class Removed(NamedTuple):
     """A paragraph that went, or was changed.
 
     Attributes:
-        reason: As it is counted.
         paragraph: Its place in its document.
-        text: As it was read.
         became: What stands there now, if something does.
     """
 

@@ -242,7 +242,6 @@ class InputFile(NamedTuple):
     Attributes:
         language: Of its sentences, an ISO code; of records that name one only if a
             person gave it.
-        bytes: Its size.
         sha256: Hash of the file; of a remote one the checksum that its system keeps.
         text_key: Where its rows have their text; empty if it has no rows.
         is_divisible: Whether it can be read in ranges of bytes.

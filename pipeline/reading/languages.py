@@ -202,7 +202,6 @@ def unlike_language(text: str, language: str, *, is_default: bool) -> str:
     """What is to be counted of a text whose language has no rules, or other letters.
 
     Args:
-        text: The beginning of a document.
         is_default: Whether nothing named the language.
 
     >>> unlike_language("Chào anh.", "vie", is_default=False)

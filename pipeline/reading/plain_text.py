@@ -205,7 +205,6 @@ def find_documents(file: BinaryIO, *, size: int) -> Iterator[int]:
 
     Args:
         file: The file, uncompressed, read at the ends of documents only.
-        size: Its length in bytes.
     """
     limit, start = MAX_DOCUMENT_BYTES, 0
     yield start

@@ -216,7 +216,6 @@ def parquet_rows(
     """The rows of some groups of a parquet file.
 
     Args:
-        start: The first group.
         end: The first group after them, None for the end of the file.
     """
     with closing(open_binary(path)) as file:

@@ -82,7 +82,6 @@ class _Batch:
     Attributes:
         problems: What is wrong with each record, `[N]`.
         rows: The numbers of the records that are left, `[R]`.
-        columns: Their features.
     """
 
     problems: list[str]

@@ -47,7 +47,6 @@ class CorruptRecord:
     Attributes:
         number: Its place in the file, from 0; None for a whole file.
         offset: Where its frame begins, in bytes.
-        problem: What is wrong with it.
         lost: How many of the promised records cannot be used because of it: itself, and
             all after it if the file does not say where the next one begins.
     """

@@ -227,7 +227,6 @@ def read_blocks(
     """The bytes of a file, or of a range of one that is uncompressed or bz2.
 
     Args:
-        start: The first byte of the range.
         end: The first byte after the range, None for the end of the file.
         block_bytes: Of the file, read at a time.
     """

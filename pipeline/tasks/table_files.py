@@ -54,7 +54,6 @@ class Row(NamedTuple):
 
     Attributes:
         place: Its file and line, for messages.
-        cells: By the names of the columns.
         number: Of the row in its file, from 0, those that are left out included.
     """
 
