@@ -8,10 +8,7 @@ step at once. On a cluster the same steps compute where the engine calls them.
 
 import contextlib
 import dataclasses
-import functools
 import logging
-import secrets
-import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
@@ -33,11 +30,12 @@ from pipeline.job import repeats, spill, steps
 from pipeline.job.failures import explain
 from pipeline.job.plan import Job
 from pipeline.job.runners import Runner, engine_of, environment_of
+from pipeline.job.submission import MarkedOutput, end_job, new_mark, write_mark
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.storage import files as storage
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY
-from schemas.layout import EVAL, SIDECARS, SPM_MODEL, SUBMITTED, TRAIN
+from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
 
 Shuffle = Literal["files", "engine"]
 
@@ -62,7 +60,8 @@ def make_dataset(
     """
     shuffle = shuffle or ("engine" if runner else "files")
     if runner and not runner.is_dry:
-        job = dataclasses.replace(job, mark=secrets.token_hex(8))
+        mark = new_mark(runner, fingerprint=job.fingerprint)
+        job = dataclasses.replace(job, mark=mark)
     transform = chain(job, shuffle=shuffle, workers=workers)
     if runner and runner.is_dry:
         with engine_of(runner) as engine:
@@ -73,7 +72,7 @@ def make_dataset(
     with storage.new_file(storage.join(job.output, SPM_MODEL)) as file:
         file.write(job.model)
     if runner:
-        storage.write_whole(storage.join(job.output, SUBMITTED), job.mark)
+        write_mark(job.output, job.mark)
         result = run_there(transform, job, runner)
     else:
         result = run_here(transform, job, workers)
@@ -208,21 +207,28 @@ class Step(beam.DoFn):
         self._compute, self._job, self._workers = compute, job, workers
 
     def setup(self) -> None:
-        """Refuse to work with tools that may give other bytes for the same text."""
-        check_versions(tool_versions(self._job.dataset.config), self._job.versions)
-        if self._job.mark:
-            check_output(self._job.output, self._job.mark)
+        """Begin to work; what is refused now keeps Beam's Java waiting for minutes."""
+        self._marked = MarkedOutput(self._job.output, self._job.mark)
+        self._has_tools = False
 
     def start_bundle(self) -> None:
-        """Begin to gather what the workers are to do."""
+        """Refuse to work with tools that may give other bytes for the same text."""
+        if not self._has_tools:
+            here = tool_versions(self._job.dataset.config)
+            check_versions(here, self._job.versions)
+            self._has_tools = True
+        # What the workers are to do.
         self._elements: list[Any] = []
 
     def process(self, element: Any) -> Iterator[Any]:
         """What the step makes of an element, unless workers do it."""
-        if self._workers is None:
-            yield from self._compute(element, self._job)
-        else:
+        if self._workers is not None:
             self._elements.append(element)
+            return
+        self._marked.check()
+        for result in self._compute(element, self._job):
+            yield result
+            self._marked.check()
 
     def finish_bundle(self) -> Iterator[Any]:
         """What the workers make of all elements; in process they are one bundle."""
@@ -240,27 +246,6 @@ def check_versions(here: dict[str, str], wanted: dict[str, str]) -> None:
                 f"{version}; build the workers' image from the same version of this "
                 "program."
             )
-
-
-@functools.cache
-def check_output(output: str, mark: str) -> None:
-    """Refuse to work where the output is another than that of who submitted the job.
-
-    A path of this machine may be there on another too, and its files would be lost.
-    """
-    try:
-        found, reason = (
-            storage.read_whole(storage.join(output, SUBMITTED)).decode(),
-            "another folder",
-        )
-    except (AlbertError, OSError) as error:
-        found, reason = "", str(error).rstrip(".")
-    if found != mark:
-        raise AlbertError(
-            f"A worker on {socket.gethostname()} does not see the {output} of this "
-            f"command ({reason}); give an output that every machine sees, such as "
-            "s3://bucket/folder/, and its keys to the workers."
-        )
 
 
 def run_here(
@@ -308,11 +293,11 @@ def submit(
 
 
 def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
-    """Run a job on a cluster and wait for its end, or for Ctrl-C."""
+    """Run a job on a cluster and wait for its end, or end it at Ctrl-C."""
     silence_threads()
     with own_workers(runner), engine_of(runner) as engine:
-        result = submit(transform, job, runner, engine)
         try:
+            result = submit(transform, job, runner, engine)
             with explained_errors(job, runner):
                 result.wait_until_finish()
                 state = result.state
@@ -320,10 +305,7 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
             if isinstance(error, Exception):
                 raise
             # An interrupt, or a signal to end.
-            raise type(error)(
-                f"A job that {runner.name} runs elsewhere goes on; to end it, stop it "
-                "there. Run the same command again when it has ended."
-            ) from None
+            raise type(error)(end_job(job.output, runner)) from None
     if state != PipelineState.DONE:
         raise AlbertError(f"The job ended as {state} at {runner.name}.")
     return result

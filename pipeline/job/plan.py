@@ -55,7 +55,7 @@ class Job:
         versions: Of the tools on the machine that made the job.
         passed_over: Files of the inputs that are not read.
         names_languages: Whether the look at the text tells languages.
-        mark: What a job on a cluster has written to its output; see `check_output`.
+        mark: What a job on a cluster has written to its output; see `submission`.
         removed: The folder in which what is removed is written; empty for none.
     """
 

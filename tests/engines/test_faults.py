@@ -1,12 +1,14 @@
 """What goes wrong on a cluster: the same bytes in the end, or a sentence that helps."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,8 @@ pytestmark = pytest.mark.slow
 SETTINGS = ("--max-seq-length", 64, "--dupe-factor", 4, "--num-shards", 12)
 # For a machine that does much else.
 SECONDS = 400
+# A command that is interrupted ends in one or two.
+SECONDS_TO_END = 30
 
 
 @pytest.fixture(scope="module")
@@ -87,15 +91,20 @@ class Job:
 
     def await_shard(self):
         """Wait until the first shard is finished."""
-        end = time.monotonic() + SECONDS
-        while not list(self.output.glob("shards/*.json")):
-            assert self.process.poll() is None, self._log.read_text()
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        self.await_that(lambda: list(self.output.glob("shards/*.json")))
 
-    def end(self):
+    def await_that(self, holds):
+        """Wait for something that happens while the command runs."""
+
+        def holds_while_it_runs():
+            assert self.process.poll() is None, self._log.read_text()
+            return holds()
+
+        wait_until(holds_while_it_runs)
+
+    def end(self, seconds=2 * SECONDS):
         """The exit code, and the last line of what was said."""
-        code = self.process.wait(timeout=2 * SECONDS)
+        code = self.process.wait(timeout=seconds)
         lines = self._log.read_text().splitlines()
         assert not [line for line in lines if is_of_beam(line)]
         return code, lines[-1]
@@ -132,6 +141,39 @@ def processes(word, folder):
             if word in line and (f"{folder}" in line or place.startswith(f"{folder}")):
                 found.append(int(path.name))
     return sorted(found)
+
+
+def wait_until(holds):
+    end = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def stopped(process):
+    """Let a process and those that it has started do nothing for a while."""
+    os.kill(process, signal.SIGSTOP)
+    below = children(process)
+    for each in below:
+        os.kill(each, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for each in (*below, process):
+            os.kill(each, signal.SIGCONT)
+
+
+def is_at_work(engine, folder):
+    """Whether a cluster works for any job."""
+    if engine == "spark":
+        return bool(processes("CoarseGrainedExecutorBackend", folder))
+    port = re.search(r"^rest.port: (\d+)", (folder / "config.yaml").read_text(), re.M)[
+        1
+    ]
+    with urllib.request.urlopen(f"http://localhost:{port}/jobs/overview") as answer:
+        jobs = json.load(answer)["jobs"]
+    return any(job["state"] not in ("FAILED", "CANCELED", "FINISHED") for job in jobs)
 
 
 def children(process):
@@ -173,6 +215,33 @@ def test_an_executor_that_is_killed_costs_no_byte(spark, start_job, tmp_path, ex
         executors = processes("CoarseGrainedExecutorBackend", folder)
         os.kill(executors[-1], signal.SIGKILL)
         code, said = job.end()
+    assert code == 0, said
+    assert_same(job.output, expected)
+
+
+@pytest.mark.parametrize(
+    ("engine", "number", "code"),
+    [("flink", signal.SIGINT, 130), ("spark", signal.SIGTERM, 143)],
+)
+def test_a_job_ends_with_its_command(
+    request, start_job, tmp_path, expected, *, engine, number, code
+):
+    folder, options, *_ = request.getfixturevalue(engine)
+    with start.pool_process(tmp_path) as (there, pool):
+        job = start_job((*options, *there))
+        job.await_that(lambda: children(pool.pid))
+        # So that the job cannot end before its command, whatever happens when.
+        with stopped(pool.pid):
+            job.process.send_signal(number)
+            assert job.end(seconds=SECONDS_TO_END) == (
+                code,
+                "Error: The job was told to end; it does so as soon as its workers "
+                "have finished what they are at. Run the same command again: what is "
+                "finished is kept.",
+            )
+        wait_until(lambda: not is_at_work(engine, folder))
+        assert not (job.output / "manifest.json").exists()
+        code, said = start_job((*options, *there)).end()
     assert code == 0, said
     assert_same(job.output, expected)
 
