@@ -1,6 +1,7 @@
 """Engines that nobody here wrote make the bytes of the default runner."""
 
 import contextlib
+import json
 import os
 import subprocess
 import time
@@ -9,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.job.runners import KEEP_WORKERS_MS
-from schemas.files import read_json
-from tests.commands import contents, make_data
+from tests.commands import contents, make_data, run
 from tests.engines import start
 from tests.engines.install import PRISM, missing_tools
 from tests.servers import HERE
@@ -43,31 +43,73 @@ def engine(request):
 
 
 @pytest.fixture(scope="module")
-def expected(small, tmp_path_factory):
-    """What the default runner makes."""
-    folder = tmp_path_factory.mktemp("expected") / "data"
-    assert make_data(small, *SETTINGS, output=folder)[0] == 0
+def pages(small, tmp_path_factory):
+    """Texts with banners and near-copies, some of a text that is only held out."""
+    folder = tmp_path_factory.mktemp("pages")
+    texts = [path.read_text() for path in sorted((small / "text").iterdir())]
+    made = [f"Accept all cookies\n{text}\nPage {at}." for at, text in enumerate(texts)]
+    changed = [f"{page}\nRead more." for page in made]
+    for name, rows in (("train", made + changed[:5]), ("eval", changed[-3:])):
+        lines = [json.dumps({"text": row}) + "\n" for row in rows]
+        (folder / f"{name}.jsonl").write_text("".join(lines))
     return folder
 
 
-@pytest.mark.parametrize("environment", start.ENVIRONMENTS)
+def of_pages(folder, output):
+    """The arguments that leave out of pages what can be left out."""
+    return (
+        *("--text", folder / "train.jsonl", "--eval-text", folder / "eval.jsonl"),
+        *("--near-duplicates", "drop", "--max-line-repeats", 5),
+        *("--removed", output.with_name("removed")),
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(small, pages, tmp_path_factory):
+    """What the default runner makes of texts, and of pages."""
+    texts = tmp_path_factory.mktemp("expected") / "data"
+    assert make_data(small, *SETTINGS, output=texts)[0] == 0
+    cleaned = tmp_path_factory.mktemp("cleaned") / "data"
+    options = (*SETTINGS, "--workers", 1, *of_pages(pages, cleaned))
+    run("make-data", "--vocab", small / "vocab", "--output", cleaned, *options)
+    lines = (json.loads(line) for line in lines_of(cleaned.with_name("removed")))
+    assert {line["reason"] for line in lines} == {
+        "line that stands in many documents",
+        "near-copy of another document",
+    }
+    return {"texts": texts, "pages": cleaned}
+
+
+def lines_of(folder):
+    for path in sorted(folder.iterdir()):
+        yield from path.read_text().splitlines()
+
+
+# With each environment one of both; pages take stages of their own.
+@pytest.mark.parametrize(
+    ("environment", "what"),
+    [("LOOPBACK", "pages"), ("EXTERNAL", "texts"), ("PROCESS", "pages")],
+)
 def test_an_engine_writes_the_bytes_of_one_process(
-    small, tmp_path, expected, engine, environment
+    small, pages, tmp_path, expected, engine, *, environment, what
 ):
     output = tmp_path / "data"
+    given = of_pages(pages, output) if what == "pages" else None
     with start.short_folder() as folder:
         with start.ENVIRONMENTS[environment](folder) as options:
-            code, said = run_there(small, output, (*engine, *options))
+            code, said = run_there(small, output, (*engine, *options), given=given)
         assert code == 0, said
         assert not [line for line in said.splitlines() if is_of_beam(line)]
-        names = [name for name in contents(expected) if name != "config.json"]
-        assert [name for name in contents(output) if name != "config.json"] == names
-        for name in names:
-            assert (output / name).read_bytes() == (expected / name).read_bytes(), name
-        manifests = (read_json(each / "manifest.json") for each in (output, expected))
-        made, wanted = (each["splits"] for each in manifests)
-        assert made == wanted
+        for name in ("data", "removed"):
+            assert_same(output.with_name(name), expected[what].with_name(name))
         await_end(lambda: processes_that_name(folder))
+
+
+def assert_same(output, expected):
+    names = [name for name in contents(expected) if name != "config.json"]
+    assert [name for name in contents(output) if name != "config.json"] == names
+    for name in names:
+        assert (output / name).read_bytes() == (expected / name).read_bytes(), name
 
 
 @pytest.mark.parametrize(
@@ -98,7 +140,9 @@ def test_an_error_in_a_worker_is_one_sentence(small, tmp_path, name):
     text = tmp_path / "text.txt"
     text.write_text("word\n")
     with start.ENGINES[name](tmp_path) as options:
-        code, said = run_there(small, tmp_path / "data", options, text=text)
+        code, said = run_there(
+            small, tmp_path / "data", options, given=("--text", text)
+        )
     assert code == 1, said
     assert not [line for line in said.splitlines() if is_of_beam(line)]
     assert said.splitlines()[-1].startswith("Error: The inputs give no document to ")
@@ -129,12 +173,12 @@ def processes_that_name(folder):
     return found
 
 
-def run_there(small, output, options, *, text=None):
+def run_there(small, output, options, *, given=None):
     """Run a job in a process of its own, which must leave none behind."""
     command = [
         *(*start.PYTHON, "-c", start.ALBERT, "make-data", "--output", output),
-        *("--text", text or small / "text", "--vocab", small / "vocab"),
-        *SETTINGS,
+        *("--vocab", small / "vocab", *SETTINGS),
+        *(given or ("--text", small / "text")),
         *options,
     ]
     with subprocess.Popen(

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import contents, run, write_topics
+from tests.commands import run, write_topics
 from tests.engines import start
-from tests.engines.test_engines import installed, is_of_beam  # noqa: F401
+from tests.engines.test_engines import assert_same, installed, is_of_beam  # noqa: F401
 from tests.servers import HERE, free_port
 
 pytestmark = pytest.mark.slow
@@ -122,13 +122,6 @@ def start_job(texts, tmp_path):
             return job
 
         yield begin
-
-
-def assert_same(output, expected):
-    names = [name for name in contents(expected) if name != "config.json"]
-    assert [name for name in contents(output) if name != "config.json"] == names
-    for name in names:
-        assert (output / name).read_bytes() == (expected / name).read_bytes(), name
 
 
 def processes(word, folder):
