@@ -29,6 +29,8 @@ _STATE = re.compile(r"^Pipeline \S+ failed in state \w+: ")
 _NO_ROOM = re.compile(r"NoResourceAvailableException|Timeout has occurred: \d+ ms")
 _OUT_OF_MEMORY = re.compile(
     "OutOfMemoryError|GC overhead limit|maximum size of a sort buffer|fresh sort buffer"
+    # So an executor of Spark's ends.
+    r"|exited with code 52\b"
 )
 
 
@@ -90,11 +92,11 @@ def first_cause(said: str) -> str:
 def _out_of_memory(job: Job, runner: Runner) -> str:
     shards = job.shards.train_shards
     more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
+    each = f" in each of {counted(shards, 'shard')}" if shards > 1 else ""
     return (
         "The engine ran out of memory. It holds the text of a whole shard, here "
-        f"{prefixed(job.text_bytes / shards, 'B')} in each of "
-        f"{counted(shards, 'shard')}; give --num-shards {more} and --overwrite, or "
-        f"more memory by {heap_option(runner)}."
+        f"{prefixed(job.text_bytes / shards, 'B')}{each}; give --num-shards {more} and "
+        f"--overwrite, or more memory by {heap_option(runner)}."
     )
 
 

@@ -86,6 +86,12 @@ def choose_runner(name: str, flags: Sequence[str]) -> Runner:
         )
     if name != DATAFLOW and not portable.environment_cache_millis:
         portable.environment_cache_millis = KEEP_WORKERS_MS
+    _refuse_what_makes_nothing(name, options)
+    return runner
+
+
+def _refuse_what_makes_nothing(name: str, options: PipelineOptions) -> None:
+    portable = options.view_as(PortableOptions)
     if portable.output_executable_path:
         raise SettingError(
             "--output_executable_path writes a job to a file and does not run it, so "
@@ -96,7 +102,12 @@ def choose_runner(name: str, flags: Sequence[str]) -> Runner:
             "--runner: PortableRunner needs a job server; give "
             "--job_endpoint=HOST:PORT after --."
         )
-    return runner
+    if options.view_as(SparkRunnerOptions).spark_submit_uber_jar:
+        raise SettingError(
+            "--spark_submit_uber_jar leaves the job's jar on this machine, and a "
+            "cluster does not find it; leave it out, and give "
+            "--spark_master_url=spark://HOST:7077."
+        )
 
 
 def _parse_options(name: str, flags: list[str]) -> PipelineOptions:
@@ -126,11 +137,8 @@ def _one_sentence() -> Iterator[None]:
 
 def _is_known_here(name: str, options: PipelineOptions) -> bool:
     """Whether no job server knows options of its own."""
-    return (
-        name == DATAFLOW
-        or options.view_as(FlinkRunnerOptions).flink_submit_uber_jar
-        or options.view_as(SparkRunnerOptions).spark_submit_uber_jar
-    )
+    flink = options.view_as(FlinkRunnerOptions)
+    return name == DATAFLOW or bool(flink.flink_submit_uber_jar)
 
 
 def _refuse_unknown(names: Iterable[str], runner: str) -> None:
@@ -262,10 +270,7 @@ def engine_address(runner: Runner) -> str:
     if runner.name == "FlinkRunner":
         return str(runner.options.view_as(FlinkRunnerOptions).flink_master)
     if runner.name == "SparkRunner":
-        spark = runner.options.view_as(SparkRunnerOptions)
-        # Without an uber jar the driver is in the job server.
-        is_uber = spark.spark_submit_uber_jar
-        return str((spark.spark_rest_url if is_uber else spark.spark_master_url) or "")
+        return str(runner.options.view_as(SparkRunnerOptions).spark_master_url or "")
     return ""
 
 

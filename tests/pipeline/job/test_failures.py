@@ -50,9 +50,8 @@ def test_out_of_memory_names_a_number_of_shards_and_the_option_of_the_heap(
 ):
     said = sentence(HEAP, name, *flags)
     assert said == (
-        "The engine ran out of memory. It holds the text of a whole shard, here 295 MB "
-        "in each of 1 shard; give --num-shards 9 and --overwrite, or more memory by "
-        f"{heap}"
+        "The engine ran out of memory. It holds the text of a whole shard, here 295 "
+        f"MB; give --num-shards 9 and --overwrite, or more memory by {heap}"
     )
 
 

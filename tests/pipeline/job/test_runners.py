@@ -24,7 +24,6 @@ POOL_ELSEWHERE = "--environment_type=EXTERNAL --environment_config=node7:50000"
 PROCESS = '--environment_type=PROCESS --environment_config={"command":"/opt/boot"}'
 DOCKER = "--environment_type=DOCKER"
 LOOPBACK = "--environment_type=LOOPBACK"
-UBER = "--spark_submit_uber_jar --spark_rest_url="
 
 HERE, ELSEWHERE = True, False
 SERVER = "--job_endpoint=localhost:8099"
@@ -41,9 +40,10 @@ SERVER = "--job_endpoint=localhost:8099"
         ),
         (
             "SparkRunner",
-            ["--spark_submit_uber_jar", "--bundel_size=7"],
-            "--bundel_size is not an option that Beam knows for SparkRunner; albert's "
-            "own flags come before the --, Beam's after it.",
+            ["--spark_submit_uber_jar", "--spark_rest_url=http://node7:6066"],
+            "--spark_submit_uber_jar leaves the job's jar on this machine, and a "
+            "cluster does not find it; leave it out, and give "
+            "--spark_master_url=spark://HOST:7077.",
         ),
         (
             "PortableRunner",
@@ -167,8 +167,6 @@ def test_what_the_workers_can_reach_is_let_through(name, flags, output):
         ("FlinkRunner", f"--flink_master=node7:8081 {DOCKER}", ELSEWHERE),
         ("FlinkRunner", f"--flink_master=node7:8081 {LOOPBACK}", HERE),
         ("SparkRunner", f"--spark_master_url=spark://node7:7077 {POOL}", ELSEWHERE),
-        ("SparkRunner", f"{UBER}http://node7:6066 {POOL}", ELSEWHERE),
-        ("SparkRunner", f"{UBER}http://localhost:6066 {POOL}", HERE),
         # A job server of somebody's.
         ("PortableRunner", f"--job_endpoint=localhost:8099 {POOL}", HERE),
         ("PortableRunner", f"--job_endpoint=[::1]:8099 {PROCESS}", HERE),
