@@ -1,12 +1,14 @@
 """How hypothesis runs, and a real corpus with a vocabulary that is trained once."""
 
 import contextlib
+import math
 import signal
 from pydoc_data.topics import topics as language_reference
 
 import pytest
 from hypothesis import settings
 
+from cli.support import console
 from pipeline.core.documents import Document
 from pipeline.reading.read import shard_documents
 from pipeline.storage import files
@@ -20,6 +22,9 @@ from tests.memory_files import CONTENTS, STORAGE
 # PyPI's torch brings triton, whose library ends a process that has TensorFlow's.
 with contextlib.suppress(ImportError):
     import triton  # noqa: F401
+
+# Tests say what a command says; how slow the machine is shall not show in it.
+console.LINE_SECONDS = math.inf
 
 # A shell lets its jobs in the background ignore Ctrl-C, and what they start as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,31 +8,26 @@ import contextlib
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from pipeline.storage import files, remote
 from tests.commands import contents, make_data
+from tests.processes import ALBERT, children_of, needs_proc
 from tests.servers import HERE, free_port, serving
 from tests.storage_emulators import emulated
 
 pytestmark = pytest.mark.slow
-
-ALBERT = "from cli.main import cli; cli()"
-
-
-PYTHON = (sys.executable, "-W", "ignore")
 
 
 @contextlib.contextmanager
 def clustered():
     """The options that lead to a job server and a pool, and the pool's process."""
     jobs, workers = free_port(), free_port()
-    pool = ("-c", ALBERT, "worker", "--address", f"localhost:{workers}")
+    pool = (*ALBERT, "worker", "--address", f"localhost:{workers}")
     with (
-        serving(*PYTHON, "-m", "tests.job_server", jobs, 2, port=jobs),
-        serving(*PYTHON, *pool, port=workers) as process,
+        serving(sys.executable, "-m", "tests.job_server", jobs, 2, port=jobs),
+        serving(*pool, port=workers) as process,
     ):
         options = (
             f"--job_endpoint=localhost:{jobs}",
@@ -97,25 +92,17 @@ def test_a_failure_in_a_worker_arrives_as_one_sentence(small, tmp_path, cluster)
     )
 
 
+@needs_proc
 def test_the_work_is_done_by_several_processes_of_the_pool(small, tmp_path, cluster):
     options, pool = cluster
-    children = Path(f"/proc/{pool.pid}/task/{pool.pid}/children")
-    if not children.exists():
-        pytest.skip("this system does not list the children of a process")
     job = start_there(small, tmp_path / "d", options)
     most = 0
     while job.poll() is None:
-        most = max(most, len(all_children(pool.pid)))
+        most = max(most, len(children_of(pool)))
         time.sleep(0.02)
     said = job.communicate()[1]
     assert job.returncode == 0, said
     assert most >= 2
-
-
-def all_children(process):
-    """Of all its threads, since any of them may have started one."""
-    lists = Path(f"/proc/{process}/task").glob("*/children")
-    return [child for each in lists for child in each.read_text().split()]
 
 
 def arguments(small, output, options, *, text=None):
@@ -128,7 +115,7 @@ def arguments(small, output, options, *, text=None):
 
 def start_there(*given, **changed):
     return subprocess.Popen(
-        [*PYTHON, "-c", ALBERT, *map(str, arguments(*given, **changed))],
+        [*ALBERT, *map(str, arguments(*given, **changed))],
         cwd=HERE,
         stderr=subprocess.PIPE,
         text=True,

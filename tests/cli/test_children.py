@@ -5,16 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from schemas.files import scratch_folder
 from schemas.layout import LOCK
-
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="needs the lists of /proc"
-)
+from tests.processes import await_end_of, children_of, ended, needs_proc
 
 
 @pytest.fixture
@@ -56,42 +52,27 @@ def make_data(small, output, *options):
     return "make-data", *data, *options, "--output", output
 
 
-def ended(command):
-    """What a command said, once it has ended; it does not outlive the test."""
-    try:
-        return command.communicate(timeout=60)[1]
-    finally:
-        command.kill()
-        command.wait()
-
-
-def children_of(command):
-    """The processes that any thread of a command has started."""
-    lists = Path(f"/proc/{command.pid}/task").glob("*/children")
-    try:
-        return [int(child) for each in lists for child in each.read_text().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-
-
-def is_running(process):
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
+# Training that is never done, so that it is killed in its middle.
+ENDLESS = """
+import time
+import sentencepiece
+def train(**settings):
+    open("training", "w").close()
+    time.sleep(600)
+sentencepiece.SentencePieceTrainer.Train = train
+"""
 
 
 def killed_while_it_trains(albert, arguments, scratch):
     """A vocab command that was killed in its training, and its processes."""
-    command = albert(*arguments)
-    end = time.monotonic() + 60
-    while not (children := children_of(command)) or not list(scratch.glob("*/log.txt")):
+    command = albert(*arguments, before=ENDLESS)
+    while not list(scratch.glob("*/training")):
         assert command.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.001)
+        time.sleep(0.01)
+    children = children_of(command)
     command.kill()
     ended(command)
+    assert children
     return children
 
 
@@ -101,10 +82,7 @@ def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(
 ):
     scratch, output = tmp_path / "scratch", tmp_path / "d"
     children = killed_while_it_trains(albert, vocab(small, output), scratch)
-    end = time.monotonic() + 10
-    while any(map(is_running, children)):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    await_end_of(children)
     assert len(list(scratch.iterdir())) == 1
     command = albert(*vocab(small, output))
     said = ended(command)

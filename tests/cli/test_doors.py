@@ -199,7 +199,7 @@ def test_a_held_connection_keeps_nobody_waiting(folder):
             with grpc.insecure_channel(address) as channel:
                 assert start_and_stop(channel) == ""
             begun = time.monotonic()
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
 
 
 def start_and_stop(channel, *, name="1"):

@@ -18,6 +18,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     """The time in seconds, moved by hand."""
     now = [100.0]
+    monkeypatch.setattr(console, "LINE_SECONDS", 10.0)
     monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
     return now
 

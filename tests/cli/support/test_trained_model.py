@@ -7,7 +7,6 @@ import pytest
 import sentencepiece
 
 from albert_tf.model.trained_model import TrainedModel
-from cli.support import console
 from cli.support.trained_model import Start, read_start
 from schemas.errors import AlbertError, SettingError
 from schemas.task import TaskSpec
@@ -105,7 +104,6 @@ def test_a_damaged_checkpoint_is_passed_over_in_silence_if_that_is_asked_for(
     trained, small, monkeypatch, command, arguments
 ):
     # However slow the machine is, no line tells how far the measuring is.
-    monkeypatch.setattr(console, "LINE_SECONDS", float("inf"))
     checkpoints = trained / "checkpoints"
     shutil.copytree(checkpoints / "step-00000003", checkpoints / "step-00000009")
     (checkpoints / "step-00000009" / "model.safetensors").write_bytes(b"half")

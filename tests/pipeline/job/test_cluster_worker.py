@@ -1,6 +1,7 @@
 """What a worker of a cluster is told, and how it is started."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from pipeline.job.cluster_worker import (
 )
 from schemas.errors import AlbertError, SettingError
 from tests.commands import attempt
-from tests.servers import HERE, free_port
+from tests.processes import ALBERT, ended
 
 ARGUMENTS = (
     "--id=3-1",
@@ -144,15 +145,14 @@ def test_an_address_without_host_or_port_is_refused(address):
 
 
 def test_a_pool_says_where_it_is_and_ends_at_an_interrupt():
-    address = f"localhost:{free_port()}"
-    program = "from cli.main import cli; cli()"
-    with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", program, "worker", "--address", address],
-        cwd=HERE,
+    pool = subprocess.Popen(
+        [*ALBERT, "worker", "--address", "localhost:0"],
         stderr=subprocess.PIPE,
         text=True,
-    ) as pool:
-        said = pool.stderr.readline()
-        pool.send_signal(signal.SIGINT)
-        assert pool.wait(timeout=30) == 130
-    assert said == f"Workers are started at {address}; Ctrl-C ends them.\n"
+    )
+    said = pool.stderr.readline()
+    pool.send_signal(signal.SIGINT)
+    ended(pool)
+    assert pool.returncode == 130
+    expected = r"Workers are started at localhost:[1-9]\d*; Ctrl-C ends them\.\n"
+    assert re.fullmatch(expected, said)

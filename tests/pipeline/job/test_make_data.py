@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -28,6 +27,7 @@ from pipeline.reading.read import CHUNK_BYTES
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
+from tests.processes import await_end_of, children_of, ended, needs_proc
 
 CONFIG = DataConfig(
     max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3
@@ -414,10 +414,6 @@ def test_a_worker_that_ends_before_it_began_ends_the_job_with_one_sentence(
 
 # Killed from outside
 
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="needs the lists of /proc"
-)
-
 PROGRAM = """
 import json, sys
 from pathlib import Path
@@ -450,35 +446,11 @@ def start(texts, model, output):
     )
 
 
-def ended(job):
-    """What a job said, once it has ended; it does not outlive the test."""
-    try:
-        return job.communicate(timeout=30)[1]
-    finally:
-        job.kill()
-        job.wait()
-
-
-def workers_of(job):
-    """The worker processes of a job, which any of its threads may have started."""
-    lists = Path(f"/proc/{job.pid}/task").glob("*/children")
-    return [int(child) for each in lists for child in each.read_text().split()]
-
-
 def wait_for_workers(job):
-    end = time.monotonic() + 60
-    while len(workers := workers_of(job)) < 2:
-        assert time.monotonic() < end
+    while len(workers := children_of(job)) < 2:
+        assert job.poll() is None
         time.sleep(0.05)
     return workers
-
-
-def is_running(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @needs_proc
@@ -499,30 +471,21 @@ def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
     assert run(texts, model, tmp_path / "d", chunk_bytes=20000) == files
 
 
-def await_end_of(workers, *, until):
-    """Wait for what ends with its parent, and is reaped a moment later."""
-    while any(map(is_running, workers)):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 @needs_proc
 def test_the_workers_of_a_killed_job_end_with_it(texts, model, tmp_path):
     job = start(texts, model, tmp_path / "d")
     workers = wait_for_workers(job)
     job.kill()
     ended(job)
-    await_end_of(workers, until=time.monotonic() + 10)
+    await_end_of(workers)
 
 
 @needs_proc
-def test_an_interrupt_ends_the_workers_and_the_job_at_once(texts, model, tmp_path):
+def test_an_interrupt_ends_the_workers_and_the_job(texts, model, tmp_path):
     job = start(texts, model, tmp_path / "d")
     workers = wait_for_workers(job)
-    sent = time.monotonic()
     job.send_signal(signal.SIGINT)
     said = ended(job)
     assert said.splitlines()[-1] == "KeyboardInterrupt"
     assert "Exception in thread" not in said
-    assert time.monotonic() - sent < 15
-    await_end_of(workers, until=sent + 15)
+    await_end_of(workers)

@@ -1,0 +1,61 @@
+"""Commands in processes of their own: what they start, and when that has ended."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+# What a machine may take that does other things beside.
+LONG = 120
+
+ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="needs the lists of /proc"
+)
+
+
+def albert(*arguments, **settings):
+    """A command that has ended, with all that it and its workers wrote."""
+    return subprocess.run(
+        [*ALBERT, *map(str, arguments)],
+        **{"capture_output": True, "text": True, "check": False, **settings},
+    )
+
+
+def ended(process):
+    """What a process said, once it has ended; it does not outlive the test."""
+    try:
+        return process.communicate(timeout=LONG)[1]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def children_of(process):
+    """The processes that any thread of one has started, as long as it runs."""
+    found = []
+    for children in Path(f"/proc/{process.pid}/task").glob("*/children"):
+        try:
+            found += map(int, children.read_text().split())
+        except (FileNotFoundError, ProcessLookupError):  # the thread has ended
+            continue
+    return found
+
+
+def is_running(number):
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def await_end_of(numbers):
+    """Wait for processes that end with another, which takes them a moment."""
+    end = time.monotonic() + LONG
+    while left := [number for number in numbers if is_running(number)]:
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
