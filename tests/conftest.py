@@ -16,7 +16,7 @@ from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from schemas.config import VocabConfig
-from tests.commands import make_small
+from tests.commands import EVAL_FRACTION, make_data, make_small
 from tests.memory_files import CONTENTS, STORAGE
 
 # PyPI's torch brings triton, whose library ends a process that has TensorFlow's.
@@ -89,6 +89,15 @@ def small(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
     make_small(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def documents(small, tmp_path_factory):
+    """The data set of `small`, its examples made on the fly; to be read."""
+    output = tmp_path_factory.mktemp("documents") / "data"
+    flags = ("--eval-fraction", EVAL_FRACTION, "--examples", "on-the-fly")
+    make_data(small, *flags, output=output)
+    return output
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from schemas.layout import LOCK
+
 # What a machine may take that does other things beside.
 LONG = 120
 
@@ -43,6 +45,19 @@ def children_of(process):
         except (FileNotFoundError, ProcessLookupError):  # the thread has ended
             continue
     return found
+
+
+def left_in(scratch):
+    """What processes that have ended left in a folder for temporary files.
+
+    A folder of ours without its lock may be of one that is about to take it: killed
+    then, or while it removes the folder, it leaves one that goes when it is old.
+    """
+    return [
+        path
+        for path in scratch.iterdir()
+        if (path / LOCK).exists() or not path.name.startswith("albert-")
+    ]
 
 
 def is_running(number):

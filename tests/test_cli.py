@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import VOCAB, attempt, contents, make_data, run
+from tests.commands import LITTLE_MODEL, VOCAB, attempt, contents, make_data, run
 from tests.exported_runs import SMALL_RUN, write_run
+from tests.processes import albert
 
 # Settings from files
 
@@ -68,7 +69,7 @@ def test_a_lock_left_by_a_dead_process_does_not_matter(small, tmp_path):
 def test_a_finished_training_run_does_nothing_when_run_again(small, tmp_path):
     command = (
         *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
-        *("--model", "tiny", "--steps", 2, "--batch-size", 2, "--eval-examples", 2),
+        *(*LITTLE_MODEL, "--steps", 2, "--batch-size", 2, "--eval-examples", 2),
     )
     said = run(*command)
     assert "the square-root rule gives 3.9e-05 for 2 (--scale-lr-to-batch)." in said
@@ -155,14 +156,7 @@ def test_what_tensorflow_logs_while_it_is_loaded_reaches_nobody(
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     write_run(tmp_path / "run", SMALL_RUN, small)
     (tmp_path / "data").symlink_to(small / "data")
-    program = "import sys; from cli.main import cli; cli(sys.argv[1:])"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-    )
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    done = albert(*arguments, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert NATIVE_LOG.findall(done.stderr) == []

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.demo import write_corpus
+from tests.processes import albert
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/guide.md")
@@ -99,13 +100,7 @@ def run_all(commands: list[list[str]], folder: Path) -> None:
         arguments = without_budget([*command[1:], *SMALLER.get(command[1], [])])
         if command[1] == "pretrain" and "--init-from" not in arguments:
             arguments += ["--model", "tiny"]
-        done = subprocess.run(
-            [sys.executable, "-c", "from cli.main import cli; cli()", *arguments],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = albert(*arguments, cwd=folder)
         assert done.returncode == 0, done.stderr
 
 

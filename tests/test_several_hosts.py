@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import safetensors.numpy
 
 from albert_tf.runs.metrics import read_metrics
 from tests.commands import attempt
+from tests.servers import free_port
 
 MODEL = {
     "vocab_size": 400,
@@ -39,12 +39,8 @@ LOST = (
 )
 # More than any step of such a model, and what is waited for a host that starts.
 LONG = 300
-
-
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("localhost", 0))
-        return listening.getsockname()[1]
+# Less than JAX by itself waits for a host that is silent, however slow the machine is.
+SOON = 90
 
 
 @contextlib.contextmanager
@@ -137,9 +133,8 @@ def test_a_host_that_is_killed_ends_the_others_with_a_sentence(small, tmp_path, 
     with started(small, run, hosts=2, steps=4000) as processes:
         wait_for_step(run, 5)
         processes[victim].kill()
-        killed, other = time.monotonic(), processes[1 - victim]
-        said = other.communicate(timeout=30)[1]
-        assert time.monotonic() - killed < 30
+        other = processes[1 - victim]
+        said = other.communicate(timeout=SOON)[1]
     assert other.returncode == 1
     # The connections of JAX may add lines of their own.
     assert [line for line in said.splitlines() if line.startswith("Error:")] == [LOST]
@@ -156,9 +151,7 @@ def test_a_signal_to_one_stops_all_and_any_number_goes_on(small, tmp_path, hosts
     with started(small, run, hosts=2, steps=steps) as processes:
         wait_for_step(run, 5)
         processes[1].send_signal(signal.SIGTERM)
-        sent = time.monotonic()
-        said = [process.communicate(timeout=30)[1] for process in processes]
-        assert time.monotonic() - sent < 30
+        said = [process.communicate(timeout=SOON)[1] for process in processes]
     assert [process.returncode for process in processes] == [143, 143], said
     stopped = newest(run)
     assert f"stopped (terminated) after {stopped} of {steps} steps" in said[0]

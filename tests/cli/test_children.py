@@ -1,5 +1,6 @@
 """The processes and folders that commands make: what they run, and when they end."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 
 from schemas.files import scratch_folder
 from schemas.layout import LOCK
-from tests.processes import await_end_of, children_of, ended, needs_proc
+from tests.processes import await_end_of, children_of, ended, left_in, needs_proc
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(
     command = albert(*vocab(small, output))
     said = ended(command)
     assert command.returncode == 0, said
-    assert list(scratch.iterdir()) == []
+    assert left_in(scratch) == []
     assert (output / "spiece.model").read_bytes() == (
         small / "vocab" / "spiece.model"
     ).read_bytes()
@@ -104,7 +105,7 @@ def test_a_killed_plan_leaves_nothing_to_the_next(albert, small, tmp_path):
     command = albert(*make_data(small, tmp_path / "d", "--plan"))
     said = ended(command)
     assert command.returncode == 0, said
-    assert list(scratch.iterdir()) == []
+    assert left_in(scratch) == []
 
 
 def test_a_scratch_folder_in_use_is_left_alone(tmp_path, monkeypatch):
@@ -151,17 +152,27 @@ THREADS = (
 )
 
 
+LIMITS = {
+    "300 MiB": ADDRESS_SPACE.format(300 << 20),
+    "470 MiB": ADDRESS_SPACE.format(470 << 20),
+    "2 threads": THREADS.format(2),
+}
+# The others are tried with the slow tests.
+OFTEN = {("300 MiB", "vocab"), ("2 threads", "two workers")}
+
+
 @pytest.mark.parametrize(
-    "limit",
-    [*(ADDRESS_SPACE.format(size << 20) for size in (300, 470)), THREADS.format(2)],
-    ids=["300 MiB", "470 MiB", "2 threads"],
+    ("limit", "name"),
+    [
+        pytest.param(*case, marks=() if case in OFTEN else pytest.mark.slow)
+        for case in itertools.product(LIMITS, COMMANDS)
+    ],
 )
-@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 def test_a_limit_of_memory_or_threads_ends_a_command(
-    albert, small, tmp_path, arguments, limit
+    albert, small, tmp_path, limit, name
 ):
     """With one sentence and 1, neither never nor in a crash."""
-    command = albert(*arguments(small, tmp_path / "d"), before=limit)
+    command = albert(*COMMANDS[name](small, tmp_path / "d"), before=LIMITS[limit])
     said = ended(command)
     if command.returncode == 0:
         # Some limits are enough for some commands.

@@ -76,8 +76,8 @@ COMMANDS = {
     "analyze": ("analyze", "layers", "run", "--data", "data"),
 }
 
-# Those that start processes are tried each time, the others with the slow tests.
-OFTEN = ("vocab", "make-data", "make-data --plan", "pretrain")
+# Those that always start processes are tried each time, the others with the slow tests.
+OFTEN = ("vocab", "make-data", "make-data --plan")
 # What listens, and is told of in docs/engines.md.
 LISTENING = {"worker"}
 

@@ -19,6 +19,7 @@ import pytest
 from cli.main import cli
 from schemas.files import TEMPORARY
 from tests.commands import LITTLE_MODEL
+from tests.processes import LONG, left_in
 
 KILLS = int(os.environ.get("ALBERT_KILLS", "5"))
 
@@ -179,7 +180,7 @@ class Place:
         process.kill()
         process.join()
         assert process.exitcode in (0, -signal.SIGKILL), self.said.read_text()
-        end = time.monotonic() + 30
+        end = time.monotonic() + LONG
         while left := session_of(process.pid):
             assert time.monotonic() < end, left
             time.sleep(0.05)
@@ -189,7 +190,7 @@ class Place:
         """Finish, with the expected files and nothing else."""
         self.finish()
         assert contents(self.output) == expected
-        assert list(self.scratch.iterdir()) == []
+        assert left_in(self.scratch) == []
         assert list(self.output.parent.iterdir()) == [self.output]
         assert not [path for path in self.output.rglob("*") if TEMPORARY in path.name]
 

@@ -3,8 +3,6 @@
 import itertools
 import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -23,6 +21,7 @@ from schemas.layout import shard_file
 from schemas.manifest import read_manifest
 from tests.commands import EVAL_FRACTION, make_data
 from tests.pipeline.records.one_record import encode
+from tests.processes import albert
 from tests.training_data import make_instance, padded_instance, write_dataset
 
 NAME = shard_file("train", 0, shard=0, num_shards=1)
@@ -178,14 +177,8 @@ def test_a_pretraining_on_a_damaged_file_ends_with_one_sentence(small, tmp_path)
     path.write_bytes(with_length((1 << 64) - 1)(path.read_bytes(), path))
     command = ["pretrain", "--data", tmp_path / "data", "--output", tmp_path / "run"]
     settings = ["--model", "tiny", "--steps", "2", "--warmup-steps", "1", "--quiet"]
-    program = "from cli.main import cli; cli()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, command), *settings],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        check=False,
-    )
+    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = albert(*command, *settings, env=environment)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         f"Error: {path}: record 0, at byte 0, is cut off: the file ends in it; "

@@ -230,7 +230,7 @@ def test_a_loss_that_overflows_is_said_and_nothing_counts_as_finished(tmp_path):
 def test_scores_of_any_scale_are_learned_alike(tmp_path):
     """And the model that is read gives scores as the file has them."""
     pearsons = []
-    for scale in (1.0, 0.001, 0.2, 5.0, 100.0):
+    for scale in (1.0, 0.001, 100.0):
         job = job_of("regress", tmp_path / str(scale), epochs=10)
         rows = [
             dataclasses.replace(row, target=7 * scale + scale * row.target)
@@ -245,7 +245,7 @@ def test_scores_of_any_scale_are_learned_alike(tmp_path):
         pearsons.append(result["metrics"]["pearson"])
         scores = [float(output[0]) for output in predicted(read_tuned(job.run), given)]
         assert np.mean(scores) == pytest.approx(7.5 * scale, abs=0.3 * scale)
-    assert pearsons == [pytest.approx(pearsons[0], abs=0.01)] * 5
+    assert pearsons == [pytest.approx(pearsons[0], abs=0.01)] * 3
 
 
 def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(tmp_path):
@@ -271,6 +271,7 @@ def test_each_checkpoint_has_the_threshold_that_was_chosen_for_it(tmp_path):
     assert read_tuned(job.run, which="best").record.threshold == of_best
 
 
+@pytest.mark.slow
 def test_what_is_trained_in_bfloat16_is_chosen_by_what_it_is_in_float32(tmp_path):
     job = job_of("regress", tmp_path / "run", epochs=6, precision="bfloat16")
     result = trained(job)

@@ -2,19 +2,12 @@
 
 import pytest
 
-from tests.commands import EVAL_FRACTION, make_data
+from tests.training_data import write_dataset
 
 
-@pytest.fixture(scope="module")
-def documents(small, tmp_path_factory):
-    """The data set of `small`, its examples made on the fly."""
-    output = tmp_path_factory.mktemp("documents") / "data"
-    make_data(
-        small,
-        "--eval-fraction",
-        EVAL_FRACTION,
-        "--examples",
-        "on-the-fly",
-        output=output,
-    )
-    return output
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """A small data set of stored examples, to be read."""
+    root = tmp_path_factory.mktemp("data")
+    write_dataset(root)
+    return root

@@ -29,7 +29,7 @@ from schemas.errors import SettingError
 from schemas.manifest import read_manifest
 from schemas.phases import mean_length, samples_of
 from tests.runs import OF_DOCUMENTS, SETTINGS, final, train
-from tests.training_data import TINY, write_dataset
+from tests.training_data import TINY
 
 TRAIN = TrainConfig(batch_size=32, learning_rate=0.001)
 
@@ -79,7 +79,7 @@ def test_three_shapes_are_timed_and_then_longer_the_one_that_promises_most(choos
     assert timed[:3] == [(2, 128), (4, 256), (8, 512)]
     ((*shape, seconds),) = timed[3:]
     assert tuple(shape) in SHAPES
-    assert seconds == pytest.approx(36.0, abs=0.1)
+    assert seconds == pytest.approx(36.0, abs=0.5)
     assert [
         (each.config.num_hidden_layers, each.config.hidden_size)
         for each in choice.candidates
@@ -131,7 +131,7 @@ def test_the_number_format_that_pays_is_taken(monkeypatch, rate, precision):
 def test_a_model_that_is_given_is_the_only_one_timed(choose):
     model = ladder_model(4, 256, vocab_size=500)
     choice, timed = choose(3600, models=[model])
-    assert timed == [(4, 256, pytest.approx(36.0, abs=0.1))]
+    assert timed == [(4, 256, pytest.approx(36.0, abs=0.5))]
     assert choice.chosen.config == model
 
 
@@ -171,13 +171,6 @@ RECIPE = {
     "unigram_bias": True,
     "pmi_embeddings": True,
 }
-
-
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    root = tmp_path_factory.mktemp("data")
-    write_dataset(root)
-    return root
 
 
 @pytest.mark.parametrize(
@@ -243,10 +236,11 @@ def test_steps_ahead_cost_what_their_examples_do(settings, parts):
 @pytest.mark.parametrize(
     ("kind", "steps"),
     [
-        ("stored", 30),
-        ("stored", 52),
-        ("documents", 52),
-        pytest.param("documents", 30, marks=pytest.mark.slow),
+        ("data", 30),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (("data", 52), ("documents", 30), ("documents", 52))
+        ),
     ],
 )
 def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
@@ -268,34 +262,30 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     assert final(tmp_path / "revised") == final(tmp_path / "begun")
 
 
-def test_a_run_that_is_killed_before_its_new_steps_are_kept_has_the_old_ones(
-    stored, tmp_path
+def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old_ones(
+    data, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(budget, "steps_that_fit", lambda *_, **__: 30)
+
     def killed(config):
         raise KeyboardInterrupt
 
     output = tmp_path / "run"
     deadline = Deadline(time.monotonic() + 60, killed)
     with pytest.raises(KeyboardInterrupt):
-        train(stored, output, config=BEGUN, deadline=deadline)
-    result = train(stored, output, config=BEGUN)
-    assert (result.step, result.finished) == (40, True)
-    train(stored, tmp_path / "whole", config=BEGUN)
+        train(data, output, config=BEGUN, deadline=deadline)
+    # A run that goes on keeps the steps it has.
+    deadline = Deadline(time.monotonic() - 60, pytest.fail)
+    result = train(data, output, config=BEGUN, deadline=deadline)
+    assert (result.step, result.steps, result.finished) == (40, 40, True)
+    train(data, tmp_path / "whole", config=BEGUN)
     assert final(output) == final(tmp_path / "whole")
 
 
-def test_a_run_that_goes_on_keeps_the_steps_it_has(stored, tmp_path):
-    output = tmp_path / "run"
-    train(stored, output, config=BEGUN, max_seconds=0.0)
-    deadline = Deadline(time.monotonic() - 60, pytest.fail)
-    result = train(stored, output, config=BEGUN, deadline=deadline)
-    assert (result.step, result.steps) == (40, 40)
-
-
 def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(
-    stored, tmp_path
+    data, tmp_path
 ):
     config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0)
     deadline = Deadline(time.monotonic() - 60, pytest.fail)
-    result = train(stored, tmp_path / "r", config=config, deadline=deadline)
+    result = train(data, tmp_path / "r", config=config, deadline=deadline)
     assert (result.step, result.steps) == (40, 40)

@@ -31,7 +31,6 @@ from tests.training_data import (
     make_manifest,
     resolved_run,
     save_run,
-    write_dataset,
 )
 
 # Twelve steps of which the last six are the cooldown, and the six before alone.
@@ -47,13 +46,6 @@ TRUNK = dataclasses.replace(COOLED, steps=6, cooldown_share=0.0)
 
 EMBEDDINGS = "albert/encoder/embeddings/word_embeddings"
 BIAS = "albert/masked_lm_head/output_bias"
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    root = tmp_path_factory.mktemp("data")
-    write_dataset(root)
-    return root
 
 
 def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
@@ -113,6 +105,7 @@ def training_lines(run):
     return [line for line in final(run)[1] if line["split"] == "train"]
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_in_its_cooldown_goes_on_as_if_nothing_had_happened(
     cooled, data, tmp_path, monkeypatch
 ):

@@ -19,6 +19,7 @@ from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
 from tests.commands import attempt, run
+from tests.processes import ALBERT
 from tests.runs import write_run
 
 
@@ -86,9 +87,8 @@ def test_texts_come_from_standard_input_too_and_blank_lines_are_none(
 
 def test_each_line_is_answered_before_the_next_is_sent(trained):
     """A program that sends a line and waits for its answer does not wait for ever."""
-    code = "import sys; from cli.main import cli; cli(sys.argv[1:])"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "fill-mask", trained[0], "--json"],
+        [*ALBERT, "fill-mask", trained[0], "--json"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

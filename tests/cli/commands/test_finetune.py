@@ -18,6 +18,7 @@ from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.files import read_json, write_json
 from tests.commands import attempt, contents, run
 from tests.exported_runs import SMALL_RUN, write_run
+from tests.processes import ALBERT, albert
 
 TEXTS = ["an object is mutable", "it's value never changes, is it"]
 FAST = ("--epochs", 1, "--batch-size", 8, "--max-seq-length", 16, "--quiet")
@@ -269,6 +270,7 @@ def test_a_fine_tuned_model_is_fine_tuned_again_with_its_head(tuned, table, tmp_
     )
 
 
+@pytest.mark.slow
 def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
     write_run(tmp_path / "run", SMALL_RUN, small, initializer="positional-heads")
     files = ("--train", table, "--eval", table, *FAST, "--from-scratch")
@@ -384,17 +386,6 @@ def test_texts_that_are_not_utf_8_are_refused(tuned, monkeypatch):
     )
 
 
-def test_a_damaged_checkpoint_is_passed_over_aloud(encoder, table, tmp_path):
-    model = shutil.copytree(encoder, tmp_path / "model")
-    checkpoints = model / "checkpoints"
-    later = checkpoints / "step-00000009"
-    shutil.copytree(checkpoints / "step-00000007", later)
-    (later / "model.safetensors").write_bytes(b"half")
-    files = ("--train", table, "--eval", table, "--output", tmp_path / "new")
-    command = ("finetune", model, "--task", "classify", *files, *FAST[:-1])
-    assert "step-00000009 is damaged" in run(*command)
-
-
 def test_a_file_is_not_replaced_by_its_predictions(tuned, table, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_bytes(table.read_bytes())
@@ -404,13 +395,12 @@ def test_a_file_is_not_replaced_by_its_predictions(tuned, table, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_each_line_that_is_sent_is_answered_before_the_next(tuned):
     """As a program does that keeps `albert predict` beside it."""
-    command = (sys.executable, "-c", "from cli.main import cli; cli()", "predict")
     answers, pipe = [], subprocess.PIPE
-    with subprocess.Popen(
-        [*command, str(tuned), "--json", "--quiet"], stdin=pipe, stdout=pipe, text=True
-    ) as process:
+    command = [*ALBERT, "predict", str(tuned), "--json", "--quiet"]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         for text in (TEXTS[0], "", TEXTS[1]):
             process.stdin.write(f"{text}\n")
             process.stdin.flush()
@@ -423,6 +413,7 @@ def test_each_line_that_is_sent_is_answered_before_the_next(tuned):
     assert answers[2] == {**again, "id": "2"}
 
 
+@pytest.mark.slow
 def test_the_settings_of_keras_do_not_choose_the_backend(tuned, tmp_path):
     (tmp_path / ".keras").mkdir()
     settings = {"backend": "torch", "floatx": "float16"}
@@ -430,23 +421,26 @@ def test_the_settings_of_keras_do_not_choose_the_backend(tuned, tmp_path):
     environment = {**os.environ, "HOME": str(tmp_path)}
     for name in ("KERAS_HOME", "KERAS_BACKEND"):
         environment.pop(name, None)
-    command = (sys.executable, "-c", "from cli.main import cli; cli()", "predict")
-    done = subprocess.run(
-        [*command, str(tuned), TEXTS[0], "--json", "--quiet"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-    )
-    said = json.loads(run("predict", tuned, TEXTS[0], "--json", "--quiet"))
+    given = ("predict", tuned, TEXTS[0], "--json", "--quiet")
+    done = albert(*given, env=environment)
+    said = json.loads(run(*given))
     assert json.loads(done.stdout)["probabilities"] == pytest.approx(
         said["probabilities"]
     )
 
 
-def test_one_screen_shows_the_task_before_training(encoder, table, tmp_path):
-    command = ("finetune", encoder, "--task", "classify", "--train", table, *FAST[:-1])
+def test_one_screen_shows_the_task_and_a_damaged_checkpoint_before_training(
+    encoder, table, tmp_path
+):
+    model = shutil.copytree(encoder, tmp_path / "model")
+    checkpoints = model / "checkpoints"
+    later = shutil.copytree(
+        checkpoints / "step-00000007", checkpoints / "step-00000009"
+    )
+    (later / "model.safetensors").write_bytes(b"half")
+    command = ("finetune", model, "--task", "classify", "--train", table, *FAST[:-1])
     said = run(*command, "--output", tmp_path / "new").splitlines()
+    assert [line for line in said if line.startswith(f"{later} is damaged (")]
     first = said.index(f"{table}: 32 examples; text from text; label from label")
     assert said[first + 1 : first + 5] == [
         "A tenth of the training examples, 4, is held out.",

@@ -6,8 +6,6 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -17,20 +15,7 @@ from pipeline.job.spill import chunks_folder
 from schemas.files import read_json
 from schemas.manifest import read_manifest
 from tests.commands import EVAL_FRACTION, attempt, contents, make_data, run
-
-ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
-
-
-def albert(*arguments, **settings):
-    """A command in a process of its own, with all that its workers write."""
-    return subprocess.run(
-        [*ALBERT, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **settings,
-    )
-
+from tests.processes import albert
 
 FILE_BYTES = 400_000
 
@@ -164,7 +149,7 @@ def test_hashing_shows_how_far_it_is(small, tmp_path, monkeypatch):
     assert "hashing: 100%, " in said
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_job_without_a_document_says_one_sentence_only(small, tmp_path, workers):
     (tmp_path / "one.txt").write_text("word\n", encoding="utf-8")
     done = albert(
@@ -179,7 +164,7 @@ def test_a_job_without_a_document_says_one_sentence_only(small, tmp_path, worker
     )
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_full_disk_is_said_in_one_sentence_only(small, tmp_path, workers):
     text = (small / "text/assert.txt").read_text("utf-8")
     (tmp_path / "long.txt").write_text(text * (2 * FILE_BYTES // len(text)), "utf-8")
@@ -254,6 +239,7 @@ def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
 def test_a_job_has_no_more_workers_than_the_cores_it_may_use(small, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
+    monkeypatch.setattr(plan, "_start_seconds", lambda: 1.5)
     monkeypatch.setattr(plan, "busy_workers", lambda *_, **__: 64)
     given = ("make-data", "--text", small / "text", "--vocab", small / "vocab")
     assert " with 3 workers on this machine" in run(*given, "--plan")

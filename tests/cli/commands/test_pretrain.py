@@ -1,7 +1,6 @@
 """`albert pretrain`: what it leaves when it fails, how long it takes, what it says."""
 
 import json
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +14,7 @@ from cli.support.asked import Asked
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from tests.commands import LITTLE_MODEL, attempt, run
+from tests.exported_runs import SMALL_RUN, write_run
 from tests.training_data import resolved_run, write_dataset
 
 # Settings that earlier versions had as constants.
@@ -134,17 +134,14 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path):
     assert said.splitlines()[-4] == f"{other}: finished, 4 steps"
 
 
-def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(
-    command, tmp_path
-):
+def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(small, tmp_path):
     first, other = tmp_path / "run", tmp_path / "other"
-    shorter = ("--set", "max_position_embeddings=48")
-    run(*command, *shorter)
+    write_run(first, SMALL_RUN, small)
     # As of an import of which nothing says it.
     (first / "data_manifest.json").unlink()
-    run(*command, *shorter, "--output", other, "--init-from", first)
-    assert config_of(other)["length_before"] == 48
-    assert "length_before" not in config_of(first)
+    given = ("--data", small / "data", "--batch-size", 2, "--eval-examples", 2)
+    run("pretrain", *given, "--steps", 1, "--output", other, "--init-from", first)
+    assert config_of(other)["length_before"] == SMALL_RUN.max_position_embeddings
 
 
 def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
@@ -180,8 +177,9 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
         given["max_seconds"] = max_seconds
 
     monkeypatch.setattr("albert_tf.training.pretraining.pretrain", train)
+    monkeypatch.setattr(pretrain.time, "monotonic", lambda: 150.0)
     run = resolved_run(small / "data", tmp_path / "run", TrainConfig())
-    for max_time, left in ((60.0, pytest.approx(10.0, abs=1.0)), (None, None)):
+    for max_time, left in ((60.0, 10.0), (None, None)):
         asked = Asked(
             model="tiny",
             is_model_given=True,
@@ -189,14 +187,15 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
             config=TrainConfig(),
             data=small / "data",
             max_time=max_time,
-            started=time.monotonic() - 50,
+            started=100.0,
         )
         pretrain.train(run, asked, deadline=None, console=Console(quiet=True))
         assert given["max_seconds"] == left
 
 
-@pytest.mark.parametrize("is_watched", [True, False])
-@pytest.mark.parametrize("flags", [(), ("--yes",)])
+@pytest.mark.parametrize(
+    ("is_watched", "flags"), [(True, ()), (True, ("--yes",)), (False, ())]
+)
 def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(
     command, tmp_path, monkeypatch, is_watched, flags
 ):
@@ -224,6 +223,7 @@ def test_a_recipe_leaves_out_what_has_no_use_here(command, tmp_path):
     config = config_of(tmp_path / "run")
     # Examples that are stored are masked already.
     assert config["masked_lm_prob"] is None
+    assert "length_before" not in config
     assert config["pmi_embeddings"] is config["unigram_bias"] is True
 
     other = tmp_path / "other"

@@ -14,7 +14,7 @@ from pipeline.dataset.contents import read_examples, verify
 from pipeline.records.tfrecord import RecordWriter, read_frames
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
-from tests.commands import EVAL_FRACTION, attempt, make_data
+from tests.commands import attempt
 from tests.manifests import edit_manifest
 
 
@@ -129,15 +129,6 @@ def shown(data, *arguments):
     code, said = attempt("inspect", data, "--examples", 4, *arguments)
     assert code == 0, said
     return said.partition("The licence of the data")[2]
-
-
-@pytest.fixture(scope="module")
-def documents(small, tmp_path_factory):
-    """The data set of `small` with examples on the fly."""
-    output = tmp_path_factory.mktemp("documents") / "data"
-    flags = ("--examples", "on-the-fly", "--eval-fraction", EVAL_FRACTION)
-    make_data(small, *flags, output=output)
-    return output
 
 
 def test_inspect_shows_any_epoch_of_documents_as_if_it_were_stored(small, documents):

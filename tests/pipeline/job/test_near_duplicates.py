@@ -94,17 +94,24 @@ def documents_of(manifest):
     return sum(split["documents"] for split in manifest.splits.values())
 
 
-def test_of_each_set_of_near_copies_one_stays(documents, model, tmp_path):
-    _, manifest = run(documents, model, tmp_path / "a", choice="drop")
+@pytest.fixture(scope="module")
+def made(documents, model, tmp_path_factory):
+    """The folder and the manifest of the data set of each choice."""
+    folder = tmp_path_factory.mktemp("made")
+    return {
+        choice: run(documents, model, folder / choice, choice=choice)
+        for choice in ("keep", "hold-out", "drop")
+    }
+
+
+def test_of_each_set_of_near_copies_one_stays(made):
+    _, manifest = made["drop"]
     assert documents_of(manifest) == 20
     assert manifest.dropped == {"near-copy of another document": 11}
 
 
-def test_no_document_to_train_on_nearly_equals_a_held_out_one(
-    documents, model, tmp_path
-):
-    _, kept = run(documents, model, tmp_path / "kept", choice="keep")
-    _, manifest = run(documents, model, tmp_path / "a", choice="hold-out")
+def test_no_document_to_train_on_nearly_equals_a_held_out_one(made):
+    (_, kept), (_, manifest) = made["keep"], made["hold-out"]
     gone = manifest.dropped["near-copy of a held-out document"]
     assert manifest.splits["eval"] == kept.splits["eval"]
     assert manifest.splits["train"]["documents"] == (
@@ -115,9 +122,9 @@ def test_no_document_to_train_on_nearly_equals_a_held_out_one(
 
 @pytest.mark.parametrize("choice", ["hold-out", "drop"])
 def test_order_files_workers_and_shuffle_do_not_matter(
-    documents, model, tmp_path, choice
+    made, documents, model, tmp_path, choice
 ):
-    expected = records(run(documents, model, tmp_path / "one", choice=choice)[0])
+    expected = records(made[choice][0])
     shuffled = random.Random(2).sample(documents, len(documents))
     with WorkerProcesses(2) as workers:
         for name, settings in {
@@ -181,7 +188,9 @@ def test_text_given_to_be_held_out_takes_its_near_copies_out_of_training(
     ]
 
 
-@pytest.mark.parametrize("eval_fraction", [0, 0.3])
+@pytest.mark.parametrize(
+    "eval_fraction", [pytest.param(0, marks=pytest.mark.slow), 0.3]
+)
 def test_held_out_text_is_the_same_however_the_job_is_run(
     documents, model, tmp_path, eval_fraction
 ):

@@ -17,6 +17,12 @@ from tests.commands import attempt
 CONFIG = DataConfig(max_seq_length=64, dupe_factor=3).resolved(input_bytes=0)
 
 
+@pytest.fixture(autouse=True)
+def start(monkeypatch):
+    """No process is started to see how long that takes."""
+    monkeypatch.setattr(plan, "_start_seconds", lambda: 1.5)
+
+
 @pytest.fixture
 def inputs(topics, tmp_path):
     """Forty books."""
@@ -34,6 +40,7 @@ def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenize
     assert expected.examples == 3 * one["examples"]
     assert expected.stored_bytes == 3 * one["bytes"]
     assert expected.cpu_seconds > 0
+    assert expected.start_seconds == 1.5
 
 
 def test_of_a_large_input_a_few_places_are_read(inputs, tokenizer, monkeypatch):

@@ -365,7 +365,7 @@ HOSTILE_FILES = st.binary(max_size=300) | st.lists(
 
 
 @pytest.mark.parametrize("input_format", FORMATS)
-@settings(max_examples=60, deadline=5000)
+@settings(max_examples=60)
 @given(data=HOSTILE_FILES, chunk_bytes=st.integers(1, 500), is_divisible=st.booleans())
 def test_any_bytes_are_read_to_their_end_or_refused(
     tmp_path_factory, input_format, data, chunk_bytes, is_divisible
