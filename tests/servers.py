@@ -29,7 +29,7 @@ def serving(*command, port, environment=()):
         start_new_session=True,
     )
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while server.poll() is None and time.monotonic() < end:
             with (
                 contextlib.suppress(OSError),
