@@ -1,4 +1,4 @@
-"""What of a text is noise: seen, counted, and taken out where that is asked for.
+"""Noise in a text: seen, counted, and taken out where that is asked for.
 
 May import: `core`, `reading`.
 """

@@ -26,7 +26,7 @@ SAMPLE_BYTES = 8 << 20
 MAX_CHARACTERS = 1 << 16
 # At least this many documents are looked at, however long they are.
 LEAST_DOCUMENTS = 20
-# Of what is shown, and of what tells the language of a document.
+# Characters of a text that are shown, and that tell its language.
 SHOWN_CHARACTERS, LANGUAGE_CHARACTERS = 100, 400
 
 # Held-out text stands in the training text where this many words in a row do.
@@ -42,15 +42,11 @@ class Bounds(NamedTuple):
 
     Attributes:
         documents: Those whose draw is below it, of 64 bits.
-        shingles: Likewise.
+        shingles: The runs of words whose draw is below it.
     """
 
     documents: int
     shingles: int
-
-    def has(self, number: int) -> bool:
-        """Whether a document is looked at, by its number."""
-        return draw(number, _SAMPLED) < self.documents
 
 
 def bounds_for(text_bytes: int) -> Bounds:

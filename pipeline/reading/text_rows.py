@@ -35,7 +35,7 @@ from pipeline.wikipedia.extracted import article_document, is_wiki40b, lines_of_
 from schemas.errors import AlbertError
 
 _SAMPLE_ROWS = 100
-# What of their keys is shown where the text is under none of those expected.
+# How many keys a refusal shows, and how many characters of each.
 _SHOWN_KEYS, _SHOWN_KEY_CHARACTERS = 10, 60
 
 NOT_JSON = Dropped("line is not a JSON record")
