@@ -2,19 +2,30 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import closing
 
+from pipeline.core.documents import ReadingCounts
 from pipeline.reading.encodings import (
     refuse_other_encoding,
     refuse_seven_bits,
     refuse_utf16,
 )
 from pipeline.reading.formats import FORMATS_OF, Format, Kind
-from pipeline.reading.marked_text import has_marker, is_subtitles, is_tokenized
+from pipeline.reading.marked_text import CUE_TIME, MARKERS, is_tokenized
 from pipeline.reading.plain_text import recognise_text
-from pipeline.reading.tables import is_columnar
-from pipeline.storage.lines import decode, is_binary, read_lines
+from pipeline.storage.lines import (
+    MAX_RECORD_BYTES,
+    decode,
+    is_binary,
+    read_blocks,
+    read_lines,
+)
 from schemas.errors import AlbertError
 
+# How subtitles begin (SubRip, WebVTT).
+_CUE = re.compile(
+    rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{CUE_TIME}[^\S\n]*-->[^\S\n]*{CUE_TIME})"
+)
 # Where Project Gutenberg names itself in its books.
 _GUTENBERG_HEAD = 2000
 _NUMBERED = re.compile(r"\d+\t[^\t]+")
@@ -321,3 +332,57 @@ def _whole_lines(head: bytes) -> tuple[list[str], bool]:
     end = len(head) if is_whole else head.rfind(b"\n") + 1
     blocks: Iterable[bytes] = [head[: end or len(head)]]
     return list(read_lines(blocks)), is_whole
+
+
+def is_columnar(head: bytes) -> bool:
+    r"""Whether a file is parquet, or Arrow as a file (Feather) or a stream.
+
+    >>> is_columnar(b"PAR1"), is_columnar(b"\xff\xff\xff\xff\x10\x01\0\0\x10\0\0\0")
+    (True, True)
+    """
+    is_stream = head.startswith(b"\xff\xff\xff\xff") and head[6:8] == b"\0\0"
+    return is_stream or head.startswith((b"PAR1", b"ARROW1\0\0"))
+
+
+def read_head(path: str) -> bytes:
+    """The first `HEAD_BYTES` of a file, decompressed; the first line of JSON whole."""
+    counts, head, end = ReadingCounts(), b"", 0
+    with closing(read_blocks(path, counts=counts, block_bytes=HEAD_BYTES)) as blocks:
+        for block in blocks:
+            head += block
+            if len(head) >= HEAD_BYTES and (
+                (end := _first_record_end(head)) or len(head) >= MAX_RECORD_BYTES
+            ):
+                break
+    if not head:
+        raise UnusableFile(
+            f"{path} is damaged; copy it again."
+            if counts.dropped
+            else f"{path} is empty."
+        )
+    return head[:end] if end else head
+
+
+def _first_record_end(head: bytes) -> int:
+    """Where the first bytes of a file end: after a record of JSON; 0 inside of one."""
+    start = without_lead(head)
+    if not start.startswith(b"{"):
+        return HEAD_BYTES
+    line_end = start.find(b"\n") + 1
+    return max(HEAD_BYTES, len(head) - len(start) + line_end) if line_end else 0
+
+
+def is_subtitles(head: str) -> bool:
+    r"""Whether a file that begins like this is subtitles.
+
+    >>> is_subtitles("1\n00:00:04,004 --> 00:00:07,007\nWho?"), is_subtitles("1\nA")
+    (True, False)
+    """
+    return _CUE.match(head) is not None
+
+
+def has_marker(head: bytes) -> bool:
+    """Whether a file has a marker that is never part of a text."""
+    lines = head.splitlines(keepends=True)
+    # The last one may be cut.
+    return any(line.strip() in MARKERS for line in lines if line[-1] in b"\r\n")

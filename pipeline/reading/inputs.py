@@ -7,17 +7,17 @@ from contextlib import closing
 from functools import partial
 from typing import BinaryIO, TypedDict, Unpack, cast
 
-from pipeline.core.documents import ReadingCounts
 from pipeline.reading import books, plain_text
 from pipeline.reading.content import (
     HEAD_BYTES,
     DumpIndex,
     UnusableFile,
+    is_columnar,
     kind_of,
+    read_head,
     recognise,
     refuse_binary,
     unpacked_name,
-    without_lead,
 )
 from pipeline.reading.encodings import refuse_foreign_bytes
 from pipeline.reading.formats import FORMATS_OF, Format, InputFile, Kind
@@ -27,11 +27,10 @@ from pipeline.reading.languages import (
     known_language,
     language_of_address,
 )
-from pipeline.reading.tables import is_columnar
 from pipeline.reading.text_rows import inspect_csv, inspect_jsonl, inspect_parquet
 from pipeline.storage import files
 from pipeline.storage.compression import is_multistream, recognise_compression
-from pipeline.storage.lines import MAX_RECORD_BYTES, read_blocks
+from pipeline.storage.lines import read_blocks
 from pipeline.wikipedia.extracted import find_address
 from pipeline.wikipedia.mediawiki import read_siteinfo
 from schemas.errors import AlbertError, SettingError
@@ -317,34 +316,6 @@ def _check_encoding(file: InputFile, head: bytes) -> None:
     is_named = file.language_from != "default"
     known = known_language(file.language) if is_named else ""
     refuse_foreign_bytes(head[:HEAD_BYTES], language=known, path=file.path)
-
-
-def read_head(path: str) -> bytes:
-    """The first `HEAD_BYTES` of a file, decompressed; the first line of JSON whole."""
-    counts, head, end = ReadingCounts(), b"", 0
-    with closing(read_blocks(path, counts=counts, block_bytes=HEAD_BYTES)) as blocks:
-        for block in blocks:
-            head += block
-            if len(head) >= HEAD_BYTES and (
-                (end := _first_record_end(head)) or len(head) >= MAX_RECORD_BYTES
-            ):
-                break
-    if not head:
-        raise UnusableFile(
-            f"{path} is damaged; copy it again."
-            if counts.dropped
-            else f"{path} is empty."
-        )
-    return head[:end] if end else head
-
-
-def _first_record_end(head: bytes) -> int:
-    """Where the first bytes of a file end: after a record of JSON; 0 inside of one."""
-    start = without_lead(head)
-    if not start.startswith(b"{"):
-        return HEAD_BYTES
-    line_end = start.find(b"\n") + 1
-    return max(HEAD_BYTES, len(head) - len(start) + line_end) if line_end else 0
 
 
 def _language_of_file(file: InputFile, head: bytes) -> str:

@@ -32,12 +32,9 @@ _FIRST_PAGE = re.compile(
 )
 _TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')
 # What stands alone on a line between documents; so does a line of dashes.
-_MARKERS = (b"<|endoftext|>", b"</s>")
-_CUE_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}"
-_TIMES = re.compile(rf"\s*{_CUE_TIME}\s*-->\s*{_CUE_TIME}.*")
-_CUE = re.compile(
-    rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{_CUE_TIME}[^\S\n]*-->[^\S\n]*{_CUE_TIME})"
-)
+MARKERS = (b"<|endoftext|>", b"</s>")
+CUE_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}"
+_TIMES = re.compile(rf"\s*{CUE_TIME}\s*-->\s*{CUE_TIME}.*")
 # Tags of looks, of positions, and what is heard and not said.
 _NOT_SPOKEN = re.compile(
     r"</?[a-zA-Z0-9][^<>\n]{0,100}>|\{\\[^{}\n]{0,100}\}|\[[^\[\]\n]{0,200}\]|[♪♫]"
@@ -45,15 +42,6 @@ _NOT_SPOKEN = re.compile(
 _SPEAKER_CHANGES = re.compile(r"[-–—]\s*(?=\S)")
 # A paragraph without the end of a sentence is ended here.
 _MAX_SPOKEN_CHARACTERS = 2000
-
-
-def is_subtitles(head: str) -> bool:
-    r"""Whether a file that begins like this is subtitles.
-
-    >>> is_subtitles("1\n00:00:04,004 --> 00:00:07,007\nWho?"), is_subtitles("1\nA")
-    (True, False)
-    """
-    return _CUE.match(head) is not None
 
 
 def read_subtitles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
@@ -164,14 +152,7 @@ def is_marker(line: bytes) -> bool:
     (True, True, False)
     """
     line = line.strip()
-    return line in _MARKERS or (len(line) > 3 and not line.strip(b"-"))
-
-
-def has_marker(head: bytes) -> bool:
-    """Whether a file has a marker that is never part of a text."""
-    lines = head.splitlines(keepends=True)
-    # The last one may be cut.
-    return any(line.strip() in _MARKERS for line in lines if line[-1] in b"\r\n")
+    return line in MARKERS or (len(line) > 3 and not line.strip(b"-"))
 
 
 def read_marked(

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.reading.tables import divide_lines, is_columnar
+from pipeline.reading.content import is_columnar
+from pipeline.reading.tables import divide_lines
 from pipeline.storage.files import is_folder
 from pipeline.tasks.columns import TEXT_COLUMNS, find_columns, first_option_of
 from pipeline.tasks.conll import (
