@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from pipeline.tasks.columns import SENTENCES, TAGS, WORDS
+from pipeline.tasks.columns import TAGS, WORDS
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import counted
 from schemas.task import Columns, TaskExample, are_entities
@@ -373,39 +373,3 @@ def _check_words(blocks: list[Block], places: _Places, *, path: str) -> None:
             "words ought to be; say which column has them with --text-column and its "
             "number."
         )
-
-
-def sentences_of_rows(
-    rows: Sequence[tuple[str, dict[str, str]]], *, columns: Columns, sentence: str
-) -> Iterator[TaskExample]:
-    """The sentences of a table with one word a row and a column that numbers them.
-
-    Args:
-        rows: The place of each row, and its cells by name.
-        columns: Those of the words and of their tags.
-        sentence: The column that says, at least in the first row of a sentence, which
-            one a word belongs to.
-    """
-    groups: list[list[tuple[str, dict[str, str]]]] = []
-    before = None
-    for place, cells in rows:
-        called = cells[sentence].strip()
-        if not groups or (called and called != before):
-            groups.append([])
-            before = called
-        groups[-1].append((place, cells))
-    for number, group in enumerate(groups):
-        words = tuple(cells[columns.text or ""] for _, cells in group)
-        label = columns.label
-        yield TaskExample(
-            id=str(number),
-            place=group[0][0],
-            text=" ".join(words),
-            words=words,
-            tags=None if label is None else tuple(cells[label] for _, cells in group),
-        )
-
-
-def sentence_column(names: Sequence[str]) -> str | None:
-    """The column that numbers the sentences of a table with one word a row."""
-    return next((name for name in names if name.strip().lower() in SENTENCES), None)

@@ -6,20 +6,20 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.reading.content import is_columnar
 from pipeline.reading.tables import divide_lines
 from pipeline.storage.files import is_folder
-from pipeline.tasks.columns import TEXT_COLUMNS, find_columns, first_option_of
-from pipeline.tasks.conll import (
-    names_words,
-    read_conll,
-    sentence_column,
-    sentences_of_rows,
+from pipeline.tasks.columns import (
+    SENTENCES,
+    TEXT_COLUMNS,
+    find_columns,
+    first_option_of,
 )
+from pipeline.tasks.conll import names_words, read_conll
 from pipeline.tasks.named_tasks import NAMED_TASKS
 from pipeline.tasks.published import (
     in_hub_form,
@@ -32,6 +32,7 @@ from pipeline.tasks.published import (
 )
 from pipeline.tasks.table_examples import examples_of_table
 from pipeline.tasks.table_files import (
+    Row,
     Table,
     decode_text,
     json_records,
@@ -209,12 +210,12 @@ def _of_words(
         columns = find_columns(
             table, "tag", given=task.columns, is_labelled=is_labelled
         )
-        sentence = sentence_column(table.columns)
+        names = (name for name in table.columns if name.strip().lower() in SENTENCES)
+        sentence = next(names, None)
         if sentence not in (None, columns.text):
             read = columns if is_labelled else dataclasses.replace(columns, label=None)
-            rows = [(row.place, row.cells) for row in table.rows]
-            examples = [*sentences_of_rows(rows, columns=read, sentence=str(sentence))]
-            return TaskFile(examples, columns, table.counts)
+            examples = _sentences_of_rows(table.rows, read, sentence=str(sentence))
+            return TaskFile([*examples], columns, table.counts)
         if _has_sentences(table, columns):
             return _of_table(table, task, is_labelled=is_labelled)
     columns = task.columns
@@ -225,6 +226,35 @@ def _of_words(
         text, path=path, columns=columns, has_tags=is_labelled, counts=counts
     )
     return TaskFile(words.examples, task.columns, counts, words.remarks)
+
+
+def _sentences_of_rows(
+    rows: Iterable[Row], columns: Columns, *, sentence: str
+) -> Iterator[TaskExample]:
+    """The sentences of a table with one word a row and a column that numbers them.
+
+    Args:
+        sentence: The column that says, at least in the first row of a sentence, which
+            one a word belongs to.
+    """
+    groups: list[list[Row]] = []
+    before = None
+    for row in rows:
+        called = row.cells[sentence].strip()
+        if not groups or (called and called != before):
+            groups.append([])
+            before = called
+        groups[-1].append(row)
+    label = columns.label
+    for number, group in enumerate(groups):
+        words = tuple(row.cells[columns.text or ""] for row in group)
+        yield TaskExample(
+            id=str(number),
+            place=group[0].place,
+            text=" ".join(words),
+            words=words,
+            tags=None if label is None else tuple(row.cells[label] for row in group),
+        )
 
 
 def _is_table_of_words(text: str, *, is_labelled: bool) -> bool:
