@@ -280,6 +280,7 @@ def _counted(
         job.looked_at,
         is_held_out=job.shards.is_held_out,
         gone=gone,
+        most_repeats=job.dataset.config.max_line_repeats,
         language_of=language_of if can_tell else None,
     )
     return {"read": counts.to_dict(), "look": look}

@@ -34,6 +34,7 @@ def sum_up(
     *,
     is_held_out: Callable[[int], bool],
     gone: Container[int] = (),
+    most_repeats: int | None = None,
     language_of: Callable[[str], str] | None = None,
 ) -> dict[str, Any]:
     """The look at all documents, as the manifest keeps it.
@@ -42,6 +43,7 @@ def sum_up(
         results: Of all chunks, in any order.
         is_held_out: Of the number of a document.
         gone: Numbers of documents that were left out.
+        most_repeats: Documents that a line stands in at most, if others were dropped.
         language_of: Names the language of an excerpt.
     """
     totals, longest = Counter[str](), 0
@@ -64,7 +66,7 @@ def sum_up(
         "sampled_documents": len(looks),
         "scripts": _scripts(looks),
         "languages": _languages(looks, language_of),
-        **_repeated_lines(looks, min(1.0, rate)),
+        **_repeated_lines(looks, min(1.0, rate), most_repeats=most_repeats),
         **_signs_of_noise(looks),
         **held_out_shares(runs, is_held_out=is_held_out, gone=gone),
     }
@@ -113,7 +115,9 @@ def _shares(counts: Counter[str]) -> dict[str, float]:
     return shares | ({"other": round(rest / total, 6)} if rest else {})
 
 
-def _repeated_lines(looks: list[dict[str, Any]], rate: float) -> dict[str, Any]:
+def _repeated_lines(
+    looks: list[dict[str, Any]], rate: float, *, most_repeats: int | None
+) -> dict[str, Any]:
     """Lines of more documents than a number, their share, and the most frequent."""
     documents: Counter[str] = Counter()
     texts: dict[str, str] = {}
@@ -122,6 +126,9 @@ def _repeated_lines(looks: list[dict[str, Any]], rate: float) -> dict[str, Any]:
         texts |= {key: shown for key, (_, shown) in seen["lines"].items()}
     more_than = max(REPEATED, round(SEEN / rate))
     repeated = {k for k, n in documents.items() if n > max(SEEN, more_than * rate)}
+    if most_repeats is not None and most_repeats <= more_than:
+        # A sample can hold several of the few documents that a line stands in.
+        repeated = set()
     total = sum(seen["characters"] * seen["weight"] for seen in looks)
     inside = sum(
         seen["weight"] * characters

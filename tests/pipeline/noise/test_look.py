@@ -74,6 +74,16 @@ def test_a_line_of_as_many_documents_as_allowed_is_no_repeated_one():
     assert looked_at([more], ALL)["repeated_lines"] == [["Menu", 11]]
 
 
+@pytest.mark.parametrize(
+    ("most_repeats", "said"), [(None, ["Menu"]), (10, []), (500, ["Menu"])]
+)
+def test_no_line_is_a_repeated_one_where_such_lines_were_dropped(most_repeats, said):
+    """However many of its documents are in the sample."""
+    texts = [(n << 56, Document((f"Number {n}", "Menu"))) for n in range(11)]
+    look = looked_at([texts], ALL, most_repeats=most_repeats)
+    assert [line for line, _ in look["repeated_lines"]] == said
+
+
 def test_shares_are_of_the_text_and_long_documents_count_whole():
     short = [(n, Document(("Слово за словом.",))) for n in range(1000)]
     long = (5000, Document(tuple("abcde fghij" for _ in range(12_000))))
