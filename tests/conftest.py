@@ -35,11 +35,6 @@ def pytest_make_parametrize_id(val, argname):
     return argname if isinstance(val, bytes) else None
 
 
-def pytest_collection_modifyitems(items):
-    """The README's commands first: they take longest, and would be waited for."""
-    items.sort(key=lambda item: item.path.name != "test_readme.py")
-
-
 settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, max_examples=50
 )

@@ -237,10 +237,8 @@ def test_steps_ahead_cost_what_their_examples_do(settings, parts):
     ("kind", "steps"),
     [
         ("data", 30),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (("data", 52), ("documents", 30), ("documents", 52))
-        ),
+        pytest.param("documents", 30, marks=pytest.mark.slow),
+        pytest.param("documents", 52, marks=pytest.mark.slow),
     ],
 )
 def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(

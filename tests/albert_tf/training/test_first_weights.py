@@ -48,8 +48,16 @@ EMBEDDINGS = "albert/encoder/embeddings/word_embeddings"
 BIAS = "albert/masked_lm_head/output_bias"
 
 
+def first_weights(data, **asked):
+    """The weights with which a run begins, by path."""
+    run = resolved_run(data, data, dataclasses.replace(SETTINGS, **asked))
+    model = AlbertPretrainer(run.model_config)
+    give_first_weights(model, run.config, run.records(), say=print)
+    return arrays_of(model.weights_by_path)
+
+
 def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
-    data, tmp_path, monkeypatch
+    data, monkeypatch
 ):
     readings = []
 
@@ -57,18 +65,13 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
         readings.append(shape.batch_size)
         return training_batches(records, shape, **settings)
 
-    def weights(**asked):
-        run = resolved_run(data, tmp_path, dataclasses.replace(SETTINGS, **asked))
-        model = AlbertPretrainer(run.model_config)
-        give_first_weights(model, run.config, run.records(), say=print)
-        return arrays_of(model.weights_by_path)
-
     training_batches = input_pipeline.training_batches
     monkeypatch.setattr(input_pipeline, "training_batches", noted)
-    plain = weights()
+    plain = first_weights(data)
     assert readings == []
-    vectors, frequencies = weights(pmi_embeddings=True), weights(unigram_bias=True)
-    both = weights(pmi_embeddings=True, unigram_bias=True)
+    vectors = first_weights(data, pmi_embeddings=True)
+    frequencies = first_weights(data, unigram_bias=True)
+    both = first_weights(data, pmi_embeddings=True, unigram_bias=True)
     assert readings == [60, 60, 60]
     changed = {path for path in plain if not np.array_equal(plain[path], both[path])}
     assert changed == {EMBEDDINGS, BIAS}
@@ -149,22 +152,11 @@ def test_another_micro_batch_changes_a_run_by_rounding_alone(
             np.testing.assert_allclose(ours[path], expected, atol=1e-4, err_msg=path)
 
 
-def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(
-    data, tmp_path
-):
-    # The only step has rate 0.
-    config = dataclasses.replace(
-        SETTINGS, steps=1, warmup_steps=1, initializer="width", unigram_bias=True
-    )
-    plain = dataclasses.replace(config, initializer="range", unigram_bias=False)
-    weights = []
-    for name, asked in (("run", config), ("plain", plain)):
-        train(data, tmp_path / name, config=asked)
-        (file,) = (tmp_path / name).glob("checkpoints/*/model.safetensors")
-        weights.append(safetensors.numpy.load_file(file))
-    ours, theirs = weights
-    bias = ours.pop("albert/masked_lm_head/output_bias")
-    assert not theirs.pop("albert/masked_lm_head/output_bias").any()
+def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(data):
+    ours = first_weights(data, initializer="width", unigram_bias=True)
+    theirs = first_weights(data, initializer="range")
+    bias = ours.pop(BIAS)
+    assert not theirs.pop(BIAS).any()
     # TINY has width 16.
     scale = np.sqrt(2 / (5 * 16)) / 0.02
     for path, values in theirs.items():

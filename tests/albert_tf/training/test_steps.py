@@ -55,13 +55,8 @@ def relative_difference(ours, theirs):
     return np.linalg.norm(ours - theirs) / norm if norm else np.linalg.norm(ours)
 
 
-@pytest.mark.parametrize(
-    "layer_consistency_weight", [pytest.param(0.0, marks=pytest.mark.slow), 2.0]
-)
-def test_four_micro_batches_make_the_step_of_one_big_batch(layer_consistency_weight):
-    config = dataclasses.replace(
-        SMALL, layer_consistency_weight=layer_consistency_weight
-    )
+def test_four_micro_batches_make_the_step_of_one_big_batch():
+    config = dataclasses.replace(SMALL, layer_consistency_weight=2.0)
     batch = random_batch(config, rows=8)
     whole, parts = make_steps(config), make_steps(config)
     sums = accumulate(whole, batch)
@@ -100,7 +95,6 @@ def test_a_micro_batch_that_is_not_full_changes_only_rounding():
 @pytest.mark.parametrize(
     ("changes", "settings"),
     [
-        pytest.param({}, {}, marks=pytest.mark.slow),
         ({"layer_consistency_weight": 2.0}, {}),
         pytest.param({}, {"xla": True}, marks=pytest.mark.slow),
     ],

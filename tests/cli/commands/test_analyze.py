@@ -1,6 +1,7 @@
 """`albert analyze layers`: what is printed, drawn and refused."""
 
 import json
+import shutil
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from albert_tf.evaluation.held_out import LayerSimilarity
 from cli.commands.analyze import table
 from cli.report.plots import draw_layers
-from tests.commands import attempt, contents, make_data, run
+from tests.commands import attempt, contents, run
+from tests.manifests import edit_manifest
 from tests.runs import write_run
 
 MEASURED = {
@@ -106,12 +108,9 @@ def test_without_matplotlib_a_plot_names_the_extra(runs, tmp_path, monkeypatch):
 
 
 def test_data_of_another_vocabulary_is_refused(runs, small, tmp_path):
-    text = small / "text/assert.txt"
-    vocab = ("--vocab-size", 100, "--workers", 1)
-    run("vocab", "--text", text, *vocab, "--output", tmp_path / "vocab")
-    data = tmp_path / "data"
-    other = ("--vocab", tmp_path / "vocab", "--eval-fraction", 0.3)
-    make_data(small, *other, output=data)
+    data = shutil.copytree(small / "data", tmp_path / "data")
+    other = {"sha256": "0" * 64}
+    edit_manifest(data / "manifest.json", lambda m: m["vocabulary"].update(other))
     code, said = attempt("analyze", "layers", runs[0], "--data", data)
     assert code == 1
     assert said.startswith(f"Error: {data} was made with another vocabulary (sha256 ")

@@ -179,20 +179,6 @@ def test_an_export_that_fails_leaves_nothing(trained, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_vocabulary_is_refused(copied, model):
-    (copied / "spiece.model").write_bytes(model)
-    assert "is not the vocabulary that the model was" in refusal(copied, "--to", "hf")
-
-
-def test_a_vocabulary_of_another_size_is_refused(copied, model):
-    (copied / "data_manifest.json").unlink()
-    (copied / "spiece.model").write_bytes(model)
-    assert refusal(copied, "--to", "hf") == (
-        f"Error: {copied}/spiece.model has 2000 pieces and the model has 400; put back "
-        "the vocabulary that the model was trained with.\n"
-    )
-
-
 def test_the_length_that_is_recorded_is_the_one_that_was_trained(copied, tmp_path):
     run("export", copied, "--to", "hf", "--output", tmp_path / "trained")
     (copied / "data_manifest.json").unlink()
