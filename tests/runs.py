@@ -9,11 +9,12 @@ from pathlib import Path
 
 import safetensors.numpy
 
+from albert_tf.data.data_check import check_data
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training.pretraining import pretrain
-from albert_tf.training.run import check_data, check_run
+from albert_tf.training.run import check_run
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from schemas.architecture import ModelConfig
 from schemas.config import DataConfig, TrainConfig

@@ -22,6 +22,13 @@ from schemas.phases import given, phases_of
 from schemas.settings import flag_name
 
 
+def check_data(manifest: DatasetManifest, *, data: Path) -> None:
+    """Refuse a data set that nothing can be trained on."""
+    check_has_training_examples(manifest, data=data)
+    check_has_vocabulary(manifest, data=data)
+    check_shards_are_whole(manifest, data=data)
+
+
 def check_model_fits(
     config: ModelConfig, manifest: DatasetManifest, *, data: Path
 ) -> None:

@@ -101,14 +101,11 @@ def evaluate(
     precision: Precision | None = None,
     progress: Progress = QUIET,
 ) -> Metrics:
-    """Measure a run on a text of its own, or on the eval split of a data set.
-
-    What is measured is kept as `runs.evaluations` has it.
+    """Measure a run on a text, or on a data set's eval split; see `runs.evaluations`.
 
     Args:
-        data: Any data set made with the same vocabulary, whatever its sentence task;
-            the tokens of its training split are counted, if there is one.
-        precision: Of the computation; None for that of the run's own evaluations.
+        data: Of the same vocabulary; the tokens of its training split are counted.
+        precision: None for that of the run's own evaluations.
     """
     training = _checked(Records(data, read_manifest(data)), model) if data else None
     text = text or _held_out_split(training)

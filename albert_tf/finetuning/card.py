@@ -31,7 +31,6 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
     """`README.md` of a fine-tuned model.
 
     Args:
-        record: Its task.
         job: How it was trained; what its folder records is included too.
         result: What `eval.json` says.
     """

@@ -34,7 +34,7 @@ from albert_tf.tasks.evaluation import (
 )
 from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
-from albert_tf.training.interruption import StopRequest
+from albert_tf.training.loop import StopRequest
 from schemas.layout import EVAL
 from schemas.task import EncodedExample, TaskExample, TaskSpec
 
@@ -49,8 +49,6 @@ class TaskLogits:
     """The logits of a model as it is at each call, compiled once for each width.
 
     Args:
-        model: Of the task.
-        spec: The task.
         longest: Tokens of the longest row that there may be.
         compute: Computes a batch `[B, ...]`; without it the model is compiled, which
             takes too long for a few texts.

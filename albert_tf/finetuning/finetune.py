@@ -33,10 +33,16 @@ from albert_tf.tasks.evaluation import (
 )
 from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
-from albert_tf.training.interruption import SIGNALS, StopRequest, stop_requests
-from albert_tf.training.loop import Pace, Saver, train
+from albert_tf.training.loop import (
+    SIGNALS,
+    Saver,
+    StopRequest,
+    stop_requests,
+    train,
+)
 from albert_tf.training.run import remove_leftovers, training_steps
 from albert_tf.training.steps import Counts, StepDone, TrainingLoss
+from albert_tf.training.timing import Pace
 from schemas.errors import AlbertError
 from schemas.files import copy_whole, write_json, write_text
 from schemas.layout import (

@@ -43,13 +43,9 @@ class TuningJob:
     """A task, a model to start from, and where to write.
 
     Attributes:
-        spec: The task.
-        config: The resolved settings.
         model_config: The architecture of the encoder.
         source: The weights to start from, by path: of the encoder, and of the head
             where that is taken along; none at all for a start from scratch.
-        train: To train on.
-        held_out: To evaluate on.
         run: The folder to write.
         initializer: What a start from scratch begins with.
         trained_length: Tokens in the longest sequences that the encoder was trained on
@@ -104,7 +100,6 @@ class TuningState:
     """Where fine-tuning stands, as `state.json` has it.
 
     Attributes:
-        step: Steps done.
         micro_batch_size: As in the settings, which stay those of the run.
         losses: Loss and weight of the steps since the last line of metrics, added up.
         window_seconds: Time spent in those steps.

@@ -17,6 +17,7 @@ rules for marks are here, but not those for English contractions.
 
 import collections
 import dataclasses
+import difflib
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence
@@ -107,14 +108,8 @@ def longest_common(one: Sequence[str], other: Sequence[str]) -> int:
     >>> longest_common("abcd", "xbcy")
     2
     """
-    best, row = 0, [0] * (len(other) + 1)
-    for part in one:
-        new = [0] * (len(other) + 1)
-        for place, theirs in enumerate(other):
-            if part == theirs:
-                new[place + 1] = row[place] + 1
-        best, row = max(best, *new), new
-    return best
+    matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
+    return matcher.find_longest_match().size
 
 
 def best_of(
@@ -216,11 +211,7 @@ class AnswerScores:
         return float(self.null_score - best)
 
     def best(self, threshold: float | None) -> Span | None:
-        """The answer; None where no answer scores more than it by the threshold.
-
-        Args:
-            threshold: None where every question has an answer.
-        """
+        """The answer; None where no answer scores more than it by the threshold."""
         is_null = threshold is not None and self.null_margin > threshold
         return None if is_null or not self.spans else self.spans[0]
 
@@ -235,9 +226,7 @@ def answer_scores(
     """The answers to one question, from all windows of its passage.
 
     Args:
-        passage: The text.
-        rows: Its windows.
-        logits: Of each, `[S, 2]`.
+        logits: Of each window, `[S, 2]`.
         max_tokens: Of an answer.
     """
     found: list[tuple[float, int, int]] = []
@@ -265,7 +254,6 @@ def window_spans(
     """Score, first character and end of each possible answer in a window.
 
     Args:
-        window: Where its tokens stand in the passage.
         logits: `[S, 2]`.
         max_tokens: Of an answer.
     """

@@ -42,7 +42,6 @@ def baselines_of(
     """What is said of examples by guessing, in the form of predictions.
 
     Args:
-        spec: The task.
         train: What guessing learns from.
         examples: To be guessed; their labels are not looked at.
 

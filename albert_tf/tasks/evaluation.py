@@ -55,11 +55,8 @@ def outputs_of(
     """What a model computes for each example, in the form that `Task.prediction` takes.
 
     Args:
-        task: The task.
-        examples: As they were encoded.
-        rows: Of the examples.
+        rows: Of all examples, in any order.
         logits: Of each row, from `TaskLogits`.
-        max_answer_tokens: Of an answer.
     """
     places: list[list[int]] = [[] for _ in examples]
     for place, row in enumerate(rows):
@@ -80,9 +77,7 @@ class Answered:
     """Examples whose labels are known, and what a model says of them.
 
     Attributes:
-        task: The task.
-        examples: With labels.
-        outputs: Of the model, for each.
+        outputs: Of the model, for each example.
     """
 
     task: Task
@@ -161,7 +156,6 @@ def evaluated(
     """All that is reported of a model on some examples, as JSON has it.
 
     Args:
-        answered: The examples, and what it says of them.
         threshold: See `chosen_threshold`.
         baselines: What guessing says of the examples, by name.
     """

@@ -62,10 +62,7 @@ class Task(abc.ABC):
         """What a model computes for an example, from all its rows.
 
         Args:
-            example: As it was encoded.
-            rows: Of the example.
             logits: Of each row, from `TaskLogits`.
-            max_answer_tokens: Of an answer.
         """
         return logits[0]
 
@@ -74,7 +71,6 @@ class Task(abc.ABC):
         """What a model says, in the form of a target.
 
         Args:
-            output: Of an example.
             threshold: See `best_threshold`.
         """
 
@@ -99,9 +95,7 @@ class Task(abc.ABC):
         """A target or a prediction for the list of errors.
 
         Args:
-            example: The example.
-            value: The target or the prediction.
-            other: The other one of the two.
+            other: The one of the two that `value` is not.
         """
 
     def sureness(self, output: Any, target: Any, prediction: Any) -> float:

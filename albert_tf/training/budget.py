@@ -30,8 +30,7 @@ from albert_tf.planning.budget import (
     evaluating_share,
     ladder_model,
 )
-from albert_tf.planning.cost import predictions_of, training_flops
-from albert_tf.planning.plan import OF_DATA
+from albert_tf.planning.cost import OF_DATA, predictions_of, training_flops
 from albert_tf.training.run import ResolvedRun
 from albert_tf.training.schedule import first_bound
 from albert_tf.training.timing import fed_step_seconds, matrix_rate, step_seconds

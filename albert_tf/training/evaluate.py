@@ -33,7 +33,7 @@ from albert_tf.runs.metrics import (
     read_metrics,
 )
 from albert_tf.runs.progress import Progress
-from albert_tf.training.interruption import StopRequest
+from albert_tf.training.loop import StopRequest
 from albert_tf.training.run import ResolvedRun, RunState
 from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
 from schemas.errors import AlbertError

@@ -1,4 +1,8 @@
-"""The training loop: steps, and between them evaluations and checkpoints.
+"""The training loop: steps, between them evaluations and checkpoints, and what ends it.
+
+Ctrl-C, a signal to end, the time allowed: nothing is interrupted by these. The request
+is noted, and the loop looks for one between micro-batches; on several hosts between
+steps, since all have to stop after the same.
 
 Pretraining and fine-tuning share it. What they do not share is their `Work`: batches
 and loss, what is measured, what is best.
@@ -8,95 +12,122 @@ import contextlib
 import dataclasses
 import itertools
 import math
+import signal
+import threading
 import time
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from statistics import fmean, median
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
-from albert_tf.hosts.hosts import Hosts
+import numpy as np
+
+from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.model.pretrainer import Batch
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import Metrics
 from albert_tf.runs.progress import Progress
-from albert_tf.training.interruption import Reason, StopRequest
 from albert_tf.training.schedule import learning_rate_of
 from albert_tf.training.steps import Counts, StepDone, TrainingSteps
+from albert_tf.training.timing import Pace
 from schemas.config import ResolvedTrainConfig
 from schemas.errors import AlbertError
-from schemas.readable import duration, percent, rounded
-
-# Waiting for data is worth mentioning from this share of the time on.
-MUCH_WAITING = 0.1
-
-# The newest steps, of which each time is kept.
-NEWEST = 2000
-
-# A step that took this many times the median compiled something.
-COMPILING = 3.0
+from schemas.readable import duration
 
 # Between checkpoints when --checkpoint-every is not given.
 CHECKPOINT_SECONDS = 30 * 60
 
 
-@dataclasses.dataclass
-class Pace:
-    """The speed of this process; evaluations and checkpoints do not count.
+Reason = Literal["interrupted", "terminated", "max-time"]
+
+# In the order in which they win where hosts have different ones.
+REASONS: tuple[Reason | None, ...] = (None, "max-time", "interrupted", "terminated")
+
+# The signal that stands for a reason.
+SIGNALS: dict[Reason, signal.Signals] = {
+    "interrupted": signal.SIGINT,
+    "terminated": signal.SIGTERM,
+}
+
+# A terminal that closes sends SIGHUP, and Slurm's --signal may warn with SIGUSR1.
+_REASONS: dict[int, Reason] = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "terminated",
+    signal.SIGUSR1: "terminated",
+}
+
+
+class StopRequest:
+    """Why to stop, once there is a reason; on several hosts, once all know it.
+
+    Args:
+        max_seconds: How long the run may take from now on; None for no limit.
+        hosts: Those that stop together.
 
     Attributes:
-        estimate: The seconds of a step, until one is done.
-        steps: Done by this process, in these `seconds`.
-        waiting_seconds: How much of that was waiting for data.
-        newest: The seconds of each of the newest steps.
+        has_progress: Set once a step is done. Before that the time allowed ends
+            nothing, so that a run which is continued again and again gets on.
     """
 
-    batch_size: int
-    estimate: float = 0.0
-    steps: int = 0
-    seconds: float = 0.0
-    waiting_seconds: float = 0.0
-    newest: deque[float] = dataclasses.field(
-        default_factory=lambda: deque(maxlen=NEWEST)
-    )
-
-    def add(self, seconds: float, *, waited: float) -> None:
-        """Count a step."""
-        self.steps += 1
-        self.seconds += seconds
-        self.waiting_seconds += waited
-        self.newest.append(seconds)
+    def __init__(
+        self, max_seconds: float | None = None, hosts: Hosts = ONE_HOST
+    ) -> None:
+        self.has_progress = False
+        self._hosts = hosts
+        self._reason: Reason | None = None
+        self._agreed: Reason | None = None
+        self._deadline = math.inf
+        if max_seconds is not None:
+            self._deadline = time.monotonic() + max_seconds
 
     @property
-    def step_seconds(self) -> float:
-        """What a step takes."""
-        return self.seconds / self.steps if self.steps else self.estimate
+    def reason(self) -> Reason | None:
+        """Why to stop, None to go on."""
+        self.need(0.0)
+        return self._reason if self._hosts.number == 1 else self._agreed
 
-    @property
-    def settled_seconds(self) -> float:
-        """What a step takes when nothing is left to compile.
+    def agree(self) -> Reason | None:
+        """The `reason` after all hosts have shared theirs; all have to ask together."""
+        if self._hosts.number > 1:
+            self.need(0.0)
+            told = self._hosts.gather(np.array([REASONS.index(self._reason)]))
+            self._agreed = REASONS[int(told.max())]
+        return self.reason
 
-        >>> pace = Pace(batch_size=8)
-        >>> for seconds in (9.0, 1.0, 2.0, 1.0, 2.0):
-        ...     pace.add(seconds, waited=0.0)
-        >>> pace.step_seconds, pace.settled_seconds
-        (3.0, 1.5)
-        """
-        most = COMPILING * median(self.newest)
-        return fmean(seconds for seconds in self.newest if seconds <= most)
+    def need(self, seconds: float) -> None:
+        """Make it a reason to stop if less than this many seconds are left."""
+        is_over = time.monotonic() + seconds > self._deadline
+        if is_over and self.has_progress and self._reason is None:
+            self._reason = "max-time"
 
-    def text(self) -> str:
-        """The rate, and the share of time spent waiting for data if it is large.
+    def receive(self, number: int, frame: Any = None) -> None:
+        """Note a signal; the next one of its kind ends the process at once."""
+        self._reason = _REASONS[number]
+        signal.signal(number, signal.SIG_DFL)
 
-        >>> pace = Pace(batch_size=8, steps=2, seconds=4.0, waiting_seconds=1.0)
-        >>> pace.text()
-        '4 seq/s, 25.0% of the time waiting for data'
-        """
-        text = f"{rounded(self.batch_size / self.step_seconds)} seq/s"
-        share = self.waiting_seconds / self.seconds
-        if share < MUCH_WAITING:
-            return text
-        return f"{text}, {percent(share)} of the time waiting for data"
+
+@contextlib.contextmanager
+def stop_requests(
+    max_seconds: float | None = None, hosts: Hosts = ONE_HOST
+) -> Iterator[StopRequest]:
+    """Turn signals into a request while the block runs.
+
+    Python delivers signals to the main thread only; in any other, only the time counts.
+    An ignored SIGHUP stays ignored: so `nohup` asks for it.
+    """
+    request = StopRequest(max_seconds, hosts)
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    heard = set(_REASONS)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        heard.remove(signal.SIGHUP)
+    before = {number: signal.signal(number, request.receive) for number in heard}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class State(Protocol):

@@ -10,16 +10,9 @@ import numpy as np
 from albert_tf.data.data_check import check_same_data
 from albert_tf.data.input_pipeline import StepShape, training_batches
 from albert_tf.data.on_the_fly import Landmark, Landmarks
-from albert_tf.hosts.hosts import shared_arrays, shared_checkpoint
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.model.pretrainer import Batch
 from albert_tf.model.unpadding import Fill, fill_of, unpadded
-from albert_tf.runs.checkpoints import (
-    Checkpoint,
-    arrays_of,
-    assign_arrays,
-    load_newest,
-    newest_step,
-)
+from albert_tf.runs.checkpoints import newest_step
 from albert_tf.runs.metrics import Sums, means
 from albert_tf.runs.progress import QUIET, Progress
 from albert_tf.training.budget import (
@@ -29,45 +22,29 @@ from albert_tf.training.budget import (
     refilled,
 )
 from albert_tf.training.evaluate import MetricsLog, evaluations_of
-from albert_tf.training.first_weights import (
-    give_first_weights,
-    read_source,
-    start_from,
+from albert_tf.training.loop import (
+    Reason,
+    Saver,
+    StopRequest,
+    seconds_left,
+    stop_requests,
+    train,
 )
-from albert_tf.training.interruption import Reason, StopRequest, stop_requests
-from albert_tf.training.loop import Pace, Saver, seconds_left, train
-from albert_tf.training.run import (
-    NOTHING,
-    ResolvedRun,
-    RunState,
-    remove_leftovers,
-    training_steps,
-)
+from albert_tf.training.run import NOTHING, ResolvedRun, RunState, begin
 from albert_tf.training.steps import (
     Counts,
     StepDone,
     TrainingSteps,
-    micro_batch_size,
     step_counts,
 )
-from albert_tf.training.timing import utilization_text
+from albert_tf.training.timing import Pace, utilization_text
 from schemas.config import ResolvedTrainConfig
 from schemas.errors import AlbertError
-from schemas.files import copy_whole, write_json
-from schemas.layout import (
-    DATA_MANIFEST,
-    MANIFEST,
-    METRICS,
-    MODEL_CONFIG,
-    SPM_MODEL,
-    TRAIN,
-)
+from schemas.layout import METRICS, TRAIN
 from schemas.readable import duration
 
 # About this many lines of training metrics in a run.
 NUM_LINES = 1000
-
-Say = Callable[[str], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,76 +97,6 @@ def pretrain(
         reason = reason or train(work)
         work.log.close()
     return TrainResult(state.step, work.config.steps, reason or "finished")
-
-
-def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
-    """A run at its newest checkpoint, or before its first step."""
-    newest = load_newest(run.folder, say) if run.is_writer else None
-    checkpoint = shared_checkpoint(newest, run.hosts)
-    model = AlbertPretrainer(
-        run.model_config,
-        precision=run.config.precision,
-        recompute=run.config.recompute,
-    )
-    if checkpoint is None:
-        return start(run, model, say=say)
-    return resume(run, model, checkpoint, say=say)
-
-
-def resume(
-    run: ResolvedRun, model: AlbertPretrainer, checkpoint: Checkpoint, *, say: Say
-) -> tuple[TrainingSteps, RunState]:
-    """A run as a checkpoint has it, but for the micro-batch asked for."""
-    try:
-        state = RunState(**checkpoint.state)
-    except TypeError as error:
-        raise AlbertError(
-            f"{run.folder}: the newest checkpoint is of no pretraining ({error}); "
-            "start the run again with --overwrite."
-        ) from error
-    size = run.config.micro_batch_size or state.micro_batch_size
-    if size > run.config.batch_size:
-        raise AlbertError(
-            f"{run.folder}: the newest checkpoint was saved with micro-batches of "
-            f"{size}, more than the batch of {run.config.batch_size}; start the run "
-            "again with --overwrite."
-        )
-    assign_arrays(model.weights_by_path, checkpoint.weights)
-    steps = training_steps(model, run.config)
-    assign_arrays(steps.optimizer_state, checkpoint.optimizer_state)
-    say(f"Continuing {run.folder} after step {state.step}.")
-    if size != state.micro_batch_size:
-        say(
-            f"Micro-batches of {size} instead of {state.micro_batch_size}: this "
-            "changes only rounding, and what dropout leaves out."
-        )
-        state.micro_batch_size = size
-    return steps, state
-
-
-def start(
-    run: ResolvedRun, model: AlbertPretrainer, *, say: Say
-) -> tuple[TrainingSteps, RunState]:
-    """A run before its first step, with the files that never change."""
-    if run.is_writer:
-        give_first_weights(model, run.config, run.records(), say=say)
-        if run.init_from is not None:
-            source = read_source(
-                run.init_from, manifest=run.manifest, data=run.data, say=say
-            )
-            start_from(model, source)
-            say(f"Starting from the weights of {run.init_from}, step {source.step}.")
-        remove_leftovers(run.folder)
-        write_json(run.folder / MODEL_CONFIG, dataclasses.asdict(run.model_config))
-        for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
-            copy_whole(run.data / name, run.folder / target)
-    if run.hosts.number > 1:
-        weights = shared_arrays(arrays_of(model.weights_by_path), run.hosts)
-        assign_arrays(model.weights_by_path, weights)
-    steps = training_steps(model, run.config)
-    examples = [phase.config for phase in run.phases]
-    size = micro_batch_size(steps, run.config, examples, hosts=run.hosts)
-    return steps, RunState(size, unpadded=True)
 
 
 def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:

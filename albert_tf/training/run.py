@@ -1,31 +1,51 @@
-"""A run of pretraining: what it resolves to, what makes it impossible, its state."""
+"""A run of pretraining: what it resolves to, what it may not be, how it begins."""
 
 import dataclasses
 from pathlib import Path
 from typing import Any
 
-from albert_tf.data.data_check import (
-    check_has_training_examples,
-    check_has_vocabulary,
-    check_settings_fit,
-    check_shards_are_whole,
-)
+from albert_tf.data.data_check import check_settings_fit
 from albert_tf.data.input_pipeline import Records
 from albert_tf.data.on_the_fly import BEGINNING
 from albert_tf.evaluation.held_out import Weighted, backend
 from albert_tf.evaluation.words import Vocabulary
-from albert_tf.hosts.hosts import ONE_HOST, Hosts
+from albert_tf.hosts.hosts import (
+    ONE_HOST,
+    Hosts,
+    shared_arrays,
+    shared_checkpoint,
+)
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.checkpoints import (
+    Checkpoint,
+    arrays_of,
+    assign_arrays,
+    load_newest,
+)
 from albert_tf.runs.metrics import Sums
-from albert_tf.training.first_weights import read_source, starting_weights
+from albert_tf.training.first_weights import (
+    Say,
+    give_first_weights,
+    read_source,
+    start_from,
+    starting_weights,
+)
 from albert_tf.training.optimizers import optimizer_of
-from albert_tf.training.steps import PRETRAINING, TrainingLoss, TrainingSteps
+from albert_tf.training.steps import (
+    PRETRAINING,
+    TrainingLoss,
+    TrainingSteps,
+    micro_batch_size,
+)
 from schemas.architecture import ModelConfig
 from schemas.config import OF_FIRST_WEIGHTS, ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
+from schemas.files import copy_whole, write_json
 from schemas.layout import (
     DATA_MANIFEST,
     EVALUATION,
     EVALUATIONS,
+    MANIFEST,
     METRICS,
     MODEL_CONFIG,
     SPM_MODEL,
@@ -78,13 +98,6 @@ def records_of(data: Path, manifest: DatasetManifest, config: TrainConfig) -> Re
     """The records of a data set for a training with these settings."""
     phases = phases_of(manifest.config, config) if manifest.has_documents else ()
     return Records(data, manifest, phases=phases)
-
-
-def check_data(manifest: DatasetManifest, *, data: Path) -> None:
-    """Refuse a data set that nothing can be trained on."""
-    check_has_training_examples(manifest, data=data)
-    check_has_vocabulary(manifest, data=data)
-    check_shards_are_whole(manifest, data=data)
 
 
 def check_run(run: ResolvedRun) -> None:
@@ -175,6 +188,76 @@ def training_steps(
     from albert_tf.training.tensorflow_steps import TensorFlowSteps
 
     return TensorFlowSteps(model, **settings, xla=config.xla)
+
+
+def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
+    """A run at its newest checkpoint, or before its first step."""
+    newest = load_newest(run.folder, say) if run.is_writer else None
+    checkpoint = shared_checkpoint(newest, run.hosts)
+    model = AlbertPretrainer(
+        run.model_config,
+        precision=run.config.precision,
+        recompute=run.config.recompute,
+    )
+    if checkpoint is None:
+        return start(run, model, say=say)
+    return resume(run, model, checkpoint, say=say)
+
+
+def resume(
+    run: ResolvedRun, model: AlbertPretrainer, checkpoint: Checkpoint, *, say: Say
+) -> tuple[TrainingSteps, RunState]:
+    """A run as a checkpoint has it, but for the micro-batch asked for."""
+    try:
+        state = RunState(**checkpoint.state)
+    except TypeError as error:
+        raise AlbertError(
+            f"{run.folder}: the newest checkpoint is of no pretraining ({error}); "
+            "start the run again with --overwrite."
+        ) from error
+    size = run.config.micro_batch_size or state.micro_batch_size
+    if size > run.config.batch_size:
+        raise AlbertError(
+            f"{run.folder}: the newest checkpoint was saved with micro-batches of "
+            f"{size}, more than the batch of {run.config.batch_size}; start the run "
+            "again with --overwrite."
+        )
+    assign_arrays(model.weights_by_path, checkpoint.weights)
+    steps = training_steps(model, run.config)
+    assign_arrays(steps.optimizer_state, checkpoint.optimizer_state)
+    say(f"Continuing {run.folder} after step {state.step}.")
+    if size != state.micro_batch_size:
+        say(
+            f"Micro-batches of {size} instead of {state.micro_batch_size}: this "
+            "changes only rounding, and what dropout leaves out."
+        )
+        state.micro_batch_size = size
+    return steps, state
+
+
+def start(
+    run: ResolvedRun, model: AlbertPretrainer, *, say: Say
+) -> tuple[TrainingSteps, RunState]:
+    """A run before its first step, with the files that never change."""
+    if run.is_writer:
+        give_first_weights(model, run.config, run.records(), say=say)
+        if run.init_from is not None:
+            source = read_source(
+                run.init_from, manifest=run.manifest, data=run.data, say=say
+            )
+            start_from(model, source)
+            say(f"Starting from the weights of {run.init_from}, step {source.step}.")
+        remove_leftovers(run.folder)
+        write_json(run.folder / MODEL_CONFIG, dataclasses.asdict(run.model_config))
+        for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
+            copy_whole(run.data / name, run.folder / target)
+    if run.hosts.number > 1:
+        weights = shared_arrays(arrays_of(model.weights_by_path), run.hosts)
+        assign_arrays(model.weights_by_path, weights)
+    steps = training_steps(model, run.config)
+    examples = [phase.config for phase in run.phases]
+    size = micro_batch_size(steps, run.config, examples, hosts=run.hosts)
+    return steps, RunState(size, unpadded=True)
 
 
 def remove_leftovers(run: Path) -> None:

@@ -41,7 +41,7 @@ from schemas.readable import aligned, duration, percent, prefixed, rounded
 from schemas.settings import flag_name
 
 if TYPE_CHECKING:
-    from albert_tf.planning.plan import Machine
+    from albert_tf.planning.cost import Machine
 
 # What the data set decides.
 DATA_FIELDS = ("max_seq_length", "max_predictions_per_seq")
@@ -98,7 +98,7 @@ def figures_of(
     data: Path | None, values: dict[str, Any], *, is_measured: bool
 ) -> dict[str, Any]:
     """The figures of a run without a budget."""
-    from albert_tf.planning.plan import plan as make_plan
+    from albert_tf.planning.cost import plan as make_plan
 
     manifest = read_manifest(data) if data is not None else None
     config = resolve_model(values["model"], values["overrides"], manifest)
@@ -132,10 +132,8 @@ def check_beside_budget() -> None:
 
 def plan_budget(data: Path, values: dict[str, Any], *, as_json: bool) -> None:
     """Tell what a budget is best spent on, and the command that does it."""
-    from albert_tf.data.data_check import check_settings_fit
+    from albert_tf.data.data_check import check_data, check_settings_fit
 
-    with silent_stderr():
-        from albert_tf.training.run import check_data
     manifest = read_manifest(data)
     recipe = useful(RECIPES[BUDGET_RECIPE], has_documents=manifest.has_documents)
     of_flags = {name: values[name] for name in ("batch_size", "precision")}
@@ -220,8 +218,12 @@ def _machines(
     is_measured: bool,
 ) -> "list[Machine]":
     """What to tell the time for: this machine, or two known accelerators."""
-    from albert_tf.planning.cost import predictions_of, training_flops
-    from albert_tf.planning.plan import Machine, accelerators
+    from albert_tf.planning.cost import (
+        Machine,
+        accelerators,
+        predictions_of,
+        training_flops,
+    )
 
     if not is_measured:
         return accelerators()

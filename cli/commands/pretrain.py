@@ -28,8 +28,7 @@ from cli.support.options import (
 )
 from cli.support.recipes import (
     budget_option,
-    check_budget_recipe,
-    check_budget_steps,
+    check_beside_budget,
     given_settings,
     recipe_in_use,
     recipe_option,
@@ -188,17 +187,6 @@ def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> As
     )
 
 
-def check_beside_budget(*, is_several_hosts: bool) -> None:
-    """Refuse flags that a budget does not go with."""
-    check_budget_steps()
-    if is_several_hosts:
-        raise SettingError(
-            "--budget measures one machine and cannot choose for several hosts; leave "
-            "it out, or give --num-hosts 1."
-        )
-    check_budget_recipe()
-
-
 def check_schedule(config: TrainConfig) -> None:
     """Refuse a typed flag that is for another schedule."""
     for name in ("constant_steps", "cooldown_share"):
@@ -277,8 +265,9 @@ def tell(run: "ResolvedRun", *, is_finished: bool) -> None:
 def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | None":
     """Train as another host than the first, with the first one's settings."""
     with silent_stderr():
+        from albert_tf.data.data_check import check_data
         from albert_tf.hosts.hosts import shared_value
-        from albert_tf.training.run import ResolvedRun, check_data, check_run
+        from albert_tf.training.run import ResolvedRun, check_run
     told = shared_value(None, hosts)
     manifest = read_manifest(asked.data)
     if manifest.fingerprint != told["data"]:

@@ -41,8 +41,14 @@ def check_budget_steps() -> None:
         )
 
 
-def check_budget_recipe() -> None:
-    """Refuse another recipe than that of budgets."""
+def check_beside_budget(*, is_several_hosts: bool) -> None:
+    """Refuse flags of a run that a budget does not go with."""
+    check_budget_steps()
+    if is_several_hosts:
+        raise SettingError(
+            "--budget measures one machine and cannot choose for several hosts; leave "
+            "it out, or give --num-hosts 1."
+        )
     name = click.get_current_context().meta.get(RECIPE_NAME_KEY)
     if name not in (None, BUDGET_RECIPE):
         raise SettingError(

@@ -49,9 +49,7 @@ def resolve(
         What was asked, completed by recipe, budget and the beginning of the run, and
         what it resolves to.
     """
-    with silent_stderr():
-        from albert_tf.training.run import check_data
-    from albert_tf.data.data_check import manifests_of
+    from albert_tf.data.data_check import check_data, manifests_of
     from albert_tf.runs.run_record import run_config
 
     manifest = read_manifest(asked.data)
@@ -83,7 +81,8 @@ def checked_run(
     hosts: "Hosts",
 ) -> "ResolvedRun":
     """The run of an architecture, refused if it cannot be trained."""
-    from albert_tf.training.run import ResolvedRun, check_run
+    with silent_stderr():
+        from albert_tf.training.run import ResolvedRun, check_run
 
     run = ResolvedRun(
         folder=asked.output,

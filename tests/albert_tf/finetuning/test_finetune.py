@@ -25,8 +25,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import read_tuned, with_scores_scaled
 from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.progress import QUIET
-from albert_tf.training.interruption import StopRequest
-from albert_tf.training.loop import train
+from albert_tf.training.loop import StopRequest, train
 from schemas.config import Initializer
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig

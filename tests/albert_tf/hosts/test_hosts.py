@@ -14,7 +14,7 @@ from albert_tf.hosts.hosts import (
     shared_value,
 )
 from albert_tf.runs.checkpoints import Checkpoint
-from albert_tf.training.interruption import stop_requests
+from albert_tf.training.loop import stop_requests
 from schemas.errors import SettingError
 
 

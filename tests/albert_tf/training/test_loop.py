@@ -1,6 +1,6 @@
 """How fast a run is, told in few words."""
 
-from albert_tf.training.loop import Pace
+from albert_tf.training.timing import Pace
 
 
 def test_before_the_first_step_its_time_is_the_estimate():

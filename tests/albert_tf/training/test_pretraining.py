@@ -22,12 +22,12 @@ from albert_tf.runs.progress import QUIET
 from albert_tf.runs.run_record import finished_step
 from albert_tf.training import loop
 from albert_tf.training.evaluate import HeldOutEvaluations
-from albert_tf.training.interruption import StopRequest
-from albert_tf.training.loop import Pace
+from albert_tf.training.loop import StopRequest
 from albert_tf.training.pretraining import Pretraining
 from albert_tf.training.run import RunState
 from albert_tf.training.steps import StepDone
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
+from albert_tf.training.timing import Pace
 from cli.support.console import Console
 from schemas import config as config_module
 from schemas.config import TrainConfig

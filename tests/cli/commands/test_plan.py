@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from albert_tf.planning.plan import preset_name
+from albert_tf.planning.cost import preset_name
 from albert_tf.training import timing
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
