@@ -35,7 +35,6 @@ from pipeline.records.reading import (
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.example import NO_LABEL, PAD_ID, SEP_ID, feature_length, stored_features
-from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase
 
@@ -87,9 +86,6 @@ class StepShape:
 
 
 Batch = dict[str, Any]
-
-# Examples in a batch of which tokens are only counted.
-COUNTED_AT_ONCE = 1000
 
 # Where TensorFlow only reads, the memory of the GPUs is for whoever computes.
 if keras.backend.backend() != "tensorflow":
@@ -199,18 +195,6 @@ def training_batches(
             batches = batches.take(-(-examples // size))
         batches = batches.prefetch(2).with_options(_options())
         yield from _checked(batches, records)
-
-
-def first_batches(records: Records, *, seed: int, maximum: int) -> Iterator[Batch]:
-    """The first training examples, to count tokens in: all of them if there are few.
-
-    Args:
-        maximum: How many examples to read, in whole batches.
-    """
-    examples = min(maximum, records.manifest.num_examples(TRAIN))
-    size = min(COUNTED_AT_ONCE, examples)
-    batches = training_batches(records, StepShape(size, size), seed=seed)
-    return itertools.islice(batches, -(-examples // size))
 
 
 @as_written

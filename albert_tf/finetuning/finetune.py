@@ -20,7 +20,7 @@ from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.hosts.hosts import ONE_HOST
 from albert_tf.model.task_model import Batch, task_loss
 from albert_tf.model.trained_model import TrainedModel, read_tuned
-from albert_tf.runs.checkpoints import Checkpoint, assign_arrays, load_newest
+from albert_tf.runs.checkpoints import Checkpoint, load_newest
 from albert_tf.runs.metrics import Metrics, read_metrics
 from albert_tf.runs.progress import Progress
 from albert_tf.runs.task_record import TaskRecord, write_record
@@ -133,11 +133,12 @@ class FineTuning:
         model = job.new_model(self.state)
         loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
         self.steps = training_steps(
-            model, self.config, loss=TrainingLoss(loss, step_counts)
+            model,
+            self.config,
+            loss=TrainingLoss(loss, step_counts),
+            checkpoint=checkpoint,
         )
         if checkpoint is not None:
-            assign_arrays(model.weights_by_path, checkpoint.weights)
-            assign_arrays(self.steps.optimizer_state, checkpoint.optimizer_state)
             progress.say(f"Continuing {job.run} after step {self.state.step}.")
         every = job.config.checkpoint_every
         # Without a number of steps every evaluation has a checkpoint, and that is all.

@@ -5,7 +5,7 @@ different vocabularies, and even data sets, are compared over the words of the s
 text. Each word has two losses, and the interval is that of their differences.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,12 +33,6 @@ class Paired(NamedTuple):
     other: Metrics
     differences: npt.NDArray[np.float64]
     characters: npt.NDArray[np.float64]
-
-
-def comparisons(runs: Sequence[Run]) -> Iterator[str]:
-    """Each run but the first compared with the first, in a sentence."""
-    for run in runs[1:]:
-        yield compared(runs[0], run)
 
 
 def compared(one: Run, other: Run) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
-from albert_tf.reporting.comparison import comparisons
+from albert_tf.reporting.comparison import compared
 from albert_tf.reporting.learning_curves import QUANTITIES, curves, not_comparable
 from albert_tf.runs import evaluations
 from albert_tf.runs.metrics import (
@@ -38,7 +38,8 @@ _SHOWN_DIFFERENCES = 6
 def runs_section(runs: Sequence[Run]) -> Section:
     """One section for all runs, their curves in the same plots."""
     is_one = len(runs) == 1
-    notes = [] if is_one else [*differences(runs), *comparisons(runs)]
+    notes = [] if is_one else [*differences(runs)]
+    notes += [compared(runs[0], run) for run in runs[1:]]
     if reason := not_comparable(runs):
         notes.append(reason.strip())
     notes += [

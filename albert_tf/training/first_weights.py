@@ -15,6 +15,7 @@ Axes: V tokens, C contexts, E columns.
 """
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from albert_tf.data.data_check import check_same_vocabulary, vocabulary_of
-from albert_tf.data.input_pipeline import Records, first_batches
+from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
@@ -42,6 +43,9 @@ from schemas.manifest import DatasetManifest
 Say = Callable[[str], None]
 Integers = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float32]
+
+# Examples that are read at a time to count their tokens.
+COUNTED_AT_ONCE = 1000
 
 # Sightings that every token is credited with, so that none has the logarithm of 0.
 SMOOTHING = 0.5
@@ -99,12 +103,14 @@ def tokens_to_count(
         return texts, labels
     if config.pmi_embeddings:
         say("Counting which tokens are near which.")
+    examples = min(COUNTED_EXAMPLES, records.manifest.num_examples(TRAIN))
     if config.unigram_bias:
-        examples = min(COUNTED_EXAMPLES, records.manifest.num_examples(TRAIN))
         say(f"Counting the tokens to predict in {examples:,} training examples.")
     # Of one phase, so that first weights do not depend on when the next one begins.
     records = dataclasses.replace(records, phases=records.phases[:1])
-    for batch in first_batches(records, seed=config.seed, maximum=COUNTED_EXAMPLES):
+    size = min(COUNTED_AT_ONCE, examples)
+    batches = training_batches(records, StepShape(size, size), seed=config.seed)
+    for batch in itertools.islice(batches, -(-examples // size)):
         if config.pmi_embeddings:
             texts.append(whole_texts(batch))
         if config.unigram_bias:

@@ -173,21 +173,36 @@ class RunState:
 
 
 def training_steps(
-    model: Weighted, config: TrainConfig, *, loss: TrainingLoss = PRETRAINING
+    model: Weighted,
+    config: TrainConfig,
+    *,
+    loss: TrainingLoss = PRETRAINING,
+    checkpoint: Checkpoint | None = None,
 ) -> TrainingSteps:
-    """The steps of the backend that Keras runs on, over all local devices."""
+    """The steps of the backend that Keras runs on, over all local devices.
+
+    Args:
+        checkpoint: To go on from; its weights are the model's before devices copy them.
+    """
+    if checkpoint is not None:
+        assign_arrays(model.weights_by_path, checkpoint.weights)
     settings: Any = {
         "optimizer": optimizer_of(config),
         "seed": config.seed,
         "loss": loss,
     }
+    steps: TrainingSteps
     if backend() == "jax":
         from albert_tf.training.jax_steps import JaxSteps
 
-        return JaxSteps(model, **settings)
-    from albert_tf.training.tensorflow_steps import TensorFlowSteps
+        steps = JaxSteps(model, **settings)
+    else:
+        from albert_tf.training.tensorflow_steps import TensorFlowSteps
 
-    return TensorFlowSteps(model, **settings, xla=config.xla)
+        steps = TensorFlowSteps(model, **settings, xla=config.xla)
+    if checkpoint is not None:
+        assign_arrays(steps.optimizer_state, checkpoint.optimizer_state)
+    return steps
 
 
 def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
@@ -222,9 +237,7 @@ def resume(
             f"{size}, more than the batch of {run.config.batch_size}; start the run "
             "again with --overwrite."
         )
-    assign_arrays(model.weights_by_path, checkpoint.weights)
-    steps = training_steps(model, run.config)
-    assign_arrays(steps.optimizer_state, checkpoint.optimizer_state)
+    steps = training_steps(model, run.config, checkpoint=checkpoint)
     say(f"Continuing {run.folder} after step {state.step}.")
     if size != state.micro_batch_size:
         say(

@@ -25,6 +25,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import read_tuned, with_scores_scaled
 from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.progress import QUIET
+from albert_tf.training import tensorflow_steps
 from albert_tf.training.loop import StopRequest, train
 from schemas.config import Initializer
 from schemas.errors import AlbertError
@@ -98,8 +99,12 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     assert newest_step(whole.run) == 8
 
 
-def test_a_signal_saves_the_steps_that_are_done(tmp_path, monkeypatch):
-    whole = job_of("tag", tmp_path / "whole", dropout=0.1, eval_every=4)
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_signal_saves_the_steps_that_are_done(tmp_path, monkeypatch, devices):
+    names = devices * ["/device:CPU:0"]
+    monkeypatch.setattr(tensorflow_steps, "local_devices", lambda: names)
+    settings = {"dropout": 0.1, "eval_every": 4, "micro_batch_size": 8}
+    whole = job_of("tag", tmp_path / "whole", **settings)
     result = trained(whole)
     parts = dataclasses.replace(whole, run=tmp_path / "parts")
     parts.run.mkdir()
@@ -110,12 +115,12 @@ def test_a_signal_saves_the_steps_that_are_done(tmp_path, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return record(self, done, seconds)
 
-    monkeypatch.setattr(FineTuning, "record", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        trained(parts)
+    with monkeypatch.context() as patch:
+        patch.setattr(FineTuning, "record", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            trained(parts)
     assert newest_step(parts.run) == 3
     assert not (parts.run / "eval.json").exists()
-    monkeypatch.undo()
     assert trained(parts) == result
     assert lines_of(parts.run) == lines_of(whole.run)
     last = Path("checkpoints/step-00000008/model.safetensors")

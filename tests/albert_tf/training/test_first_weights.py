@@ -9,13 +9,13 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from albert_tf.data import input_pipeline
 from albert_tf.model.initial_weights import (
     begin_with_positional_heads,
     initialize_weights,
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import arrays_of
+from albert_tf.training import first_weights as module
 from albert_tf.training.first_weights import (
     give_first_weights,
     read_source,
@@ -65,8 +65,8 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
         readings.append(shape.batch_size)
         return training_batches(records, shape, **settings)
 
-    training_batches = input_pipeline.training_batches
-    monkeypatch.setattr(input_pipeline, "training_batches", noted)
+    training_batches = module.training_batches
+    monkeypatch.setattr(module, "training_batches", noted)
     plain = first_weights(data)
     assert readings == []
     vectors = first_weights(data, pmi_embeddings=True)
