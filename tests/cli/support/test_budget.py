@@ -204,12 +204,17 @@ def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(
     assert again["chosen_for_budget"] == begun["chosen_for_budget"] is not None
 
 
-def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(little, tmp_path):
+def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
+    little, tmp_path, monkeypatch
+):
+    # However busy the machine is, a run before takes no step of the budget.
+    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 2000.0)
+    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 2000.0)
     run(*little, "--steps", 1)
     first, file = tmp_path / "run", tmp_path / "run/config.json"
     other = ("--config", file, "--output", tmp_path / "other")
     for _ in range(2):
-        run("pretrain", *other, "--budget", "80s", "--max-time", "1s")
+        run("pretrain", *other, "--budget", "7500s", "--max-time", "1s")
     steps = [config_of(folder)["steps"] for folder in (first, tmp_path / "other")]
     assert steps == [1, 3]
 
