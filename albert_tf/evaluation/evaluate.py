@@ -78,7 +78,6 @@ class Scope:
     Attributes:
         examples: The maximum number of held-out examples; None for all.
         words: The maximum number of held-out words; 0 for none, and no counting.
-        pairs: Pairs of sentences to compare.
         sentences: The token ids of their sentences, each good one before the bad,
             without special tokens.
         vocabulary: The model's; without it there are neither words nor

@@ -254,9 +254,7 @@ def task_sums(
 def step_loss(sums: Sums, *, mlm_count: Tensor, sentence_count: Tensor) -> Tensor:
     """A micro-batch's share of the loss of a step: both task losses, added 1 to 1.
 
-    Args:
-        mlm_count: Masked pieces in the whole step.
-        sentence_count: Pairs in the whole step.
+    Each is divided by the count of the whole step.
     """
     return sums.mlm_loss / ops.maximum(mlm_count, 1.0) + (
         sums.sentence_loss / ops.maximum(sentence_count, 1.0)

@@ -51,7 +51,6 @@ class TrainedModel:
 
     Attributes:
         folder: Where it was read; its vocabulary is there too.
-        config: Its architecture.
         weights: By path; empty where only the architecture was asked for.
         step: Of the checkpoint; 0 for a model of another program.
         task: What it was fine-tuned on; None for a model with the heads of pretraining.

@@ -19,10 +19,7 @@ class Quantity(NamedTuple):
     """What is drawn of the metrics.
 
     Attributes:
-        name: Of the metric.
-        title: Of the plot.
         about: How to read it.
-        unit: Of the values.
         level: A value to compare with.
         is_held_out: Whether what evaluation measured is drawn too.
         is_logarithmic: The scale.

@@ -81,8 +81,6 @@ class BudgetChoice:
     Attributes:
         candidates: Every model considered, the smallest first.
         place: The place of the one chosen among them.
-        train: The settings to train it with.
-        workload: Of a step.
         counting: The held-out loss of counting both neighbours, in nats; None where
             nothing is held out.
         text_tokens: Tokens of the training text, once.

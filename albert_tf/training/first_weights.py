@@ -318,7 +318,6 @@ def read_source(
     """The newest weights of a run to start from, if its vocabulary is that of the data.
 
     Args:
-        data: Of the manifest.
         say: Told about every damaged checkpoint passed over.
     """
     if is_tuned(run):

@@ -134,7 +134,6 @@ class State(Protocol):
     """Where a training stands: a dataclass, whose fields `state.json` has.
 
     Attributes:
-        step: Steps done.
         micro_batch_size: Kept unless another is asked for, which rounds differently.
     """
 
