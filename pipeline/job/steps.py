@@ -242,7 +242,9 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
         yield from ((SIGNED, tuple(one)) for one in found)
         found.clear()
     yield from ((SIGNED, tuple(one)) for one in found)
-    yield COUNTS, (counts.to_dict(), looker.result())
+    looks = looker.parts()
+    yield COUNTS, (counts.to_dict(), next(looks))
+    yield from ((COUNTS, (ReadingCounts().to_dict(), look)) for look in looks)
     # For the progress bar only: the documents are with the engine, not in files.
     mark = {"text_bytes": chunk.text_bytes, "counts": counts.to_dict()}
     write_whole(join(job.output, chunk_file(chunk.number, "json")), json_text(mark))
