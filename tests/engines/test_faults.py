@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from schemas.readable import prefixed
 from tests.commands import run, write_topics
 from tests.engines import start
 from tests.engines.test_engines import assert_same, installed, is_of_beam  # noqa: F401
@@ -116,8 +115,8 @@ def start_job(texts, tmp_path):
     """Starts jobs, which end with the test."""
     with contextlib.ExitStack() as held:
 
-        def begin(options, text=texts[0]):
-            job = Job((text, texts[1]), tmp_path, options)
+        def begin(options):
+            job = Job(texts, tmp_path, options)
             held.callback(job.process.wait)
             held.callback(job.process.kill)
             return job
@@ -314,23 +313,6 @@ def test_a_job_server_that_is_killed_is_named(start_job, tmp_path):
         r"Error: The job server localhost:\d+ has ended or cannot be reached; what is "
         "finished is kept: run the same command again.",
         said,
-    )
-
-
-def test_a_heap_that_is_too_small_is_told_with_what_to_do(
-    embedded, texts, tmp_path, start_job
-):
-    topics = [path.read_text() for path in sorted(texts[0].iterdir())]
-    rows = [json.dumps({"text": f"{at}. {topics[at % 40]}"}) for at in range(1600)]
-    text = tmp_path / "long.jsonl"
-    text.write_text("\n".join(rows))
-    heap = "--job_server_jvm_properties=-Xmx64m"
-    job = start_job(("--num-shards", 1, *embedded, heap), text=text)
-    assert job.end() == (
-        1,
-        "Error: The engine ran out of memory. It holds the text of a whole shard, here "
-        f"{prefixed(text.stat().st_size, 'B')}; give --num-shards 2 and --overwrite, "
-        "or more memory by --job_server_jvm_properties=-Xmx4g after --.",
     )
 
 
