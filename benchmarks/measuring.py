@@ -46,14 +46,11 @@ def albert(*arguments: str) -> list[str]:
     return [sys.executable, "-c", "from cli.main import cli; cli()", *arguments]
 
 
-def run_watched(command: Sequence[str], *, until: str = "") -> Run:
-    """Run a program to its end, or until it says something, which is its end then.
-
-    Args:
-        until: Part of the line that it is to say; nothing to let it end by itself.
+def run_watched(command: Sequence[str]) -> Run:
+    """Run a program to its end.
 
     Raises:
-        SystemExit: It failed, or ended without a word of that; with what it said.
+        SystemExit: It failed; with what it said.
     """
     before, start = _processor_seconds(), time.perf_counter()
     with subprocess.Popen(
@@ -61,17 +58,11 @@ def run_watched(command: Sequence[str], *, until: str = "") -> Run:
     ) as process:
         memory = _PeakMemory(process.pid)
         memory.start()
-        said, is_said = [], False
-        while not is_said and (line := process.stdout.readline()):
-            said.append(line)
-            is_said = bool(until) and until in line
-        if is_said:
-            process.kill()
-        process.wait()
+        said, _ = process.communicate()
         seconds = time.perf_counter() - start
         memory.stop()
-    if not is_said and (process.returncode or until):
-        sys.exit(f"{' '.join(command)} failed:\n{''.join(said)}")
+    if process.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{said}")
     return Run(seconds, _processor_seconds() - before, memory.peak / 1e6)
 
 
@@ -153,19 +144,17 @@ def start(
     module: str,
     question: Any,
     *,
-    before: Sequence[str] = (),
     environment: Mapping[str, str] = MappingProxyType({}),
     **pipes: int,
 ) -> "subprocess.Popen[str]":
     """Have a program of this folder begin to answer.
 
     Args:
-        before: What the program is started by, such as `taskset`.
         environment: Variables that it has beside those of this process.
         pipes: `stdin` and `stderr`, unless they are those of this process.
     """
     return subprocess.Popen(
-        [*before, sys.executable, "-m", module, "--worker", json.dumps(question)],
+        [sys.executable, "-m", module, "--worker", json.dumps(question)],
         stdout=subprocess.PIPE,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
         text=True,

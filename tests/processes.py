@@ -50,8 +50,8 @@ def children_of(process):
 def left_in(scratch):
     """What processes that have ended left in a folder for temporary files.
 
-    A folder of ours without its lock may be of one that is about to take it: killed
-    then, or while it removes the folder, it leaves one that goes when it is old.
+    A process that is killed before it locks its folder, or while it removes it, leaves
+    one without a lock, which goes when it is old.
     """
     return [
         path

@@ -49,6 +49,23 @@ def test_the_distribution_holds_exactly_four_packages():
     assert sorted(names) == ["albert_tf", "cli", "pipeline", "schemas"]
 
 
+def test_the_settings_of_keras_do_not_choose_the_backend(tmp_path):
+    (tmp_path / ".keras").mkdir()
+    (tmp_path / ".keras" / "keras.json").write_text('{"backend": "torch"}')
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("KERAS_")}
+    done = subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", "-c"),
+            "import albert_tf, os; print(os.environ['KERAS_BACKEND'])",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=kept | {"HOME": str(tmp_path)},
+    )
+    assert done.stdout == "tensorflow\n"
+
+
 @pytest.mark.parametrize(
     ("backend", "sentence"),
     [

@@ -111,8 +111,8 @@ def held_out_examples(records: Records, *, maximum: int | None) -> int:
     held_out = records.manifest.num_examples(EVAL)
     if not held_out:
         raise AlbertError(
-            f"{records.dataset} has no held-out examples; measure on a text with "
-            "--text, or make data with a larger --eval-fraction."
+            f"{records.dataset} has no held-out examples; make data with a larger "
+            "--eval-fraction, or measure a text with albert evaluate --text."
         )
     return held_out if maximum is None else min(maximum, held_out)
 

@@ -86,9 +86,10 @@ def batches_to_predict(
     alike: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
         width = width_of(row.length, longest=longest)
-        alike[-width, len(row.sequences)].append(number)
-    for (width, options), numbers in sorted(alike.items()):
-        size = max(1, TOKENS // (-width * options))
+        alike[width, len(row.sequences)].append(number)
+    for width, options in sorted(alike, key=lambda shape: (-shape[0], shape[1])):
+        numbers = alike[width, options]
+        size = max(1, TOKENS // (width * options))
         for first in range(0, len(numbers), size):
             some = numbers[first : first + size]
             asked = [rows[number] for number in some]

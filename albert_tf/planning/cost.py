@@ -1,4 +1,4 @@
-"""What a run will take, by arithmetic: operations, memory, sequences at a time.
+"""What a run will take: operations, memory, sequences at a time.
 
 Operations are those of matrix products, a multiplication with its addition counted as
 two; embedding look-ups, softmax, GELU and layer normalisation are not counted. The
@@ -24,8 +24,8 @@ NUMBER_BYTES: dict[Precision, int] = {"float32": 4, "bfloat16": 2}
 # precision.
 WEIGHT_BYTES = 4 * 4
 
-# Examples in which tokens are counted for first weights, the most frequent tokens,
-# beside which all are counted, and the columns beyond those asked for.
+# For first weights: the examples in which tokens are counted; the most frequent tokens,
+# beside which all are counted; the columns beyond those asked for.
 COUNTED_EXAMPLES, CONTEXTS, EXTRA_COLUMNS = 50_000, 2048, 32
 
 # Operations a second of dense bfloat16 products, by the vendors' data sheets, and the

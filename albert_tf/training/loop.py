@@ -1,8 +1,8 @@
 """The training loop: steps, between them evaluations and checkpoints, and what ends it.
 
-Ctrl-C, a signal to end, the time allowed: nothing is interrupted by these. The request
-is noted, and the loop looks for one between micro-batches; on several hosts between
-steps, since all have to stop after the same.
+Ctrl-C, a signal to end, the time allowed: none of these interrupts anything. Each is
+noted as a request to stop, which the loop looks for between micro-batches; on several
+hosts between steps, since all have to stop after the same.
 
 Pretraining and fine-tuning share it. What they do not share is their `Work`: batches
 and loss, what is measured, what is best.

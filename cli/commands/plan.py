@@ -90,7 +90,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
         return
     if data is None:
         raise SettingError("--budget plans for a data set; name it with --data.")
-    check_beside_budget()
+    check_budget_flags()
     plan_budget(data, values, as_json=as_json)
 
 
@@ -120,7 +120,7 @@ def figures_of(
     return figures
 
 
-def check_beside_budget() -> None:
+def check_budget_flags() -> None:
     """Refuse flags that a budget does not go with."""
     check_budget_steps()
     for name in ("measure", *DATA_FIELDS):

@@ -375,12 +375,15 @@ def notes(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
 
 def say_end(result: "TrainResult", asked: Asked, console: Console) -> None:
     """Say how far the run came, and what to type next; exits with a signal's code."""
+    from albert_tf.runs.run_record import recorded_manifest
+
     output = asked.output
     if result.finished:
         names = (output, asked.data, f"{output}-hf")
         run, data, export = (shlex.quote(str(name)) for name in names)
         console.say(f"{output}: finished, {result.step:,} steps")
-        has_held_out = read_manifest(asked.data).num_examples(EVAL)
+        manifest = recorded_manifest(output)
+        has_held_out = manifest is not None and manifest.num_examples(EVAL)
         text = f"--data {data}" if has_held_out else "--text FILE"
         console.say(f"Next:  albert evaluate {run} {text}")
         console.say(f"       albert fill-mask {run} 'A sentence with a [MASK] in it.'")

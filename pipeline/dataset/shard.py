@@ -1,18 +1,7 @@
-"""What happens to the documents of a shard, from text to records, step by step.
+"""The files of a shard, made of documents that were read, cleaned and segmented.
 
-`pipeline.reading.read` has read and cleaned each document and cut it into sentences.
-Here `write_shard` makes of them the files of one shard:
-
-    distinct            each document once, in the order of their ids
-    encode              its sentences become tokens
-    pack_copies         tokens become sequences, in each copy others
-    make_pairs          a sequence becomes two segments, perhaps swapped
-    mask                some of their words are to be predicted
-    encode_rows         examples become records
-    RecordWriter        records become a file, whole or absent
-
-`pipeline.examples.examples.make_examples` pairs and masks. Where examples are made on
-the fly, the tokens themselves become records, and training does the rest in each epoch
+The docstring of `pipeline` has the steps. Where examples are made on the fly, the
+tokens themselves become records, and training does the rest in each epoch
 (`pipeline.records.reading`). The result is a function of the set of documents and the
 settings: their order, the worker and the runner do not matter. Only the tokens of the
 shard are held in memory.

@@ -30,12 +30,19 @@ from pipeline.job import repeats, spill, steps
 from pipeline.job.failures import explain
 from pipeline.job.plan import Job
 from pipeline.job.runners import Runner, engine_of, environment_of
-from pipeline.job.submission import MarkedOutput, end_job, new_mark, write_mark
+from pipeline.job.submission import (
+    end_failed,
+    end_job,
+    is_marked,
+    marked_output,
+    new_mark,
+    write_mark,
+)
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.storage import files as storage
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY
-from schemas.layout import EVAL, SIDECARS, SPM_MODEL, TRAIN
+from schemas.layout import EVAL, SIDECARS, SPM_MODEL, SUBMITTED, TRAIN
 
 Shuffle = Literal["files", "engine"]
 
@@ -67,7 +74,8 @@ def make_dataset(
         with engine_of(runner) as engine:
             return submit(transform, job, runner, engine)
     spill.forget_incomplete(job.output)
-    if shuffle == "engine":
+    # Of a job that Dataflow still runs, and refuses again, nothing is taken away.
+    if shuffle == "engine" and not (runner and is_marked(job.output, job.mark)):
         spill.forget_chunks(job.output)
     with storage.new_file(storage.join(job.output, SPM_MODEL)) as file:
         file.write(job.model)
@@ -75,6 +83,8 @@ def make_dataset(
         write_mark(job.output, job.mark)
         result = run_there(transform, job, runner)
     else:
+        # Workers that a cluster may still have end without it.
+        storage.remove(storage.join(job.output, SUBMITTED))
         result = run_here(transform, job, workers)
     spill.forget_chunks(job.output)
     # What killed workers were writing.
@@ -207,8 +217,8 @@ class Step(beam.DoFn):
         self._compute, self._job, self._workers = compute, job, workers
 
     def setup(self) -> None:
-        """Begin to work; what is refused now keeps Beam's Java waiting for minutes."""
-        self._marked = MarkedOutput(self._job.output, self._job.mark)
+        """Only prepare: a refusal here keeps Beam's Java waiting for minutes."""
+        self._marked = marked_output(self._job.output, self._job.mark)
         self._has_tools = False
 
     def start_bundle(self) -> None:
@@ -301,9 +311,10 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
             with explained_errors(job, runner):
                 result.wait_until_finish()
                 state = result.state
+        except (Exception, SystemExit):
+            end_failed(job.output, job.mark, runner)
+            raise
         except BaseException as error:
-            if isinstance(error, Exception):
-                raise
             # An interrupt, or a signal to end.
             raise type(error)(end_job(job.output, runner)) from None
     if state != PipelineState.DONE:

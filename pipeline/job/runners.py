@@ -102,7 +102,8 @@ def _refuse_what_makes_nothing(name: str, options: PipelineOptions) -> None:
             "--runner: PortableRunner needs a job server; give "
             "--job_endpoint=HOST:PORT after --."
         )
-    if options.view_as(SparkRunnerOptions).spark_submit_uber_jar:
+    spark = options.view_as(SparkRunnerOptions)
+    if name == "SparkRunner" and spark.spark_submit_uber_jar:
         raise SettingError(
             "--spark_submit_uber_jar leaves the job's jar on this machine, and a "
             "cluster does not find it; leave it out, and give "

@@ -230,7 +230,7 @@ def build_shard(number: int, job: Job) -> Iterator[Result]:
 
 
 def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The documents of a chunk as (shard, (id, text)), and (COUNTS, (counts,))."""
+    """The documents of a chunk as (shard, (id, text)); (COUNTS, (counts, look))."""
     counts = ReadingCounts()
     if chunk.number == 0:
         # Every shard is written, even one without documents.

@@ -1,16 +1,18 @@
 """The mark by which workers know an output as theirs, and their job as still wanted.
 
 A job server that is asked to cancel a job only stops waiting for it: Flink and Spark go
-on to the end (Beam 2.62). So whoever submitted a job ends it by its mark in the output,
+on to the end (Beam 2.77). So whoever submitted a job ends it by its mark in the output,
 which workers see wherever they are; those that find another mark do no more.
 """
 
+import contextlib
+import functools
 import secrets
 import socket
 import time
 
 from pipeline.job.runners import DATAFLOW, Runner
-from pipeline.storage.files import join, read_whole, write_whole
+from pipeline.storage.files import exists, is_remote, join, read_whole, write_whole
 from schemas.errors import AlbertError
 from schemas.layout import SUBMITTED
 
@@ -35,23 +37,44 @@ def write_mark(output: str, mark: str) -> None:
     write_whole(join(output, SUBMITTED), mark)
 
 
+def is_marked(output: str, mark: str) -> bool:
+    """Whether workers with a mark know an output as theirs."""
+    with contextlib.suppress(AlbertError, OSError):
+        return read_whole(join(output, SUBMITTED)).decode() == mark
+    return False
+
+
+def end_failed(output: str, mark: str, runner: Runner) -> None:
+    """Tell workers of a job to do no more, which nobody waits for since it failed."""
+    if runner.name != DATAFLOW and is_marked(output, mark):
+        with contextlib.suppress(AlbertError, OSError):
+            write_mark(output, _ENDED)
+
+
 def end_job(output: str, runner: Runner) -> str:
     """Tell workers to do no more; gives what to say of that to whoever interrupted."""
-    again = "Run the same command again"
+    unable = ""
     if runner.name != DATAFLOW:
         try:
             write_mark(output, _ENDED)
         except (AlbertError, OSError) as error:
-            again = f"its workers cannot be told to stop ({error}). {again}"
+            unable = f" Its workers cannot be told to stop: {str(error).rstrip('.')}."
         else:
             return (
                 "The job was told to end; it does so as soon as its workers have "
-                f"finished what they are at. {again}: what is finished is kept."
+                "finished what they are at. Run the same command again: what is "
+                "finished is kept."
             )
     return (
-        f"A job that {runner.name} runs elsewhere goes on; to end it, stop it there. "
-        f"{again} when it has ended."
+        f"A job that {runner.name} runs elsewhere goes on; to end it, stop it there."
+        f"{unable} Run the same command again when it has ended."
     )
+
+
+@functools.cache
+def marked_output(output: str, mark: str) -> "MarkedOutput":
+    """The output of a job, as all steps in this process see it."""
+    return MarkedOutput(output, mark)
 
 
 class MarkedOutput:
@@ -73,11 +96,11 @@ class MarkedOutput:
         """
         if not self._mark or time.monotonic() < self._next_look:
             return
+        path, reason = join(self._output, SUBMITTED), "another folder"
         try:
-            found, reason = read_whole(join(self._output, SUBMITTED)).decode(), ""
+            found = read_whole(path).decode()
         except (AlbertError, OSError) as error:
-            # Storage that cannot be reached for a while ends nothing.
-            found, reason = self._mark * self._is_seen, str(error).rstrip(".")
+            found, reason = self._found_instead(path), str(error).rstrip(".")
         if found == _ENDED or (self._is_seen and found != self._mark):
             raise AlbertError(
                 f"The job that makes {self._output} was told to end, or its command "
@@ -86,8 +109,21 @@ class MarkedOutput:
         if found != self._mark:
             raise AlbertError(
                 f"A worker on {socket.gethostname()} does not see the {self._output} "
-                f"of this command ({reason or 'another folder'}); give an output that "
-                "every machine sees, such as s3://bucket/folder/, and its keys to the "
-                "workers."
+                f"of this command ({reason}, or the command was run a second time); "
+                "give an output that every machine sees, such as s3://bucket/folder/, "
+                "and its keys to the workers."
             )
         self._is_seen, self._next_look = True, time.monotonic() + LOOK_SECONDS
+
+    def _found_instead(self, path: str) -> str:
+        """The mark to go by where none can be read.
+
+        Storage that cannot be reached for a while ends nothing; a mark that was removed
+        ends a job, since somebody makes the output anew.
+        """
+        if not self._is_seen:
+            return ""
+        is_there = is_remote(self._output) or exists(self._output)
+        with contextlib.suppress(AlbertError, OSError):
+            return _ENDED if is_there and not exists(path) else self._mark
+        return self._mark

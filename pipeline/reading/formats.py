@@ -4,11 +4,13 @@ A new format is a name in `Format`, an entry in `FORMAT_TABLE`, a case in
 `pipeline.reading.content` and a reader in `pipeline.reading.read`.
 """
 
-from typing import Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from pipeline.reading.tables import Quoting
 from pipeline.storage import files
 from schemas.layout import EVAL
+
+if TYPE_CHECKING:
+    from pipeline.reading.tables import Quoting
 
 LanguageSource = Literal["flag", "file", "records", "default"]
 
@@ -265,7 +267,7 @@ class InputFile(NamedTuple):
     group_bytes: tuple[int, ...] = ()
     document_starts: tuple[int, ...] = ()
     language_from: LanguageSource = "default"
-    quoting: Quoting = "doubled"
+    quoting: "Quoting" = "doubled"
     is_held_out: bool = False
 
     def describe(self) -> dict[str, str | int]:

@@ -224,7 +224,7 @@ def lost_marks_warning(texts: Iterable[str]) -> str:
     """
     counts: Counter[str] = Counter()
     for text in itertools.islice(texts, ENOUGH_SENTENCES):
-        counts.update(text)
+        counts.update(unicodedata.normalize("NFC", text))
     letters = sum(n for c, n in counts.items() if c.isalpha())
     losing = [c for c in counts if loses_mark(c)]
     lost_in_latin = sum(counts[c] for c in losing if "LATIN" in unicodedata.name(c, ""))

@@ -236,7 +236,7 @@ def test_steps_ahead_cost_what_their_examples_do(settings, parts):
 @pytest.mark.parametrize(
     ("kind", "steps"),
     [
-        ("data", 30),
+        ("data", 52),
         pytest.param("documents", 30, marks=pytest.mark.slow),
         pytest.param("documents", 52, marks=pytest.mark.slow),
     ],

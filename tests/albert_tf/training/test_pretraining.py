@@ -119,7 +119,7 @@ def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturb
 
 @pytest.mark.parametrize(
     ("micro_batch", "which", "reason"),
-    [(1, signal.SIGTERM, "terminated"), (13, signal.SIGINT, "interrupted")],
+    [(1, signal.SIGTERM, "terminated"), (19, signal.SIGINT, "interrupted")],
 )
 def test_a_stopped_run_goes_on_as_if_nothing_had_happened(
     undisturbed, data, tmp_path, monkeypatch, micro_batch, which, reason

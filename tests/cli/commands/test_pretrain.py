@@ -13,6 +13,7 @@ from cli.main import cli
 from cli.support.asked import Asked
 from cli.support.console import Console
 from schemas.config import TrainConfig
+from schemas.layout import DATA_MANIFEST, MANIFEST
 from tests.commands import LITTLE_MODEL, attempt, run
 from tests.exported_runs import SMALL_RUN, write_run
 from tests.training_data import resolved_run, write_dataset
@@ -92,9 +93,10 @@ def test_what_is_named_next_can_be_measured(
     tmp_path, monkeypatch, capsys, held_out, text
 ):
     monkeypatch.chdir(tmp_path)
-    data = Path("data")
-    write_dataset(data, copies=1, shards=1, examples=1, eval_examples=held_out)
-    asked = SimpleNamespace(data=data, output=Path("run"))
+    run = Path("run")
+    write_dataset(run, copies=1, shards=1, examples=1, eval_examples=held_out)
+    (run / MANIFEST).rename(run / DATA_MANIFEST)
+    asked = SimpleNamespace(data=Path("data"), output=run)
     pretrain.say_end(TrainResult(3, 3, "finished"), asked, Console(quiet=False))
     assert capsys.readouterr().err.splitlines() == [
         "run: finished, 3 steps",

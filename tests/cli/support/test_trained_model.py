@@ -101,9 +101,8 @@ def test_another_vocabulary_in_an_export_is_refused(trained, tmp_path, model):
     ],
 )
 def test_a_damaged_checkpoint_is_passed_over_in_silence_if_that_is_asked_for(
-    trained, small, monkeypatch, command, arguments
+    trained, small, command, arguments
 ):
-    # However slow the machine is, no line tells how far the measuring is.
     checkpoints = trained / "checkpoints"
     shutil.copytree(checkpoints / "step-00000003", checkpoints / "step-00000009")
     (checkpoints / "step-00000009" / "model.safetensors").write_bytes(b"half")

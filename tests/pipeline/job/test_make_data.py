@@ -27,7 +27,7 @@ from pipeline.reading.read import CHUNK_BYTES
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
-from tests.processes import await_end_of, children_of, ended, needs_proc
+from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
 
 CONFIG = DataConfig(
     max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3
@@ -452,8 +452,10 @@ def start(texts, model, output):
 
 
 def wait_for_workers(job):
+    end = time.monotonic() + LONG
     while len(workers := children_of(job)) < 2:
         assert job.poll() is None
+        assert time.monotonic() < end
         time.sleep(0.05)
     return workers
 

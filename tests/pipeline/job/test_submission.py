@@ -1,13 +1,19 @@
 """Workers do no more for a job that is to end."""
 
+from pathlib import Path
+
 import pytest
 
-from pipeline.job import submission
-from pipeline.job.runners import choose_runner
-from pipeline.job.submission import MarkedOutput, end_job, write_mark
+from pipeline.job import make_data, submission
+from pipeline.job.plan import plan_job
+from pipeline.job.runners import DATAFLOW, choose_runner
+from pipeline.job.submission import MarkedOutput, end_failed, end_job, write_mark
+from pipeline.reading.formats import KINDS
+from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files
+from schemas.config import DataConfig
 from schemas.errors import AlbertError
-from schemas.layout import SUBMITTED
+from schemas.layout import REPEATED_LINES, SPM_MODEL, SUBMITTED, WORK
 
 
 @pytest.fixture
@@ -59,8 +65,64 @@ def test_a_worker_ends_when_the_command_is_run_again(output):
 def test_an_output_that_is_not_seen_for_a_while_ends_nothing(output):
     marked = MarkedOutput(output, "mine")
     marked.check()
-    files.remove(files.join(output, SUBMITTED))
+    Path(output).rename(f"{output}-unmounted")
     marked.check()
+    Path(f"{output}-unmounted").rename(output)
+    marked.check()
+
+
+def test_a_worker_ends_when_its_output_is_made_anew(output):
+    marked = MarkedOutput(output, "mine")
+    marked.check()
+    files.remove(files.join(output, WORK))
+    with pytest.raises(AlbertError, match="was told to end"):
+        marked.check()
+
+
+@pytest.mark.parametrize(
+    ("runner", "mark", "left"),
+    [
+        ("FlinkRunner", "mine", "ended"),
+        ("FlinkRunner", "another", "mine"),
+        (DATAFLOW, "mine", "mine"),
+    ],
+)
+def test_a_job_that_failed_ends_unless_the_output_is_that_of_another(
+    output, runner, mark, left
+):
+    end_failed(output, mark, FLINK._replace(name=runner))
+    assert files.read_whole(files.join(output, SUBMITTED)).decode() == left
+
+
+@pytest.mark.parametrize(
+    ("runner", "is_kept"), [(DATAFLOW, True), ("FlinkRunner", False)]
+)
+def test_a_job_that_dataflow_still_runs_keeps_what_it_needs(
+    small, tmp_path, monkeypatch, runner, is_kept
+):
+    """Dataflow refuses the command that is run again; Flink takes the new job."""
+    job = planned(small, tmp_path / "d")
+    found = []
+
+    def refuse(transform, job, runner):
+        found.extend(path.name for path in (tmp_path / "d/.work").iterdir())
+        raise AlbertError("Refused.")
+
+    monkeypatch.setattr(make_data, "run_there", refuse)
+    write_mark(str(job.output), job.fingerprint)
+    (tmp_path / "d" / REPEATED_LINES).write_bytes(b"")
+    with pytest.raises(AlbertError, match=r"Refused\."):
+        make_data.make_dataset(job, runner=FLINK._replace(name=runner))
+    kept = ["repeated-lines.npy"] if is_kept else []
+    assert sorted(found) == [*kept, "submitted"]
+
+
+def planned(small, output):
+    """A job from text to data set."""
+    given = dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)}
+    config = DataConfig(max_seq_length=32).resolved(input_bytes=0)
+    model = (small / "vocab" / SPM_MODEL).read_bytes()
+    return plan_job(find_inputs(given), config, model=model, output=output)
 
 
 @pytest.mark.parametrize("mark", ["another", None])
@@ -74,6 +136,8 @@ def test_another_output_is_refused_at_once(output, mark):
 
 def test_where_workers_cannot_be_told_the_job_goes_on(tmp_path):
     (tmp_path / "data").write_text("")
-    said = end_job(f"{tmp_path}/data", FLINK)
-    assert said.startswith("A job that FlinkRunner runs elsewhere goes on; to end it, ")
-    assert "cannot be told to stop" in said
+    assert end_job(f"{tmp_path}/data", FLINK) == (
+        "A job that FlinkRunner runs elsewhere goes on; to end it, stop it there. Its "
+        f"workers cannot be told to stop: {tmp_path}/data/.work/submitted cannot be "
+        "written: Not a directory. Run the same command again when it has ended."
+    )

@@ -315,4 +315,6 @@ def test_a_loss_of_marks_is_told_where_they_tell_words_apart(text, share):
         f"{share} % of the letters lose a mark that tells words apart; consider "
         "--keep-accents."
     )
-    assert lost_marks_warning([text]) == (warning if share else "")
+    for form in ("NFC", "NFD"):
+        said = lost_marks_warning([unicodedata.normalize(form, text)])
+        assert said == (warning if share else "")
