@@ -113,8 +113,10 @@ def vocab(
 
     start = time.monotonic()
     check_address_space(LEAST_MEMORY)
-    console, _ = Console(quiet=quiet), values.pop("debug")
-    if (asked := values["vocab_size"]) == AUTO:
+    console = Console(quiet=quiet)
+    values.pop("debug")
+    asked = values["vocab_size"]
+    if asked == AUTO:
         values["vocab_size"] = VocabConfig.vocab_size
     config = take_config(VocabConfig, values)
     refuse_stray(click.get_current_context().args, takes_options=False)

@@ -66,13 +66,14 @@ def make_dataset(
             same, but only files keep memory constant here and survive an interruption.
     """
     shuffle = shuffle or ("engine" if runner else "files")
-    if runner and not runner.is_dry:
+    if runner and runner.is_dry:
+        transform = chain(job, shuffle=shuffle, workers=workers)
+        with engine_of(runner) as engine:
+            return submit(transform, job, runner, engine)
+    if runner:
         mark = new_mark(runner, fingerprint=job.fingerprint)
         job = dataclasses.replace(job, mark=mark)
     transform = chain(job, shuffle=shuffle, workers=workers)
-    if runner and runner.is_dry:
-        with engine_of(runner) as engine:
-            return submit(transform, job, runner, engine)
     spill.forget_incomplete(job.output)
     # Of a job that Dataflow still runs, and refuses again, nothing is taken away.
     if shuffle == "engine" and not (runner and is_marked(job.output, job.mark)):
