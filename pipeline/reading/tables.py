@@ -4,11 +4,10 @@ import csv
 import io
 import itertools
 import json
-import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, Literal, Self
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, Self
 
 from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
@@ -16,20 +15,10 @@ from schemas.errors import AlbertError
 
 MORE_CELLS = Dropped("row with more cells than the header")
 
-# Rows of parquet read at a time: few, since a small file can hold many huge texts that
-# are alike.
-_BATCH_ROWS = 8
-
-# Columns of a group that hold more and are packed more tightly than any text are read a
-# row at a time.
-_LARGE_COLUMN_BYTES, _HIGHEST_RATIO = 16 << 20, 50
 # A row of CSV with more cells is none.
 _MAX_CELLS = 1 << 20
 # The first line by which Excel is told what divides the cells.
 _SEPARATOR_LINE = re.compile(r"sep=([\t,;|])\n?", re.IGNORECASE)
-
-# Columns whose bytes are text.
-_TEXT_NAMES = ("text", "content", "body", "title", "sentence", "document")
 
 # A quotation mark with no backslash before it, or with an even number of them.
 _UNESCAPED = re.compile(r'(?<!\\)(?:\\\\)*"')
@@ -40,10 +29,6 @@ Cells = list[str]
 # What stands for a quotation mark inside a quoted cell: two of them, or one after a
 # backslash, as Spark and MySQL write it. With "none" the mark is text.
 Quoting = Literal["doubled", "escaped", "none"]
-
-
-class DamagedTable(AlbertError):
-    """A parquet file, or a group of its rows, that cannot be read."""
 
 
 def divide_lines(
@@ -280,142 +265,6 @@ def parse_record(line: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
-
-
-class ColumnTable:
-    """A file of parquet or Arrow that is open.
-
-    Attributes:
-        text_columns: Of those with text, ``a.b`` for b in a.
-        group_bytes: The size of each group of rows, uncompressed. Arrow is one group.
-    """
-
-    def __init__(self, file: BinaryIO, *, path: str) -> None:
-        # PyArrow takes a moment to import and is needed for nothing else.
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        self._path = path
-        self._damage = (OSError, pa.ArrowException, UnicodeDecodeError)
-        magic = file.read(8)
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        self._parquet = None
-        try:
-            if magic.startswith(b"PAR1"):
-                self._parquet = pq.ParquetFile(file)
-                self._schema = self._parquet.schema_arrow
-            elif magic.startswith(b"ARROW1"):
-                feather = pa.ipc.open_file(file)
-                self._schema = feather.schema
-                numbers = range(feather.num_record_batches)
-                self._batches = map(feather.get_batch, numbers)
-            else:
-                self._batches = stream = pa.ipc.open_stream(file)
-                self._schema = stream.schema
-        except self._damage as error:
-            raise DamagedTable(
-                f"{path} is damaged: the end of the file is missing; copy it again."
-            ) from error
-        self.columns = tuple(self._schema.names)
-        self.text_columns = list(_text_columns(self._schema))
-        self.group_bytes = [size]
-        if self._parquet is not None:
-            metadata = self._parquet.metadata
-            groups = range(self._parquet.num_row_groups)
-            self.group_bytes = [metadata.row_group(n).total_byte_size for n in groups]
-
-    @property
-    def metadata(self) -> dict[bytes, bytes]:
-        """What its writer says of its columns, by the name of the writer."""
-        return self._schema.metadata or {}
-
-    def type_of(self, column: str) -> str:
-        """What a column holds, in PyArrow's words; empty without such a column."""
-        return str(self._schema.field(column).type) if column in self.columns else ""
-
-    def records(
-        self, group: int, *, columns: Sequence[str] | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """The rows of a group.
-
-        Raises:
-            DamagedTable: The rest of the group cannot be read.
-        """
-        try:
-            for batch in self._group(group, columns):
-                for record in batch.to_pylist():
-                    yield {name: self._text(name, v) for name, v in record.items()}
-        except self._damage as error:
-            raise DamagedTable(f"{self._path} is damaged; copy it again.") from error
-
-    def _group(self, group: int, columns: Sequence[str] | None) -> Iterator[Any]:
-        """The rows of a group, a few at a time."""
-        if self._parquet is not None:
-            rows = 1 if self._is_tightly_packed(group) else _BATCH_ROWS
-            yield from self._parquet.iter_batches(
-                batch_size=rows, row_groups=[group], columns=columns
-            )
-            return
-        # Of a column inside of another the outer one is read.
-        names = columns and list(dict.fromkeys(name.split(".")[0] for name in columns))
-        for batch in self._batches:
-            some = batch.select(names) if names else batch
-            for start in range(0, some.num_rows, _BATCH_ROWS):
-                yield some.slice(start, _BATCH_ROWS)
-
-    def _text(self, column: str, value: Any) -> Any:
-        """A value; bytes are text."""
-        if not isinstance(value, bytes):
-            return value
-        if b"\0" in value and column in self.text_columns:
-            raise AlbertError(
-                f'{self._path}: column "{column}" has bytes that are not UTF-8, '
-                "perhaps UTF-16; write it as strings."
-            )
-        return decode(value)
-
-    def _is_tightly_packed(self, group: int) -> bool:
-        """Whether a few bytes may hold texts that are huge and all alike."""
-        if self._parquet is None:
-            return False
-        rows = self._parquet.metadata.row_group(group)
-        return any(
-            column.total_uncompressed_size
-            > max(_LARGE_COLUMN_BYTES, _HIGHEST_RATIO * column.total_compressed_size)
-            for column in map(rows.column, range(rows.num_columns))
-        )
-
-
-def _text_columns(fields: Any, prefix: str = "") -> Iterator[str]:
-    import pyarrow as pa
-
-    for field in fields:
-        if pa.types.is_struct(field.type):
-            yield from _text_columns(field.type, f"{prefix}{field.name}.")
-        # Where bytes are said to be text they are.
-        elif _is_text(field.type) or (
-            _is_bytes(field.type) and field.name in _TEXT_NAMES
-        ):
-            yield prefix + field.name
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_dictionary(kind):
-        return _is_text(kind.value_type)
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-    )
-
-
-def _is_bytes(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_binary(kind) or types.is_large_binary(kind))
 
 
 def clean_text(text: str) -> str:

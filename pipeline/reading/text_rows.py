@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.reading.books import book_document
+from pipeline.reading.columns import ColumnTable, DamagedTable
 from pipeline.reading.content import HEAD_BYTES, UnusableFile
 from pipeline.reading.formats import InputFile, Kind, LanguageSource
 from pipeline.reading.languages import (
@@ -19,8 +20,6 @@ from pipeline.reading.languages import (
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
 from pipeline.reading.plain_text import prose_document
 from pipeline.reading.tables import (
-    ColumnTable,
-    DamagedTable,
     Quoting,
     clean_text,
     find_quoting,

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.support.inputs import describe_inputs
+from pipeline.reading import columns
 from pipeline.reading.content import HEAD_BYTES
 from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS, MEANINGS
 from pipeline.reading.inputs import find_inputs
@@ -178,6 +179,24 @@ def test_arrow_is_read_as_parquet_is(tmp_path, kind, compression):
     else:
         *_, last = read_file(find("text", path)[0])
         assert last == DAMAGED_GROUP
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+@pytest.mark.parametrize("is_dictionary", [False, True])
+def test_a_batch_of_arrow_that_unpacks_to_more_than_text_would_is_refused(
+    tmp_path, monkeypatch, kind, compression, is_dictionary
+):
+    monkeypatch.setattr(columns, "_LARGE_BATCH_BYTES", 1 << 20)
+    texts = pa.array([f"Ada wrote {n}." for n in range(10)] + ["Ha! " * 500_000])
+    table = pa.table({"text": texts.dictionary_encode() if is_dictionary else texts})
+    path = tmp_path / "rows.arrow"
+    new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with path.open("wb") as file, new(file, table.schema, options=options) as writer:
+        writer.write_table(table)
+    with pytest.raises(AlbertError, match=r"batch 1 of \d+ bytes unpacks"):
+        read_file(find("text", path)[0])
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string_view()])
