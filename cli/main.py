@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import click
@@ -29,7 +30,7 @@ from cli.commands.pretrain import pretrain
 from cli.commands.report import report
 from cli.commands.vocab import vocab
 from cli.commands.worker import worker
-from cli.support.console import forget_output, prepare_streams, tell
+from cli.support.console import tell
 from schemas import __version__
 from schemas.errors import AlbertError
 from schemas.readable import printable
@@ -78,7 +79,7 @@ class AlbertGroup(click.Group):
         # A notebook names a way to draw that only its own environment has.
         os.environ.pop("MPLBACKEND", None)
         _hear_signals()
-        prepare_streams()
+        _prepare_streams()
         try:
             kwargs["standalone_mode"] = False
             code = super().main(*args, **kwargs) or 0
@@ -106,8 +107,63 @@ class AlbertGroup(click.Group):
         _leave(code, at_once=is_process and not has_ended_well)
 
 
+class Output(io.TextIOWrapper):
+    """Standard output whose errors are sentences; a closed pipe stays what it is."""
+
+    def write(self, text: str, /) -> int:  # noqa: D102
+        with self._explained():
+            return super().write(text)
+
+    def flush(self) -> None:  # noqa: D102
+        with self._explained():
+            super().flush()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except UnicodeEncodeError as error:
+            raise AlbertError(
+                f"{error.object[error.start]!a} cannot be written in {error.encoding}, "
+                "the encoding of the output; set PYTHONIOENCODING=utf-8."
+            ) from error
+        except OSError as error:
+            raise AlbertError(
+                f"The output cannot be written: {error.strerror}."
+            ) from error
+
+
+def _prepare_streams() -> None:
+    """Have errors of stdout explained, and a place for what a daemon has closed.
+
+    Without one the next file to be opened would get the number of stderr, and what
+    native code prints would end in it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            try:
+                os.fstat(number)
+            except OSError:
+                os.dup2(nowhere, number)
+            setattr(sys, name, open(nowhere, "w" if number else "r"))  # noqa: SIM115
+    if type(sys.stdout) is io.TextIOWrapper:
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors
+        is_terminal = sys.stdout.line_buffering
+        buffer = sys.stdout.detach()
+        sys.stdout = Output(buffer, encoding, errors, line_buffering=is_terminal)
+
+
 def _leave(code: int, *, at_once: bool) -> NoReturn:
-    forget_output()
+    try:
+        sys.stdout.flush()
+    except (OSError, AlbertError):
+        # What cannot be written goes nowhere, or Python would say so at its end.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
     if at_once:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.flush()

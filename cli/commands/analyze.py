@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.support.console import Console, Say, silent_stderr
+from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
 from cli.support.options import UserPath, debug_option, json_option, quiet_option
 from cli.support.trained_model import (
@@ -18,11 +18,10 @@ from cli.support.trained_model import (
     untrained_positions,
 )
 from schemas.errors import SettingError
-from schemas.manifest import DatasetManifest, read_manifest
+from schemas.manifest import read_manifest
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.held_out import LayerSimilarity
-    from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.runs.checkpoints import Which
 
 Measured = dict[Path, "list[LayerSimilarity]"]
@@ -116,14 +115,20 @@ def measure(
     """
     manifest = read_manifest(data)
     with silent_stderr():
+        from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
         from albert_tf.data.input_pipeline import Records
         from albert_tf.evaluation.held_out import held_out_examples, layer_similarities
-    models = {
-        path: open_for(
-            manifest, data, path=path, checkpoint=checkpoint, say=console.say
-        )
-        for path in paths
-    }
+        from albert_tf.model.trained_model import pretrainer_of
+    models = {}
+    for path in paths:
+        tokenizer = read_vocabulary(path)
+        vocabulary = {"sha256": tokenizer.sha256}
+        check_same_vocabulary(vocabulary, manifest, run=path, data=data)
+        trained = open_model(path, tokenizer, which=checkpoint, say=console.say)
+        check_model_fits(trained.config, manifest, data=data)
+        for line in untrained_positions(trained, manifest, data=data):
+            console.say(line)
+        models[path] = pretrainer_of(trained)
     records = Records(data, manifest)
     examples = held_out_examples(records, maximum=most)
     with console:
@@ -134,28 +139,6 @@ def measure(
             )
             for path, model in models.items()
         }
-
-
-def open_for(
-    manifest: DatasetManifest,
-    data: Path,
-    *,
-    path: Path,
-    checkpoint: "Which | None",
-    say: Say,
-) -> "AlbertPretrainer":
-    """A model that fits a data set."""
-    from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
-    from albert_tf.model.trained_model import pretrainer_of
-
-    tokenizer = read_vocabulary(path)
-    vocabulary = {"sha256": tokenizer.sha256}
-    check_same_vocabulary(vocabulary, manifest, run=path, data=data)
-    model = open_model(path, tokenizer, which=checkpoint, say=say)
-    check_model_fits(model.config, manifest, data=data)
-    for line in untrained_positions(model, manifest, data=data):
-        say(line)
-    return pretrainer_of(model)
 
 
 def table(measured: Measured) -> str:

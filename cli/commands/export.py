@@ -31,7 +31,6 @@ from schemas.layout import (
 )
 
 if TYPE_CHECKING:
-    from albert_tf.convert.model_card import Call
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
@@ -142,10 +141,16 @@ def export(
     or as a saved-model with the signature predict.
     """
     console = Console(quiet=quiet)
-    output = output or default_output(run, target)
+    output = output or Path(f"{run.resolve()}-{target}")
     found = earlier_export(output, overwrite=overwrite)
     if target == "saved-model":
-        check_backend()
+        with silent_stderr():
+            from keras import backend
+        if backend.backend() != "tensorflow":
+            raise SettingError(
+                f"--to saved-model needs TensorFlow, and KERAS_BACKEND is "
+                f"{backend.backend()}; unset KERAS_BACKEND."
+            )
     model, tokenizer = load(run, checkpoint, console=console)
     record = {
         "command": "export",
@@ -178,19 +183,10 @@ def write(
     with whole_folder(output) as folder:
         WRITERS[target](model, folder, tokenizer=tokenizer)
         copy_whole(vocabulary, folder / vocabulary.name)
-        write_text(folder / MODEL_CARD, card(model, folder, target=target))
+        text = card(model, folder, order=tokenizer.order, target=target)
+        write_text(folder / MODEL_CARD, text)
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
-
-
-def default_output(run: Path, target: str) -> Path:
-    """The folder beside the run that has its name and that of the program.
-
-    >>> default_output(Path("models/run"), "hf").name
-    'run-hf'
-    """
-    run = run.resolve()
-    return Path(f"{run}-{target}")
 
 
 def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
@@ -223,18 +219,9 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
     return record
 
 
-def check_backend() -> None:
-    """Refuse to write what only TensorFlow can if Keras runs on another backend."""
-    with silent_stderr():
-        from keras import backend
-    if backend.backend() != "tensorflow":
-        raise SettingError(
-            f"--to saved-model needs TensorFlow, and KERAS_BACKEND is "
-            f"{backend.backend()}; unset KERAS_BACKEND."
-        )
-
-
-def card(model: "TrainedModel", folder: Path, *, target: str) -> str:
+def card(
+    model: "TrainedModel", folder: Path, *, order: tuple[int, ...] | None, target: str
+) -> str:
     """The model card; for a fine-tuned model, the one it has.
 
     Args:
@@ -242,31 +229,24 @@ def card(model: "TrainedModel", folder: Path, *, target: str) -> str:
     """
     from albert_tf.convert.model_card import model_card, task_card
 
-    if model.task is not None:
-        call = example(model, folder) if target == "saved-model" else None
-        return task_card(
-            model.folder, model.task.spec, step=model.step, target=target, call=call
+    if model.task is None:
+        return model_card(
+            model.folder,
+            model.config,
+            step=model.step,
+            target=target,
+            vocabulary=vocabulary_file(model.folder).name,
         )
-    return model_card(
-        model.folder,
-        model.config,
-        step=model.step,
-        target=target,
-        vocabulary=vocabulary_file(model.folder).name,
-    )
+    spec, call = model.task.spec, None
+    if target == "saved-model":
+        # A request to it, and its answer, about the first pieces.
+        with silent_stderr():
+            from albert_tf.convert.saved_model import example_call
 
-
-def example(model: "TrainedModel", folder: Path) -> "Call":
-    """A request to a SavedModel, and its answer, about the first pieces."""
-    from albert_tf.convert.saved_model import example_call
-
-    order = read_vocabulary(model.folder).order
-    first = (CLS_ID, FIRST_ORDINARY_ID, SEP_ID)
-    ids = [order[i] if order else i for i in first]
-    with silent_stderr():
-        return example_call(
-            folder, ids, options=2 if model.record.spec.kind == "choose" else 0
-        )
+            first = (CLS_ID, FIRST_ORDINARY_ID, SEP_ID)
+            ids = [order[i] if order else i for i in first]
+            call = example_call(folder, ids, options=2 if spec.kind == "choose" else 0)
+    return task_card(model.folder, spec, step=model.step, target=target, call=call)
 
 
 def load(

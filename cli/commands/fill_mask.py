@@ -58,8 +58,9 @@ def fill_mask(
     reported. A piece that begins a word is shown with a leading "▁"; one without it
     continues the word before.
     """
-    if not texts:
-        check_standard_input()
+    if not texts and (not sys.stdin or sys.stdin.isatty()):
+        # Nobody sends what would be waited for.
+        raise SettingError(_NO_TEXT)
     tokenizer = vocabulary_for_text(model, say=tell)
     for text in texts:
         encode(text, tokenizer)
@@ -78,12 +79,6 @@ def fill_mask(
         click.echo(json.dumps(answer, ensure_ascii=False) if as_json else shown(answer))
     if lines.failed:
         raise click.exceptions.Exit(1)
-
-
-def check_standard_input() -> None:
-    """Refuse to wait for texts that nobody sends."""
-    if not sys.stdin or sys.stdin.isatty():
-        raise SettingError(_NO_TEXT)
 
 
 class Lines:
@@ -125,11 +120,7 @@ def decoded(line: bytes) -> str:
 def encode(
     text: str, tokenizer: "Tokenizer", *, longest: int | None = None
 ) -> list[int]:
-    """The token ids of a text with masks, [CLS] and [SEP] included.
-
-    Args:
-        longest: Tokens that the model reads, once it is loaded.
-    """
+    """The token ids of a text; refused if it is longer than a loaded model reads."""
     from pipeline.encoding.queries import encode_masked, quoted
 
     ids = encode_masked(text, tokenizer)

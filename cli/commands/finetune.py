@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support import output_folder
+from cli.support.asked import is_of_recipe, recipe_option
 from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import (
     UserPath,
@@ -20,7 +21,6 @@ from cli.support.options import (
     take_config,
 )
 from cli.support.output_folder import Footprint, Identity
-from cli.support.recipes import is_of_recipe, recipe_option
 from cli.support.trained_model import (
     Start,
     checkpoint_option,
@@ -329,17 +329,14 @@ def train_and_predict(
         from albert_tf.finetuning.finetune import finetune
     from albert_tf.runs.task_record import measures_table, verdict
 
-    def predict_tests(tuned: "TrainedModel") -> None:
-        for name, examples in tests.items():
-            text = test_predictions(tuned, examples, name=name, tokenizer=tokenizer)
-            write_text(job.run / TEST_PREDICTIONS / name, text)
-
     with console:
         result = finetune(
             job,
             vocabulary=vocabulary_file(model),
             progress=console,
-            before_end=predict_tests,
+            before_end=lambda tuned: write_predictions(
+                tuned, tests, tokenizer=tokenizer, folder=job.run / TEST_PREDICTIONS
+            ),
         )
     console.say(f"On {result['examples']:,} held-out examples:")
     for line in (*text_lines(measures_table(result)), *verdict(result)):
@@ -349,29 +346,30 @@ def train_and_predict(
     )
 
 
-def test_predictions(
+def write_predictions(
     tuned: "TrainedModel",
-    examples: list[TaskExample],
+    tests: dict[str, list[TaskExample]],
     *,
-    name: str,
     tokenizer: "Tokenizer",
-) -> str:
-    """Predictions as the site of a task takes them, else as JSON lines."""
+    folder: Path,
+) -> None:
+    """Write predictions as the site of a task takes them, else as JSON lines."""
     from albert_tf.finetuning.evaluate import predicted, prediction_lines
     from albert_tf.tasks.evaluation import task_of
     from cli.support.task_data import encoded
     from pipeline.tasks.named_tasks import submission_text
 
-    record = tuned.record
-    outputs = predicted(tuned, encoded(examples, record, tokenizer=tokenizer))
-    if name not in record.spec.submissions:
-        return prediction_lines(
-            record.spec, examples, outputs, threshold=record.threshold
-        )
-    key = {"classify": "label", "regress": "score"}.get(record.spec.kind, "answer")
-    task = task_of(record.spec)
-    values = [
-        task.shown(example, output, threshold=record.threshold)[key]
-        for example, output in zip(examples, outputs, strict=True)
-    ]
-    return submission_text(record.spec, examples, values)
+    record, spec, task = tuned.record, tuned.record.spec, task_of(tuned.record.spec)
+    threshold = record.threshold
+    key = {"classify": "label", "regress": "score"}.get(spec.kind, "answer")
+    for name, examples in tests.items():
+        outputs = predicted(tuned, encoded(examples, record, tokenizer=tokenizer))
+        if name in spec.submissions:
+            values = [
+                task.shown(example, output, threshold=threshold)[key]
+                for example, output in zip(examples, outputs, strict=True)
+            ]
+            text = submission_text(spec, examples, values)
+        else:
+            text = prediction_lines(spec, examples, outputs, threshold=threshold)
+        write_text(folder / name, text)

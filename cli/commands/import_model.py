@@ -196,13 +196,18 @@ def _useless(path: Path) -> str:
     )
 
 
-def read_weights(source: Path) -> "TrainedModel | None":
-    """The weights of a folder; None where it holds a vocabulary alone."""
+def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
+    """The model of a folder, with its measures, in the order of its vocabulary.
+
+    None where it holds a vocabulary alone.
+    """
     from pipeline.tasks.training_data import default_metrics
 
+    size, order = taken.tokenizer.vocab_size, taken.tokenizer.order
     if not source.is_dir():
         return None
     with silent_stderr():
+        from albert_tf.convert.external import with_rows, without_padding_rows
         from albert_tf.convert.reading import read_external
     model = read_external(source, needs_head=False)
     if model is None:
@@ -213,24 +218,15 @@ def read_weights(source: Path) -> "TrainedModel | None":
                 "them; give the whole folder of a model of Hugging Face or "
                 "google-research/albert, or its SentencePiece model alone."
             )
-        return None
-    if model.task is None or model.task.spec.metrics:
-        return model
-    spec = model.task.spec
-    spec = dataclasses.replace(spec, metrics=default_metrics(spec.kind, spec.labels))
-    return dataclasses.replace(model, task=dataclasses.replace(model.task, spec=spec))
-
-
-def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
-    """The model of a folder in the order of its vocabulary; None where none is."""
-    model = read_weights(source)
-    size, order = taken.tokenizer.vocab_size, taken.tokenizer.order
-    if model is None:
         if order is not None:
             raise SettingError(_useless(taken.path))
         return None
-    from albert_tf.convert.external import with_rows, without_padding_rows
-
+    if model.task is not None and not model.task.spec.metrics:
+        spec = model.task.spec
+        metrics = default_metrics(spec.kind, spec.labels)
+        spec = dataclasses.replace(spec, metrics=metrics)
+        task = dataclasses.replace(model.task, spec=spec)
+        model = dataclasses.replace(model, task=task)
     model = without_padding_rows(model, size)
     if size != model.config.vocab_size:
         raise AlbertError(

@@ -2,7 +2,6 @@
 
 import itertools
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,31 +86,30 @@ def inspect(
     is restored, with the masked tokens in guillemets.
     """
     if any(raw_text[kind] for kind in KINDS):
-        show_raw_text(raw_text, data=data, documents=documents)
+        from pipeline.reading.read import show_sentences
+
+        if data is not None:
+            raise SettingError(f"Give the data set {data} or raw text, not both.")
+        for file in find_given_inputs(raw_text, Console(quiet=False)).files:
+            for line in show_sentences(file, documents=documents):
+                click.echo(line)
     elif data is None:
         raise SettingError(
             "Give a data set, a run, or raw text with --wikipedia, --books or --text."
         )
-    elif isinstance(data, Path) and kind_of(data) != "data":
-        for line in run_lines(data):
-            click.echo(line)
+    elif isinstance(data, Path) and kind_of(data) == "tuned":
+        quoted = shlex.quote(str(data))
+        click.echo(
+            f"{data}: a fine-tuned model; albert report {quoted} shows its measures."
+        )
+    elif isinstance(data, Path) and kind_of(data) == "run":
+        from albert_tf.runs.run_record import standing
+
+        click.echo("\n".join(standing(data)))
     else:
         show_data_set(
             data, examples=examples, split=split, epoch=epoch, is_verified=verify
         )
-
-
-def show_raw_text(
-    values: dict[str, Any], *, data: Path | str | None, documents: int
-) -> None:
-    """Print the sentences of the first documents of files of raw text."""
-    from pipeline.reading.read import show_sentences
-
-    if data is not None:
-        raise SettingError(f"Give the data set {data} or raw text, not both.")
-    for file in find_given_inputs(values, Console(quiet=False)).files:
-        for line in show_sentences(file, documents=documents):
-            click.echo(line)
 
 
 def show_data_set(
@@ -145,17 +143,6 @@ def show_data_set(
         click.echo(
             f"{data} is whole: {counted(len(manifest.shards), 'file')} verified."
         )
-
-
-def run_lines(run: Path) -> Iterator[str]:
-    """Where a run stands, and where a fine-tuned model is described."""
-    if kind_of(run) == "tuned":
-        quoted = shlex.quote(str(run))
-        yield f"{run}: a fine-tuned model; albert report {quoted} shows its measures."
-    else:
-        from albert_tf.runs.run_record import standing
-
-        yield from standing(run)
 
 
 def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:

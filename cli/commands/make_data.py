@@ -189,6 +189,12 @@ def make_data(
             for line in plan_lines(task.job, task.files, workers=task.workers):
                 click.echo(line)
             return
+        if runner and runner.is_dry:
+            from pipeline.job.make_data import make_dataset
+
+            make_dataset(task.job, runner=runner)
+            console.say("Beam has checked the job; nothing was submitted (--dry_run).")
+            return
         if not make(task, runner=runner, overwrite=overwrite, console=console):
             return
     path = files.join(task.output, MANIFEST)
@@ -272,6 +278,7 @@ class Task(NamedTuple):
         files: The recognised inputs, in the order given.
         given: The settings as config.json records them, without those that follow
             from others.
+        identity: What decides the bytes.
         workers: Processes, where they run on this machine.
     """
 
@@ -279,6 +286,7 @@ class Task(NamedTuple):
     output: Path | str
     files: "list[InputFile]"
     given: dict[str, Any]
+    identity: output_folder.Identity
     workers: int
 
 
@@ -292,9 +300,15 @@ def gather(
     """Read the vocabulary, find the inputs, derive what was left to be derived."""
     from pipeline.job.plan import busy_workers, plan_job
     from pipeline.noise.filters import check_filters
+    from pipeline.vocabulary.tokenizer import normalization_warning, read_model
 
     check_filters(config)
-    model = read_vocabulary(values["vocab"], console)
+    try:
+        model = read_model(values["vocab"])
+    except SettingError as error:
+        raise SettingError(f"--vocab: {error}") from None
+    if warning := normalization_warning(model, vocab=values["vocab"]):
+        console.say(f"Warning: {warning}")
     files, passed_over = find_given_inputs(values, console)
     read_bytes = sum(file.text_bytes for file in files if not file.is_held_out)
     resolved = config.resolved(input_bytes=read_bytes)
@@ -311,21 +325,13 @@ def gather(
         output,
         files,
         given=given,
+        identity={
+            **dataclasses.asdict(resolved),
+            "vocab": job.dataset.vocabulary["sha256"],
+            "inputs": [file.describe() for file in files],
+        },
         workers=values["workers"] or min(usable_cores(), busy),
     )
-
-
-def read_vocabulary(vocab: str, console: Console) -> bytes:
-    """The checked model of --vocab; says if it is not whole without its program."""
-    from pipeline.vocabulary.tokenizer import normalization_warning, read_model
-
-    try:
-        model = read_model(vocab)
-    except SettingError as error:
-        raise SettingError(f"--vocab: {error}") from None
-    if warning := normalization_warning(model, vocab=vocab):
-        console.say(f"Warning: {warning}")
-    return model
 
 
 def make(
@@ -333,14 +339,9 @@ def make(
 ) -> bool:
     """Make the data set in its folder; whether there was anything to do."""
     from pipeline.job.spill import chunks_folder, forget_chunks
+    from pipeline.job.worker_processes import WorkerProcesses
 
-    output, dataset = task.output, task.job.dataset
-    if runner and runner.is_dry:
-        from pipeline.job.make_data import make_dataset
-
-        make_dataset(task.job, runner=runner)
-        console.say("Beam has checked the job; nothing was submitted (--dry_run).")
-        return False
+    output = task.output
     with contextlib.ExitStack() as held:
         if isinstance(output, str) and runner is None:
             cache = chunks_folder(output)
@@ -349,11 +350,7 @@ def make(
             output,
             MAKE_DATA,
             settings=task.given,
-            identity={
-                **dataclasses.asdict(dataset.config),
-                "vocab": dataset.vocabulary["sha256"],
-                "inputs": [file.describe() for file in task.files],
-            },
+            identity=task.identity,
             overwrite=overwrite,
             goes_on_elsewhere=runner is not None,
         )
@@ -362,18 +359,9 @@ def make(
             forget_chunks(output)
             console.say(f"{output} is finished already; nothing to do.")
             return False
-        run_job(task, runner=runner, console=console)
-    return True
-
-
-def run_job(task: Task, *, runner: "Runner | None", console: Console) -> None:
-    """Run the job and show how far it is."""
-    from pipeline.job.worker_processes import WorkerProcesses
-
-    if removed := task.job.removed:
-        for path in files.find_below(removed, REMOVED_FILES):
-            files.remove(path)
-    with contextlib.ExitStack() as held:
+        if removed := task.job.removed:
+            for path in files.find_below(removed, REMOVED_FILES):
+                files.remove(path)
         workers = None
         if runner is None and task.workers > 1:
             # Before Beam is imported, so that they start meanwhile.
@@ -383,3 +371,4 @@ def run_job(task: Task, *, runner: "Runner | None", console: Console) -> None:
         held.enter_context(shown_progress(task.job, console))
         held.enter_context(hearing_interrupts(console))
         make_dataset(task.job, workers=workers, runner=runner)
+    return True

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import STARTED
-from cli.support.asked import Asked, model_options, resolve_model
+from cli.support.asked import (
+    Asked,
+    budget_option,
+    check_budget_steps,
+    given_settings,
+    model_options,
+    resolve_model,
+    useful,
+)
 from cli.support.budget import budget_lines, budget_table, choose
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
@@ -19,12 +27,6 @@ from cli.support.options import (
     debug_option,
     is_given,
     json_option,
-)
-from cli.support.recipes import (
-    budget_option,
-    check_budget_steps,
-    given_settings,
-    useful,
 )
 from schemas.architecture import ModelConfig
 from schemas.config import (
@@ -36,7 +38,7 @@ from schemas.config import (
 )
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
-from schemas.manifest import DatasetManifest, ShardFile, read_manifest
+from schemas.manifest import read_manifest
 from schemas.readable import aligned, duration, percent, prefixed, rounded
 from schemas.settings import flag_name
 
@@ -82,7 +84,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
     """
     if isinstance(data, str):
         # Steps of a budget are timed on records, the rest takes the manifest alone.
-        wanted = None if values["budget"] is not None else _no_shards
+        wanted = None if values["budget"] is not None else lambda _: ()
         data = data_here(data, Console(quiet=True), choose=wanted)
     if values["budget"] is None:
         figures = figures_of(data, values, is_measured=measure)
@@ -90,7 +92,6 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
         return
     if data is None:
         raise SettingError("--budget plans for a data set; name it with --data.")
-    check_budget_flags()
     plan_budget(data, values, as_json=as_json)
 
 
@@ -98,17 +99,29 @@ def figures_of(
     data: Path | None, values: dict[str, Any], *, is_measured: bool
 ) -> dict[str, Any]:
     """The figures of a run without a budget."""
+    from albert_tf.data.data_check import check_has_training_examples, check_model_fits
     from albert_tf.planning.cost import plan as make_plan
 
     manifest = read_manifest(data) if data is not None else None
     config = resolve_model(values["model"], values["overrides"], manifest)
-    shape = {name: values[name] for name in DATA_FIELDS}
     if data is None or manifest is None:
-        examples = made_examples(config, shape)
+        shape = {name: values[name] for name in DATA_FIELDS}
+        examples = DataConfig(**shape).resolved(input_bytes=0)
         length = examples.max_seq_length
+        if length > config.max_position_embeddings:
+            raise SettingError(
+                f"--max-seq-length must be at most the model's max_position_embeddings "
+                f"{config.max_position_embeddings}, not {length}; give "
+                f"--set max_position_embeddings={length}."
+            )
     else:
-        examples = examples_of(config, manifest, data=data)
-        length = round(manifest.statistics["mean_length"])
+        if given := [flag_name(name) for name in DATA_FIELDS if is_given(name)]:
+            raise SettingError(
+                f"{given[0]} follows from --data; leave one of them out."
+            )
+        check_model_fits(config, manifest, data=data)
+        check_has_training_examples(manifest, data=data)
+        examples, length = manifest.config, round(manifest.statistics["mean_length"])
     train = TrainConfig(**{name: values[name] for name in TRAIN_FIELDS})
     machines = _machines(
         config, examples, train, length=length, is_measured=is_measured
@@ -120,20 +133,16 @@ def figures_of(
     return figures
 
 
-def check_budget_flags() -> None:
-    """Refuse flags that a budget does not go with."""
+def plan_budget(data: Path, values: dict[str, Any], *, as_json: bool) -> None:
+    """Tell what a budget is best spent on, and the command that does it."""
+    from albert_tf.data.data_check import check_data, check_settings_fit
+
     check_budget_steps()
     for name in ("measure", *DATA_FIELDS):
         if is_given(name):
             raise SettingError(
                 f"{flag_name(name)} has no effect with --budget; leave one of them out."
             )
-
-
-def plan_budget(data: Path, values: dict[str, Any], *, as_json: bool) -> None:
-    """Tell what a budget is best spent on, and the command that does it."""
-    from albert_tf.data.data_check import check_data, check_settings_fit
-
     manifest = read_manifest(data)
     recipe = useful(RECIPES[BUDGET_RECIPE], has_documents=manifest.has_documents)
     of_flags = {name: values[name] for name in ("batch_size", "precision")}
@@ -177,38 +186,6 @@ def command_for(asked: Asked) -> str:
     return shlex.join([*words, "--data", str(asked.data), "--output", "run"])
 
 
-def _no_shards(_: DatasetManifest) -> tuple[ShardFile, ...]:
-    return ()
-
-
-def made_examples(config: ModelConfig, values: dict[str, Any]) -> ResolvedDataConfig:
-    """The settings of examples that are not made yet, by the flags."""
-    examples = DataConfig(**values).resolved(input_bytes=0)
-    if examples.max_seq_length > config.max_position_embeddings:
-        raise SettingError(
-            f"--max-seq-length must be at most the model's max_position_embeddings "
-            f"{config.max_position_embeddings}, not {examples.max_seq_length}; give "
-            f"--set max_position_embeddings={examples.max_seq_length}."
-        )
-    return examples
-
-
-def examples_of(
-    config: ModelConfig, manifest: DatasetManifest, *, data: Path
-) -> ResolvedDataConfig:
-    """The settings of the examples of a data set."""
-    from albert_tf.data.data_check import check_has_training_examples, check_model_fits
-
-    for name in DATA_FIELDS:
-        if is_given(name):
-            raise SettingError(
-                f"{flag_name(name)} follows from --data; leave one of them out."
-            )
-    check_model_fits(config, manifest, data=data)
-    check_has_training_examples(manifest, data=data)
-    return manifest.config
-
-
 def _machines(
     config: ModelConfig,
     shape: ResolvedDataConfig,
@@ -245,8 +222,8 @@ def table(figures: dict[str, Any]) -> str:
     costs = figures["models"]
     rows = [("", *costs, "")]
     for label, key, show in (
-        ("parameters", "parameters", _whole),
-        ("encoder and pooler", "encoder_parameters", _whole),
+        ("parameters", "parameters", "{:,}".format),
+        ("encoder and pooler", "encoder_parameters", "{:,}".format),
         ("forward MFLOP/token", "forward_flops", _mega),
         ("training MFLOP/token", "step_flops", _mega),
         ("  with --recompute", "step_flops_recomputed", _mega),
@@ -254,17 +231,12 @@ def table(figures: dict[str, Any]) -> str:
         ("counting --pmi-embeddings", "counting_bytes", _bytes),
         ("activations of a sequence", "activation_bytes", _bytes),
         ("  with --recompute", "activation_bytes_recomputed", _bytes),
-        ("whole run", "training_flops", _flops),
+        ("whole run", "training_flops", "{:.2e} FLOP".format),
     ):
-        of_models = [cost[key] for cost in costs.values()]
-        rows.append(_row(label, of_models, show=show))
+        rows.append(_row(label, [cost[key] for cost in costs.values()], show=show))
     for machine, days in figures["days"].items():
-        rows.append(_row(f"  {machine}", list(days.values()), show=_days))
-    return "\n".join([_run_line(figures), "", *aligned(rows), "", *_remarks(figures)])
-
-
-def _run_line(figures: dict[str, Any]) -> str:
-    """What the run consists of."""
+        seconds = [each * 86400 for each in days.values()]
+        rows.append(_row(f"  {machine}", seconds, show=duration))
     longest, mean = figures["max_seq_length"], figures["mean_length"]
     length = f"{longest} tokens"
     if mean < longest:
@@ -276,7 +248,8 @@ def _run_line(figures: dict[str, Any]) -> str:
     )
     if "passes_over_data" in figures:
         line += f", {figures['passes_over_data']:.2f} times the data set"
-    return f"{line}; {figures['precision']}."
+    line += f"; {figures['precision']}."
+    return "\n".join([line, "", *aligned(rows), "", *_remarks(figures)])
 
 
 def _remarks(figures: dict[str, Any]) -> Iterator[str]:
@@ -299,10 +272,6 @@ def _row(label: str, figures: list[float], *, show: Show) -> tuple[str, ...]:
     return (label, *map(show, figures), share)
 
 
-def _whole(number: float) -> str:
-    return f"{number:,}"
-
-
 def _mega(number: float) -> str:
     return f"{number / 1e6:,.1f}"
 
@@ -310,11 +279,3 @@ def _mega(number: float) -> str:
 def _bytes(number: float) -> str:
     mebibytes = number / 2**20
     return f"{mebibytes:.0f} MiB" if mebibytes < 1024 else f"{mebibytes / 1024:.1f} GiB"
-
-
-def _flops(number: float) -> str:
-    return f"{number:.2e} FLOP"
-
-
-def _days(number: float) -> str:
-    return duration(number * 86400)

@@ -224,7 +224,12 @@ def examples_of(
     from pipeline.encoding.queries import check_text
     from pipeline.tasks.table_examples import words_of
 
-    check_options(options, spec)
+    if spec.kind == "choose" and len(options) < 2:
+        raise SettingError(
+            f"{spec.name} chooses between options; give two or more with --option."
+        )
+    if spec.kind != "choose" and options:
+        raise SettingError(f"--option: {spec.name} does not choose; leave it out.")
     number = 0
     for texts in groups:
         for text in (*options, *itertools.chain.from_iterable(texts)):
@@ -245,16 +250,6 @@ def examples_of(
         number += len(texts)
 
 
-def check_options(options: tuple[str, ...], spec: TaskSpec) -> None:
-    """Refuse options where there is nothing to choose, and fewer than two elsewhere."""
-    if spec.kind == "choose" and len(options) < 2:
-        raise SettingError(
-            f"{spec.name} chooses between options; give two or more with --option."
-        )
-    if spec.kind != "choose" and options:
-        raise SettingError(f"--option: {spec.name} does not choose; leave it out.")
-
-
 def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
     """Refuse pairs where a model learned from single texts, and the other way round."""
     if spec.kind == "tag" and any(second is not None for second in seconds):
@@ -264,10 +259,9 @@ def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
             f"{spec.name} answers questions: give the passage as TEXT and the question "
             "as SECOND."
         )
-    is_known = spec.columns.text is not None
-    learned_pairs = spec.columns.pair is not None
-    if spec.kind not in ("classify", "multilabel", "regress") or not is_known:
+    if spec.kind in ("tag", "answer", "choose") or spec.columns.text is None:
         return
+    learned_pairs = spec.columns.pair is not None
     if learned_pairs and None in seconds:
         raise SettingError(
             "The model learned from pairs of texts; give the second one as SECOND, or "

@@ -12,7 +12,15 @@ import click
 
 from cli import STARTED
 from cli.support import output_folder, several_hosts
-from cli.support.asked import Asked, model_options
+from cli.support.asked import (
+    RECIPE_KEY,
+    Asked,
+    budget_option,
+    check_beside_budget,
+    given_settings,
+    model_options,
+    recipe_option,
+)
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
 from cli.support.options import (
@@ -25,13 +33,6 @@ from cli.support.options import (
     is_given,
     is_typed,
     take_config,
-)
-from cli.support.recipes import (
-    budget_option,
-    check_beside_budget,
-    given_settings,
-    recipe_in_use,
-    recipe_option,
 )
 from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
@@ -168,7 +169,13 @@ def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> As
         is_writer: Whether this host writes the output.
     """
     config = take_config(TrainConfig, values)
-    check_schedule(config)
+    for name in ("constant_steps", "cooldown_share"):
+        if config.schedule == "linear" and is_typed(name):
+            raise SettingError(
+                f"{flag_name(name)} applies only to --schedule constant-cooldown, and "
+                "the schedule is linear; give --schedule constant-cooldown, or leave "
+                f"{flag_name(name)} out."
+            )
     if is_writer:
         # Before data are copied from a storage.
         output, source = values["output"], values["init_from"]
@@ -180,22 +187,11 @@ def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> As
         is_model_given=is_given("model"),
         config=config,
         given=given_settings(config),
-        recipe=recipe_in_use(),
+        recipe=click.get_current_context().meta.get(RECIPE_KEY, {}),
         data=data_here(data, console),
         data_as_given=str(data),
         started=STARTED,
     )
-
-
-def check_schedule(config: TrainConfig) -> None:
-    """Refuse a typed flag that is for another schedule."""
-    for name in ("constant_steps", "cooldown_share"):
-        if config.schedule == "linear" and is_typed(name):
-            raise SettingError(
-                f"{flag_name(name)} applies only to --schedule constant-cooldown, and "
-                "the schedule is linear; give --schedule constant-cooldown, or leave "
-                f"{flag_name(name)} out."
-            )
 
 
 def lead(

@@ -49,7 +49,14 @@ def report(
     from pipeline.dataset.local_copy import first_files
     from pipeline.dataset.report import SAMPLE
 
-    check_output(output)
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise SettingError(f"--output: {output} must end with .html.")
+    if os.path.isdir(output):
+        raise SettingError(f"--output: {output} is a folder; give a file in it.")
+    if not os.path.isdir(output.parent):
+        raise SettingError(
+            f"--output: the folder {output.parent} does not exist; make it first."
+        )
     wanted = first_files(TRAIN, copy=0, examples=max(SAMPLE, examples))
     folders = [data_here(path, Console(quiet=False), choose=wanted) for path in paths]
     sections = find_sections(tuple(folders), examples=examples)
@@ -65,18 +72,6 @@ def report(
             for note in section.notes[: len(section.runs)]:
                 click.echo(note)
     click.echo(f"{output}: {prefixed(len(text.encode()), 'B')}.")
-
-
-def check_output(output: Path) -> None:
-    """Refuse to write where no report should be."""
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise SettingError(f"--output: {output} must end with .html.")
-    if os.path.isdir(output):
-        raise SettingError(f"--output: {output} is a folder; give a file in it.")
-    if not os.path.isdir(output.parent):
-        raise SettingError(
-            f"--output: the folder {output.parent} does not exist; make it first."
-        )
 
 
 def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:

@@ -20,13 +20,9 @@ from cli.support.inputs import (
     input_settings,
     refuse_stray,
 )
-from cli.support.options import (
-    common_options,
-    config_options,
-    take_config,
-    workers_option,
-)
+from cli.support.options import common_options, config_options, take_config
 from cli.support.output_folder import Footprint, Identity
+from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
@@ -97,7 +93,13 @@ FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
 )
 @input_options
 @config_options(VocabConfig, kinds={"vocab_size": IntegerOrAuto()})
-@workers_option
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=usable_cores,
+    show_default="all cores",
+    help="Worker processes; never changes the result.",
+)
 @common_options
 def vocab(
     output: Path, workers: int, overwrite: bool, quiet: bool, **values: Any
@@ -108,7 +110,6 @@ def vocab(
     Hugging Face's AutoTokenizer loads it by; manifest.json says how large the sample
     was and how well the vocabulary does on held-out sentences.
     """
-    from pipeline.core.machine import check_address_space
     from pipeline.vocabulary.training import suited_size
 
     start = time.monotonic()

@@ -54,10 +54,15 @@ content="default-src 'none'; style-src 'unsafe-inline'">
 def page(sections: Sequence[Section]) -> str:
     """The page of some sections; the same sections give the same page."""
     title = "ALBERT: " + ", ".join(section.title for section in sections)
+    links = "".join(
+        f'<li><a href="#section-{i}">{_escaped(f"{s.kind}: {s.title}")}</a></li>'
+        for i, s in enumerate(sections)
+    )
+    contents = f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n'
     text = _PAGE.format(
         title=_escaped(title),
         style=resources.files("cli.report").joinpath("report.css").read_text("utf-8"),
-        contents=_contents(sections) if len(sections) > 1 else "",
+        contents=contents if len(sections) > 1 else "",
         sections="\n".join(_section(s, number=i) for i, s in enumerate(sections)),
         version=_escaped(__version__),
     )
@@ -67,14 +72,6 @@ def page(sections: Sequence[Section]) -> str:
 
 def _escaped(text: str) -> str:
     return html.escape(without_secrets(text), quote=True)
-
-
-def _contents(sections: Sequence[Section]) -> str:
-    links = "".join(
-        f'<li><a href="#section-{i}">{_escaped(f"{s.kind}: {s.title}")}</a></li>'
-        for i, s in enumerate(sections)
-    )
-    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n'
 
 
 def _section(section: Section, *, number: int) -> str:
@@ -218,19 +215,15 @@ def _table_element(table: Table) -> str:
     rows = []
     for place, row in enumerate(table.rows):
         mark = ' class="marked"' if place in table.marked else ""
-        cells = "".join(map(_cell, row[1:]))
-        first = f'<th scope="row">{_escaped(_spelled(row[0]))}</th>'
-        rows.append(f"<tr{mark}>{first}{cells}</tr>")
+        first, *others = (_escaped(_spelled(value)) for value in row)
+        cells = "".join(f"<td>{value}</td>" for value in others)
+        rows.append(f'<tr{mark}><th scope="row">{first}</th>{cells}</tr>')
     # An element that takes the focus can be scrolled with the keyboard alone.
     return (
         f'<div class="scroll" tabindex="0" role="region" '
         f'aria-label="{_escaped(table.title)}"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
-
-
-def _cell(value: Cell) -> str:
-    return f"<td>{_escaped(_spelled(value))}</td>"
 
 
 def _spelled(value: Cell) -> str:
@@ -258,18 +251,15 @@ def _example(example: Example) -> str:
     num_masked = sum(
         token.original is not None for segment in example.segments for token in segment
     )
+    texts = ["".join(map(_token, segment)).strip() for segment in example.segments]
     segments = "".join(
-        f'<div class="segment"><b>{name}</b><p dir="auto">{_text(segment)}</p></div>'
-        for name, segment in zip("AB", example.segments, strict=False)
+        f'<div class="segment"><b>{name}</b><p dir="auto">{text}</p></div>'
+        for name, text in zip("AB", texts, strict=False)
     )
     return (
         f'<li><p class="label">{_escaped(example.label)}, {num_masked} masked</p>'
         f"{segments}</li>"
     )
-
-
-def _text(segment: Sequence[Token]) -> str:
-    return "".join(map(_token, segment)).strip()
 
 
 def _token(token: Token) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from schemas.errors import AlbertError, SettingError
 from schemas.files import whole_file
 from schemas.readable import percent, rounded
-from schemas.report import Bars, Curve, Curves, Plot, Unit
+from schemas.report import Bars, Curves, Plot, Unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +76,10 @@ def draw(plot: Plot, *, salt: str) -> str:
         # The user's own matplotlibrc has no influence.
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE | {"svg.hashsalt": salt})
-        figure = Figure(figsize=(_WIDTH, _height(plot)), layout="constrained")
+        height = _HEIGHT
+        if isinstance(plot, Bars) and plot.is_ranking:
+            height = 0.1 + _LINE * min(len(plot.labels), _MAX_NAMES)
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         axes = figure.add_subplot()
         if isinstance(plot, Curves):
             _draw_curves(axes, plot)
@@ -87,12 +90,6 @@ def draw(plot: Plot, *, salt: str) -> str:
         return _element(figure)
 
 
-def _height(plot: Plot) -> float:
-    if isinstance(plot, Bars) and plot.is_ranking:
-        return 0.1 + _LINE * min(len(plot.labels), _MAX_NAMES)
-    return _HEIGHT
-
-
 def _draw_curves(axes: "Axes", plot: Curves) -> None:
     from matplotlib.ticker import LogLocator, MaxNLocator
 
@@ -101,7 +98,20 @@ def _draw_curves(axes: "Axes", plot: Curves) -> None:
     has_both = any(curve.is_held_out for curve in plot.curves)
     # Held-out curves are drawn last, on top of the others.
     for curve in sorted(plot.curves, key=lambda curve: curve.is_held_out):
-        _draw_curve(axes, curve, is_faint=has_both and not curve.is_held_out)
+        steps, values = zip(*curve.points, strict=True)
+        colour, dashes = style_of(curve.run)
+        is_faint = has_both and not curve.is_held_out
+        (line,) = axes.plot(
+            steps,
+            values,
+            color=_COLOURS[colour],
+            alpha=0.55 if is_faint else 1.0,
+            linewidth=1.0 if is_faint else 1.7,
+            marker="o" if curve.is_held_out or len(steps) == 1 else None,
+            markersize=3,
+        )
+        if dashes:
+            line.set_dashes(dashes)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("step")
@@ -110,22 +120,6 @@ def _draw_curves(axes: "Axes", plot: Curves) -> None:
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=6))
         axes.yaxis.set_minor_locator(LogLocator(subs=()))
     axes.yaxis.set_major_formatter(lambda value, _: number(value, plot.unit))
-
-
-def _draw_curve(axes: "Axes", curve: Curve, *, is_faint: bool) -> None:
-    steps, values = zip(*curve.points, strict=True)
-    colour, dashes = style_of(curve.run)
-    (line,) = axes.plot(
-        steps,
-        values,
-        color=_COLOURS[colour],
-        alpha=0.55 if is_faint else 1.0,
-        linewidth=1.0 if is_faint else 1.7,
-        marker="o" if curve.is_held_out or len(steps) == 1 else None,
-        markersize=3,
-    )
-    if dashes:
-        line.set_dashes(dashes)
 
 
 def _draw_bars(axes: "Axes", plot: Bars) -> None:

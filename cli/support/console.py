@@ -1,6 +1,5 @@
 """What a person sees while a command works: lines and progress bars on stderr."""
 
-import io
 import logging
 import os
 import signal
@@ -14,7 +13,6 @@ from types import FrameType
 import click
 from tqdm import tqdm
 
-from schemas.errors import AlbertError
 from schemas.readable import duration, percent, prefixed, without_secrets
 
 # Tells a person something.
@@ -62,78 +60,8 @@ def tell(line: str) -> None:
         click.echo(without_secrets(line), err=True)
 
 
-class Output(io.TextIOWrapper):
-    """Standard output whose errors are sentences; a closed pipe stays what it is."""
-
-    def write(self, text: str, /) -> int:
-        """Write a text."""
-        with self._explained():
-            return super().write(text)
-
-    def flush(self) -> None:
-        """Write what is held back."""
-        with self._explained():
-            super().flush()
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except UnicodeEncodeError as error:
-            raise AlbertError(
-                f"{error.object[error.start]!a} cannot be written in {error.encoding}, "
-                "the encoding of the output; set PYTHONIOENCODING=utf-8."
-            ) from error
-        except OSError as error:
-            raise AlbertError(
-                f"The output cannot be written: {error.strerror}."
-            ) from error
-
-
-def prepare_streams() -> None:
-    """Have errors of stdout explained, and a place for what a daemon has closed.
-
-    Without one the next file to be opened would get the number of stderr, and what
-    native code prints would end in it.
-    """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            if not _is_open(number):
-                os.dup2(nowhere, number)
-            setattr(sys, name, open(nowhere, "w" if number else "r"))  # noqa: SIM115
-    if type(sys.stdout) is io.TextIOWrapper:
-        encoding, errors = sys.stdout.encoding, sys.stdout.errors
-        is_terminal = sys.stdout.line_buffering
-        buffer = sys.stdout.detach()
-        sys.stdout = Output(buffer, encoding, errors, line_buffering=is_terminal)
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
-
-
-def forget_output() -> None:
-    """Have what cannot be written to stdout go nowhere."""
-    try:
-        sys.stdout.flush()
-    except (OSError, AlbertError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
-
-
 class Console(AbstractContextManager["Console"]):
-    """Speaks to the person unless asked to be quiet: lines, and one bar at a time.
-
-    It is a `Progress` of training.
-    """
+    """A `Progress` that speaks unless asked to be quiet: lines, and a bar at a time."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.is_quiet = quiet
@@ -171,7 +99,6 @@ class Console(AbstractContextManager["Console"]):
             self._bar = None
 
     def __exit__(self, *error: object) -> None:
-        """End as `close` does, with an error or without."""
         self.close()
 
 
@@ -201,15 +128,20 @@ class Bar(AbstractContextManager["Bar"]):
         """Say how much is done by now, with the rate, the time left and a note."""
         self._bar.update(done - self.done)
         self.done = done
-        if self._status is None:
-            self._tell(", ".join(filter(None, [*self._figures(), note])))
+        if self._status is not None:
+            return
+        said = [percent(done / self._total) if self._total else "100%"]
+        seconds = time.monotonic() - self._start
+        if rate := (done - self._at_first) / seconds if seconds else 0.0:
+            if self._unit:
+                said.append(f"{prefixed(rate, self._unit)}/s")
+            said.append(f"{duration((self._total - done) / rate)} left")
+        self._tell(", ".join([*said, note] if note else said))
 
     def show(self, status: str, *, is_last: bool = False) -> None:
         """Show this instead of the rate and the time left, from now on.
 
-        Args:
-            status: In about 75 characters, to fit into a terminal.
-            is_last: Show it even if a line was shown just before.
+        Its last is shown even if a line was shown just before.
         """
         self._status = status
         self._tell(status, is_last=is_last)
@@ -217,16 +149,6 @@ class Bar(AbstractContextManager["Bar"]):
     def close(self) -> None:
         """End the bar and leave it as it is."""
         self._bar.close()
-
-    def _figures(self) -> Iterator[str]:
-        """The share that is done, the rate where there is a unit, and the time left."""
-        yield percent(self.done / self._total) if self._total else "100%"
-        seconds = time.monotonic() - self._start
-        rate = (self.done - self._at_first) / seconds if seconds else 0.0
-        if rate:
-            if self._unit:
-                yield f"{prefixed(rate, self._unit)}/s"
-            yield f"{duration((self._total - self.done) / rate)} left"
 
     def _tell(self, text: str, *, is_last: bool = False) -> None:
         """Write a text beside the bar, or as a line if the last one is long ago."""
@@ -237,7 +159,6 @@ class Bar(AbstractContextManager["Bar"]):
             tell(f"{self._label}: {text}" if self._label else text)
 
     def __exit__(self, *error: object) -> None:
-        """End as `close` does, with an error or without."""
         self.close()
 
 

@@ -5,19 +5,18 @@ import math
 import os
 import shlex
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.support.console import Console
-from schemas.config import ResolvedDataConfig
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.readable import counted, duration, prefixed
 
 if TYPE_CHECKING:
-    from pipeline.job.plan import Estimate, Job
+    from pipeline.job.plan import Job
     from pipeline.reading.formats import InputFile
 
 # With fewer held-out examples, accuracies are uncertain by more than 7 points.
@@ -28,6 +27,9 @@ ENOUGH_DOCUMENTS, ENOUGH_OF_FEW = 5, 1 / 8
 MAY_FAIL = 0.02
 # The largest share of the documents that is ever advised to be held out.
 GREATEST_SHARE = 0.5
+
+# Between two looks at how far a job is.
+LOOK_SECONDS = 0.5
 
 # What Linux shows of GPUs and TPUs.
 ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
@@ -41,7 +43,10 @@ def has_accelerator() -> bool:
 def plan_lines(
     job: "Job", inputs: "Iterable[InputFile]", *, workers: int
 ) -> Iterator[str]:
-    """What is to be expected of a job, measured on a sample of its inputs."""
+    """What is to be expected of a job, measured on a sample of its inputs.
+
+    Both sizes are told, with stored examples and with examples on the fly.
+    """
     from pipeline.job.plan import estimate
     from pipeline.noise.describe import look_lines
     from pipeline.vocabulary.tokenizer import load_tokenizer
@@ -56,7 +61,18 @@ def plan_lines(
         f"{shards.eval_shards:,} held out, "
         f"{'as documents' if shards.has_documents else copies}"
     )
-    yield _sizes_line(expected, config)
+    examples = counted(expected.examples, "example")
+    stored = prefixed(expected.stored_bytes, "B")
+    documents = prefixed(expected.document_bytes, "B")
+    made = f"{examples} in {stored} ({documents} with --examples on-the-fly)"
+    if config.examples == "on-the-fly":
+        copies = counted(config.dupe_factor, "stored copy", "stored copies")
+        made = (
+            f"{examples} an epoch, made of documents in {documents} ({copies} would "
+            f"take {stored})"
+        )
+    waiting = prefixed(expected.waiting_bytes, "B")
+    yield f"about {made}, and {waiting} of disk while it runs"
     yield (
         f"about {duration(expected.seconds(workers))} with "
         f"{counted(workers, 'worker')} on this machine, "
@@ -66,72 +82,41 @@ def plan_lines(
     yield from look_lines(expected.look, job.dataset.inputs)
 
 
-def _sizes_line(expected: "Estimate", config: ResolvedDataConfig) -> str:
-    """What a data set would take on disk, and what it would take the other way."""
-    stored, documents, waiting = (
-        prefixed(size, "B")
-        for size in (
-            expected.stored_bytes,
-            expected.document_bytes,
-            expected.waiting_bytes,
-        )
-    )
-    examples = counted(expected.examples, "example")
-    copies = counted(config.dupe_factor, "stored copy", "stored copies")
-    made = f"about {examples} in {stored} ({documents} with --examples on-the-fly)"
-    if config.examples == "on-the-fly":
-        made = (
-            f"about {examples} an epoch, made of documents in {documents} ({copies} "
-            f"would take {stored})"
-        )
-    return f"{made}, and {waiting} of disk while it runs"
-
-
 @contextmanager
 def shown_progress(job: "Job", console: Console) -> Iterator[None]:
-    """A bar for reading and, once that has ended, one for writing."""
+    """A bar for reading and, once that has ended, one for writing.
+
+    They move twice a second, by what another thread sees of the output.
+    """
     from pipeline.job.spill import ProgressReader
 
     reader, shards = ProgressReader(job.output), len(job.shards.shard_numbers())
     bars = [console.bar("reading", total=job.text_bytes, unit="B")]
-
-    def look() -> None:
-        progress = reader.poll()
-        if len(bars) == 1:
-            note = counted(progress.documents, "document")
-            bars[0].to(min(progress.read_bytes, job.text_bytes), note=note)
-            if progress.read_bytes < job.text_bytes:
-                return
-            # Only now, so that the time left is that of writing.
-            bars.append(console.bar("writing", total=shards, unit="shard"))
-        examples = counted(progress.examples, "example")
-        size = prefixed(progress.written_bytes, "B")
-        bars[1].to(progress.shards, note=f"{examples}, {size}")
-
-    try:
-        with watching(look):
-            yield
-    finally:
-        for bar in bars:
-            bar.close()
-
-
-@contextmanager
-def watching(look: Callable[[], None], *, seconds: float = 0.5) -> Iterator[None]:
-    """Call a function regularly from another thread while a block runs."""
-    stop = threading.Event()
+    has_ended = threading.Event()
 
     def watch() -> None:
-        while not stop.wait(seconds):
-            look()
+        while not has_ended.wait(LOOK_SECONDS):
+            progress = reader.poll()
+            if len(bars) == 1:
+                note = counted(progress.documents, "document")
+                bars[0].to(min(progress.read_bytes, job.text_bytes), note=note)
+                if progress.read_bytes < job.text_bytes:
+                    continue
+                # Only now, so that the time left is that of writing.
+                bars.append(console.bar("writing", total=shards, unit="shard"))
+            examples = counted(progress.examples, "example")
+            size = prefixed(progress.written_bytes, "B")
+            bars[1].to(progress.shards, note=f"{examples}, {size}")
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
         yield
     finally:
-        stop.set()
-        thread.join()
+        has_ended.set()
+        watcher.join()
+        for bar in bars:
+            bar.close()
 
 
 def closing_lines(
@@ -214,24 +199,20 @@ def enough_held_out(documents: int, *, needed: int) -> float | None:
     >>> enough_held_out(3, needed=1) is None
     True
     """
-    shares = [place / 10_000 for place in range(1, int(GREATEST_SHARE * 10_000) + 1)]
-    place = bisect.bisect_left(
-        shares,
-        -MAY_FAIL,
-        key=lambda share: -_probability_below(needed, documents, share=share),
-    )
-    return shares[place] if place < len(shares) else None
 
-
-def _probability_below(needed: int, documents: int, *, share: float) -> float:
-    """The probability that fewer documents than needed are held out (binomial)."""
-    return math.fsum(
-        math.exp(
-            math.lgamma(documents + 1)
-            - math.lgamma(held_out + 1)
-            - math.lgamma(documents - held_out + 1)
-            + held_out * math.log(share)
-            + (documents - held_out) * math.log1p(-share)
+    def chance(share: float) -> float:
+        """The probability that enough documents are held out (binomial), less one."""
+        return -math.fsum(
+            math.exp(
+                math.lgamma(documents + 1)
+                - math.lgamma(held_out + 1)
+                - math.lgamma(documents - held_out + 1)
+                + held_out * math.log(share)
+                + (documents - held_out) * math.log1p(-share)
+            )
+            for held_out in range(min(needed, documents + 1))
         )
-        for held_out in range(min(needed, documents + 1))
-    )
+
+    shares = [place / 10_000 for place in range(1, int(GREATEST_SHARE * 10_000) + 1)]
+    place = bisect.bisect_left(shares, -MAY_FAIL, key=chance)
+    return shares[place] if place < len(shares) else None

@@ -31,6 +31,13 @@ SHOWN_NOTES = 5
 # The flags for raw text that are not paths.
 INPUT_OPTIONS = ("language", "input_format", "text_key")
 
+# Where the language of a file comes from.
+_SOURCES: dict[LanguageSource, str] = {
+    "flag": ", by --language",
+    "file": "",
+    "records": ", or as a record says",
+    "default": " by default, --language sets another",
+}
 
 # Whether a file is readable is told by whoever reads it.
 _PATHS: dict[str, Any] = {
@@ -106,12 +113,18 @@ class GivenInputs(NamedTuple):
 
 def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
     """The files that the flags for raw text name; says how each is read."""
-    from pipeline.reading.inputs import find_inputs
+    from pipeline.reading.inputs import find_inputs, split_key
 
     notes: list[str] = []
     given = [path for kind in KINDS for path in values[kind]]
     held_out = values.get("eval_text", ())
-    total = _local_bytes([*given, *held_out])
+    # Of what is on a storage no size is known before it is read.
+    total = sum(
+        os.path.getsize(path)
+        for pattern in (*given, *held_out)
+        for path in find_local(split_key(pattern)[0])
+        if os.path.isfile(path)
+    )
     with console.bar("hashing", total=total, unit="B") as bar:
         settings: dict[str, Any] = {
             **{name: values[name] for name in INPUT_OPTIONS},
@@ -140,21 +153,10 @@ def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
     for (kind, *_), group in sorted(groups.items()):
         count = f"{len(group)} file{'s' if len(group) > 1 else ''}"
         size = prefixed(sum(file.bytes for file in group), "B")
-        meaning = MEANINGS[group[0].format]
-        yield f"{kind}: {count}, {size}: {meaning}" + _language(group[0])
-
-
-def _language(file: InputFile) -> str:
-    """The language of a file and where it comes from, unless it is of no use."""
-    if file.format in SENTENCE_FORMATS:
-        return ""
-    sources: dict[LanguageSource, str] = {
-        "flag": ", by --language",
-        "file": "",
-        "records": ", or as a record says",
-        "default": " by default, --language sets another",
-    }
-    return f" ({file.language}{sources[file.language_from]})"
+        said = f"{kind}: {count}, {size}: {MEANINGS[group[0].format]}"
+        if group[0].format not in SENTENCE_FORMATS:
+            said += f" ({group[0].language}{_SOURCES[group[0].language_from]})"
+        yield said
 
 
 def held_apart(
@@ -203,19 +205,6 @@ def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> Non
             f"{arguments[0]!r} comes after --, where this command takes nothing; put "
             "it before."
         )
-
-
-def _local_bytes(paths: Sequence[str]) -> int:
-    """The size of all files of this machine that the flags for raw text name."""
-    from pipeline.reading.inputs import split_key
-
-    patterns = (split_key(path)[0] for path in paths)
-    return sum(
-        os.path.getsize(path)
-        for pattern in patterns
-        for path in find_local(pattern)
-        if os.path.isfile(path)
-    )
 
 
 def kind_of(path: Path) -> Literal["tuned", "run", "data"]:

@@ -17,7 +17,6 @@ import click
 from click.core import ParameterSource
 
 from cli.support.console import tell
-from pipeline.core.machine import usable_cores
 from pipeline.storage.files import is_remote
 from schemas.errors import SettingError
 from schemas.files import read_json
@@ -156,21 +155,8 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
                 f"{path}: {name!r} is not a setting of albert {command}; "
                 f"albert {command} --help lists them."
             )
-        _check_has_secrets(name, value, path=path)
-        settings[name] = _as_typed(known[name], value)
-        _check_setting(known[name], settings[name], path=path)
+        settings[name] = _as_typed(known[name], value, path=path)
     context.default_map = {**(context.default_map or {}), **settings}
-
-
-def _check_has_secrets(name: str, value: Any, *, path: str) -> None:
-    """Refuse an address that was written without its secrets, which it needs."""
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, str) and "://" in each and HIDDEN in each:
-            raise SettingError(
-                f"{path}: {name} has an address without its secret part, which is "
-                f"never kept; give {flag_name(name)} beside --config, and take "
-                f"{name} out of the file."
-            )
 
 
 def tell_ignored(names: list[str], path: Path | str) -> None:
@@ -179,40 +165,37 @@ def tell_ignored(names: list[str], path: Path | str) -> None:
         tell(f"{path}: {', '.join(names)} ignored; gone, and without effect there.")
 
 
-def _as_typed(parameter: click.Parameter, value: Any) -> Any:
-    """A value of the file as click would have it from the command line.
+def _as_typed(parameter: click.Parameter, value: Any, *, path: str) -> Any:
+    """A value of the file as click has it from the command line.
 
-    One value of a repeatable flag may stand alone, and a number where a schedule may
-    be.
+    One that no flag can have is refused, since click checks only what is typed.
     """
-    if _is_repeatable(parameter) and isinstance(value, str):
-        return [value]
+    name, kind = parameter.name or "", _json_type(parameter)
+    is_repeatable = parameter.multiple or parameter.nargs == -1
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    is_schedule = parameter.name in SETTINGS and _json_type(parameter) is str
-    return str(value) if is_number and is_schedule else value
-
-
-def _is_repeatable(parameter: click.Parameter) -> bool:
-    return parameter.multiple or parameter.nargs == -1
-
-
-def _check_setting(parameter: click.Parameter, value: Any, *, path: str) -> None:
-    """Refuse a value that no flag can have; click converts only what is typed."""
-    name = parameter.name or ""
-    is_list = _is_repeatable(parameter) and isinstance(value, list)
-    for each in value if is_list else [value]:
-        is_typed = isinstance(each, str) and not getattr(parameter, "is_flag", False)
-        if is_typed and not _TYPEABLE.fullmatch(each):
+    if is_repeatable and isinstance(value, str):
+        value = [value]
+    elif is_number and kind is str and name in SETTINGS:
+        # A number may stand where a schedule may be.
+        value = str(value)
+    for each in value if is_repeatable and isinstance(value, list) else [value]:
+        if kind is bool or not isinstance(each, str):
+            try:
+                check_type(name, each, kind)
+            except SettingError as error:
+                raise SettingError(f"{path}: {error}") from None
+        elif "://" in each and HIDDEN in each:
+            raise SettingError(
+                f"{path}: {name} has an address without its secret part, which is "
+                f"never kept; give {flag_name(name)} beside --config, and take "
+                f"{name} out of the file."
+            )
+        elif not _TYPEABLE.fullmatch(each):
             raise SettingError(
                 f"{path}: {name} has a zero byte or half a character, which no "
                 "setting can have."
             )
-        if is_typed:
-            continue
-        try:
-            check_type(name, each, _json_type(parameter))
-        except SettingError as error:
-            raise SettingError(f"{path}: {error}") from None
+    return value
 
 
 def _json_type(parameter: click.Parameter) -> Any:
@@ -252,28 +235,24 @@ def config_options(
 
     def decorate(command: Command) -> Command:
         for field in reversed(dataclasses.fields(config_class)):
-            if not only or field.name in only:
-                command = _field_option(field, kinds.get(field.name))(command)
+            if only and field.name not in only:
+                continue
+            kind, flag = plain_type(field.type), flag_name(field.name)
+            typed = kinds.get(field.name, kind)
+            if choices := get_args(kind):
+                typed = click.Choice(choices)
+            elif kind is bool:
+                flag, typed = f"{flag}/--no-{flag.removeprefix('--')}", None
+            command = click.option(
+                flag,
+                default=field.default,
+                help=field.metadata["help"],
+                show_default=field.default is not None,
+                type=typed,
+            )(command)
         return command
 
     return decorate
-
-
-def _field_option(
-    field: "dataclasses.Field[Any]", given: click.ParamType[Any] | None
-) -> Callable[[Command], Command]:
-    kind = plain_type(field.type)
-    choices = get_args(kind)
-    name = flag_name(field.name)
-    arguments: dict[str, Any] = {
-        "default": field.default,
-        "help": field.metadata["help"],
-        "show_default": field.default is not None,
-    }
-    if kind is bool:
-        return click.option(f"{name}/--no-{name.removeprefix('--')}", **arguments)
-    arguments["type"] = given or (click.Choice(choices) if choices else kind)
-    return click.option(name, **arguments)
 
 
 def take_config(config_class: type[Config], values: dict[str, Any]) -> Config:
@@ -364,17 +343,6 @@ def is_typed(name: str) -> bool:
     """Whether the command line has this flag."""
     source = click.get_current_context().get_parameter_source(name)
     return source is ParameterSource.COMMANDLINE
-
-
-def workers_option(command: Command) -> Command:
-    """The number of worker processes, which never changes the result."""
-    return click.option(
-        "--workers",
-        type=click.IntRange(min=1),
-        default=usable_cores,
-        show_default="all cores",
-        help="Worker processes; never changes the result.",
-    )(command)
 
 
 def derived_settings(config: Any, resolved: Any) -> Iterator[str]:

@@ -3,16 +3,14 @@
 import dataclasses
 import functools
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.support.asked import Asked, resolve_model
+from cli.support.asked import Asked, resolve_model, useful
 from cli.support.budget import budget_lines, choose
 from cli.support.console import Console, silent_stderr
 from cli.support.options import from_anywhere
 from cli.support.output_folder import Footprint, Identity
-from cli.support.recipes import useful
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
@@ -43,30 +41,35 @@ def resolve(
 
     Args:
         goes_on: Whether the run was begun before.
-        console: Told what a budget was spent on.
 
     Returns:
         What was asked, completed by recipe, budget and the beginning of the run, and
         what it resolves to.
     """
     from albert_tf.data.data_check import check_data, manifests_of
-    from albert_tf.runs.run_record import run_config
+    from albert_tf.runs.run_record import run_config, trained_length
 
     manifest = read_manifest(asked.data)
     check_data(manifest, data=asked.data)
     asked = fitting(asked, manifest)
     if asked.init_from is not None and not asked.is_model_given:
-        source = asked.output if goes_on else asked.init_from
-        run_config(source)
-        model = str(source / MODEL_CONFIG)
+        folder = asked.output if goes_on else asked.init_from
+        run_config(folder)
+        model = str(folder / MODEL_CONFIG)
         asked = dataclasses.replace(asked, model=model, is_model_given=True)
     check = functools.partial(
         checked_run, manifest=manifest, goes_on=goes_on, hosts=hosts
     )
+    source = asked.init_from
     if goes_on:
         asked = as_begun(asked)
-    else:
-        asked = as_begins(asked, manifest, check=check, console=console)
+    elif asked.budget is not None:
+        asked, choice = choose(asked, manifest, check=check, console=console)
+        for line in budget_lines(choice, begins_anew=source is None):
+            console.say(line)
+    if source is not None and not goes_on:
+        length = trained_length(source, run_config(source))
+        asked = dataclasses.replace(asked, length_before=length)
     # The data decide a part of the architecture.
     made_first, *_ = manifests_of(asked.config, manifest)
     return asked, check(asked, resolve_model(asked.model, asked.overrides, made_first))
@@ -113,27 +116,6 @@ def fitting(asked: Asked, manifest: DatasetManifest) -> Asked:
     }
     config = dataclasses.replace(asked.config, **left_out)
     return dataclasses.replace(asked, config=config)
-
-
-def as_begins(
-    asked: Asked,
-    manifest: DatasetManifest,
-    *,
-    check: Callable[[Asked, ModelConfig], object],
-    console: Console,
-) -> Asked:
-    """A new run: what a budget chooses, and how long the sequences before it were."""
-    from albert_tf.runs.run_record import run_config, trained_length
-
-    source = asked.init_from
-    if asked.budget is not None:
-        asked, choice = choose(asked, manifest, check=check, console=console)
-        for line in budget_lines(choice, begins_anew=source is None):
-            console.say(line)
-    if source is None:
-        return asked
-    length = trained_length(source, run_config(source))
-    return dataclasses.replace(asked, length_before=length)
 
 
 def as_begun(asked: Asked) -> Asked:

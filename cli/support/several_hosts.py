@@ -61,7 +61,9 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
         )
     from albert_tf.hosts import jax_hosts
 
-    joining = jax_hosts.joined(place, say_last=_say_last)
+    joining = jax_hosts.joined(
+        place, say_last=lambda sentence: tell(f"Error: {printable(sentence)}")
+    )
     with _native_silence(debug=debug), joining as together:
         yield together
 
@@ -91,7 +93,3 @@ def _native_silence(*, debug: bool) -> Iterator[None]:
             for descriptor, original in zip((1, 2), kept, strict=True):
                 os.dup2(original, descriptor)
             os.close(kept[0])
-
-
-def _say_last(sentence: str) -> None:
-    tell(f"Error: {printable(sentence)}")

@@ -185,30 +185,23 @@ def read_start(path: Path, spec: TaskSpec, *, start: Start, say: Say) -> "Traine
         with_weights=not start.from_scratch,
         say=say,
     )
-    if start.keep_head:
-        check_has_head(model, spec)
-        return model
-    weights = {
-        name: array
-        for name, array in model.weights.items()
-        # Another program's weights were read to know the heads of its architecture.
-        if is_of_encoder(name) and not start.from_scratch
-    }
-    return dataclasses.replace(model, weights=weights)
-
-
-def check_has_head(model: "TrainedModel", spec: TaskSpec) -> None:
-    """Refuse to keep the head of a model that has none for this task."""
+    if not start.keep_head:
+        weights = {
+            name: array
+            for name, array in model.weights.items()
+            # Another program's weights were read to know its architecture's heads.
+            if is_of_encoder(name) and not start.from_scratch
+        }
+        return dataclasses.replace(model, weights=weights)
     if model.task is None:
-        raise SettingError(
-            f"{model.folder} is not a fine-tuned model; leave --keep-head out."
-        )
+        raise SettingError(f"{path} is not a fine-tuned model; leave --keep-head out.")
     own = model.task.spec
     if (own.kind, own.labels) != (spec.kind, spec.labels):
         raise SettingError(
-            f"--keep-head: {model.folder} is for {own.kind} with other labels than "
+            f"--keep-head: {path} is for {own.kind} with other labels than "
             f"{spec.name}; leave it out."
         )
+    return model
 
 
 def untrained_positions(
