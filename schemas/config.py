@@ -10,13 +10,7 @@ from typing import Any, Literal
 
 from schemas.errors import SettingError
 from schemas.example import RecordLayout
-from schemas.settings import (
-    check_bounds,
-    check_micro_batch,
-    config_from_dict,
-    filled_in,
-    option,
-)
+from schemas.settings import check_bounds, check_micro_batch, option, same_as
 
 SentenceTask = Literal["sop", "nsp", "none"]
 Examples = Literal["stored", "on-the-fly"]
@@ -120,8 +114,7 @@ class DataConfig:
         maximum=100,
     )
     sentence_task: SentenceTask = option(
-        "sop",
-        "The second task: sentence order, next sentence, or none.",
+        "sop", "The second task: sentence order, next sentence, or none."
     )
     eval_fraction: float = option(
         0.005, "Share of the documents held out.", minimum=0.0, maximum=0.9
@@ -213,39 +206,8 @@ class DataConfig:
 class ResolvedDataConfig(DataConfig):
     """`DataConfig` with every default filled in, as `make-data` works with it."""
 
-    max_predictions_per_seq: int = filled_in(DataConfig, "max_predictions_per_seq")
-    num_shards: int = filled_in(DataConfig, "num_shards")
-
-
-def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
-    """The settings of a data set as its manifest has them, by name.
-
-    That examples are stored and nothing of the text is left out is not mentioned, so
-    that a data set keeps the bytes that it had before there was anything else.
-
-    >>> "examples" in recorded(DataConfig().resolved(input_bytes=0))
-    False
-    """
-    values = dataclasses.asdict(config)
-    for name, unsaid in _UNSAID.items():
-        if values[name] == unsaid:
-            del values[name]
-    return values
-
-
-# What the settings were before they were settings.
-_UNSAID = {
-    "examples": "stored",
-    "near_duplicates": "keep",
-    "max_line_repeats": None,
-    "keep_languages": None,
-    "repair_text": False,
-}
-
-
-def from_recorded(values: dict[str, Any]) -> ResolvedDataConfig:
-    """The inverse of `recorded`."""
-    return config_from_dict(ResolvedDataConfig, _UNSAID | values)
+    max_predictions_per_seq: int = same_as(DataConfig, "max_predictions_per_seq")
+    num_shards: int = same_as(DataConfig, "num_shards")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -456,9 +418,9 @@ class TrainConfig:
 class ResolvedTrainConfig(TrainConfig):
     """`TrainConfig` with the defaults that follow from the steps filled in."""
 
-    warmup_steps: int = filled_in(TrainConfig, "warmup_steps")
-    eval_every: int = filled_in(TrainConfig, "eval_every")
-    eval_examples: int = filled_in(TrainConfig, "eval_examples")
+    warmup_steps: int = same_as(TrainConfig, "warmup_steps")
+    eval_every: int = same_as(TrainConfig, "eval_every")
+    eval_examples: int = same_as(TrainConfig, "eval_examples")
 
     def evaluated_examples(self, *, held_out: int, is_trained: bool) -> int:
         """How many examples an evaluation is on.

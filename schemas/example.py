@@ -136,13 +136,9 @@ def feature_length(
     feature: Feature, *, max_seq_length: int, max_predictions_per_seq: int
 ) -> int:
     """The padded length of a feature, its maximum length in the `compact` layout."""
-    if feature.length == 1:
-        return 1
-    lengths = {
-        "max_seq_length": max_seq_length,
-        "max_predictions_per_seq": max_predictions_per_seq,
-    }
-    return lengths[feature.length]
+    if feature.length == "max_seq_length":
+        return max_seq_length
+    return 1 if feature.length == 1 else max_predictions_per_seq
 
 
 class DocumentFeature(NamedTuple):

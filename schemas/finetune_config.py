@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from schemas.config import OptimizerName, Precision, TrainConfig
 from schemas.errors import SettingError
-from schemas.settings import check_bounds, check_micro_batch, filled_in, option, same_as
+from schemas.settings import check_bounds, check_micro_batch, option, same_as
 
 ClassWeights = Literal["none", "balanced"]
 
@@ -27,18 +27,6 @@ MAX_TOKENS = 8192
 
 # Settings that have a meaning only for answers in passages.
 OF_ANSWERS = ("doc_stride", "max_query_tokens", "max_answer_tokens")
-
-# Fields that mean something else in pretraining.
-_OTHER_MEANING = ("max_seq_length",)
-
-
-def default_rate(width: int) -> float:
-    """The peak learning rate of models of a width.
-
-    >>> [default_rate(width) for width in (1024, 256, 128)]
-    [3e-05, 0.0001, 0.001]
-    """
-    return next(rate for least, rate in RATES if width >= least)
 
 
 def _rates_in_words() -> str:
@@ -77,14 +65,10 @@ class FineTuneConfig:
         maximum=1000,
     )
     steps: int | None = option(
-        None,
-        "Optimizer steps of the whole schedule, instead of epochs.",
-        minimum=1,
+        None, "Optimizer steps of the whole schedule, instead of epochs.", minimum=1
     )
     learning_rate: float | None = option(
-        None,
-        f"Peak learning rate  [default: {_rates_in_words()}]",
-        minimum=0.0,
+        None, f"Peak learning rate  [default: {_rates_in_words()}]", minimum=0.0
     )
     warmup_steps: int | None = option(
         None,
@@ -180,7 +164,7 @@ class FineTuneConfig:
         defaults = {
             "max_seq_length": max_seq_length,
             "micro_batch_size": -(-self.batch_size // -(-self.batch_size // fitting)),
-            "learning_rate": default_rate(width),
+            "learning_rate": next(rate for least, rate in RATES if width >= least),
             "warmup_steps": steps // WARMUP_PARTS,
             "eval_every": min(
                 max(LEAST_EVAL_STEPS, steps // EVALUATIONS), steps_of_epoch
@@ -196,12 +180,12 @@ class FineTuneConfig:
 class ResolvedFineTuneConfig(FineTuneConfig):
     """`FineTuneConfig` with every default filled in, and steps in place of epochs."""
 
-    max_seq_length: int = filled_in(FineTuneConfig, "max_seq_length")
-    micro_batch_size: int = filled_in(FineTuneConfig, "micro_batch_size")
-    steps: int = filled_in(FineTuneConfig, "steps")
-    learning_rate: float = filled_in(FineTuneConfig, "learning_rate")
-    warmup_steps: int = filled_in(FineTuneConfig, "warmup_steps")
-    eval_every: int = filled_in(FineTuneConfig, "eval_every")
+    max_seq_length: int = same_as(FineTuneConfig, "max_seq_length")
+    micro_batch_size: int = same_as(FineTuneConfig, "micro_batch_size")
+    steps: int = same_as(FineTuneConfig, "steps")
+    learning_rate: float = same_as(FineTuneConfig, "learning_rate")
+    warmup_steps: int = same_as(FineTuneConfig, "warmup_steps")
+    eval_every: int = same_as(FineTuneConfig, "eval_every")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -215,7 +199,8 @@ class ResolvedFineTuneConfig(FineTuneConfig):
         ('linear', True)
         """
         names = {field.name for field in dataclasses.fields(TrainConfig)}
-        shared = vars(self).keys() & names - {*_OTHER_MEANING}
+        # Which means something else in pretraining.
+        shared = vars(self).keys() & names - {"max_seq_length"}
         values = {name: getattr(self, name) for name in shared}
         return TrainConfig(**values, schedule="linear", scale_lr_to_batch=False)
 

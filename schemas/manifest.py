@@ -11,7 +11,7 @@ import reprlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import DataConfig, ResolvedDataConfig, from_recorded, recorded
+from schemas.config import DataConfig, ResolvedDataConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.example import feature_length, stored_features
 from schemas.files import read_json, undamaged
@@ -34,6 +34,29 @@ FORMAT_VERSION = 1
 _FRAME_BYTES = 16
 # Every example begins further on in its document, of tokens of two bytes or more.
 _TOKEN_BYTES = 2
+
+
+# What the settings of a data set were before they were settings.
+_UNSAID = {
+    "examples": "stored",
+    "near_duplicates": "keep",
+    "max_line_repeats": None,
+    "keep_languages": None,
+    "repair_text": False,
+}
+
+
+def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
+    """The settings of a data set as its manifest has them, by name.
+
+    That examples are stored and nothing of the text is left out is not mentioned, so
+    that a data set keeps the bytes that it had before there was anything else.
+
+    >>> "examples" in recorded(DataConfig().resolved(input_bytes=0))
+    False
+    """
+    values = dataclasses.asdict(config)
+    return {n: v for n, v in values.items() if n not in _UNSAID or v != _UNSAID[n]}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -142,34 +165,23 @@ def feature_table(config: DataConfig) -> tuple[dict[str, Any], ...]:
 
 def read_manifest(dataset: str | Path) -> DatasetManifest:
     """Read the manifest of a finished data set."""
-    path = Path(dataset) / MANIFEST
+    path, config = Path(dataset) / MANIFEST, Path(dataset) / CONFIG
     if not Path(dataset).is_dir():
         raise SettingError(
             f"{dataset} is not a folder; give one made by albert make-data."
         )
-    if not path.is_file():
-        raise AlbertError(f"{dataset} {_what_it_is(Path(dataset))}.")
-    return parse_manifest(read_json(path), path)
-
-
-def _what_it_is(folder: Path) -> str:
-    """What a folder without a manifest is, and what to do."""
-    config = folder / CONFIG
+    if path.is_file():
+        return parse_manifest(read_json(path), path)
     command = read_json(config).get("command") if config.is_file() else None
     if command == "make-data":
-        return (
-            f"has no {MANIFEST}, so it is not a finished data set; run albert "
-            "make-data again to finish it"
+        raise AlbertError(
+            f"{dataset} has no {MANIFEST}, so it is not a finished data set; run "
+            "albert make-data again to finish it."
         )
+    what = f"has no {MANIFEST}, so it is not a data set"
     if command:
-        return (
-            f"is the output of albert {command} and not a data set; give a folder made "
-            "by albert make-data"
-        )
-    return (
-        f"has no {MANIFEST}, so it is not a data set; give a folder made by albert "
-        "make-data"
-    )
+        what = f"is the output of albert {command} and not a data set"
+    raise AlbertError(f"{dataset} {what}; give a folder made by albert make-data.")
 
 
 def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
@@ -196,10 +208,11 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
         check_type("vocabulary.size", values["vocabulary"]["size"], int)
         names = [field.name for field in dataclasses.fields(DatasetManifest)]
         given = {name: values[name] for name in names if name != "text"}
+        config = values["config"]
         manifest = DatasetManifest(
             **given
             | {
-                "config": from_recorded(values["config"]),
+                "config": config_from_dict(ResolvedDataConfig, _UNSAID | config),
                 "features": tuple(values["features"]),
                 "inputs": tuple(values["inputs"]),
                 "text": values.get("text", {}),
@@ -208,13 +221,13 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
                 ),
             }
         )
-        _check_features(manifest)
-        _check_shards(manifest)
+        _check(manifest)
     return manifest
 
 
-def _check_features(manifest: DatasetManifest) -> None:
-    """Refuse features that are not those of the settings, what they mean aside."""
+def _check(manifest: DatasetManifest) -> None:
+    """Refuse features that are not those of the settings, and files of no copy."""
+    # What the features mean may have got other words since.
     stored, expected = (
         [(f["name"], f["dtype"], f["length"]) for f in features]
         for features in (manifest.features, feature_table(manifest.config))
@@ -222,10 +235,6 @@ def _check_features(manifest: DatasetManifest) -> None:
     if stored != expected:
         layout = manifest.config.record_layout
         raise ValueError(f"features are not those of a {layout} record")
-
-
-def _check_shards(manifest: DatasetManifest) -> None:
-    """Refuse files that are not those of the copies, by their names and examples."""
     if manifest.splits.keys() != {TRAIN, EVAL}:
         raise ValueError(f"splits are not {TRAIN} and {EVAL}")
     copies = manifest.num_copies(TRAIN)

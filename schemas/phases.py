@@ -172,11 +172,7 @@ def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]
 
 
 class Sample(NamedTuple):
-    """Representative settings for part of a run.
-
-    Attributes:
-        share: Of the steps.
-    """
+    """Representative settings for a share of the steps of a run."""
 
     share: float
     config: ResolvedDataConfig

@@ -39,21 +39,12 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def filled_in(config_class: type, field_name: str) -> Any:
-    """A field whose default has been filled in: same help and bounds, required."""
-    return dataclasses.field(metadata=_metadata(config_class, field_name))
-
-
-def same_as(config_class: type, field_name: str, *, default: Any) -> Any:
-    """A field that another config has too: same help and bounds, its own default."""
-    metadata = _metadata(config_class, field_name)
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-def _metadata(config_class: type, field_name: str) -> Any:
-    """The help and the rules of a field."""
+def same_as(
+    config_class: type, field_name: str, *, default: Any = dataclasses.MISSING
+) -> Any:
+    """A field that another config has too, with its own default or required."""
     (field,) = (f for f in dataclasses.fields(config_class) if f.name == field_name)
-    return field.metadata
+    return dataclasses.field(default=default, metadata=field.metadata)
 
 
 def flag_name(field_name: str) -> str:
@@ -162,7 +153,7 @@ GONE: dict[str, dict[str, Gone]] = {
     "vocab": {
         "character_coverage": Gone(
             0.99995, "leave it out and give another --output: the coverage is 0.99995"
-        ),
+        )
     },
     "pretrain": {
         "causal_share": Gone(0.0, f"{_ANEW}: every step predicts masked tokens"),

@@ -15,7 +15,7 @@ from albert_tf.runs.evaluations import (
     read_evaluations,
     sentences,
 )
-from albert_tf.runs.metrics import Metrics, metric_text, read_metrics
+from albert_tf.runs.metrics import metric_text, read_metrics
 from albert_tf.runs.run_record import (
     recorded_manifest,
     recorded_settings,
@@ -23,10 +23,10 @@ from albert_tf.runs.run_record import (
 )
 from schemas import __version__
 from schemas.architecture import ModelConfig
-from schemas.config import TrainConfig, recorded
+from schemas.config import TrainConfig
 from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
-from schemas.manifest import DatasetManifest
+from schemas.manifest import DatasetManifest, recorded
 from schemas.report import markdown_lines
 from schemas.task import TaskSpec
 
@@ -115,8 +115,13 @@ def task_card(
         target: `hf` or `saved-model`.
     """
     own = run / MODEL_CARD
-    lines = [*_task_use(task, target), "", *_outputs(task), ""]
-    lines += [*(_served(call) if call else ()), _written_by(target), ""]
+    packages = ("tensorflow", "keras") if target == "saved-model" else ("safetensors",)
+    named = " and ".join(f"{name} {metadata.version(name)}" for name in packages)
+    lines = [
+        *(*_task_use(task, target), "", *_outputs(task), ""),
+        *(_served(call) if call else ()),
+        *(f"Written by albert-pretraining {__version__} with {named}.", ""),
+    ]
     if not own.is_file():
         return "\n".join(lines) + "\n"
     path = run / TASK_EVALUATION
@@ -186,13 +191,6 @@ def _served(call: Call) -> Iterator[str]:
     yield "`input_ids` are token ids between [CLS] and [SEP], `input_mask` is 1 at all"
     yield "that are no padding, `segment_ids` is 1 in the second text of two."
     yield ""
-
-
-def _written_by(target: str) -> str:
-    """The versions that wrote an export, where they matter to who loads it."""
-    packages = ("tensorflow", "keras") if target == "saved-model" else ("safetensors",)
-    named = " and ".join(f"{name} {metadata.version(name)}" for name in packages)
-    return f"Written by albert-pretraining {__version__} with {named}."
 
 
 def _loading_by_transformers(architecture: str) -> str:
@@ -311,13 +309,8 @@ def _metrics(run: Path, *, step: int) -> Iterator[str]:
         yield ""
     for evaluation in evaluations:
         yield from (f"{heading(evaluation)}:", "")
-        yield from _against_counting(evaluation)
-
-
-def _against_counting(evaluation: Metrics) -> Iterator[str]:
-    """What `albert evaluate` has found, as a table and in words."""
-    yield from markdown_lines(comparison(evaluation))
-    yield from ("", *sentences(evaluation), "")
+        yield from markdown_lines(comparison(evaluation))
+        yield from ("", *sentences(evaluation), "")
 
 
 def _licence(manifest: DatasetManifest | None, record: dict[str, Any]) -> Iterator[str]:

@@ -12,11 +12,11 @@ from pipeline.reading.formats import InputFile
 from pipeline.reading.read import plan_chunks, read_chunk
 from pipeline.storage.files import join, write_whole
 from pipeline.vocabulary.tokenizer import Tokenizer
-from schemas.config import ResolvedDataConfig, recorded
+from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.files import json_text
 from schemas.layout import DATA_CARD, EVAL, MANIFEST, TRAIN
-from schemas.manifest import DatasetManifest, ShardFile, feature_table
+from schemas.manifest import DatasetManifest, ShardFile, feature_table, recorded
 from schemas.readable import counted, percent
 
 

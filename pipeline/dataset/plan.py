@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from pipeline.core.documents import HELD_OUT_BOUND, number_of
 from pipeline.reading.formats import InputFile
 from schemas import __version__
-from schemas.config import ResolvedDataConfig, recorded
+from schemas.config import ResolvedDataConfig
 from schemas.layout import DOCUMENTS, EVAL, SPM_MODEL, TRAIN, part_file, shard_file
-from schemas.manifest import fingerprint_of
+from schemas.manifest import fingerprint_of, recorded
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

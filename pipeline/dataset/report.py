@@ -15,9 +15,8 @@ from pipeline.dataset.contents import (
 )
 from pipeline.examples.masking import KEEP_SHARE, MASK_SHARE
 from pipeline.noise.describe import look_facts
-from schemas.config import recorded
 from schemas.layout import TRAIN
-from schemas.manifest import DatasetManifest, read_manifest
+from schemas.manifest import DatasetManifest, read_manifest, recorded
 from schemas.readable import counted, percent, prefixed
 from schemas.report import Bars, Plot, Section, Table, Unit
 
