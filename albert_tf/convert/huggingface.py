@@ -152,8 +152,18 @@ def read_parts(
     Args:
         values: Of its `config.json`.
     """
-    source = folder / CONFIG
-    _check_kind(values, source=source)
+    source, kind = folder / CONFIG, values.get("model_type")
+    if kind != "albert":
+        raise AlbertError(
+            f"{source} describes a model of type {kind}, and only albert can be read; "
+            "give the folder of an ALBERT."
+        )
+    positions = values.get("position_embedding_type", "absolute")
+    if positions != "absolute":
+        raise AlbertError(
+            f"{source}: position_embedding_type is {positions}; only ALBERTs with "
+            "absolute positions can be read."
+        )
     activation, notes = _activation(values, source=source)
     config = architecture(values, source=source, activation=activation)
     tensors = _without_tied(find_tensors(folder))
@@ -173,22 +183,6 @@ def _is_identity(tensors: Tensors, kernel: str, bias: str) -> bool:
         return False
     is_zero = not np.any(tensors.load(bias))
     return is_zero and np.array_equal(tensors.load(kernel), np.eye(shape[0]))
-
-
-def _check_kind(values: Mapping[str, Any], *, source: Path) -> None:
-    """Refuse another kind of model, or an ALBERT that computes something else."""
-    kind = values.get("model_type")
-    if kind != "albert":
-        raise AlbertError(
-            f"{source} describes a model of type {kind}, and only albert can be read; "
-            "give the folder of an ALBERT."
-        )
-    positions = values.get("position_embedding_type", "absolute")
-    if positions != "absolute":
-        raise AlbertError(
-            f"{source}: position_embedding_type is {positions}; only ALBERTs with "
-            "absolute positions can be read."
-        )
 
 
 def _activation(
@@ -247,7 +241,14 @@ def _weight_files(folder: Path) -> list[Path]:
         return [folder / MODEL_WEIGHTS]
     index = folder / _INDEX
     if not index.exists():
-        raise AlbertError(_no_tensors(folder))
+        pickles = sorted(path for glob in _PICKLES for path in folder.glob(glob))
+        raise AlbertError(
+            f"{pickles[0]} is a pickle, which can run any program when it is read; "
+            "convert the model to safetensors first (in transformers "
+            'AlbertForPreTraining.from_pretrained("FOLDER").save_pretrained("NEW")).'
+            if pickles
+            else f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model."
+        )
     files = read_json(index).get(_FILES)
     if not isinstance(files, dict) or not files:
         raise AlbertError(f"{index} has no {_FILES}; copy it again.")
@@ -268,18 +269,6 @@ def _weight_files(folder: Path) -> list[Path]:
     return paths
 
 
-def _no_tensors(folder: Path) -> str:
-    """Why there is nothing to read."""
-    pickles = sorted(path for glob in _PICKLES for path in folder.glob(glob))
-    if pickles:
-        return (
-            f"{pickles[0]} is a pickle, which can run any program when it is read; "
-            "convert the model to safetensors first (in transformers "
-            'AlbertForPreTraining.from_pretrained("FOLDER").save_pretrained("NEW")).'
-        )
-    return f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model."
-
-
 def _without_tied(tensors: Tensors) -> Tensors:
     """Without the second names of the tensors that the output layer shares."""
     shapes = dict(tensors.shapes)
@@ -292,18 +281,12 @@ def _without_tied(tensors: Tensors) -> Tensors:
     def load(name: str) -> Any:
         return tensors.load(bias_name if name == _OUTPUT_BIAS else name)
 
+    tied = (_DECODER, _WORD_EMBEDDINGS)
     is_there = decoder is not None and table is not None
-    if is_there and not _are_equal(tensors, _DECODER, _WORD_EMBEDDINGS):
+    # They are loaded only if their shapes are the same.
+    if is_there and not (decoder == table and np.array_equal(*map(tensors.load, tied))):
         raise AlbertError(
             f"{tensors.source}: {_DECODER} differs from {_WORD_EMBEDDINGS}; only "
             "ALBERTs whose output layer is the embedding table can be read."
         )
     return Tensors(tensors.source, shapes, load)
-
-
-def _are_equal(tensors: Tensors, *names: str) -> bool:
-    """Whether two tensors are the same; they are loaded if their shapes are."""
-    one, other = names
-    if tensors.shapes[one] != tensors.shapes[other]:
-        return False
-    return np.array_equal(tensors.load(one), tensors.load(other))

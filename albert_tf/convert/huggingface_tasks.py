@@ -115,8 +115,17 @@ def read_huggingface_task(folder: Path) -> TrainedModel | None:
     config = dataclasses.replace(config, sentence_task="sop" if has_pooler else "none")
     shapes = task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
     model = model_of(tensors, config, HUGGINGFACE, shapes)
-    model = dataclasses.replace(model, notes=(*notes, *model.notes))
-    return dataclasses.replace(model, task=_record(folder, spec, model))
+    # What an export says of its task; of another model, the defaults.
+    record = exported_record(folder)
+    if record is not None and record.spec.kind == spec.kind:
+        # What its labels are called may have been changed for transformers.
+        named = dataclasses.replace(record.spec, labels=spec.labels)
+        record = dataclasses.replace(record, spec=named)
+    else:
+        length = model.max_seq_length
+        spec = dataclasses.replace(spec, max_seq_length=length)
+        record = TaskRecord.of(spec, FineTuneConfig(), max_seq_length=length)
+    return dataclasses.replace(model, notes=(*notes, *model.notes), task=record)
 
 
 def _architecture(values: Mapping[str, Any]) -> str | None:
@@ -168,15 +177,3 @@ def _labels(values: Mapping[str, Any], *, number: int, source: Path) -> tuple[st
             "once, by its number from 0; put the names there."
         )
     return tuple(names)
-
-
-def _record(folder: Path, spec: TaskSpec, model: TrainedModel) -> TaskRecord:
-    """What an export says of its task; of another model, the defaults."""
-    ours = exported_record(folder)
-    if ours is not None and ours.spec.kind == spec.kind:
-        # What its labels are called may have been changed for transformers.
-        named = dataclasses.replace(ours.spec, labels=spec.labels)
-        return dataclasses.replace(ours, spec=named)
-    length = model.max_seq_length
-    spec = dataclasses.replace(spec, max_seq_length=length)
-    return TaskRecord.of(spec, FineTuneConfig(), max_seq_length=length)

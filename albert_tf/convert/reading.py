@@ -37,8 +37,8 @@ from schemas.layout import MODEL_CONFIG
 
 _GOOGLE_CONFIG = "albert_config.json"
 _GLOBAL_STEP = "global_step"
-# The file that names the newest checkpoint of a folder.
 _PROJECTION = "encoder/embeddings/projection/kernel"
+# The file that names the newest checkpoint of a folder.
 _NEWEST = "checkpoint"
 _MOMENTS = ("/adam_m", "/adam_v")
 
@@ -98,10 +98,7 @@ def is_google(folder: Path) -> bool:
 
 
 def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
-    """Read a checkpoint.
-
-    The moments of its optimizer are left out.
-    """
+    """Read a checkpoint, without the moments of its optimizer."""
     config_source = _configuration(folder)
     values = read_json(config_source)
     activation = values.get("hidden_act", "gelu")

@@ -150,8 +150,20 @@ def batch_of(
         `[B]`, of `tag` `[B, S]`.
     """
     batch = inputs_of(rows, spec.kind, size=size, longest=longest, options=options)
-    width = batch["input_ids"].shape[-1]
-    targets, weights = _targets(rows, spec, size=size, width=width)
+    weights = np.zeros(size, np.float32)
+    weights[: len(rows)] = 1
+    if spec.kind == "tag":
+        shape = (size, batch["input_ids"].shape[-1])
+        targets, weights = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+        for number, row in enumerate(rows):
+            places = list(row.word_starts)
+            targets[number, places] = np.asarray(row.target, np.int32)
+            weights[number, places] = 1
+    else:
+        kinds = {"multilabel": np.float32, "regress": np.float32}
+        values = np.array([row.target for row in rows], kinds.get(spec.kind, np.int32))
+        targets = np.zeros((size, *values.shape[1:]), values.dtype)
+        targets[: len(rows)] = values
     if label_weights:
         weights = weights * np.asarray(label_weights, np.float32)[targets]
     return batch | {"targets": targets, "weights": weights}
@@ -165,13 +177,7 @@ def inputs_of(
     longest: int,
     options: int = 1,
 ) -> Batch:
-    """The inputs of a model for some rows, whose targets may be unknown.
-
-    Args:
-        rows: At most `size`.
-        size: B.
-        longest: Tokens of the longest row that there may be.
-        options: Number of options of `choose`, O, more if a row has more.
+    """The inputs of a model for some rows, as in `batch_of`, without targets.
 
     Returns:
         `input_ids`, `input_mask`, `segment_ids`, `[B, S]` or of `choose` `[B, O, S]`
@@ -195,27 +201,6 @@ def inputs_of(
     return {name: values[:, 0] for name, values in batch.items()}
 
 
-def _targets(
-    rows: Sequence[EncodedExample], spec: TaskSpec, *, size: int, width: int
-) -> tuple[Array, Array]:
-    """`targets` and `weights`."""
-    weights = np.zeros(size, np.float32)
-    weights[: len(rows)] = 1
-    if spec.kind == "tag":
-        tags = np.zeros((size, width), np.int32)
-        weights = np.zeros((size, width), np.float32)
-        for number, row in enumerate(rows):
-            places = list(row.word_starts)
-            tags[number, places] = np.asarray(row.target, np.int32)
-            weights[number, places] = 1
-        return tags, weights
-    kinds = {"multilabel": np.float32, "regress": np.float32}
-    values = np.array([row.target for row in rows], kinds.get(spec.kind, np.int32))
-    targets = np.zeros((size, *values.shape[1:]), values.dtype)
-    targets[: len(rows)] = values
-    return targets, weights
-
-
 def micro_batches(batch: Batch, *, size: int, devices: int) -> Iterator[Batch]:
     """A batch as groups of N micro-batches `[N, M, ...]`, filled up with zeros.
 
@@ -226,17 +211,11 @@ def micro_batches(batch: Batch, *, size: int, devices: int) -> Iterator[Batch]:
     """
     rows = len(batch["input_ids"])
     missing = -rows % (size * devices)
-    for first in range(0, rows + missing, size * devices):
-        yield {
-            name: _filled(values, missing)[first : first + size * devices].reshape(
-                devices, size, *values.shape[1:]
-            )
-            for name, values in batch.items()
-        }
-
-
-def _filled(values: Array, missing: int) -> Array:
-    """Values followed by this many rows of zeros."""
-    return np.concatenate(
-        [values, np.zeros((missing, *values.shape[1:]), values.dtype)]
-    )
+    groups = {
+        name: np.concatenate(
+            [values, np.zeros((missing, *values.shape[1:]), values.dtype)]
+        ).reshape(-1, devices, size, *values.shape[1:])
+        for name, values in batch.items()
+    }
+    for number in range((rows + missing) // (size * devices)):
+        yield {name: values[number] for name, values in groups.items()}

@@ -110,11 +110,16 @@ class Predictor:
         is_compiled = self._is_compiled or len(given.rows) > FEW_ROWS
         if is_compiled not in self._logits:
             model = task_model_of(self._tuned, is_compiled=is_compiled)
+
+            def compute(batch: Batch) -> Any:
+                tensors = {n: ops.convert_to_tensor(each) for n, each in batch.items()}
+                return ops.convert_to_numpy(model(tensors)).astype("float64")
+
             self._logits[is_compiled] = TaskLogits(
                 model,
                 record.spec,
                 longest=record.max_seq_length,
-                compute=None if is_compiled else _uncompiled(model),
+                compute=None if is_compiled else compute,
             )
         return outputs_of(
             task_of(record.spec),
@@ -128,14 +133,6 @@ class Predictor:
 def predicted(tuned: TrainedModel, given: TaskRows) -> list[Any]:
     """The outputs of a fine-tuned model for encoded examples."""
     return Predictor(tuned).outputs(given)
-
-
-def _uncompiled(model: TaskModel) -> Compute:
-    def compute(batch: Any) -> Any:
-        tensors = {name: ops.convert_to_tensor(value) for name, value in batch.items()}
-        return ops.convert_to_numpy(model(tensors)).astype("float64")
-
-    return compute
 
 
 def prediction_lines(
@@ -223,18 +220,10 @@ class TaskEvaluations:
         return 0.0
 
     def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
-        """Evaluate, and log what was trained since the last evaluation."""
-        try:
-            measures = self.measures(stop)
-        except _Stopped:
-            return None
-        if self._state.losses[1]:
-            # The line is of the steps that the checkpoint of this evaluation has.
-            self._log.write(self._state.take_line())
-        return {"step": step, "split": EVAL, **measures}
+        """Evaluate, and log what was trained since the last evaluation.
 
-    def measures(self, stop: StopRequest) -> dict[str, float]:
-        """The measures of the task, with a threshold that is chosen anew."""
+        The threshold is chosen anew. None is returned if a stop was asked for.
+        """
 
         def check_stop(rows: int) -> None:
             if stop.reason:
@@ -248,17 +237,25 @@ class TaskEvaluations:
                 weights, mean=state.score_mean, deviation=state.score_deviation
             ),
         )
+        try:
+            logits = self._logits.of_rows(held_out.rows, on_rows=check_stop)
+        except _Stopped:
+            return None
         outputs = outputs_of(
             self._task,
             held_out.examples,
             held_out.rows,
-            self._logits.of_rows(held_out.rows, on_rows=check_stop),
+            logits,
             max_answer_tokens=self._job.config.max_answer_tokens,
         )
         answered = Answered(self._task, held_out.examples, outputs)
         state.threshold = chosen_threshold(answered)
         predictions = answered.predictions(state.threshold)
-        return measured(self._task, answered.targets, predictions)
+        measures = measured(self._task, answered.targets, predictions)
+        if state.losses[1]:
+            # The line is of the steps that the checkpoint of this evaluation has.
+            self._log.write(state.take_line())
+        return {"step": step, "split": EVAL, **measures}
 
     def is_best(self, line: Metrics) -> bool:
         """Whether an evaluation that is not recorded yet is the best so far."""
@@ -278,11 +275,6 @@ class TaskEvaluations:
     def best(self) -> Metrics | None:
         """The best evaluation, the first of several."""
         return max(self._log.evaluations(), key=self._worth, default=None)
-
-    def since_best(self) -> int:
-        """How many evaluations there were after the best one."""
-        lines, best = self._log.evaluations(), self.best()
-        return 0 if best is None else len(lines) - 1 - lines.index(best)
 
     def _worth(self, line: Metrics) -> tuple[float, ...]:
         """What evaluations are compared by: each measure decides between equals."""

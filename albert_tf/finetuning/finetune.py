@@ -150,9 +150,12 @@ class FineTuning:
 
     @property
     def is_over(self) -> bool:
-        """Whether patience has run out."""
-        patience = self.job.config.patience
-        return patience is not None and self.evaluations.since_best() >= patience
+        """Whether patience has run out: so many evaluations came after the best one."""
+        patience, lines = self.job.config.patience, self.log.evaluations()
+        best = self.evaluations.best()
+        if patience is None or best is None:
+            return False
+        return len(lines) - 1 - lines.index(best) >= patience
 
     def batches(self) -> Generator[Batch, None, None]:
         """The rows from where the run stands, a step at a time `[B, ...]`."""

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from albert_tf.runs.metrics import Metrics
 from albert_tf.runs.run_record import Run
 from schemas.layout import EVAL, TRAIN
 from schemas.readable import percent
@@ -131,7 +130,12 @@ def _drawn(
     drawn, most_combined = [], 1
     for number, run in enumerate(runs):
         for split in splits:
-            points = _points(run.of_split(split), quantity.name)
+            points = [
+                (line["step"], line[quantity.name])
+                for line in run.of_split(split)
+                if line.get(quantity.name) is not None
+                and math.isfinite(line[quantity.name])
+            ]
             size = -(-len(points) // min(MOST_POINTS, most))
             if points:
                 most_combined = max(most_combined, size)
@@ -191,15 +195,6 @@ def not_comparable(runs: Sequence[Run]) -> str:
             "not comparable; albert evaluate --text measures both on the same."
         )
     return ""
-
-
-def _points(lines: list[Metrics], name: str) -> list[tuple[float, float]]:
-    """What was measured, without what is not a number."""
-    return [
-        (line["step"], line[name])
-        for line in lines
-        if line.get(name) is not None and math.isfinite(line[name])
-    ]
 
 
 def thin(

@@ -47,6 +47,8 @@ def runs_section(runs: Sequence[Run]) -> Section:
         for run in runs
         for sentence in _sentences(run)
     ]
+    rows = tuple(map(_row, runs))
+    overview = Table(title="Runs", columns=("run", *_OVERVIEW), rows=rows)
     return Section(
         title=runs[0].title if is_one else f"{len(runs)} runs",
         kind="Run" if is_one else "Runs",
@@ -55,7 +57,7 @@ def runs_section(runs: Sequence[Run]) -> Section:
         runs=tuple(run.title for run in runs),
         plots=tuple(plot for quantity in QUANTITIES for plot in curves(quantity, runs)),
         tables=(
-            *(() if is_one else (_overview(runs),)),
+            *(() if is_one else (overview,)),
             _held_out(runs),
             *_against_counting(runs),
             _configuration(runs),
@@ -63,15 +65,11 @@ def runs_section(runs: Sequence[Run]) -> Section:
     )
 
 
-def _evaluations(run: Run) -> list[Metrics]:
-    """The held-out lines of a run; what a line does not say was not measured."""
-    unknown = dict.fromkeys(("mlm_loss", "sentence_accuracy"))
-    return [{**unknown, **line} for line in run.of_split(EVAL)]
-
-
 def _sentences(run: Run) -> Iterator[str]:
     """What is said of a run in words."""
-    if warning := collapse_warning(_evaluations(run)):
+    # What a line does not say was not measured.
+    unknown = dict.fromkeys(("mlm_loss", "sentence_accuracy"))
+    if warning := collapse_warning([unknown | line for line in run.of_split(EVAL)]):
         yield warning
     for one in run.evaluations:
         yield f"{evaluations.heading(one)}: {' '.join(evaluations.sentences(one))}"
@@ -123,14 +121,6 @@ def _architecture(run: Run) -> str:
 def _environment(run: Run) -> dict[str, Any]:
     """Where and when a run was started, as far as it says."""
     return run.settings.get("environment") or {}
-
-
-def _overview(runs: Sequence[Run]) -> Table:
-    return Table(
-        title="Runs",
-        columns=("run", *_OVERVIEW),
-        rows=tuple(map(_row, runs)),
-    )
 
 
 def _held_out(runs: Sequence[Run]) -> Table:
@@ -197,7 +187,11 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
 
 def _figures(run: Run, line: Metrics, *, which: str) -> tuple[Cell, ...]:
     loss = line.get("mlm_loss")
-    pairs = _evaluated(run, step=line["step"])
+    # How many held-out examples a run is measured on after this step.
+    pairs = run.config.evaluated_examples(
+        held_out=run.data.num_examples(EVAL) if run.data else 0,
+        is_trained=line["step"] > 0 or run.settings.get("init_from") is not None,
+    )
     return (
         run.title,
         which,
@@ -222,13 +216,6 @@ def _accuracy(line: Metrics, task: str, *, count: int) -> str | None:
     if accuracy is None:
         return None
     return with_interval(accuracy, count) if count else percent(accuracy)
-
-
-def _evaluated(run: Run, *, step: int) -> int:
-    """How many held-out examples a run is measured on after a step."""
-    held_out = run.data.num_examples(EVAL) if run.data else 0
-    is_trained = step > 0 or run.settings.get("init_from") is not None
-    return run.config.evaluated_examples(held_out=held_out, is_trained=is_trained)
 
 
 def _configuration(runs: Sequence[Run]) -> Table:
@@ -265,6 +252,7 @@ def differences(runs: Sequence[Run]) -> Iterator[str]:
 
 def _settings(run: Run) -> dict[str, Any]:
     """The resolved settings: of the run, the training, the architecture, the data."""
+    began = run.settings.get("began") or {}
     return {
         "model": _name(run.settings.get("model")),
         "overrides": run.settings.get("overrides"),
@@ -272,17 +260,12 @@ def _settings(run: Run) -> dict[str, Any]:
         "data fingerprint": run.data.fingerprint[:12] if run.data else None,
         **dataclasses.asdict(run.config),
         "init_from": _name(run.settings.get("init_from")),
-        **{f"{name} at first": value for name, value in _began(run).items()},
+        **{f"{name} at first": value for name, value in began.items()},
         "max_time": run.settings.get("max_time"),
         **dataclasses.asdict(run.model),
         "albert_version": run.settings.get("albert_version"),
         "python": _environment(run).get("python"),
     }
-
-
-def _began(run: Run) -> dict[str, Any]:
-    """The settings that a run began with and no longer has."""
-    return run.settings.get("began") or {}
 
 
 def _name(path: str | None) -> str | None:

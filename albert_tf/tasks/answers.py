@@ -89,8 +89,8 @@ def cmrc_f1(prediction: str, gold: str) -> float:
     0.6666666666666666
     """
     said, wanted = segmented(prediction), segmented(gold)
-    same = longest_common(said, wanted)
-    return _f1(same, len(said), len(wanted))
+    matcher = difflib.SequenceMatcher(None, said, wanted, autojunk=False)
+    return _f1(matcher.find_longest_match().size, len(said), len(wanted))
 
 
 def segmented(text: str) -> list[str]:
@@ -100,16 +100,6 @@ def segmented(text: str) -> list[str]:
     ['他', '在', 'nba', '打', '球']
     """
     return _PARTS.findall(_without_punctuation(text))
-
-
-def longest_common(one: Sequence[str], other: Sequence[str]) -> int:
-    """The length of the longest run of parts that both have.
-
-    >>> longest_common("abcd", "xbcy")
-    2
-    """
-    matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
-    return matcher.find_longest_match().size
 
 
 def best_of(

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 
 from albert_tf.tasks.evaluation import task_of
-from albert_tf.tasks.task import Array, best_threshold, most_frequent
+from albert_tf.tasks.task import best_threshold, most_frequent
 from schemas.task import TaskExample, TaskSpec
 
 # Predictions, under the name of what guessed them.
@@ -137,7 +137,10 @@ def _regression(
     """Labels or scores by regression on words."""
     vectors = DictVectorizer()
     rows = vectors.fit_transform(map(features_of, train))
-    kept = _frequent(rows, columns=max(len(spec.labels), 1))
+    # The features that occur twice or more, the most frequent that fit in memory.
+    counts, most = rows.getnnz(axis=0), _MOST_WEIGHTS // max(len(spec.labels), 1)
+    kept = np.flatnonzero(counts >= min(_LEAST_COUNT, rows.shape[0]))
+    kept = np.sort(kept[np.argsort(-counts[kept], kind="stable")[: max(most, 1)]])
     rows, others = rows[:, kept], vectors.transform(map(features_of, examples))[:, kept]
     true = np.array(targets)
     if spec.kind == "regress":
@@ -158,14 +161,6 @@ def _regression(
         fit, scores = fit[:, -1:], scores[:, -1:]
     threshold = best_threshold(fit.ravel(), true.ravel())
     return [tuple(map(int, row)) for row in scores >= threshold]
-
-
-def _frequent(rows: Any, *, columns: int) -> Array:
-    """The features that occur twice or more, the most frequent that fit in memory."""
-    counts = rows.getnnz(axis=0)
-    kept = np.flatnonzero(counts >= min(_LEAST_COUNT, rows.shape[0]))
-    most = max(_MOST_WEIGHTS // columns, 1)
-    return np.sort(kept[np.argsort(-counts[kept], kind="stable")[:most]])
 
 
 def _logistic() -> LogisticRegression:

@@ -89,11 +89,6 @@ class Answered:
         """What is right, in the form of predictions."""
         return [self.task.target(example) for example in self.examples]
 
-    @functools.cached_property
-    def is_first(self) -> npt.NDArray[np.bool_]:
-        """Which of them something is chosen on, `[N]`."""
-        return halves([example.id for example in self.examples])
-
     def predictions(self, threshold: float | None) -> list[Any]:
         """What the model says of each, in the form of a target."""
         return [
@@ -115,7 +110,8 @@ def chosen_threshold(answered: Answered) -> float | None:
 
     For `multilabel` and for `answer` with unanswerable questions, else None.
     """
-    rows = np.flatnonzero(answered.is_first).tolist()
+    is_first = halves([example.id for example in answered.examples])
+    rows = np.flatnonzero(is_first).tolist()
     return answered.task.best_threshold(
         [answered.outputs[row] for row in rows],
         [answered.targets[row] for row in rows],

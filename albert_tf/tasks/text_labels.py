@@ -153,8 +153,14 @@ class MultiLabel(Task):
         true, predicted = np.asarray(targets), np.asarray(predictions)
         if metric == "accuracy":
             return mean_of((true == predicted).all(axis=1))
-        score = {"micro_f1": _micro_f1, "macro_f1": _macro_f1}[metric]
-        return lambda rows: float(score(taken(true, rows), taken(predicted, rows)))
+
+        def f1(rows: Array | None) -> float:
+            both = taken(true, rows), taken(predicted, rows)
+            if metric == "micro_f1":
+                return float(_f1_of_second(*map(np.ravel, both)))
+            return float(_scores_of_columns(*both)[2].mean())
+
+        return f1
 
     def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
         """The labels that half of the examples have."""
@@ -186,16 +192,6 @@ class MultiLabel(Task):
     def _names(self, value: Sequence[int]) -> list[str]:
         pairs = zip(self.spec.labels, value, strict=True)
         return [label for label, is_given in pairs if is_given]
-
-
-def _micro_f1(true: Array, predicted: Array) -> float:
-    """F1 over all labels `[N, L]` together."""
-    return float(_f1_of_second(true.ravel(), predicted.ravel()))
-
-
-def _macro_f1(true: Array, predicted: Array) -> float:
-    """The mean F1 of the labels `[N, L]`."""
-    return float(_scores_of_columns(true, predicted)[2].mean())
 
 
 def _scores_of_columns(true: Array, predicted: Array) -> Sequence[Array]:

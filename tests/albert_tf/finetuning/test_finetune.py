@@ -12,11 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from albert_tf.finetuning.evaluate import (
-    TaskEvaluations,
-    evaluate_tuned,
-    predicted,
-)
+from albert_tf.finetuning import evaluate
+from albert_tf.finetuning.evaluate import evaluate_tuned, predicted
 from albert_tf.finetuning.finetune import FineTuning, finetune
 from albert_tf.finetuning.job import TaskRows, TuningJob, TuningState
 from albert_tf.model.initial_weights import draw_first_weights
@@ -194,7 +191,7 @@ def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
         {"accuracy": first, "macro_f1": second}
         for first, second in [(0.5, 0.2), (0.5, 0.4), (0.25, 0.9), (0.5, 0.4)]
     )
-    monkeypatch.setattr(TaskEvaluations, "measures", lambda *_: next(measured))
+    monkeypatch.setattr(evaluate, "measured", lambda *_: next(measured))
     job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1)
     spec = dataclasses.replace(job.spec, metrics=("accuracy", "macro_f1"))
     trained(dataclasses.replace(job, spec=spec))
