@@ -423,12 +423,7 @@ class ResolvedTrainConfig(TrainConfig):
     eval_examples: int = same_as(TrainConfig, "eval_examples")
 
     def evaluated_examples(self, *, held_out: int, is_trained: bool) -> int:
-        """How many examples an evaluation is on.
-
-        Args:
-            held_out: Examples that the data set holds out.
-            is_trained: Whether the model has learned anything yet.
-        """
+        """How many examples an evaluation is on."""
         most = min(self.eval_examples, held_out)
         return most if is_trained else min(FIRST_EXAMPLES, most)
 

@@ -37,11 +37,8 @@ class Feature:
     """One feature of a record.
 
     Attributes:
-        name: The key in the `tf.train.Example`.
-        dtype: What its list holds.
         length: The setting that bounds its length, or the number 1.
         is_compact: Whether the `compact` layout stores it; `padded` stores all.
-        meaning: One line for the documentation.
     """
 
     name: str

@@ -183,9 +183,6 @@ def mean_length(
 ) -> int:
     """Tokens in an average example that is made with other settings than the data's.
 
-    Args:
-        length: Tokens in an average example of the data set.
-
     >>> from schemas.config import DataConfig
     >>> data = DataConfig(max_seq_length=512).resolved(input_bytes=0)
     >>> shorter = DataConfig(max_seq_length=128).resolved(input_bytes=0)

@@ -15,9 +15,6 @@ from typing import Any
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things.
 
-    Args:
-        plural: What others are called, where an `s` is not enough.
-
     >>> counted(1, "split"), counted(1200, "split"), counted(1, "copy", "copies")
     ('1 split', '1,200 splits', '1 copy')
     """

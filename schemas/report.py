@@ -15,7 +15,6 @@ class Bars:
     """A bar for each of some names or classes.
 
     Attributes:
-        about: A sentence on how to read it.
         wanted: The heights that the settings ask for, if they do.
         is_ranking: Whether the bars are horizontal, one a line, as suits names; else
             they are vertical, as suits the classes of a histogram.
@@ -36,7 +35,6 @@ class Curve:
     """One quantity of one run.
 
     Attributes:
-        run: Which run of the section, counted from 0.
         is_held_out: Measured on held-out text and not in training.
         points: (step, value), by step.
     """
@@ -48,13 +46,7 @@ class Curve:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Curves:
-    """A quantity over the steps of one or more runs.
-
-    Attributes:
-        about: A sentence on how to read it.
-        curves: At least one.
-        level: A value to compare with, if there is one.
-    """
+    """A quantity over the steps of one or more runs."""
 
     title: str
     about: str
@@ -69,11 +61,7 @@ Plot = Bars | Curves
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows under headings.
-
-    Attributes:
-        marked: Indices of the rows that are highlighted.
-    """
+    """Rows under headings."""
 
     title: str
     columns: tuple[str, ...]
@@ -116,11 +104,7 @@ def markdown_lines(table: Table) -> Iterator[str]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Token:
-    """A token of an example as the model sees it.
-
-    Attributes:
-        original: The token before masking, if it is masked.
-    """
+    """A token of an example as the model sees it."""
 
     shown: str
     original: str | None = None
@@ -131,7 +115,6 @@ class Example:
     """A row of a data set.
 
     Attributes:
-        label: What its sentence label means.
         segments: One or two, without the special tokens around them.
     """
 

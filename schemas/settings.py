@@ -183,10 +183,6 @@ def without_gone(
 ) -> tuple[dict[str, Any], list[str]]:
     """The settings of a file that there still are, and the names of those ignored.
 
-    Args:
-        known: The settings that it has.
-        place: What a refusal calls the file.
-
     >>> old = {"steps": 7, "causal_share": 0.0}
     >>> without_gone(old, command="pretrain", known=("steps",), place="config.json")
     ({'steps': 7}, ['causal_share'])

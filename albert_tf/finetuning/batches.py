@@ -78,11 +78,7 @@ def label_weights(job: TuningJob) -> list[float]:
 def batches_to_predict(
     rows: Sequence[EncodedExample], kind: Kind, *, longest: int
 ) -> Iterator[tuple[list[int], Batch]]:
-    """Batches `[B, ...]` of all rows, the widest first, with the numbers of theirs.
-
-    Args:
-        longest: Tokens of the longest row that there may be.
-    """
+    """Batches `[B, ...]` of all rows, the widest first, with the numbers of theirs."""
     alike: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
         width = width_of(row.length, longest=longest)
@@ -141,7 +137,6 @@ def batch_of(
     Args:
         rows: At most `size`, with targets.
         size: B.
-        longest: Tokens of the longest row that there may be.
         options: Number of options of `choose`, O, more if a row has more.
         label_weights: Of each label in the loss; all are 1 if there are none.
 

@@ -49,7 +49,6 @@ class TaskLogits:
     """The logits of a model as it is at each call, compiled once for each width.
 
     Args:
-        longest: Tokens of the longest row that there may be.
         compute: Computes a batch `[B, ...]`; without it the model is compiled, which
             takes too long for a few texts.
     """
@@ -74,7 +73,6 @@ class TaskLogits:
         """The logits of each row without those of padding.
 
         Args:
-            rows: Encoded examples, whose targets are not looked at.
             on_rows: Told how many rows were computed since it was last told.
 
         Returns:
@@ -181,7 +179,6 @@ class TaskEvaluations:
     that is the best here is the best in `eval.json`.
 
     Args:
-        model: Measured as it is at each call.
         state: Keeps the threshold that was chosen last.
         log: Its lines tell what was evaluated before.
     """

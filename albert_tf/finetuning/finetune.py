@@ -71,7 +71,6 @@ def finetune(
     A signal to end takes effect once what is done is saved.
 
     Args:
-        vocabulary: Its file.
         before_end: Done with the best checkpoint before the run counts as finished.
 
     Returns:

@@ -43,10 +43,8 @@ class TuningJob:
     """A task, a model to start from, and where to write.
 
     Attributes:
-        model_config: The architecture of the encoder.
         source: The weights to start from, by path: of the encoder, and of the head
             where that is taken along; none at all for a start from scratch.
-        run: The folder to write.
         initializer: What a start from scratch begins with.
         trained_length: Tokens in the longest sequences that the encoder was trained on
             before.
@@ -102,12 +100,9 @@ class TuningState:
     Attributes:
         micro_batch_size: As in the settings, which stay those of the run.
         losses: Loss and weight of the steps since the last line of metrics, added up.
-        window_seconds: Time spent in those steps.
-        learning_rate: Of the newest step.
         threshold: See `Task.best_threshold`: that of the newest evaluation.
         score_mean: Of the scores that are trained on; the model learns how many
             deviations a score is above it.
-        score_deviation: Of these scores.
     """
 
     step: int

@@ -190,11 +190,7 @@ def write(
 
 
 def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
-    """The record of the export that a folder holds; None where it is new or empty.
-
-    Args:
-        overwrite: Whether it is to be replaced with all that is in it.
-    """
+    """The record of the export that a folder holds; None where it is new or empty."""
     if output.exists() and not output.is_dir():
         raise SettingError(f"--output: {output} is a file; give a folder.")
     if Path.cwd().is_relative_to(output.resolve()):
@@ -222,11 +218,7 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
 def card(
     model: "TrainedModel", folder: Path, *, order: tuple[int, ...] | None, target: str
 ) -> str:
-    """The model card; for a fine-tuned model, the one it has.
-
-    Args:
-        folder: Of the export, which is there but for its card.
-    """
+    """The card of an export, whose other files are there; a tuned model has its own."""
     from albert_tf.convert.model_card import model_card, task_card
 
     if model.task is None:

@@ -160,9 +160,7 @@ def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:
 def check_files(data: Path, manifest: DatasetManifest, *, is_copy: bool) -> None:
     """Hash and read every file of a data set, and say what is wrong with each.
 
-    Args:
-        is_copy: Whether it is a copy of a data set on storage, of which nothing
-            damaged is to be kept.
+    Of a copy of a data set on storage nothing damaged is kept.
     """
     from pipeline.dataset.contents import verify
     from pipeline.dataset.local_copy import remove_damaged

@@ -167,11 +167,7 @@ Typed = tuple[str, str | None]
 def typed(
     text: str | None, second: str | None, *, is_divided: bool
 ) -> Iterator[list[Typed]]:
-    """What was typed: TEXT with SECOND, or lines of standard input as they come.
-
-    Args:
-        is_divided: Whether a tab divides a line into a pair.
-    """
+    """What was typed: TEXT with SECOND, or lines of standard input as they come."""
     if text is not None:
         yield [(text, second)]
         return

@@ -163,11 +163,7 @@ def pretrain(
 
 
 def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> Asked:
-    """What flags and file ask for, once it is found that they go together.
-
-    Args:
-        is_writer: Whether this host writes the output.
-    """
+    """What flags and file ask for, once it is found that they go together."""
     config = take_config(TrainConfig, values)
     for name in ("constant_steps", "cooldown_share"):
         if config.schedule == "linear" and is_typed(name):

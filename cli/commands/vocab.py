@@ -201,8 +201,10 @@ def _make(
     console: Console,
 ) -> dict[str, Any]:
     """Train and write; returns the manifest."""
+    from pipeline.core.documents import left_out
     from pipeline.reading.languages import known_language
     from pipeline.vocabulary.normalization import lost_marks_warning
+    from pipeline.vocabulary.training import train_vocabulary
     from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
     console.say(
@@ -215,27 +217,18 @@ def _make(
         console.say(f"Warning: {warning}")
     languages = {known_language(file.language) for file in files}
     language = languages.pop() if len(languages) == 1 else ""
-    model = _train(text, config, language=language, console=console)
-    manifest = vocabulary_manifest(model, text, config, files)
-    write_vocabulary(model, manifest, output=output)
-    return manifest
-
-
-def _train(
-    text: "SampledText", config: VocabConfig, *, language: str, console: Console
-) -> bytes:
-    """Train on a sample; where that fails, say too what reading has left out."""
-    from pipeline.core.documents import left_out
-    from pipeline.vocabulary.training import train_vocabulary
-
     with console.bar("training", total=100, unit="%") as bar:
         try:
-            return train_vocabulary(
+            model = train_vocabulary(
                 text.train,
                 config,
                 language=language,
                 on_progress=lambda share: bar.to(round(100 * share)),
             )
         except AlbertError as error:
+            # What reading has left out may be why.
             sentence, reasons = str(error), left_out(text.counts.dropped)
             raise AlbertError(f"{sentence.removesuffix('.')}{reasons}.") from error
+    manifest = vocabulary_manifest(model, text, config, files)
+    write_vocabulary(model, manifest, output=output)
+    return manifest

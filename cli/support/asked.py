@@ -33,10 +33,8 @@ class Asked:
         overrides: Values of --set.
         config: The settings of training, by flags, file and recipe.
         given: The names of those that flags or the file have, and not the recipe alone.
-        recipe: What the recipe says.
         data: The data set, on this machine.
         data_as_given: The same as it was typed, here or on a storage.
-        init_from: The run whose weights it starts from.
         budget: In seconds, if the model is to be chosen for it.
         max_time: How long the command may take, in seconds.
         started: When the command was entered, in seconds of `time.monotonic`.
@@ -223,10 +221,6 @@ def useful(
     recipe: Mapping[str, Any], *, has_documents: bool, begins_anew: bool = True
 ) -> dict[str, Any]:
     """The settings of a recipe that have a use.
-
-    Args:
-        has_documents: Whether examples are made on the fly.
-        begins_anew: Whether no weights are there to begin with.
 
     >>> useful({"batch_size": 32, "masked_lm_prob": "0.4"}, has_documents=False)
     {'batch_size': 32}

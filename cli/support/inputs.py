@@ -189,10 +189,7 @@ def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> Non
     """Refuse what stands on the command line without a flag.
 
     A shell replaces a pattern by the names of many files, of which a flag takes one.
-
-    Args:
-        arguments: Those of no flag, and all that stand after --.
-        takes_options: Whether options of another program, such as Beam's, may be there.
+    After -- options of another program may be taken, such as Beam's.
     """
     if arguments and not arguments[0].startswith("-"):
         raise SettingError(
@@ -228,11 +225,7 @@ def kind_of(path: Path) -> Literal["tuned", "run", "data"]:
 def data_here(
     data: Path | str, console: Console, *, choose: "Choice | None" = None
 ) -> Path:
-    """The folder of a data set on this machine.
-
-    Args:
-        choose: Which files are read; by default all of them.
-    """
+    """The folder on this machine of a data set, or of the files of it that are read."""
     if isinstance(data, Path):
         return data
     from pipeline.dataset.local_copy import all_files, cache_folder, fetch, prepare_copy

@@ -202,11 +202,7 @@ def check_recognised(folder: Path, footprint: Footprint) -> None:
 
 
 def check_is_not(folder: Path, source: Path | None, *, what: str) -> None:
-    """Refuse a folder that is read as well: beginning there would remove what it has.
-
-    Args:
-        what: The source, as a sentence names it.
-    """
+    """Refuse a folder that is read too: beginning there would remove what it has."""
     if source is not None and folder.resolve() == source.resolve():
         raise SettingError(f"--output: {folder} is {what}; give another folder.")
 
@@ -249,11 +245,7 @@ def compare(
     *,
     identity: Identity,
 ) -> bool:
-    """Whether a run is finished; refused if it was begun with other settings.
-
-    Args:
-        identity: What decides the result of the command as it was given.
-    """
+    """Whether a run is finished; refused if it was begun with other settings."""
     # As it will be read again: JSON makes lists of tuples.
     now = json.loads(json.dumps(record_without_secrets(identity)))
     recorded = record.get("identity")
@@ -310,10 +302,8 @@ def remove(folder: Path, footprint: Footprint) -> None:
 def lock(folder: Path, *, chosen_by: str = "--output") -> Iterator[None]:
     """Hold a folder, made if need be, until the end of a block.
 
-    The system releases the lock of a process that has died.
-
-    Args:
-        chosen_by: The flag or variable that another folder can be given with.
+    The system releases the lock of a process that has died. Another folder can be
+    `chosen_by` a flag or variable.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -44,12 +44,9 @@ _SHOWN_EXAMPLES, _SHOWN_CHARACTERS = 2, 200
 
 
 class TaskData(NamedTuple):
-    """The examples of a task.
+    """A task with its labels and columns, and its examples.
 
     Attributes:
-        spec: With its labels and columns.
-        train: To train on.
-        held_out: To choose by.
         tests: To predict, by the name of the file that the predictions get.
     """
 
@@ -125,7 +122,6 @@ _READ = {
     "id": "ids from",
     "first_option": "options numbered from",
 }
-
 
 # What is right of an example, by its kind of task.
 _TARGETS = ("label", "labels", "score", "choice", "tags", "answers")
@@ -274,11 +270,7 @@ def _target_text(example: TaskExample, spec: TaskSpec) -> str:
 def identity(
     job: "TuningJob", *, tests: dict[str, list[TaskExample]]
 ) -> dict[str, Any]:
-    """What decides the result: a run goes on only with the same.
-
-    Args:
-        tests: Examples to predict, by the name of the file of their predictions.
-    """
+    """What decides the result: a run goes on only with the same."""
     from albert_tf.runs.checkpoints import arrays_sha256
 
     deciding = {
