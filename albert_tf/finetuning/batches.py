@@ -137,6 +137,7 @@ def batch_of(
     Args:
         rows: At most `size`, with targets.
         size: B.
+        longest: Tokens of the longest row that there may be.
         options: Number of options of `choose`, O, more if a row has more.
         label_weights: Of each label in the loss; all are 1 if there are none.
 

@@ -144,13 +144,7 @@ def export(
     output = output or Path(f"{run.resolve()}-{target}")
     found = earlier_export(output, overwrite=overwrite)
     if target == "saved-model":
-        with silent_stderr():
-            from keras import backend
-        if backend.backend() != "tensorflow":
-            raise SettingError(
-                f"--to saved-model needs TensorFlow, and KERAS_BACKEND is "
-                f"{backend.backend()}; unset KERAS_BACKEND."
-            )
+        check_backend()
     model, tokenizer = load(run, checkpoint, console=console)
     record = {
         "command": "export",
@@ -187,6 +181,17 @@ def write(
         write_text(folder / MODEL_CARD, text)
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
+
+
+def check_backend() -> None:
+    """Refuse to write what only TensorFlow can if Keras runs on another backend."""
+    with silent_stderr():
+        from keras import backend
+    if backend.backend() != "tensorflow":
+        raise SettingError(
+            f"--to saved-model needs TensorFlow, and KERAS_BACKEND is "
+            f"{backend.backend()}; unset KERAS_BACKEND."
+        )
 
 
 def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:

@@ -86,13 +86,7 @@ def inspect(
     is restored, with the masked tokens in guillemets.
     """
     if any(raw_text[kind] for kind in KINDS):
-        from pipeline.reading.read import show_sentences
-
-        if data is not None:
-            raise SettingError(f"Give the data set {data} or raw text, not both.")
-        for file in find_given_inputs(raw_text, Console(quiet=False)).files:
-            for line in show_sentences(file, documents=documents):
-                click.echo(line)
+        show_raw_text(raw_text, data=data, documents=documents)
     elif data is None:
         raise SettingError(
             "Give a data set, a run, or raw text with --wikipedia, --books or --text."
@@ -110,6 +104,19 @@ def inspect(
         show_data_set(
             data, examples=examples, split=split, epoch=epoch, is_verified=verify
         )
+
+
+def show_raw_text(
+    values: dict[str, Any], *, data: Path | str | None, documents: int
+) -> None:
+    """Print the sentences of the first documents of files of raw text."""
+    from pipeline.reading.read import show_sentences
+
+    if data is not None:
+        raise SettingError(f"Give the data set {data} or raw text, not both.")
+    for file in find_given_inputs(values, Console(quiet=False)).files:
+        for line in show_sentences(file, documents=documents):
+            click.echo(line)
 
 
 def show_data_set(

@@ -291,11 +291,7 @@ class Task(NamedTuple):
 
 
 def gather(
-    values: dict[str, Any],
-    config: DataConfig,
-    *,
-    output: Path | str,
-    console: Console,
+    values: dict[str, Any], config: DataConfig, *, output: Path | str, console: Console
 ) -> Task:
     """Read the vocabulary, find the inputs, derive what was left to be derived."""
     from pipeline.job.plan import busy_workers, plan_job

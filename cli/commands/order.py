@@ -18,6 +18,7 @@ from schemas.readable import percent
 
 if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
+    from pipeline.encoding.queries import PassagePair
 
 
 @click.command(
@@ -58,14 +59,7 @@ def order(
         first, second, tokenizer, max_seq_length=trained.max_seq_length
     )
     if pair.tokens_read != pair.tokens:
-        (read, of_first), (read2, of_second) = zip(
-            pair.tokens_read, pair.tokens, strict=True
-        )
-        console.say(
-            f"The passages are longer than the {trained.max_seq_length} tokens that "
-            f"the model reads: the last {read} of FIRST's {of_first} and the first "
-            f"{read2} of SECOND's {of_second} are compared."
-        )
+        console.say(cut_text(pair, longest=trained.max_seq_length))
     from albert_tf.model.trained_model import in_order_probability, pretrainer_of
 
     pretrainer = pretrainer_of(trained, is_compiled=False)
@@ -77,6 +71,16 @@ def order(
         "pieces_read": pair.tokens_read,
     }
     click.echo(json.dumps(answer) if as_json else shown(probability))
+
+
+def cut_text(pair: "PassagePair", *, longest: int) -> str:
+    """What is said of passages that together are too long."""
+    (first, second), (first_read, second_read) = pair.tokens, pair.tokens_read
+    return (
+        f"The passages are longer than the {longest} tokens that the model reads: the "
+        f"last {first_read} of FIRST's {first} and the first {second_read} of SECOND's "
+        f"{second} are compared."
+    )
 
 
 def shown(probability: float) -> str:

@@ -112,9 +112,8 @@ def vocab(
     """
     from pipeline.vocabulary.training import suited_size
 
-    start = time.monotonic()
+    start, console = time.monotonic(), Console(quiet=quiet)
     check_address_space(LEAST_MEMORY)
-    console = Console(quiet=quiet)
     values.pop("debug")
     asked = values["vocab_size"]
     if asked == AUTO:
