@@ -9,9 +9,13 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.commands.vocab import vocab
+from cli.commands import make_data, pretrain
+from cli.commands.vocab import VOCAB, vocab
 from cli.main import cli
+from cli.support import output_folder
 from cli.support.options import Duration, UserPath
+from schemas.errors import SettingError
+from schemas.settings import GONE, Gone
 from tests.commands import attempt
 
 PATHS = {"wikipedia", "books", "text", "vocab", "model", "output", "config", "data"}
@@ -143,3 +147,62 @@ def test_workers_are_as_many_as_the_cores_that_this_process_may_use(monkeypatch)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
     options = [option for option in vocab.params if option.name == "workers"]
     assert [option.get_default(click.Context(vocab)) for option in options] == [3]
+
+
+REFUSED = "old is 2, and the setting is gone; leave it out."
+
+
+@pytest.fixture
+def gone(monkeypatch):
+    """A setting that is gone; 1 is the value without effect."""
+    monkeypatch.setitem(GONE["vocab"], "old", Gone(1, "leave it out"))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (1, "{path}: old ignored; gone, and without effect there.\n"),
+        (None, ""),
+        (2, "Error: {path}: " + REFUSED + "\n"),
+    ],
+)
+@pytest.mark.usefixtures("gone")
+def test_a_file_may_name_a_setting_that_is_gone_where_it_had_no_effect(
+    tmp_path, value, said
+):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"old": value, "text": ["none.txt"]}))
+    command = ("vocab", "--config", path, "--output", tmp_path / "v")
+    missing = "" if value == 2 else "Error: --text: none.txt does not exist.\n"
+    assert attempt(*command) == (2, said.format(path=path) + missing)
+    if missing:
+        assert attempt(*command, "--quiet") == (2, missing)
+
+
+@pytest.mark.usefixtures("gone")
+def test_a_run_goes_on_where_it_had_no_effect(tmp_path, capsys):
+    record, now = {"identity": {"seed": 3, "old": 1}}, {"seed": 3}
+    assert output_folder.compare(tmp_path, VOCAB, record, identity=now) is False
+    assert capsys.readouterr().err.startswith(f"{tmp_path}: old ignored;")
+    record["identity"]["old"] = 2
+    with pytest.raises(SettingError, match=f"{tmp_path}: {REFUSED}"):
+        output_folder.compare(tmp_path, VOCAB, record, identity=now)
+
+
+OF_ALL_COMMANDS = {"config", "quiet", "debug", "seed", "beam_options"}
+
+
+@pytest.mark.parametrize(
+    ("command", "topics"),
+    [
+        (make_data.make_data, make_data.TOPICS),
+        (pretrain.pretrain, pretrain.TOPICS),
+    ],
+    ids=["make-data", "pretrain"],
+)
+def test_every_flag_has_one_topic(command, topics):
+    named = [name for names in topics.values() for name in names]
+    assert len(named) == len(set(named))
+    flags = {param.name for param in command.params}
+    assert set(named) <= flags
+    assert flags - set(named) <= OF_ALL_COMMANDS
