@@ -36,8 +36,7 @@ from schemas.errors import AlbertError
 from schemas.readable import printable
 
 INTERRUPTED, TERMINATED = 130, 143
-TERMINATION = "Terminated; run the same command again."
-INTERRUPTION = "Interrupted; run the same command again."
+_AGAIN = "run the same command again."
 
 # What Python and the system's loader say where an error has no type of its own.
 _NO_MEMORY = re.compile(
@@ -94,10 +93,10 @@ class AlbertGroup(click.Group):
             code = _fail(str(error), code=error.exit_code)
         except (KeyboardInterrupt, click.Abort) as error:
             # click hides what the interrupt may have said.
-            said = str(error.__cause__ or error) or INTERRUPTION
+            said = str(error.__cause__ or error) or f"Interrupted; {_AGAIN}"
             code = _fail(said, code=INTERRUPTED)
         except Terminated as error:
-            code = _fail(str(error) or TERMINATION, code=TERMINATED)
+            code = _fail(str(error) or f"Terminated; {_AGAIN}", code=TERMINATED)
         except BrokenPipeError:
             # Whoever reads the output has seen enough.
             code = 0

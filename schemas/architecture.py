@@ -10,7 +10,6 @@ from schemas.settings import check_bounds, option
 
 Sharing = Literal["all", "attention", "ffn", "none"]
 Activation = Literal["gelu", "relu"]
-Projection = Literal["if-narrower", "always"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,7 +55,7 @@ class ModelConfig:
         "gelu", "Activation between the two layers of an FFN: GELU or ReLU."
     )
     sentence_task: SentenceTask = option("sop", "The sentence task that is trained.")
-    embedding_projection: Projection = option(
+    embedding_projection: Literal["if-narrower", "always"] = option(
         "if-narrower",
         "Where embeddings are projected to the width of the layers: where they are "
         "narrower, or always.",

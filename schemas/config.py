@@ -16,7 +16,6 @@ SentenceTask = Literal["sop", "nsp", "none"]
 Examples = Literal["stored", "on-the-fly"]
 NearDuplicates = Literal["keep", "hold-out", "drop"]
 Precision = Literal["float32", "bfloat16"]
-Schedule = Literal["linear", "constant-cooldown"]
 OptimizerName = Literal["lamb", "adamw", "muon"]
 Initializer = Literal["range", "width", "positional-heads"]
 
@@ -222,7 +221,7 @@ class TrainConfig:
         minimum=1,
     )
     steps: int = option(125_000, "Optimizer steps of the whole schedule.", minimum=1)
-    schedule: Schedule = option(
+    schedule: Literal["linear", "constant-cooldown"] = option(
         "linear",
         "The learning rate after warm-up: linear to 0, as ALBERT was trained, or "
         "constant with a cooldown to 0 at the end. The --steps of a run may still be "

@@ -7,8 +7,6 @@ from schemas.config import OptimizerName, Precision, TrainConfig
 from schemas.errors import SettingError
 from schemas.settings import check_bounds, check_micro_batch, option, same_as
 
-ClassWeights = Literal["none", "balanced"]
-
 # The learning rate by the width of a model: the first whose width is not above it.
 RATES = ((768, 3e-5), (256, 1e-4), (0, 1e-3))
 
@@ -89,7 +87,7 @@ class FineTuneConfig:
         minimum=0.0,
         maximum=0.9,
     )
-    class_weights: ClassWeights = option(
+    class_weights: Literal["none", "balanced"] = option(
         "none",
         "Weight of each label in the loss: all equal, or more for rare ones "
         "(rows / (labels x rows of the label)).",

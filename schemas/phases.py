@@ -22,9 +22,8 @@ SETTINGS: dict[Setting, type] = {
     "masked_lm_prob": float,
     "sentence_task": str,
 }
-# The one that may change with every step, and the one that a model is built for.
+# The one that may change with every step.
 _RAMPED: Setting = "masked_lm_prob"
-_CONSTANT: Setting = "sentence_task"
 
 # Steps of a run that represents runs of any length.
 _MANY_STEPS = 1000
@@ -114,7 +113,7 @@ def parse_schedule(text: str, setting: Setting) -> tuple[Stage, ...]:
             f"{flag_name(setting)} {text!r}: only {flag_name(_RAMPED)} can change with "
             "every step; give values such as 128:0.9,512."
         )
-    if setting == _CONSTANT and len(stages) > 1:
+    if setting == "sentence_task" and len(stages) > 1:
         raise SettingError(
             f"{flag_name(setting)} {text!r}: a model has one sentence task; give one "
             "value."
@@ -141,11 +140,7 @@ def given(train: TrainConfig) -> dict[Setting, str]:
 
 
 def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]:
-    """The phases of a run.
-
-    Args:
-        data: The settings of the data set, which hold where a run gives no other.
-    """
+    """The phases of a run; the settings of its data hold where it gives no others."""
     schedules = {
         setting: parse_schedule(text, setting) for setting, text in given(train).items()
     }
@@ -153,22 +148,40 @@ def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]
         round(stage.start * train.steps)
         for stage in itertools.chain.from_iterable(schedules.values())
     }
-    return tuple(
-        _phase(
-            data,
-            {
-                setting: next(
-                    stage
-                    for stage in reversed(stages)
-                    if round(stage.start * train.steps) <= step
-                )
-                for setting, stages in schedules.items()
-            },
-            first_step=step,
-            steps=train.steps,
-        )
-        for step in sorted(starts)
+    phases = []
+    for step in sorted(starts):
+        stages = {
+            setting: next(
+                s for s in stages[::-1] if round(s.start * train.steps) <= step
+            )
+            for setting, stages in schedules.items()
+        }
+        config, ramp = _settings_of(data, stages), None
+        masked = stages.get(_RAMPED)
+        if masked is not None and masked.first != masked.last:
+            first, end = (round(s * train.steps) for s in (masked.start, masked.end))
+            ramp = Ramp(masked.first, masked.last, first, max(first + 1, end - 1))
+        phases.append(Phase(step, config, ramp))
+    return tuple(phases)
+
+
+def _settings_of(
+    data: ResolvedDataConfig, stages: dict[Setting, Stage]
+) -> ResolvedDataConfig:
+    """The settings in which each one given has one of its stages."""
+    if not stages:
+        return data
+    least, values = (
+        {setting: choose(p.first, p.last) for setting, p in stages.items()}
+        for choose in (min, max)
     )
+    # Checks its bounds too.
+    dataclasses.replace(data, **least, max_predictions_per_seq=1)
+    config = dataclasses.replace(data, **values, max_predictions_per_seq=1)
+    predictions = config.derived_predictions
+    if not values.keys() & {"max_seq_length", "masked_lm_prob"}:
+        predictions = data.max_predictions_per_seq
+    return dataclasses.replace(config, max_predictions_per_seq=predictions)
 
 
 class Sample(NamedTuple):
@@ -222,32 +235,3 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
             masked = phase.ramp.at(start + quarter * (end - start))
             config = dataclasses.replace(phase.config, masked_lm_prob=masked)
             yield Sample(share / 2, config)
-
-
-def _phase(
-    data: ResolvedDataConfig,
-    stages: dict[Setting, Stage],
-    *,
-    first_step: int,
-    steps: int,
-) -> Phase:
-    """The phase in which each setting given has one of its stages."""
-    config = data
-    if stages:
-        least, values = (
-            {setting: choose(p.first, p.last) for setting, p in stages.items()}
-            for choose in (min, max)
-        )
-        # Checks its bounds too.
-        dataclasses.replace(data, **least, max_predictions_per_seq=1)
-        config = dataclasses.replace(data, **values, max_predictions_per_seq=1)
-        predictions = config.derived_predictions
-        if not values.keys() & {"max_seq_length", "masked_lm_prob"}:
-            predictions = data.max_predictions_per_seq
-        config = dataclasses.replace(config, max_predictions_per_seq=predictions)
-    masked = stages.get(_RAMPED)
-    if masked is None or masked.first == masked.last:
-        return Phase(first_step, config)
-    first, end = (round(share * steps) for share in (masked.start, masked.end))
-    ramp = Ramp(masked.first, masked.last, first, max(first + 1, end - 1))
-    return Phase(first_step, config, ramp)

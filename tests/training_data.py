@@ -189,8 +189,3 @@ def save_run(run, config, *, step=9, seed=1, is_best=False):
     weights = arrays_of(model.weights_by_path)
     save_checkpoint(run, Checkpoint(weights, {}, {"step": step}), is_best=is_best)
     return weights
-
-
-def with_changes(config, **changes):
-    """A config with some fields replaced."""
-    return dataclasses.replace(config, **changes)

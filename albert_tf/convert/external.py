@@ -25,9 +25,6 @@ from schemas.settings import config_from_dict
 # Which task the sentence head was trained on; a field of ours in their configuration.
 SENTENCE_TASK = "sentence_task"
 
-# The weights that have a row for each token of the vocabulary.
-_OF_PIECES = ("/word_embeddings", "/output_bias")
-
 ABSENT_SENTENCE_HEAD = (
     "It has no sentence-order head; that starts at zero, where both orders are "
     "equally likely."
@@ -203,14 +200,12 @@ def whole_model(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
     }
 
 
-# What tables are padded to a multiple of, for the sake of speed.
-_PADDED_TO = (8, 16, 32, 64, 128)
-
-
 def without_padding_rows(model: TrainedModel, pieces: int) -> TrainedModel:
     """A model without the rows that pad its tables behind those of all pieces."""
     rows = model.config.vocab_size
-    if rows not in {-(-pieces // size) * size for size in _PADDED_TO} - {pieces}:
+    # For the sake of speed tables are padded to a multiple of one of these.
+    padded = {-(-pieces // size) * size for size in (8, 16, 32, 64, 128)}
+    if rows not in padded - {pieces}:
         return model
     note = (
         f"Left out: {rows - pieces} rows with which its tables of {rows:,} are padded."
@@ -224,8 +219,10 @@ def without_padding_rows(model: TrainedModel, pieces: int) -> TrainedModel:
 
 def with_rows(model: TrainedModel, places: Any) -> TrainedModel:
     """A model whose tables have the rows at these places, in this order."""
+    # Those that have a row for each token of the vocabulary.
+    tables = ("/word_embeddings", "/output_bias")
     weights = {
-        path: array[places] if path.endswith(_OF_PIECES) else array
+        path: array[places] if path.endswith(tables) else array
         for path, array in model.weights.items()
     }
     return dataclasses.replace(model, weights=weights)

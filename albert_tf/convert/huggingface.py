@@ -49,10 +49,8 @@ _FIELDS = (
     "initializer_range",
     "layer_norm_eps",
 )
-# The spellings of GELU in its tanh approximation, which all released ALBERTs have, and
-# of the exact one.
+# The spellings of GELU in its tanh approximation, which all released ALBERTs have.
 _TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
-_EXACT_GELU = "gelu"
 _RELU = "relu"
 
 _PREFIX = "albert."
@@ -194,7 +192,7 @@ def _activation(
         return "relu", ()
     if activation in _TANH_GELU:
         return "gelu", ()
-    if activation != _EXACT_GELU:
+    if activation != "gelu":
         raise AlbertError(
             f"{source}: hidden_act is {activation}; only ALBERTs with GELU or ReLU can "
             "be read."

@@ -57,9 +57,6 @@ _PROBLEMS: dict[Kind, str] = {
     "regress": "regression",
 }
 
-# What labels are called there that have no name.
-_UNNAMED = "LABEL_{}"
-
 
 def task_config(
     config: ModelConfig, spec: TaskSpec, *, order: list[int] | None = None
@@ -167,7 +164,7 @@ def _labels(values: Mapping[str, Any], *, number: int, source: Path) -> tuple[st
     """The names of labels in the order of their numbers."""
     named = values.get("id2label")
     if named is None:
-        return tuple(map(_UNNAMED.format, range(number)))
+        return tuple(f"LABEL_{n}" for n in range(number))
     keys = [str(n) for n in range(number)]
     is_whole = isinstance(named, dict) and sorted(named) == sorted(keys)
     names = [named[key] for key in keys] if is_whole else []

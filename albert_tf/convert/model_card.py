@@ -30,8 +30,6 @@ from schemas.manifest import DatasetManifest, recorded
 from schemas.report import markdown_lines
 from schemas.task import TaskSpec
 
-PAPER = "https://arxiv.org/abs/1909.11942"
-
 # What the metrics of a run are called in its card.
 _METRICS = {
     "mlm_loss": "masked-LM loss (nats)",
@@ -213,7 +211,8 @@ import tensorflow as tf
 
 
 def _origin(record: dict[str, Any], *, step: int) -> str:
-    program = f"albert-pretraining {__version__} ([ALBERT]({PAPER}))"
+    paper = "https://arxiv.org/abs/1909.11942"
+    program = f"albert-pretraining {__version__} ([ALBERT]({paper}))"
     if _is_imported(record):
         return f"Imported and written out by {program}, not trained further."
     return f"Pretrained with {program}; weights of step {step:,}."

@@ -36,11 +36,9 @@ from schemas.files import read_json
 from schemas.layout import MODEL_CONFIG
 
 _GOOGLE_CONFIG = "albert_config.json"
-_GLOBAL_STEP = "global_step"
 _PROJECTION = "encoder/embeddings/projection/kernel"
 # The file that names the newest checkpoint of a folder.
 _NEWEST = "checkpoint"
-_MOMENTS = ("/adam_m", "/adam_v")
 
 
 def read_model(
@@ -155,7 +153,7 @@ def _find_tensors(prefix: Path) -> Tensors:
         shapes = {
             name: tuple(shape)
             for name, shape in reader.get_variable_to_shape_map().items()
-            if name != _GLOBAL_STEP and not name.endswith(_MOMENTS)
+            if name != "global_step" and not name.endswith(("/adam_m", "/adam_v"))
         }
 
     def load(name: str) -> Any:

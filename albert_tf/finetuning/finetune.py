@@ -55,9 +55,6 @@ from schemas.layout import (
     WORDPIECE,
 )
 
-# By so much a measure has to grow at the end to be likely to grow further.
-_GAIN = 0.01
-
 
 def finetune(
     job: TuningJob,
@@ -238,4 +235,4 @@ def is_improving(lines: Sequence[Metrics], metric: str, *, steps: int) -> bool:
     last = worth.get(steps)
     if last is None or not before:
         return False
-    return bool(last >= max(worth.values()) and last > max(before) + _GAIN)
+    return bool(last >= max(worth.values()) and last > max(before) + 0.01)

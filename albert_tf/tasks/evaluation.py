@@ -32,12 +32,6 @@ _KINDS: dict[Kind, type[Task]] = {
 # Errors that are reported, the most confident first, and characters of their text.
 _ERRORS, _CHARACTERS = 20, 300
 
-Interval = tuple[float, float]
-
-# Of a resampled measure, and where the middle 95 % of their values end.
-_SAMPLES = 200
-_ENDS = (2.5, 97.5)
-
 
 def task_of(spec: TaskSpec) -> Task:
     """A task, as its kind computes and measures it."""
@@ -128,7 +122,7 @@ def measured(task: Task, targets: Targets, predictions: Targets) -> dict[str, fl
 
 def interval_of(
     task: Task, metric: Metric, targets: Targets, predictions: Targets
-) -> Interval:
+) -> tuple[float, float]:
     """The 95 % interval of a measure.
 
     For a share Wilson's; for others the middle 95 % of 200 samples, drawn from the
@@ -138,8 +132,8 @@ def interval_of(
     if metric in task.share_metrics:
         return interval(measure(None), number)
     rng = np.random.Generator(np.random.PCG64(number))
-    values = [measure(rng.integers(0, number, number)) for _ in range(_SAMPLES)]
-    low, high = np.percentile(values, _ENDS)
+    values = [measure(rng.integers(0, number, number)) for _ in range(200)]
+    low, high = np.percentile(values, (2.5, 97.5))
     return float(low), float(high)
 
 

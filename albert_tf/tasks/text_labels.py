@@ -29,9 +29,6 @@ from albert_tf.tasks.task import (
 )
 from schemas.task import Metric, TaskExample
 
-# The probability from which one of several labels is given, unless one was chosen.
-_HALF = 0.5
-
 _f1 = functools.partial(metrics.f1_score, average="macro", zero_division=0.0)
 
 # F1 of the second label, as MRPC and QQP have it.
@@ -133,8 +130,8 @@ class MultiLabel(Task):
         return tuple(int(n in numbers) for n in range(len(self.spec.labels)))
 
     def prediction(self, output: Any, *, threshold: float | None) -> tuple[int, ...]:
-        """0 or 1 for each label, 1 from a probability of `threshold` on."""
-        least = _HALF if threshold is None else threshold
+        """0 or 1 for each label, 1 from a probability of `threshold` on, or of half."""
+        least = 0.5 if threshold is None else threshold
         return tuple(int(p >= least) for p in sigmoid(output))
 
     def shown(

@@ -47,7 +47,7 @@ _PAIRS_FLAG = "--minimal-pairs"
 # Tokens in the examples of a text, where nothing says what a model was trained on.
 LONGEST = 512
 
-# Flags for runs alone, and those for fine-tuned models alone.
+# Flags for runs alone.
 _OF_RUNS = (
     "text",
     "language",
@@ -58,7 +58,6 @@ _OF_RUNS = (
     "pairs_per_paradigm",
     "precision",
 )
-_OF_TASKS = ("text_column", "pair_column", "label_column")
 
 
 @click.command(epilog="Example:  albert evaluate run --data data")
@@ -156,11 +155,9 @@ def check_flags(run: Path, *, is_task: bool) -> None:
     for name in ("language", "input_format"):
         if is_given(name) and not is_given("text"):
             raise SettingError(f"{flag_name(name)} reads --text; give it too.")
-    stray: tuple[str, ...] = _OF_TASKS
-    what = "not a fine-tuned model"
-    if is_task:
-        stray, what = _OF_RUNS, "a fine-tuned model"
-    for name in stray:
+    what = "a fine-tuned model" if is_task else "not a fine-tuned model"
+    columns = ("text_column", "pair_column", "label_column")
+    for name in _OF_RUNS if is_task else columns:
         if is_given(name):
             raise SettingError(f"{run} is {what}; leave {flag_name(name)} out.")
     if is_given("pairs_per_paradigm") and not is_given("minimal_pairs"):

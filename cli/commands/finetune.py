@@ -93,9 +93,8 @@ FINETUNE = Footprint(
     evidence=(METRICS,),
 )
 
-# Kinds of tasks whose labels may have weights in the loss, and those without labels.
+# Kinds of tasks whose labels may have weights in the loss.
 WEIGHED: tuple[Kind, ...] = ("classify", "tag")
-UNSMOOTHED: tuple[Kind, ...] = ("regress", "answer")
 
 
 @click.command(
@@ -243,7 +242,7 @@ def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:
             f"--class-weights {settings.class_weights} is for {' and '.join(WEIGHED)}, "
             f"and the task is {kind}; leave it out."
         )
-    if settings.label_smoothing and kind in UNSMOOTHED:
+    if settings.label_smoothing and kind in ("regress", "answer"):
         raise SettingError(
             f"--label-smoothing divides targets among labels, and the task is {kind}, "
             "which has none; leave it out."

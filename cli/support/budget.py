@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 # The preset that the models of a budget are described as changes of.
 NEAREST = "tiny"
 
-# What the data decides, so that no flag may.
-NEVER_SET = ("vocab_size", "sentence_task")
-
 # A vocabulary this many times larger than suits the text is worth a remark.
 MUCH_LARGER = 1.5
 
@@ -109,10 +106,12 @@ def overrides_of(config: ModelConfig) -> tuple[str, ...]:
     ('num_hidden_layers=6',)
     """
     preset = dataclasses.asdict(PRESETS[NEAREST])
+    # What the data decides, no flag may.
+    decided = ("vocab_size", "sentence_task")
     return tuple(
         f"{name}={value}"
         for name, value in dataclasses.asdict(config).items()
-        if value != preset[name] and name not in NEVER_SET
+        if value != preset[name] and name not in decided
     )
 
 

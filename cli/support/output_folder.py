@@ -20,9 +20,6 @@ from schemas.files import TEMPORARY, json_text, parse_json, read_json, write_jso
 from schemas.readable import record_without_secrets
 from schemas.settings import flag_name, without_gone
 
-# Digits of a sha256: it is enough to know that such a value changed.
-_HASH_DIGITS = 64
-
 Identity = dict[str, Any]
 
 
@@ -278,9 +275,9 @@ def described_changes(names: Iterable[str], *, before: Identity, now: Identity) 
     changes = []
     for name in names:
         old, new = before.get(name), now.get(name)
+        # Of what has 64 digits, a sha256, it is enough to know that it changed.
         is_short = all(
-            isinstance(v, int | float | str) and len(str(v)) < _HASH_DIGITS
-            for v in (old, new)
+            isinstance(v, int | float | str) and len(str(v)) < 64 for v in (old, new)
         )
         change = f" was {old} and is {new}" if is_short else " changed"
         changes.append(f"{flag_name(name)}{change}")
