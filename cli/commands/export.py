@@ -221,7 +221,7 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
 
 
 def card(
-    model: "TrainedModel", folder: Path, *, order: tuple[int, ...] | None, target: str
+    model: "TrainedModel", folder: Path, *, order: list[int] | None, target: str
 ) -> str:
     """The card of an export, whose other files are there; a tuned model has its own."""
     from albert_tf.convert.model_card import model_card, task_card
