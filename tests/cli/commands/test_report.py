@@ -5,7 +5,6 @@ import subprocess
 
 import pytest
 
-from cli.commands.report import titles_of
 from schemas.readable import prefixed
 from tests.commands import attempt, run
 from tests.runs import write_records
@@ -54,11 +53,6 @@ def test_the_same_folder_is_shown_once(tmp_path, monkeypatch):
     run("report", "one", "one/", tmp_path / "one")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<title>ALBERT: one</title>" in text
-
-
-def test_folders_of_one_name_are_told_apart(tmp_path):
-    paths = [tmp_path / "a" / "run", tmp_path / "b" / "run", tmp_path / "data"]
-    assert list(titles_of(paths).values()) == ["a/run", "b/run", "data"]
 
 
 def refusal(*arguments):
