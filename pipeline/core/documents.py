@@ -80,12 +80,11 @@ PASSED_OVER = "file passed over"
 
 @dataclasses.dataclass
 class ReadingCounts:
-    """Counts of any part of the input.
+    """Counts of any part of the input, by reason what was dropped and changed.
 
     Attributes:
         documents: Documents read, long ones counted once.
         sentences: Their sentences, where someone counts them.
-        changed: What was changed while reading, by reason.
     """
 
     documents: int = 0

@@ -22,11 +22,7 @@ Keys = npt.NDArray[np.uint64]
 
 
 def columns_of(table: Any) -> list[npt.NDArray[Any]]:
-    """The arrays of a dataclass that has no other attributes, in their order.
-
-    Args:
-        table: With columns of R rows each.
-    """
+    """The arrays of a dataclass that has no other attributes, in their order."""
     return [getattr(table, field.name) for field in dataclasses.fields(table)]
 
 

@@ -56,11 +56,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent(parent: int) -> None:
-    """Have the system end this process when its parent ends, however that happens.
-
-    Args:
-        parent: Its process number, for it may have ended already.
-    """
+    """Have the system end this process with its parent, if that has not ended yet."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

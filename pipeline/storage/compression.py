@@ -64,7 +64,6 @@ class _Codec(NamedTuple):
     """How to read one stream of a format.
 
     Attributes:
-        new: Makes a decompressor for the next stream of a file.
         input_bytes: How much is decompressed at a time: little, so that damage loses
             little of what came before it and no bomb takes much memory.
         is_bounded: Whether the decompressor takes a maximum for its output.
@@ -94,11 +93,7 @@ def decompress(
     *,
     counts: ReadingCounts | None = None,
 ) -> Iterator[bytes]:
-    """Blocks of what was compressed, up to the first damage.
-
-    Args:
-        blocks: The compressed file, which may be several streams one after the other.
-        compression: Any but bz2.
+    """Blocks of what was compressed, in any way but bz2, up to the first damage.
 
     >>> import gzip
     >>> counts = ReadingCounts()
@@ -106,9 +101,6 @@ def decompress(
     >>> b"".join(decompress([data[:-3]], "gz", counts=counts)), counts.dropped[DAMAGED]
     (b'one two', 1)
     """
-    if compression == "none":
-        yield from blocks
-        return
     try:
         yield from _join_blocks(_decompress_streams(blocks, _CODECS[compression]))
     except _DAMAGE:
@@ -125,7 +117,10 @@ def _decompress_streams(blocks: Iterable[bytes], codec: _Codec) -> Iterator[byte
                 if not part:
                     break
                 decompressor = codec.new()
-            yield from _feed(decompressor, part, codec)
+            limit = (_MAX_OUTPUT,) if codec.is_bounded else ()
+            yield decompressor.decompress(part, *limit)
+            while limit and not (decompressor.eof or decompressor.needs_input):
+                yield decompressor.decompress(b"", _MAX_OUTPUT)
             if not decompressor.eof:
                 break
             part, decompressor = decompressor.unused_data, None
@@ -151,15 +146,6 @@ def _cut(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
         held = data[end:]
     for start in range(len(held)):
         yield held[start : start + 1]
-
-
-def _feed(decompressor: Any, part: bytes, codec: _Codec) -> Iterator[bytes]:
-    if not codec.is_bounded:
-        yield decompressor.decompress(part)
-        return
-    yield decompressor.decompress(part, _MAX_OUTPUT)
-    while not decompressor.eof and not decompressor.needs_input:
-        yield decompressor.decompress(b"", _MAX_OUTPUT)
 
 
 def _join_blocks(blocks: Iterable[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
@@ -219,9 +205,6 @@ def read_streams(
 ) -> Iterator[bytes]:
     """Decompressed blocks of the streams that begin in a range of the file.
 
-    Args:
-        end: First byte after the range; None for the end of the file.
-
     >>> import io
     >>> file = io.BytesIO(bz2.compress(b"one ") + bz2.compress(b"two"))
     >>> b"".join(read_streams(file, start=1))
@@ -251,62 +234,50 @@ def _read_stream(window: "_Window") -> Iterator[bytes]:
         part = b""
         if decompressor.needs_input:
             # The checksum at the end of a file alone: see `_cut`.
-            room = window.bytes_left() - _TRAILER_BYTES
+            room = window.size - window.position - _TRAILER_BYTES
             part = window.take(max(1, min(room, _BZ2_BYTES)))
             if not part:
                 raise EOFError
         yield decompressor.decompress(part, BLOCK_BYTES)
-    window.give_back(decompressor.unused_data)
+    window.ahead = decompressor.unused_data + window.ahead
+    window.position -= len(decompressor.unused_data)
 
 
 class _Window:
-    """A file read forward, of which a little can be given back.
-
-    Attributes:
-        position: Of the next byte, in the file.
-    """
+    """A file read forward from a position, and what was read ahead of it."""
 
     def __init__(self, file: BinaryIO, position: int) -> None:
         self.position = position
         self._file = file
-        self._ahead = b""
-        self._size = file.seek(0, os.SEEK_END)
+        self.ahead = b""
+        self.size = file.seek(0, os.SEEK_END)
         file.seek(position)
-
-    def bytes_left(self) -> int:
-        """How much of the file follows."""
-        return self._size - self.position
 
     def take(self, size: int) -> bytes:
         """The next bytes, fewer than asked only at the end of the file."""
-        if len(self._ahead) < size:
-            self._ahead += self._file.read(_READ_BYTES)
-        taken, self._ahead = self._ahead[:size], self._ahead[size:]
+        if len(self.ahead) < size:
+            self.ahead += self._file.read(_READ_BYTES)
+        taken, self.ahead = self.ahead[:size], self.ahead[size:]
         self.position += len(taken)
         return taken
 
-    def give_back(self, data: bytes) -> None:
-        """Return bytes that were taken last."""
-        self._ahead = data + self._ahead
-        self.position -= len(data)
-
     def is_between_streams(self) -> bool:
         """Whether a stream, or the end of the file, is next."""
-        if len(self._ahead) < _HEADER_BYTES:
-            self._ahead += self._file.read(_READ_BYTES)
-        return _NEXT_OR_END.match(self._ahead) is not None
+        if len(self.ahead) < _HEADER_BYTES:
+            self.ahead += self._file.read(_READ_BYTES)
+        return _NEXT_OR_END.match(self.ahead) is not None
 
     def skip_to_header(self, end: int | None) -> bool:
         """Move to the next header; False if there is none before `end`."""
         while end is None or self.position < end:
-            found = _HEADER.search(self._ahead)
+            found = _HEADER.search(self.ahead)
             if found:
                 self.take(found.start())
                 return end is None or self.position < end
             # A header may lie across what is ahead and what is read next.
-            self.take(max(0, len(self._ahead) - _HEADER_BYTES + 1))
+            self.take(max(0, len(self.ahead) - _HEADER_BYTES + 1))
             data = self._file.read(_READ_BYTES)
             if not data:
                 return False
-            self._ahead += data
+            self.ahead += data
         return False

@@ -124,12 +124,7 @@ def _split_glob(pattern: str) -> tuple[str, str]:
 def _list_matching(
     folder: str, pattern: str, *, with_hidden: bool = False
 ) -> dict[str, Entry]:
-    """The files below a remote folder whose names there match, by path.
-
-    Args:
-        pattern: Of the names, relative to the folder.
-        with_hidden: Whether a wildcard stands for what is hidden, too.
-    """
+    """The files below a remote folder whose names there match, by path."""
     parts = pattern.split("/")
     is_deep = len(parts) > 1 or parts == ["**"]
     found = remote.list_entries(folder, is_deep=is_deep)
@@ -247,11 +242,7 @@ class _LocalFile(io.FileIO):
 
 
 def file_hash(path: str, *, on_bytes: Callable[[int], None] = lambda _: None) -> str:
-    """The sha256 of a local file; for a remote one, the checksum that storage keeps.
-
-    Args:
-        on_bytes: Is told how many bytes were read, again and again.
-    """
+    """The sha256 of a local file; for a remote one, the checksum that storage keeps."""
     if is_remote(path):
         return f"{_CHECKSUM}{_file_entry(path).checksum}"
     check_is_file(path)
@@ -270,8 +261,9 @@ def read_whole(path: str) -> bytes:
         return remote.read_file(path)
     if not exists(path):
         raise AlbertError(f"{path} does not exist.")
-    with open_binary(path) as file, _explained(path):
-        return file.read()
+    check_is_file(path)
+    with _explained(path):
+        return Path(path).read_bytes()
 
 
 @contextmanager
@@ -312,9 +304,6 @@ def each_of(
     """What a function that reads files gives for each, in order.
 
     Remote ones are read many at once, because each is waited for.
-
-    Raises:
-        Exception: The first one that the function raises.
     """
     paths = list(paths)
     if any(map(is_remote, paths)):

@@ -50,8 +50,7 @@ def is_binary(data: bytes) -> bool:
 def mostly_utf8(line: bytes, *, is_cut: bool = False) -> str | None:
     """A line of UTF-8 without its bad bytes; None where good ones are not more.
 
-    Args:
-        is_cut: Whether its last character may lack bytes, which then is no fault.
+    If it is cut, bytes that its last character lacks are no fault.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     replaced = decoder.decode(line, final=not is_cut)
@@ -224,12 +223,7 @@ def read_blocks(
     counts: ReadingCounts | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Generator[bytes, None, None]:
-    """The bytes of a file, or of a range of one that is uncompressed or bz2.
-
-    Args:
-        end: The first byte after the range, None for the end of the file.
-        block_bytes: Of the file, read at a time.
-    """
+    """The bytes of a file, or of a range of one that is uncompressed or bz2."""
     # A read that starts mid-file needs only the magic bytes here.
     at_once = 0 if start else block_bytes
     with closing(open_binary(path, block_bytes=at_once)) as file:
@@ -252,15 +246,12 @@ def decompressed(
         yield from read_streams(file, start=start, end=end, counts=counts)
         return
     file.seek(start)
+    if compression != "none":
+        blocks = iter(lambda: file.read(block_bytes), b"")
+        yield from decompress(blocks, compression, counts=counts)
+        return
     left = float("inf") if end is None else end - start
-    blocks = _read_up_to(file.read, left, block_bytes)
-    yield from decompress(blocks, compression, counts=counts)
-
-
-def _read_up_to(
-    read: Callable[[int], bytes], left: float, block_bytes: int
-) -> Iterator[bytes]:
-    while left > 0 and (block := read(int(min(block_bytes, left)))):
+    while left > 0 and (block := file.read(int(min(block_bytes, left)))):
         left -= len(block)
         yield block
 
@@ -275,9 +266,7 @@ def read_documents(
 ) -> Iterator[bytes]:
     """The bytes of the documents that belong to a range, in blocks.
 
-    Args:
-        starts: Whether a document begins with a line, judging by the line's first
-            `LINE_PREFIX_BYTES`.
+    A document `starts` with a line, judged by the line's first `LINE_PREFIX_BYTES`.
     """
 
     def following() -> Iterator[bytes]:
@@ -306,8 +295,7 @@ def find_start(
 ) -> int | None:
     r"""Where the first document begins that belongs to some bytes; None if none does.
 
-    Args:
-        following: What comes next in the file, to see the whole of the last line.
+    The last line is seen whole with what is `following` in the file.
 
     >>> find_start([b"of a li", b"ne\n b\nan", b"d"], lambda line: line[:1] == b"a")
     13

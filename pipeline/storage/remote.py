@@ -43,7 +43,6 @@ class Scheme(NamedTuple):
 
     Attributes:
         extra: Of this package, with what its client needs; empty if nothing more is.
-        can_write: Whether an output can be there.
         has_folders: Whether it has folders as a disk has, where a file is seen while it
             is written; elsewhere a name appears when all of a file has arrived.
     """
@@ -69,12 +68,7 @@ SCHEMES = {
 
 
 class Entry(NamedTuple):
-    """What a storage tells of a file.
-
-    Attributes:
-        checksum: Something that changes with its content.
-        is_folder: Whether there is no file, but files below it.
-    """
+    """What a storage tells of a file, or of a path with files below it."""
 
     bytes: int
     checksum: str
@@ -104,40 +98,29 @@ def find_entry(path: str) -> Entry | None:
 
 
 def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
-    """The files in a folder, which need not exist.
-
-    Args:
-        is_deep: Whether to look into the folders in it too.
-
-    Returns:
-        By name relative to the folder.
-    """
+    """The files in a folder, which need not exist, by name relative to it."""
     client = _client(folder)
     start = _inside(client, folder.rstrip("/")).rstrip("/") + "/"
     with explained(folder), suppress(FileNotFoundError):
-        scheme = scheme_of(folder)
+        if is_deep:
+            # What walks from folder to folder would pass over one that cannot be read.
+            walks = scheme_of(folder).has_folders
+            strictly = {"on_error": "raise"} if walks else {}
+            found = client.find(start, detail=True, **strictly)
+            if not found:
+                # A client may take a storage that does not answer for an empty one.
+                client.info(start.rstrip("/"))
+            listed = found.values() if isinstance(found, dict) else ()
+        else:
+            listed = client.ls(start, detail=True)
         return {
             info["name"].removeprefix(start): _entry(info)
-            for info in (
-                _list_deep(client, start, scheme)
-                if is_deep
-                else client.ls(start, detail=True)
-            )
+            for info in listed
             if info["name"].startswith(start)
             and info["name"] != start
             and info["type"] == "file"
         }
     return {}
-
-
-def _list_deep(client: Any, start: str, scheme: Scheme) -> Iterable[dict[str, Any]]:
-    # What walks from folder to folder would pass over one that cannot be read.
-    strictly = {"on_error": "raise"} if scheme.has_folders else {}
-    found = client.find(start, detail=True, **strictly)
-    if not found:
-        # A client may take a storage that does not answer for an empty one.
-        client.info(start.rstrip("/"))
-    return found.values() if isinstance(found, dict) else ()
 
 
 def read_file(path: str) -> bytes:
@@ -151,11 +134,7 @@ def read_file(path: str) -> bytes:
 
 
 def open_file(path: str, entry: Entry, *, block_bytes: int = 0) -> BinaryIO:
-    """Open a file for reading and seeking.
-
-    Args:
-        block_bytes: How many will be read at a time; they are asked for at once.
-    """
+    """Open a file for reading and seeking; so many bytes will be read at a time."""
     return io.BufferedReader(_Ranges(path, entry, max(block_bytes, _FIRST_BYTES)))
 
 
@@ -268,11 +247,7 @@ def _send(whole: Path, path: str, scheme: Scheme) -> None:
 
 
 def _rename(client: Any, temporary: str, there: str) -> None:
-    """Put a whole file in its place, where an earlier attempt at it may lie.
-
-    Raises:
-        OSError: It cannot be renamed.
-    """
+    """Put a whole file in its place, where an earlier attempt at it may lie."""
     try:
         client.mv(temporary, there)
     except OSError as error:
@@ -299,11 +274,7 @@ def remove_file(path: str) -> None:
 def at_once(
     function: Callable[[Given], Result], given: Iterable[Given]
 ) -> Iterator[Result]:
-    """What a function that waits for storage gives for each, in order.
-
-    Raises:
-        Exception: The first one that the function raises; the rest is not begun.
-    """
+    """What a function that waits for storage gives for each, in order."""
     pool = ThreadPoolExecutor(_REQUESTS, thread_name_prefix="storage")
     try:
         yield from pool.map(function, given)
