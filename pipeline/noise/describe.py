@@ -40,8 +40,6 @@ def sum_up(
     """The look at all documents, as the manifest keeps it.
 
     Args:
-        results: Of all chunks, in any order.
-        is_held_out: Of the number of a document.
         gone: Numbers of documents that were left out.
         most_repeats: Documents that a line stands in at most, if others were dropped.
         language_of: Names the language of an excerpt.
@@ -64,8 +62,7 @@ def sum_up(
         "longest_document": longest,
         "joined_share": round(totals["joined"] / max(1, totals["lines"]), 6),
         "sampled_documents": len(looks),
-        "scripts": _scripts(looks),
-        "languages": _languages(looks, language_of),
+        **_letters(looks, language_of),
         **_repeated_lines(looks, min(1.0, rate), most_repeats=most_repeats),
         **_signs_of_noise(looks),
         **held_out_shares(runs, is_held_out=is_held_out, gone=gone),
@@ -81,25 +78,19 @@ def _of_sample(
     return [sampled[place] for place in places[:wanted]]
 
 
-def _scripts(looks: list[dict[str, Any]]) -> dict[str, float]:
-    counts: Counter[str] = Counter()
-    for seen in looks:
-        for script, count in seen["scripts"].items():
-            counts[script] += count * seen["weight"]
-    return _shares(counts)
-
-
-def _languages(
+def _letters(
     looks: list[dict[str, Any]], language_of: Callable[[str], str] | None
-) -> dict[str, float]:
-    if language_of is None:
-        return {}
-    counts: Counter[str] = Counter()
-    for seen in looks[:LANGUAGE_DOCUMENTS]:
-        if any(seen["scripts"].values()):
+) -> dict[str, dict[str, float]]:
+    """The shares of scripts, and of languages where these can be told."""
+    scripts, languages = Counter[str](), Counter[str]()
+    for place, seen in enumerate(looks):
+        for script, count in seen["scripts"].items():
+            scripts[script] += count * seen["weight"]
+        is_told = place < LANGUAGE_DOCUMENTS and any(seen["scripts"].values())
+        if language_of is not None and is_told:
             language = language_of(seen["excerpt"])
-            counts[language] += seen["characters"] * seen["weight"]
-    return _shares(counts)
+            languages[language] += seen["characters"] * seen["weight"]
+    return {"scripts": _shares(scripts), "languages": _shares(languages)}
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:
@@ -225,72 +216,30 @@ def look_lines(
     if not look:
         return
     has_prose = any(file["format"] == "prose" for file in inputs)
-    found = [_form(look, has_prose=has_prose)]
-    found += [make(look) for make in (_letters, _repeated, _copies, _signs)]
-    yield from (f"text: {said}" for said in found if said)
-
-
-def _form(look: Mapping[str, Any], *, has_prose: bool) -> str:
-    """How lines became paragraphs, and files of prose documents."""
-    parts = []
+    form, letters = [], []
     if (joined := look.get("joined_share", 0)) >= LEAST:
-        parts.append(f"{percent(joined)} of its lines were joined to paragraphs")
+        form.append(f"{percent(joined)} of its lines were joined to paragraphs")
     if has_prose and look["longest_document"] > LONG_DOCUMENT:
-        parts.append(
+        form.append(
             f"a document has {counted(look['longest_document'], 'character')}: if its "
             "file holds several, put blank lines between paragraphs and <|endoftext|> "
             "between documents, or give JSON lines"
         )
-    return "; ".join(parts)
-
-
-def _letters(look: Mapping[str, Any]) -> str:
-    scripts, languages = look["scripts"], look["languages"]
-    parts = []
-    if len(_notable(scripts)) > 1:
-        parts.append(f"letters {_listed(scripts)}")
-    if len(_notable(languages)) > 1:
-        parts.append(
-            f"languages {_listed(languages)} (make-data --keep-languages "
-            f"{next(iter(languages))} keeps one)"
+    if scripts := _if_several(look["scripts"]):
+        letters.append(f"letters {scripts}")
+    if languages := _if_several(look["languages"]):
+        letters.append(
+            f"languages {languages} (make-data --keep-languages "
+            f"{next(iter(look['languages']))} keeps one)"
         )
-    return "; ".join(parts)
+    found = ("; ".join(form), "; ".join(letters), *_noise(look))
+    yield from (f"text: {said}" for said in found if said)
 
 
-def _notable(shares: Mapping[str, float]) -> dict[str, float]:
-    return {name: share for name, share in shares.items() if share >= LEAST}
-
-
-def _listed(shares: Mapping[str, float]) -> str:
-    return ", ".join(f"{percent(s)} {name}" for name, s in _notable(shares).items())
-
-
-def _repeated(look: Mapping[str, Any]) -> str:
-    share, more_than = look["repeated_share"], look["repeated_more_than"]
-    if share < LEAST:
-        return ""
-    text, times = look["repeated_lines"][0]
-    return (
-        f"{percent(share)} stands in lines of more than {more_than:,} documents, "
-        f'"{text}" in about {times:,} (make-data --max-line-repeats '
-        f"{more_than} drops them)"
-    )
-
-
-def _copies(look: Mapping[str, Any]) -> str:
-    parts = []
-    if look.get("near_copy_share", 0) >= LEAST:
-        parts.append(
-            f"{percent(look['near_copy_share'])} of the documents nearly equal "
-            "others (make-data --near-duplicates drop leaves out all but one)"
-        )
-    now, before = look.get("held_out_share", 0), look.get("held_out_share_before", 0)
-    if max(now, before) >= LEAST:
-        went = f" ({percent(before)} before near-copies went)" if before > now else ""
-        parts.append(
-            f"{percent(now)} of what is held out stands in the training text too{went}"
-        )
-    return "; ".join(parts)
+def _if_several(shares: Mapping[str, float]) -> str:
+    """The shares of scripts or languages; empty where there is one."""
+    found = [f"{percent(s)} {name}" for name, s in shares.items() if s >= LEAST]
+    return ", ".join(found) if len(found) > 1 else ""
 
 
 _SIGNS = {
@@ -300,13 +249,29 @@ _SIGNS = {
 }
 
 
-def _signs(look: Mapping[str, Any]) -> str:
+def _noise(look: Mapping[str, Any]) -> Iterator[str]:
+    """What repeats, and signs of noise."""
+    share, more_than = look["repeated_share"], look["repeated_more_than"]
+    if share >= LEAST:
+        text, times = look["repeated_lines"][0]
+        yield (
+            f"{percent(share)} stands in lines of more than {more_than:,} documents, "
+            f'"{text}" in about {times:,} (make-data --max-line-repeats '
+            f"{more_than} drops them)"
+        )
+    now, before = look.get("held_out_share", 0), look.get("held_out_share_before", 0)
+    if max(now, before) >= LEAST:
+        went = f" ({percent(before)} before near-copies went)" if before > now else ""
+        yield (
+            f"{percent(now)} of what is held out stands in the training text too{went}"
+        )
     found = [
         f"{percent(look[f'{sign}_share'])} {words}"
         for sign, words in _SIGNS.items()
         if look[f"{sign}_share"] >= LEAST
     ]
-    return f"of the documents {', '.join(found)}" if found else ""
+    if found:
+        yield f"of the documents {', '.join(found)}"
 
 
 def look_facts(look: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -319,7 +284,6 @@ def look_facts(look: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     runs = "held-out runs of 8 words that the training text has too"
     named = {
         "repeated_share": f"text in lines of more than {more_than:,} documents",
-        "near_copy_share": "documents that nearly equal another",
         "held_out_share_before": f"{runs}, near-copies included",
         "held_out_share": runs,
         "html_share": "documents with HTML",

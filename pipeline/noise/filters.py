@@ -2,11 +2,12 @@
 
 import functools
 import importlib.util
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.core.documents import Document
+from pipeline.core.documents import Document, ReadingCounts
 from pipeline.noise.look import line_key
+from pipeline.reading.read import Chunk, read_texts
 from schemas.config import DataConfig
 from schemas.errors import SettingError
 
@@ -66,12 +67,7 @@ def check_filters(config: DataConfig) -> None:
 
 
 class Removed(NamedTuple):
-    """A paragraph that went, or was changed.
-
-    Attributes:
-        paragraph: Its place in its document.
-        became: What stands there now, if something does.
-    """
+    """A paragraph, by its place in its document, that went or became another."""
 
     reason: str
     paragraph: int
@@ -129,6 +125,25 @@ def clean(
         return Cleaned(document, ())
     left = document._replace(paragraphs=tuple(kept)) if kept else None
     return Cleaned(left, tuple(removed))
+
+
+def read_clean(
+    chunk: Chunk,
+    config: DataConfig,
+    *,
+    counts: ReadingCounts,
+    repeated: frozenset[int] = frozenset(),
+) -> Iterator[tuple[Document, str]]:
+    """What is left of the documents of a chunk; what is removed is counted."""
+    for document, language in read_texts(chunk, counts=counts):
+        left, removed = clean(document, config, repeated=repeated)
+        for one in removed:
+            if one.became is not None:
+                counts.changed[one.reason] += 1
+            elif one.reason != OTHER_LANGUAGE or one.paragraph == 0:
+                counts.dropped[one.reason] += 1
+        if left:
+            yield left, language
 
 
 def line_number(line: str) -> int:

@@ -41,12 +41,7 @@ _PART_DOCUMENTS, _PART_SHINGLES = 4, 8192
 
 
 class Bounds(NamedTuple):
-    """What is looked at of a text of some size.
-
-    Attributes:
-        documents: Those whose draw is below it, of 64 bits.
-        shingles: The runs of words whose draw is below it.
-    """
+    """Below which draws, of 64 bits, documents and runs of words are looked at."""
 
     documents: int
     shingles: int
@@ -87,11 +82,7 @@ class Looker:
             )
 
     def see(self, number: int, document: Document) -> None:
-        """Look at a document.
-
-        Args:
-            number: The first 64 bits of its hash.
-        """
+        """Look at a document, of which this is the number."""
         characters = sum(map(len, document.paragraphs))
         self._documents += 1
         self._characters += characters
@@ -113,11 +104,7 @@ class Looker:
             self._sampled[place] = look_at(document)
 
     def see_words(self, number: int, words: Keys) -> None:
-        """Remember some of a document's runs of words.
-
-        Args:
-            words: Their hashes, `[W]`.
-        """
+        """Remember some runs of a document's words, by their hashes `[W]`."""
         if len(words) >= SHINGLE:
             shingles = draws(ngrams(words, SHINGLE), _SHINGLES)
             if self._bounds.shingles < 1 << 64:
@@ -333,9 +320,6 @@ def is_list(paragraphs: Sequence[str]) -> bool:
     short = sum(
         len(line) < _LIST_CHARACTERS and not ends_sentence(line) for line in paragraphs
     )
+    letter = next((c for line in paragraphs for c in line if c.isalpha()), "")
     is_short = short >= _LIST_SHARE * len(paragraphs)
-    return is_short and script_of(next(_letters(paragraphs), "")) not in _UNMARKED
-
-
-def _letters(paragraphs: Sequence[str]) -> Iterator[str]:
-    return (c for paragraph in paragraphs for c in paragraph if c.isalpha())
+    return is_short and script_of(letter) not in _UNMARKED

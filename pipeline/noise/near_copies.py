@@ -76,11 +76,7 @@ class Signature(NamedTuple):
 
 
 def signature(words: Keys) -> Signature | None:
-    """The signature of a document, or None of one without a word.
-
-    Args:
-        words: See `word_hashes`.
-    """
+    """The signature of a document from the hashes of its words; None if it has none."""
     if not len(words):
         return None
     hashes = ngram_hashes(words)
@@ -171,22 +167,18 @@ def word_hashes(text: str) -> Keys:
     >>> len(word_hashes("It's 3 words, 東京 two")), len(word_hashes("..."))
     (6, 0)
     """
-    found = [_hashes_of_block(block) for block in _blocks(text)]
-    return np.concatenate(found) if found else np.zeros(0, np.uint64)
-
-
-def _blocks(text: str) -> Iterator[str]:
-    """Whole lines of a text, few enough that the arrays of all stay in the cache."""
-    start = 0
+    found, start = [], 0
     while start < len(text):
+        # Whole lines, few enough that the arrays of all stay in the cache.
         end = start + _BLOCK_CHARACTERS
         if end < len(text):
             line_end = text.rfind("\n", start, end)
             if line_end < 0:
                 line_end = text.find("\n", end)
             end = line_end + 1 or len(text)
-        yield text[start:end]
+        found.append(_hashes_of_block(text[start:end]))
         start = end
+    return np.concatenate(found) if found else np.zeros(0, np.uint64)
 
 
 def _hashes_of_block(block: str) -> Keys:
@@ -208,7 +200,7 @@ def _hashes_of_block(block: str) -> Keys:
     sums = np.cumsum(letters * powers[: len(letters)])[places - 1]
     sums[0] = 0
     numbers = (sums[1:] - sums[:-1]) * inverses[places[:-1]]
-    return _HASHES.of(numbers, letters, places)
+    return _hashes_of(numbers, letters, places)
 
 
 def _letters(text: str) -> Letters:
@@ -249,67 +241,58 @@ def _powers(bits: int) -> tuple[Keys, Keys]:
     return np.multiply.accumulate(powers), np.multiply.accumulate(inverses)
 
 
-class _Hashes:
-    """The hashes of words met before, each in the one slot that its number has."""
-
-    def __init__(self) -> None:
-        # Number and hash are side by side, because reaching them takes the time.
-        self._slots = np.zeros((1 << _SLOT_BITS, 2), np.uint64)
-
-    def of(self, numbers: Keys, letters: Letters, places: Int) -> Keys:
-        """The hash of each word, `[W]`.
-
-        Args:
-            numbers: Of the words, `[W]`.
-            letters: Of all words, 0 between them, `[N]`.
-            places: Where the words start, and the end of all, `[W + 1]`.
-        """
-        slots = ((numbers * _SLOT_FACTOR) >> np.uint64(64 - _SLOT_BITS)).astype(np.intp)
-        found: Keys = self._slots.take(slots, axis=0)
-        missing = np.flatnonzero(found[:, 0] != numbers)
-        if len(missing):
-            text = (letters & ~_ALONE).tobytes().decode("utf-32-le")
-            new: dict[int, int] = {}
-            for number, start, end in zip(
-                numbers[missing].tolist(),
-                places[missing].tolist(),
-                places[missing + 1].tolist(),
-                strict=True,
-            ):
-                if number not in new:
-                    word = text[start:end].rstrip("\0")
-                    new[number] = hash_key(word.encode())
-            listed = [new[number] for number in numbers[missing].tolist()]
-            found[missing, 1] = np.array(listed, np.uint64)
-            self._slots[slots[missing], 0] = numbers[missing]
-            self._slots[slots[missing], 1] = found[missing, 1]
-        return found[:, 1]
+# Number and hash of words met before, each in the one slot that its number has; side by
+# side, because reaching them takes the time.
+_SLOTS = np.zeros((1 << _SLOT_BITS, 2), np.uint64)
 
 
-_HASHES = _Hashes()
+def _hashes_of(numbers: Keys, letters: Letters, places: Int) -> Keys:
+    """The hash of each word, `[W]`.
+
+    Args:
+        numbers: Of the words, `[W]`.
+        letters: Of all words, 0 between them, `[N]`.
+        places: Where the words start, and the end of all, `[W + 1]`.
+    """
+    slots = ((numbers * _SLOT_FACTOR) >> np.uint64(64 - _SLOT_BITS)).astype(np.intp)
+    found: Keys = _SLOTS.take(slots, axis=0)
+    missing = np.flatnonzero(found[:, 0] != numbers)
+    if len(missing):
+        text = (letters & ~_ALONE).tobytes().decode("utf-32-le")
+        new: dict[int, int] = {}
+        for number, start, end in zip(
+            numbers[missing].tolist(),
+            places[missing].tolist(),
+            places[missing + 1].tolist(),
+            strict=True,
+        ):
+            if number not in new:
+                word = text[start:end].rstrip("\0")
+                new[number] = hash_key(word.encode())
+        listed = [new[number] for number in numbers[missing].tolist()]
+        found[missing, 1] = np.array(listed, np.uint64)
+        _SLOTS[slots[missing], 0] = numbers[missing]
+        _SLOTS[slots[missing], 1] = found[missing, 1]
+    return found[:, 1]
 
 
 def band_keys(hashes: Keys) -> Keys:
-    """The keys of a set under which its near-copies are sought, `[BANDS]`."""
-    values = minima(hashes)[: BANDS * ROWS].reshape(BANDS, ROWS)
-    sums: Keys = (values * _ROW_FACTORS).sum(axis=1)
-    sums += np.arange(BANDS, dtype=np.uint64)
-    return draws(sums, 0)
-
-
-def minima(hashes: Keys) -> Keys:
-    """The least hash in each of BINS equal ranges, `[BINS]`, empty ones densified.
+    """The keys of a set under which its near-copies are sought, `[BANDS]`.
 
     Args:
         hashes: At least one.
     """
-    found = np.full(BINS, _NONE, np.uint64)
-    np.minimum.at(found, (hashes >> _SHIFT_OF_BIN).astype(np.intp), hashes)
-    is_filled = found != _NONE
-    if is_filled.all():
-        return found
-    source = _orders()[np.arange(BINS), is_filled[_orders()].argmax(axis=1)]
-    return found[np.where(is_filled, np.arange(BINS), source)]
+    # The least hash in each of BINS equal ranges, `[BINS]`, empty ones densified.
+    minima = np.full(BINS, _NONE, np.uint64)
+    np.minimum.at(minima, (hashes >> _SHIFT_OF_BIN).astype(np.intp), hashes)
+    is_filled = minima != _NONE
+    if not is_filled.all():
+        source = _orders()[np.arange(BINS), is_filled[_orders()].argmax(axis=1)]
+        minima = minima[np.where(is_filled, np.arange(BINS), source)]
+    values = minima[: BANDS * ROWS].reshape(BANDS, ROWS)
+    sums: Keys = (values * _ROW_FACTORS).sum(axis=1)
+    sums += np.arange(BANDS, dtype=np.uint64)
+    return draws(sums, 0)
 
 
 @cache
@@ -322,16 +305,11 @@ def _orders() -> Int:
 def groups_by_key(keys: Keys) -> Iterator[Int]:
     """The places of each key that stands several times, ascending.
 
-    Args:
-        keys: `[D]`.
-
     >>> [group.tolist() for group in groups_by_key(np.uint64([7, 5, 7, 9, 5, 7]))]
     [[1, 4], [0, 2, 5]]
     """
     order = np.argsort(keys, kind="stable")
-    is_first = np.ones(len(keys), np.bool_)
-    is_first[1:] = keys[order][1:] != keys[order][:-1]
-    starts = np.flatnonzero(is_first)
+    starts = np.flatnonzero(are_first(keys[order]))
     sizes = np.diff(starts, append=len(keys))
     for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
         yield order[start : start + size]

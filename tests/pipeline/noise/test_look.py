@@ -1,4 +1,4 @@
-"""A look is the same however a text is divided; its shares are those of the text."""
+"""A look is the same however a text is divided; signs of noise are what they seem."""
 
 import json
 import random
@@ -8,7 +8,16 @@ import pytest
 
 from pipeline.core.documents import Document
 from pipeline.noise.describe import sum_up
-from pipeline.noise.look import LEAST_DOCUMENTS, Bounds, Looker, bounds_for, look_at
+from pipeline.noise.look import (
+    LEAST_DOCUMENTS,
+    Bounds,
+    Looker,
+    bounds_for,
+    html_remnants,
+    is_list,
+    look_at,
+    misread,
+)
 from pipeline.noise.near_copies import word_hashes
 
 ALL = bounds_for(0)
@@ -160,3 +169,86 @@ def test_lines_that_were_joined_are_a_share_of_all_lines():
     page = Document(("A page.", "Its end."))
     look = looked_at([enumerate([verse, listed, page])], ALL)
     assert look["joined_share"] == 0.3
+
+
+# Signs of noise, in every language.
+
+TEXTS = (
+    "L'été, où ça coûte 5 € — «déjà vu» à la maison.",
+    "Größe, Straße, Ärger: „schön“ – sagt man.",
+    "Zażółć gęślą jaźń, proszę pana.",
+    "Він прочитав усю книжку про їхній край.",
+    "Ёжик пошёл в лес, где жили его друзья.",
+    "Η γλώσσα είναι ένα σύστημα επικοινωνίας.",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("encoding", ["cp1252", "cp1251", "latin-1"])
+def test_text_read_with_a_wrong_encoding_is_seen(text, encoding):
+    data = text.encode()
+    wrong = "".join(
+        bytes([byte]).decode(encoding, errors="ignore") or chr(byte) for byte in data
+    )
+    assert misread(" ".join(wrong.split()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *TEXTS,
+        "«Ні», – сказала вона. Ці її діти. НІМІ ВІЙНИ. Ґанок і Ґрунт.",
+        "CAFÉ» et «ÉTÉ», NÃO! À É. 5Â",
+        "ТОЇ САМОЇ „ВІІ“ РОЇ»",
+        "日本語の文章。한국어 문장.",
+    ],
+)
+def test_text_that_was_read_rightly_is_not(text):
+    assert misread(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a&nbsp;b",
+        "&#8217;s",
+        "&#x27;",
+        "<br/>",
+        "<p class='x'>Hello",
+        "</div>",
+        "<!-- menu",
+        'nav class="menu-item" end',
+        "<IMG SRC='a.png'>",
+    ],
+)
+def test_remnants_of_html_are_seen(text):
+    assert html_remnants(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a < b > c",
+        "x<y",
+        "AT&T; R&D",
+        "I <3 you",
+        "<Name> said",
+        "if (a<p && p>b)",
+        "rock & roll",
+        "class = first",
+    ],
+)
+def test_marks_that_are_no_html_are_not(text):
+    assert not html_remnants(text)
+
+
+def test_lists_and_tables_are_seen():
+    assert is_list([f"Item {n} 3.50" for n in range(9)])
+    assert is_list(["Sign in", "Menu", "Home", "We sell bolts and nuts.", "Shop"])
+
+
+def test_prose_dialogue_and_scripts_without_full_stops_are_not():
+    assert not is_list(["“Why?”", "“No.”", "He left.", "She stayed.", "Rain fell."])
+    assert not is_list([f"A long heading of a chapter {n} " * 5 for n in range(9)])
+    assert not is_list(["เขามา", "เธอไป", "ฝนตก", "ไม่มีใครรู้", "ทำไม"])
+    assert not is_list(["Bolt 3", "Nut 4"])

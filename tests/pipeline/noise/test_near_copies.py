@@ -4,6 +4,7 @@ import random
 import re
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,7 +59,7 @@ def test_all_words_of_a_text_have_the_hash_that_each_has_alone(text):
 def test_words_have_their_hashes_where_blocks_and_room_for_them_are_small(monkeypatch):
     monkeypatch.setattr(signatures, "_BLOCK_CHARACTERS", 50)
     monkeypatch.setattr(signatures, "_SLOT_BITS", 2)
-    monkeypatch.setattr(signatures, "_HASHES", signatures._Hashes())
+    monkeypatch.setattr(signatures, "_SLOTS", np.zeros((4, 2), np.uint64))
     draws = random.Random(3)
     for _ in range(50):
         text = "".join(draws.choices(LETTERS, k=400))
