@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from pipeline.core.draws import columns_of
-from pipeline.examples.packing import at_its_end, cuttable, cutting_places, pack
+from pipeline.examples.packing import cuttable, cutting_places, pack
 
 # A word is its number of tokens, a sentence its words, a document its sentences.
 words = st.integers(1, 4) | st.integers(1, 700)
@@ -49,7 +49,7 @@ class Sequence(NamedTuple):
     is_document_end: bool
 
 
-def pack_one(places, *, max_tokens, short_seq_prob, key, next_start=at_its_end):
+def pack_one(places, *, max_tokens, short_seq_prob, key, next_start=None):
     """The sequences of one copy of one document."""
     packed = pack(
         places,

@@ -23,7 +23,6 @@ from pipeline.examples.packing import (
     Packed,
     Places,
     Tokens,
-    at_its_end,
     cutting_places,
     pack,
 )
@@ -33,7 +32,6 @@ from pipeline.examples.pairs import (
     assemble,
     other_segments,
     sentence_order_pairs,
-    single_segments,
     split_points,
 )
 from schemas.config import ResolvedDataConfig
@@ -61,16 +59,12 @@ class Sequences:
 def pack_copies(
     tokens: Tokens, *, copies: range, config: ResolvedDataConfig
 ) -> list[Sequences]:
-    """The sequences of some copies, in the order in which they are written.
-
-    Args:
-        copies: Their numbers; what a copy is does not depend on the others.
-    """
+    """The sequences of some copies, each in the order in which they are written."""
     count = len(tokens.document_keys)
     ends = np.append(tokens.sentence_starts[1:], tokens.document_starts[-1])
     places = cutting_places(ends, tokens.may_cut)
     keys = np.array(tokens.document_keys, np.uint64)
-    next_start: NextStart = at_its_end
+    next_start: NextStart | None = None
     if config.sentence_task == "nsp" and count > 1:
         next_start = functools.partial(put_back, tokens=tokens, places=places)
     packed = pack(
@@ -121,11 +115,7 @@ def put_back(
 def in_written_order(
     packed: Packed, document: Int, *, tokens: Tokens, copy: int
 ) -> Sequences:
-    """All sequences of a copy by a random rank, so that a file is shuffled.
-
-    Args:
-        document: Of each, its number in the shard, `[R]`.
-    """
+    """All sequences of a copy by a random rank, so that a file is shuffled."""
     # Where the next sequence of a document starts before the end of one, the rest of
     # that one has been put back.
     is_followed = np.append(document[1:] == document[:-1], False)
@@ -177,8 +167,8 @@ def make_examples(
 
     Args:
         sequences: All or some of a copy, `[R]`.
-        masked_shares: The share of its tokens to mask in each, `[R]`; that of the
-            settings if None.
+        masked_shares: The share of its tokens to mask in each, `[R]`; None for that of
+            the settings.
     """
     for first in range(0, len(sequences), BATCH_ROWS):
         rows_of_batch = slice(first, first + BATCH_ROWS)
@@ -207,7 +197,8 @@ def make_pairs(
 ) -> Pairs:
     """Make the pair of each sequence of a batch."""
     if config.sentence_task == "none":
-        return single_segments(batch.start, batch.end, keys=batch.keys)
+        none = np.zeros_like(batch.start)
+        return Pairs(batch.start, batch.end, none, none, none, batch.keys)
     middle = split_points(
         batch.start,
         batch.end,

@@ -150,7 +150,15 @@ class SpanChooser:
             self._try_places(tries)
             tries += ROUNDS
             self._search(np.flatnonzero((self.failures >= TRIES) & (self.left > 0)))
-            self._leave_out(self.left == 0)
+            if not self.left.all():
+                kept = np.flatnonzero(self.left)
+                self.first, self.count = self.first[kept], self.count[kept]
+                self.left, self.longest = self.left[kept], self.longest[kept]
+                self.ngram_keys = self.ngram_keys[kept]
+                self.place_keys = self.place_keys[kept]
+                self.search_keys = self.search_keys[kept]
+                self.spans_done = self.spans_done[kept]
+                self.failures = self.failures[kept]
         if not self.chosen:
             return Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
         return Spans(
@@ -158,42 +166,29 @@ class SpanChooser:
             np.concatenate([spans.length for spans in self.chosen]),
         )
 
-    def _leave_out(self, finished: Bool) -> None:
-        if not finished.any():
-            return
-        kept = np.flatnonzero(~finished)
-        self.first, self.count = self.first[kept], self.count[kept]
-        self.left, self.longest = self.left[kept], self.longest[kept]
-        self.ngram_keys = self.ngram_keys[kept]
-        self.place_keys = self.place_keys[kept]
-        self.search_keys = self.search_keys[kept]
-        self.spans_done = self.spans_done[kept]
-        self.failures = self.failures[kept]
-
-    def _lengths(self) -> Int:
-        """How long the next spans of each row are to be, `[ROUNDS + 1, A]`."""
-        # Span number n of a row has the same length whichever round places it, so the
-        # next few lengths of a row are enough for all rounds.
-        counters = self.spans_done + np.arange(ROUNDS + 1)[:, None]
-        lengths = ngram_lengths(
-            draws(self.ngram_keys, counters), max_ngram=self.max_ngram
-        )
-        return np.minimum(lengths, self.longest)
-
     def _try_places(self, tries: int) -> None:
         """Try a random place for the next span of each row, for several rounds."""
         # A place for each row and round, `[ROUNDS, A]`.
         rounds = np.arange(tries, tries + ROUNDS)[:, None]
         starts = below(draws(self.place_keys, rounds), self.count) + self.first
-        lengths = self._lengths()
+        # How long the next spans are to be, `[ROUNDS + 1, A]`. Span number n of a row
+        # has the same length whichever round places it.
+        counters = self.spans_done + np.arange(ROUNDS + 1)[:, None]
+        lengths = ngram_lengths(
+            draws(self.ngram_keys, counters), max_ngram=self.max_ngram
+        )
+        lengths = np.minimum(lengths, self.longest)
         # Where the next length of each row stands in `lengths` as one row after the
         # other; a row further for each span placed.
         own = np.arange(len(self.left))
         next_length = own.copy()
         for start in starts:
             wanted = lengths.take(next_length)
-            after = self._left_after(self.left, start, wanted)
-            fits = self._is_free(start, wanted)
+            tokens = self.word_at.take(start + wanted) - self.word_at.take(start)
+            after = self.left - tokens
+            fits = self.free.take(start) >= wanted
+            for k in self.probes:
+                fits &= self.free.take(start + np.minimum(k, wanted) - 1) > 0
             # A row that is finished has no budget and so no place that fits.
             fits &= (after == 0) | (after >= self.max_ngram)
             placed = np.flatnonzero(fits)
@@ -204,15 +199,6 @@ class SpanChooser:
             self.failures += 1
             self.failures *= ~fits
         self.spans_done += next_length // max(1, len(own))
-
-    def _left_after(self, left: Ids, start: Int, wanted: Int) -> Ids:
-        return left - (self.word_at.take(start + wanted) - self.word_at.take(start))
-
-    def _is_free(self, start: Int, wanted: Int) -> Bool:
-        is_free: Bool = self.free.take(start) >= wanted
-        for k in self.probes:
-            is_free &= self.free.take(start + np.minimum(k, wanted) - 1) > 0
-        return is_free
 
     def _place(self, start: Int, length: Int) -> None:
         self.chosen.append(Spans(start, length))
@@ -225,7 +211,10 @@ class SpanChooser:
         """Look at every place of the rows in which no random place would do."""
         if not len(rows):
             return
-        first, count, wanted = self.first[rows], self.count[rows], self._wanted(rows)
+        first, count = self.first[rows], self.count[rows]
+        bits = draws(self.ngram_keys[rows], self.spans_done[rows])
+        lengths = ngram_lengths(bits, max_ngram=self.max_ngram)
+        wanted = np.minimum(lengths, self.longest[rows])
         # All places of these rows, one row after the other; where each row ends.
         ends = np.cumsum(count)
         # The tokens of a span at each place, and what they would leave of the budget.
@@ -257,12 +246,6 @@ class SpanChooser:
         self.left[rows[found]] = after[picked] * has_exact[found]
         self.spans_done[rows[found]] += 1
         self.failures[rows] = 0
-
-    def _wanted(self, rows: Int) -> Int:
-        """How long the next span of some rows is to be."""
-        bits = draws(self.ngram_keys[rows], self.spans_done[rows])
-        lengths = ngram_lengths(bits, max_ngram=self.max_ngram)
-        return np.minimum(lengths, self.longest[rows])
 
 
 def _slices(values: npt.NDArray[Any], starts: Int, lengths: Int) -> npt.NDArray[Any]:

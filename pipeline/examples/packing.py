@@ -57,7 +57,8 @@ _PART = 1 << 16
 # A word longer than 15 tokens covers at least one aligned block of eight.
 _SURE_OF_EIGHT = 15
 
-# Where the next sequence starts, by start, end and key of one, `[R]` each.
+# Where the next sequence starts, by start, end and key of one, `[R]` each; None for
+# the end.
 NextStart = Callable[[Int, Int, Keys], Int]
 
 
@@ -146,11 +147,7 @@ def _long_words(word_starts: Bool, *, limit: int) -> list[list[int]]:
 
 
 def cutting_places(sentence_ends: Int, may_cut: Bool) -> Places:
-    """The places of some documents for `pack`.
-
-    Args:
-        sentence_ends: Ends of all sentences, ascending.
-        may_cut: See `cuttable`, `[N]`.
+    """The places of some documents for `pack`, which may be cut as `cuttable` says.
 
     >>> places = cutting_places(np.array([3]), np.array([True, False, True]))
     >>> places.cut_before(np.array([0, 1, 2, 3])), places.cut_after(np.array([0, 1, 2]))
@@ -165,11 +162,6 @@ def cutting_places(sentence_ends: Int, may_cut: Bool) -> Places:
     return Places(sentence_ends, np.concatenate([*cuts, end]))
 
 
-def at_its_end(start: Int, end: Int, keys: Keys) -> Int:
-    """The next sequence starts where this one ends."""
-    return end
-
-
 def pack(  # noqa: PLR0913 - what is packed, and how
     places: Places,
     first: Int,
@@ -178,7 +170,7 @@ def pack(  # noqa: PLR0913 - what is packed, and how
     keys: Keys,
     max_tokens: int,
     short_seq_prob: float,
-    next_start: NextStart = at_its_end,
+    next_start: NextStart | None = None,
 ) -> Packed:
     """Divide copies of documents into sequences, a round for each chain at a time.
 
@@ -205,21 +197,18 @@ def pack(  # noqa: PLR0913 - what is packed, and how
         end = sequence_ends(
             places, start, last[chain], target=target, max_tokens=max_tokens
         )
-        following = next_start(start, end, sequence_keys)
+        following = next_start(start, end, sequence_keys) if next_start else end
         is_end = following == last[chain]
         rounds.append(Packed(chain, start, end, number, is_short, is_end))
         chain, start = chain[~is_end], following[~is_end]
-    return mend_last(_by_chain(rounds), places, max_tokens=max_tokens)
-
-
-def _by_chain(rounds: list[Packed]) -> Packed:
-    """The sequences of the first chain, of the second, and so on."""
     if not rounds:
         nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         return Packed(nothing, nothing, nothing, nothing, none, none)
     columns = zip(*map(columns_of, rounds), strict=True)
     packed = Packed(*map(np.concatenate, columns))
-    return packed[np.argsort(packed.chain, kind="stable")]
+    # The sequences of the first chain, of the second, and so on.
+    by_chain = packed[np.argsort(packed.chain, kind="stable")]
+    return mend_last(by_chain, places, max_tokens=max_tokens)
 
 
 def draw_targets(
@@ -260,12 +249,7 @@ def sequence_ends(
 
 
 def mend_last(packed: Packed, places: Places, *, max_tokens: int) -> Packed:
-    """Give a last sequence of one word its predecessor, or a word of it.
-
-    Args:
-        packed: Its arrays are changed in place; `pack` has made them for that.
-        max_tokens: Maximum number of tokens of a sequence, special ones not counted.
-    """
+    """Give a last sequence of one word its predecessor, or a word of it, in place."""
     is_last = np.ones(len(packed.chain), np.bool_)
     is_last[:-1] = packed.chain[1:] != packed.chain[:-1]
     last = np.flatnonzero(is_last)

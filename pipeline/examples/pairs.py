@@ -16,7 +16,6 @@ from pipeline.core.draws import (
     Int,
     Keys,
     below,
-    columns_of,
     happens,
     purpose_keys,
 )
@@ -40,9 +39,6 @@ class Pairs:
     b_end: Int
     labels: Int
     keys: Keys
-
-    def __getitem__(self, rows: slice | Int) -> "Pairs":
-        return Pairs(*(column[rows] for column in columns_of(self)))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -109,12 +105,6 @@ def sentence_order_pairs(starts: Int, middles: Int, ends: Int, *, keys: Keys) ->
         labels=swapped.astype(np.int64),
         keys=keys,
     )
-
-
-def single_segments(starts: Int, ends: Int, *, keys: Keys) -> Pairs:
-    """Each range as a whole, for models without a sentence task."""
-    nothing = np.zeros_like(starts)
-    return Pairs(starts, ends, nothing, nothing, nothing, keys)
 
 
 def other_segments(  # noqa: PLR0913 - what is wanted, and where to look for it

@@ -186,28 +186,22 @@ def packings(draw, *, more=(), short_seq_probs=shares):
 
 
 @given(packings())
-def test_every_token_is_in_exactly_one_sequence_in_order(packed):
-    cuts = [0, *(sequence.end for sequence in packed.sequences)]
+def test_every_token_is_in_exactly_one_sequence_that_fits_and_can_be_divided(packed):
+    places, count = packed.places, len(packed.sequences)
+    cuts, last = [0, *(s.end for s in packed.sequences)], places.sentence_ends[-1]
     assert [sequence.start for sequence in packed.sequences] == cuts[:-1]
-    last = packed.places.sentence_ends[-1]
-    assert cuts[-1] == (last if cut_after(packed.places, 0) < last else 0)
+    assert cuts[-1] == (last if cut_after(places, 0) < last else 0)
+    for number, sequence in enumerate(packed.sequences):
+        assert sequence.end - sequence.start <= packed.max_tokens
+        assert cut_before(places, sequence.start) == sequence.start
+        assert cut_after(places, sequence.start) < sequence.end
+        assert sequence.number == number
+        assert sequence.is_document_end == (number == count - 1)
 
 
 @given(packings(more=[[1]]))
 def test_a_document_of_two_words_or_more_is_used(packed):
     assert packed.sequences
-
-
-@given(packings())
-def test_no_sequence_exceeds_the_maximum(packed):
-    assert all(s.end - s.start <= packed.max_tokens for s in packed.sequences)
-
-
-@given(packings())
-def test_every_sequence_begins_at_a_cut_and_has_another_inside(packed):
-    for sequence in packed.sequences:
-        assert cut_before(packed.places, sequence.start) == sequence.start
-        assert cut_after(packed.places, sequence.start) < sequence.end
 
 
 @given(packings(short_seq_probs=st.just(0.0)))
@@ -226,14 +220,6 @@ def test_a_sequence_ends_with_a_sentence_unless_none_of_two_words_fits(packed):
         fitting = [e for e in places.sentence_ends if one_word < e <= start + most]
         with_next = cut_after(places, end) - start
         assert end in fitting or (not fitting and with_next > most)
-
-
-@given(packings())
-def test_sequences_are_numbered_from_0_and_only_the_last_ends_its_document(packed):
-    count = len(packed.sequences)
-    assert [(s.number, s.is_document_end) for s in packed.sequences] == [
-        (number, number == count - 1) for number in range(count)
-    ]
 
 
 @given(documents, max_seq_lengths)

@@ -14,7 +14,6 @@ from pipeline.examples.pairs import (
     other_segments,
     ranges,
     sentence_order_pairs,
-    single_segments,
     split_points,
 )
 from schemas.example import CLS_ID, SEP_ID
@@ -75,17 +74,6 @@ def test_a_sequence_that_begins_inside_a_sentence_is_split_where_that_ends():
     assert split_many(3, 9, sentence_starts=[0, 5], may_cut=[1] * 9) == {5: 1.0}
 
 
-def test_half_of_the_pairs_are_swapped():
-    count = 100_000
-    pairs = sentence_order_pairs(
-        np.zeros(count, np.int64),
-        np.full(count, 4),
-        np.full(count, 9),
-        keys=many_keys(count),
-    )
-    assert pairs.labels.mean() == pytest.approx(0.5, abs=0.005)
-
-
 def test_a_pair_in_order_has_label_0_and_a_swapped_one_label_1():
     pairs = sentence_order_pairs(
         np.full(100, 3), np.full(100, 5), np.full(100, 9), keys=many_keys(100)
@@ -137,12 +125,6 @@ def test_a_pair_is_written_with_its_special_tokens(pair, ids, word_starts):
     assert rows.ids.tolist() == ids
     assert rows.word_starts.tolist() == word_starts
     assert rows.offsets.tolist() == [0, len(ids)]
-
-
-def test_a_single_segment_is_the_whole_range_with_label_0():
-    pairs = single_segments(np.array([3]), np.array([9]), keys=np.zeros(1, np.uint64))
-    assert (pairs.a_start[0], pairs.a_end[0], pairs.labels[0]) == (3, 9, 0)
-    assert pairs.b_start[0] == pairs.b_end[0]
 
 
 # Three documents: 0 to 10, 10 to 30 and 30 to 35, with sentences of five tokens.
@@ -246,30 +228,21 @@ def written_rows(rows):
 
 
 @given(writings())
-def test_both_segments_have_text(written):
-    assert (written.pairs.a_start < written.pairs.a_end).all()
-    assert (written.pairs.b_start < written.pairs.b_end).all()
-
-
-@given(writings())
-def test_unswapping_gives_the_consecutive_text_of_the_sequence(written):
+def test_a_row_is_cls_a_sep_b_sep_and_unswapped_the_text_of_its_sequence(written):
     rows = zip(
         written.sequences, written.pairs.labels, written_rows(written.rows), strict=True
     )
     for sequence, label, ids in rows:
-        middle = ids.index(SEP_ID)
-        first, second = ids[1:middle], ids[middle + 1 : -1]
-        text = second + first if label else first + second
-        assert text == list(range(100 + sequence.start, 100 + sequence.end))
-
-
-@given(writings())
-def test_a_row_is_cls_a_sep_b_sep(written):
-    for ids in written_rows(written.rows):
         special = [token for token in ids if token < 100]
         assert special == [CLS_ID, SEP_ID, SEP_ID]
         assert (ids[0], ids[-1]) == (CLS_ID, SEP_ID)
         assert len(ids) <= written.max_seq_length
+        middle = ids.index(SEP_ID)
+        first, second = ids[1:middle], ids[middle + 1 : -1]
+        assert first
+        assert second
+        text = second + first if label else first + second
+        assert text == list(range(100 + sequence.start, 100 + sequence.end))
 
 
 @given(writings())
