@@ -96,9 +96,10 @@ class _Batch:
             said = problem if isinstance(problem, str) else problem(row)
             self.problems[self.rows[row]] = said
         self.rows = self.rows[~is_bad]
-        self.columns = {
-            name: _without(column, is_bad) for name, column in self.columns.items()
-        }
+        for name, (values, offsets) in self.columns.items():
+            lengths = np.diff(offsets)
+            kept = values[np.repeat(~is_bad, lengths)]
+            self.columns[name] = Column(kept, np.append(0, np.cumsum(lengths[~is_bad])))
 
     def lengths(self, name: str) -> Int:
         """How many values of a feature each row has, `[R]`."""
@@ -108,12 +109,6 @@ class _Batch:
         """A feature with the same number of values in all rows, `[R, L]`."""
         values, rows = self.columns[name].values, len(self.rows)
         return values.reshape(rows, len(values) // max(1, rows))
-
-
-def _without(column: Column, is_bad: Bool) -> Column:
-    lengths = np.diff(column.offsets)
-    values = column.values[np.repeat(~is_bad, lengths)]
-    return Column(values, np.append(0, np.cumsum(lengths[~is_bad])))
 
 
 def _features(layout: RecordLayout) -> list[Feature]:
@@ -175,15 +170,6 @@ def _remove_padding(batch: _Batch) -> None:
             is_padding = batch.matrix(mask) == 0
             is_bad = (is_padding & (batch.matrix(name) != 0)).any(axis=1)
             batch.refuse(is_bad, f"has {name} after the end of its text")
-    _check_segments(batch)
-    for mask, others in _PADDED.items():
-        is_used = batch.matrix(mask) == 1
-        offsets = np.append(0, np.cumsum(is_used.sum(axis=1)))
-        for name in others:
-            batch.columns[name] = Column(batch.matrix(name)[is_used], offsets)
-
-
-def _check_segments(batch: _Batch) -> None:
     separators = batch.matrix("input_ids") == SEP_ID
     is_second = np.cumsum(separators, axis=1) - separators > 0
     is_second &= batch.matrix("input_mask") == 1
@@ -192,6 +178,11 @@ def _check_segments(batch: _Batch) -> None:
     boundary = batch.matrix("token_boundary")
     is_bad = ((boundary != 0) & (boundary != 1)).any(axis=1)
     batch.refuse(is_bad, "has a token_boundary that is neither 0 nor 1")
+    for mask, others in _PADDED.items():
+        is_used = batch.matrix(mask) == 1
+        offsets = np.append(0, np.cumsum(is_used.sum(axis=1)))
+        for name in others:
+            batch.columns[name] = Column(batch.matrix(name)[is_used], offsets)
 
 
 def _check_text(batch: _Batch, *, vocab_size: int) -> None:
@@ -255,7 +246,8 @@ def split_example(record: bytes, features: Sequence[Feature]) -> list[bytes]:
         start += place
         place = start + size
         values.append(record[start:place])
-        if not _is_whole(values[-1], feature.dtype):
+        is_float = feature.dtype == "float32"
+        if len(values[-1]) % 4 if is_float else values[-1][-1:] >= b"\x80":
             raise ValueError(f"has a number in {feature.name} that is cut off")
     if place != len(record):
         raise ValueError(_NOT_AN_EXAMPLE)
@@ -285,10 +277,6 @@ def _read_header(header: bytes, name: str, dtype: DType) -> tuple[int, int]:
     if not header.startswith(expected):
         raise ValueError(f"does not have {dtype} in {name}")
     return len(expected), size
-
-
-def _is_whole(values: bytes, dtype: DType) -> bool:
-    return len(values) % 4 == 0 if dtype == "float32" else values[-1:] < b"\x80"
 
 
 def integers(rows: Sequence[bytes | memoryview]) -> Column:
@@ -344,11 +332,7 @@ def floats(rows: list[bytes]) -> Column:
 
 
 def rows_with(flags: Bool, offsets: Int) -> Bool:
-    """Which of R rows have a flag, `[R]`.
-
-    Args:
-        flags: Of the values of all rows, `[T]`.
-        offsets: Where each row starts; the last is T, `[R + 1]`.
+    """Which of R rows have a flag among those of their values `[T]`.
 
     >>> rows_with(np.array([False, True, False]), np.array([0, 0, 2, 3]))
     array([False,  True, False])

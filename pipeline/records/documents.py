@@ -95,12 +95,7 @@ def encode_document(document: TokenDocument, *, vocab_size: int) -> bytes:
 
 
 class _Slices(NamedTuple):
-    """Parts of some bytes, one of each record.
-
-    Attributes:
-        starts: Where the parts begin, `[D]`.
-        sizes: In bytes, `[D]`.
-    """
+    """Parts of some bytes, one of each record: starts and sizes in bytes, `[D]`."""
 
     data: npt.NDArray[np.uint8]
     starts: Int
@@ -186,9 +181,6 @@ def _values(records: Sequence[bytes]) -> list[_Slices]:
 
     All records have the same fields in the same order, so a field is read in all of
     them by a few array operations.
-
-    Raises:
-        ValueError: A record has others.
     """
     # Some more bytes, so that a number can be read wherever a record may end.
     data = np.frombuffer(b"".join([*records, bytes(_ROOM)]), np.uint8)
@@ -213,11 +205,7 @@ def _values(records: Sequence[bytes]) -> list[_Slices]:
 
 
 def _inside(data: npt.NDArray[np.uint8], places: Int, ends: Int, *, field: int) -> Int:
-    """Where the contents begin of fields that each reach from `places` to `ends`.
-
-    Raises:
-        ValueError: There is another field, or it ends elsewhere.
-    """
+    """Where the contents begin of fields that each reach from `places` to `ends`."""
     _refuse_if(data[places] != _tag(field), _NOT_A_DOCUMENT)
     sizes, places = read_varints(data, places + 1)
     _refuse_if(places + sizes != ends, _NOT_A_DOCUMENT)

@@ -73,11 +73,7 @@ Item = bytes | CorruptRecord
 
 
 def open_shard(path: Path) -> BufferedReader:
-    """Open a file of records; refuses devices and pipes, which may never end.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Open a file of records; refuses devices and pipes, which may never end."""
     if path.exists() and not path.is_file():
         raise OSError(None, "it is not a file")
     return path.open("rb")
@@ -242,9 +238,7 @@ def read_tokens(
     """The documents of a shard, or the first thing that is wrong with them.
 
     One that is missing would change the examples of others, so none can be left out.
-
-    Args:
-        config: The settings of the examples that are to be made.
+    The settings are those of the examples to be made.
     """
     path = dataset / shard.name
     frames: list[Frame] = []
@@ -320,11 +314,7 @@ class Unmasked(NamedTuple):
 
 
 def unmasked(records: list[bytes], layout: RecordLayout) -> Unmasked:
-    """The text of records that are intact.
-
-    Args:
-        records: Serialized examples, in which nothing is wrong.
-    """
+    """The text of records in which nothing is wrong."""
     columns = decode_columns(records, layout)
     shown, offsets = columns["input_ids"]
     positions, bounds = columns["masked_lm_positions"]

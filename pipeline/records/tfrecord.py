@@ -104,11 +104,7 @@ def _is_intact(data: bytes, checksum: bytes) -> bool:
 
 
 def read_records(file: BinaryIO) -> Iterator[bytes]:
-    """The records of a TFRecord file.
-
-    Raises:
-        ValueError: A frame is damaged; says where.
-    """
+    """The records of a TFRecord file; ValueError if a frame is damaged."""
     for found in read_frames(file):
         if found.problem:
             raise ValueError(f"the record at byte {found.offset} {found.problem}")
@@ -159,21 +155,19 @@ def encode_examples(columns: dict[str, Column]) -> list[bytes]:
     # For each feature the bytes before its values and those of its values, row by row.
     parts: list[list[bytes]] = []
     for name in sorted(columns):
-        parts += _encode_feature(name.encode(), columns[name])
+        values, offsets = columns[name]
+        dtype: DType = "float32" if values.dtype == np.float32 else "int64"
+        if dtype == "float32":
+            payload, bounds = values.astype("<f4").tobytes(), (4 * offsets).tolist()
+        else:
+            payload, bounds = varints(values, offsets)
+        rows = [payload[start:end] for start, end in itertools.pairwise(bounds)]
+        sizes, key = list(map(len, rows)), name.encode()
+        headers = {size: feature_header(key, dtype, size) for size in set(sizes)}
+        parts += ([headers[size] for size in sizes], rows)
     lengths = np.sum([list(map(len, part)) for part in parts], axis=0)
     heads = [b"\n" + varint(length) for length in lengths.tolist()]
     return list(map(b"".join, zip(heads, *parts, strict=True)))
-
-
-def _encode_feature(name: bytes, column: Column) -> tuple[list[bytes], list[bytes]]:
-    """The two parts of a feature's map entry in each row: header and packed values."""
-    dtype: DType = "float32" if column.values.dtype == np.float32 else "int64"
-    encode = float_bytes if dtype == "float32" else varints
-    payload, bounds = encode(*column)
-    values = [payload[start:end] for start, end in itertools.pairwise(bounds)]
-    sizes = list(map(len, values))
-    headers = {size: feature_header(name, dtype, size) for size in set(sizes)}
-    return [headers[size] for size in sizes], values
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -228,44 +222,6 @@ def _digits(
     return packed_digits, packed_is_digit, widths
 
 
-def float_bytes(
-    values: npt.NDArray[np.generic], offsets: Int
-) -> tuple[bytes, list[int]]:
-    """The bytes of R rows of float32, and where each row starts, the end last."""
-    return values.astype("<f4").tobytes(), (4 * offsets).tolist()
-
-
-def compact_columns(rows: Rows, masked: Masked, labels: Int) -> dict[str, Column]:
-    """The features of R rows that cannot be derived from others, not padded, by name.
-
-    Args:
-        rows: As assembled, before masking.
-        masked: The same rows after it.
-    """
-    return {
-        "input_ids": Column(masked.ids, rows.offsets),
-        "masked_lm_positions": Column(masked.positions, masked.offsets),
-        "masked_lm_ids": Column(masked.labels, masked.offsets),
-        "next_sentence_labels": Column(labels, np.arange(len(labels) + 1)),
-    }
-
-
-def derived_columns(rows: Rows, masked: Masked) -> dict[str, Column]:
-    """The other features, which only the padded layout stores; not padded yet."""
-    offsets = rows.offsets
-    separators = np.cumsum(rows.ids == SEP_ID)
-    # Separators before a token in its own row; B begins after the first.
-    before = separators - (rows.ids == SEP_ID)
-    own = before - np.repeat(before[offsets[:-1]], np.diff(offsets))
-    weights = np.ones(len(masked.labels), np.float32)
-    return {
-        "input_mask": Column(np.ones_like(rows.ids), offsets),
-        "segment_ids": Column(own, offsets),
-        "token_boundary": Column(rows.word_starts, offsets),
-        "masked_lm_weights": Column(weights, masked.offsets),
-    }
-
-
 def pad(column: Column, length: int) -> Column:
     """Give every row the same length, filled up with zeros.
 
@@ -281,15 +237,37 @@ def pad(column: Column, length: int) -> Column:
 def encode_rows(
     rows: Rows, masked: Masked, labels: Int, *, config: ResolvedDataConfig
 ) -> list[bytes]:
-    """One serialized `tf.train.Example` for each row, in the layout asked for."""
-    columns = compact_columns(rows, masked, labels)
-    if config.record_layout == "padded":
-        columns |= derived_columns(rows, masked)
-        for feature in FEATURES:
-            length = feature_length(
-                feature,
-                max_seq_length=config.max_seq_length,
-                max_predictions_per_seq=config.max_predictions_per_seq,
-            )
-            columns[feature.name] = pad(columns[feature.name], length)
+    """One serialized `tf.train.Example` for each row, in the layout asked for.
+
+    Args:
+        rows: As assembled, before masking.
+        masked: The same rows after it.
+    """
+    offsets = rows.offsets
+    columns = {
+        "input_ids": Column(masked.ids, offsets),
+        "masked_lm_positions": Column(masked.positions, masked.offsets),
+        "masked_lm_ids": Column(masked.labels, masked.offsets),
+        "next_sentence_labels": Column(labels, np.arange(len(labels) + 1)),
+    }
+    if config.record_layout == "compact":
+        return encode_examples(columns)
+    is_separator = rows.ids == SEP_ID
+    # Separators before a token in its own row; B begins after the first.
+    before = np.cumsum(is_separator) - is_separator
+    segments = before - np.repeat(before[offsets[:-1]], np.diff(offsets))
+    weights = np.ones(len(masked.labels), np.float32)
+    columns |= {
+        "input_mask": Column(np.ones_like(rows.ids), offsets),
+        "segment_ids": Column(segments, offsets),
+        "token_boundary": Column(rows.word_starts, offsets),
+        "masked_lm_weights": Column(weights, masked.offsets),
+    }
+    for feature in FEATURES:
+        length = feature_length(
+            feature,
+            max_seq_length=config.max_seq_length,
+            max_predictions_per_seq=config.max_predictions_per_seq,
+        )
+        columns[feature.name] = pad(columns[feature.name], length)
     return encode_examples(columns)

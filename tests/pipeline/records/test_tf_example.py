@@ -13,16 +13,13 @@ from pipeline.examples.pairs import Pairs, assemble
 from pipeline.records.checks import floats, integers, rows_with, split_example
 from pipeline.records.tfrecord import (
     Column,
-    compact_columns,
-    derived_columns,
     encode_examples,
     encode_rows,
-    float_bytes,
-    pad,
     varints,
 )
 from schemas.config import DataConfig
 from schemas.example import FEATURES
+from tests.pipeline.records.one_record import encode as serialized_by_tensorflow
 
 FEATURE_NAMES = [feature.name for feature in FEATURES]
 
@@ -31,18 +28,6 @@ def column(rows, dtype=np.int64):
     """The values of some rows, one after the other."""
     values = np.array([value for row in rows for value in row], dtype)
     return Column(values, np.cumsum([0, *map(len, rows)]))
-
-
-def serialized_by_tensorflow(features):
-    """The same as TensorFlow serializes it."""
-    example = tf.train.Example()
-    for name, values in features.items():
-        if any(isinstance(value, float) for value in values):
-            example.features.feature[name].float_list.value.extend(values)
-        else:
-            example.features.feature[name].int64_list.SetInParent()
-            example.features.feature[name].int64_list.value.extend(values)
-    return example.SerializeToString(deterministic=True)
 
 
 int_lists = st.lists(st.integers(0, 127) | st.integers(0, 2**21 - 1), max_size=300)
@@ -70,12 +55,6 @@ def test_features_are_in_the_order_of_their_names_as_by_tensorflow(features):
     assert encode_examples(columns) == [serialized_by_tensorflow(features)]
 
 
-def test_a_feature_without_values_is_an_empty_list_of_its_type():
-    assert encode_examples({"ids": column([[]])}) == [
-        serialized_by_tensorflow({"ids": []})
-    ]
-
-
 def test_booleans_and_int32_are_integers():
     columns = {
         "starts": column([[True, False]], np.bool_),
@@ -90,45 +69,11 @@ def test_no_rows_give_no_examples():
     assert encode_examples({"ids": column([])}) == []
 
 
-def test_an_example_parses_to_its_values():
-    (record,) = encode_examples(
-        {
-            "input_ids": column([[2, 70, 3, 29999, 3]]),
-            "masked_lm_weights": column([[1.0, 0.0]], np.float32),
-        }
-    )
-    parsed = tf.io.parse_single_example(
-        record,
-        {
-            "input_ids": tf.io.FixedLenFeature([5], tf.int64),
-            "masked_lm_weights": tf.io.FixedLenFeature([2], tf.float32),
-        },
-    )
-    assert parsed["input_ids"].numpy().tolist() == [2, 70, 3, 29999, 3]
-    assert parsed["masked_lm_weights"].numpy().tolist() == [1.0, 0.0]
-
-
 def test_varints_of_one_to_four_bytes():
     numbers = [0, 127, 128, 16383, 16384, 2097151, 2097152]
     payload, bounds = varints(np.array(numbers), np.array([0, 7]))
     assert payload.hex(" ") == ("00 7f 80 01 ff 7f 80 80 01 ff ff 7f 80 80 80 01")
     assert bounds == [0, 16]
-
-
-def test_empty_rows_anywhere_have_no_bytes():
-    offsets = np.array([0, 0, 2, 2, 3, 3])
-    assert varints(np.array([1, 300, 2]), offsets) == (
-        b"\x01\xac\x02\x02",
-        [0, 0, 3, 3, 4, 4],
-    )
-
-
-def test_floats_take_four_bytes_each():
-    values = np.array([1.0, 0.0], np.float32)
-    assert float_bytes(values, np.array([0, 1, 2])) == (
-        b"\x00\x00\x80\x3f\x00\x00\x00\x00",
-        [0, 4, 8],
-    )
 
 
 CONFIG = DataConfig(max_seq_length=10, max_predictions_per_seq=3).resolved(
@@ -165,71 +110,45 @@ def masked_pairs(lengths):
     return rows, masked, pairs.labels
 
 
-def all_columns(rows, masked, labels):
-    """All features, none padded."""
-    return compact_columns(rows, masked, labels) | derived_columns(rows, masked)
-
-
-def row_of(columns, row):
-    """The values of one row of all columns."""
-    return {
-        name: values[offsets[row] : offsets[row + 1]].tolist()
-        for name, (values, offsets) in columns.items()
-    }
-
-
 @pytest.fixture
 def rows():
     """[CLS] 100 101 [SEP] 102 [SEP] and [CLS] 103 104 [SEP] 105 106 [SEP]."""
     return masked_pairs([(2, 1), (2, 2)])
 
 
-def test_compact_features_are_as_long_as_the_text(rows):
-    columns = all_columns(*rows)
+def features_of(rows, row, *, config=PADDED):
+    """The features of a row as TensorFlow reads them."""
+    record = encode_rows(*rows, config=config)[row]
+    found = tf.train.Example.FromString(record).features.feature.items()
+    return {n: [*f.int64_list.value, *f.float_list.value] for n, f in found}
+
+
+def test_the_compact_layout_stores_what_cannot_be_derived_as_long_as_it_is(rows):
     masked = rows[1]
     first = int(masked.offsets[1])
-    assert row_of(columns, 0) == {
+    assert features_of(rows, 0, config=CONFIG) == {
         "input_ids": masked.ids[:6].tolist(),
-        "input_mask": [1, 1, 1, 1, 1, 1],
-        "segment_ids": [0, 0, 0, 0, 1, 1],
-        "token_boundary": [1, 1, 1, 1, 1, 1],
         "masked_lm_positions": masked.positions[:first].tolist(),
         "masked_lm_ids": masked.labels[:first].tolist(),
-        "masked_lm_weights": [1.0] * first,
         "next_sentence_labels": [0],
     }
-    assert row_of(columns, 1)["segment_ids"] == [0, 0, 0, 0, 1, 1, 1]
-    assert row_of(columns, 1)["next_sentence_labels"] == [1]
+    assert features_of(rows, 1, config=CONFIG)["next_sentence_labels"] == [1]
 
 
 def test_token_boundary_is_1_at_special_tokens_and_where_words_start():
-    columns = all_columns(*masked_pairs([(4, 3)]))
+    found = features_of(masked_pairs([(4, 3)]), 0)
     # [CLS] 100 101 +102 103 [SEP] 104 +105 106 [SEP]
-    assert row_of(columns, 0)["token_boundary"] == [1, 1, 1, 0, 1, 1, 1, 0, 1, 1]
+    assert found["token_boundary"] == [1, 1, 1, 0, 1, 1, 1, 0, 1, 1]
 
 
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1))
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1))
 def test_segments_are_0_up_to_the_first_separator_and_1_behind_it(lengths):
-    columns = all_columns(*masked_pairs(lengths))
+    rows, config = masked_pairs(lengths), dataclasses.replace(PADDED, max_seq_length=21)
     for row, (a, b) in enumerate(lengths):
-        assert row_of(columns, row)["segment_ids"] == [0] * (a + 2) + [1] * (b + 1)
-
-
-def test_without_a_second_segment_all_is_segment_0():
-    columns = all_columns(*masked_pairs([(4, 0), (3, 2)]))
-    assert row_of(columns, 0)["segment_ids"] == [0] * 6
-    assert row_of(columns, 1)["segment_ids"] == [0, 0, 0, 0, 0, 1, 1, 1]
-
-
-def test_the_compact_layout_stores_what_cannot_be_derived(rows):
-    records = encode_rows(*rows, config=CONFIG)
-    example = tf.train.Example.FromString(records[0])
-    assert sorted(example.features.feature) == [
-        "input_ids",
-        "masked_lm_ids",
-        "masked_lm_positions",
-        "next_sentence_labels",
-    ]
+        expected = [0] * (a + 2) + [1] * (b + 1 if b else 0)
+        padding = [0] * (21 - len(expected))
+        found = features_of(rows, row, config=config)
+        assert found["segment_ids"] == expected + padding
 
 
 def test_the_padded_layout_parses_with_the_published_trainers_specification(rows):
@@ -247,7 +166,7 @@ def test_the_padded_layout_parses_with_the_published_trainers_specification(rows
     records = encode_rows(*rows, config=PADDED)
     parsed = tf.io.parse_single_example(records[0], specification)
     assert set(specification) == set(FEATURE_NAMES)
-    columns = row_of(all_columns(*rows), 0)
+    columns = features_of(rows, 0, config=CONFIG)
     predictions = len(columns["masked_lm_ids"])
     unused = 3 - predictions
     assert {name: value.numpy().tolist() for name, value in parsed.items()} == {
@@ -260,30 +179,6 @@ def test_the_padded_layout_parses_with_the_published_trainers_specification(rows
         "masked_lm_weights": [1.0] * predictions + [0.0] * unused,
         "next_sentence_labels": [0],
     }
-
-
-def test_the_padded_layout_parses_with_the_model_gardens_specification(rows):
-    # tensorflow/models, official/nlp/data/pretrain_dataloader.py, first feature names.
-    specification = {
-        "input_ids": tf.io.FixedLenFeature([10], tf.int64),
-        "input_mask": tf.io.FixedLenFeature([10], tf.int64),
-        "segment_ids": tf.io.FixedLenFeature([10], tf.int64),
-        "masked_lm_positions": tf.io.FixedLenFeature([3], tf.int64),
-        "masked_lm_ids": tf.io.FixedLenFeature([3], tf.int64),
-        "masked_lm_weights": tf.io.FixedLenFeature([3], tf.float32),
-        "next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64),
-    }
-    record = encode_rows(*rows, config=PADDED)[0]
-    parsed = tf.io.parse_single_example(record, specification)
-    assert sorted(parsed) == sorted(specification)
-    assert parsed["input_ids"].numpy().tolist()[6:] == [0] * 4
-
-
-def test_padding_puts_zeros_behind_every_row():
-    column = Column(np.array([5, 6, 7, 8]), np.array([0, 1, 1, 4]))
-    values, offsets = pad(column, 3)
-    assert values.tolist() == [5, 0, 0, 0, 0, 0, 6, 7, 8]
-    assert offsets.tolist() == [0, 3, 6, 9]
 
 
 BY_NAME = {feature.name: feature for feature in FEATURES}
