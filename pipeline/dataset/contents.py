@@ -2,13 +2,14 @@
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from pipeline.records.checks import decode_example
 from pipeline.records.reading import (
     CorruptRecord,
+    Item,
     file_sha256,
     read_copy,
     read_shard,
@@ -93,10 +94,7 @@ def verify(
 
     The vocabulary and every shard are hashed again, and every record is decoded and
     checked against the feature table; documents are divided into the sequences of the
-    first epoch. Nothing is yielded for a data set that is whole.
-
-    Args:
-        progress: Called with the bytes of the shards that are done.
+    first epoch. `progress` is told the bytes of the shards that are done.
     """
     if problem := vocabulary_problem(dataset, manifest):
         yield problem
@@ -118,27 +116,22 @@ def _verify_shard(
     if path.is_file() and not (is_of_its_size and sha256_of(path) == shard.sha256):
         yield f"{shard.name} is not the file that the manifest describes."
     if shard.name.startswith(f"{DOCUMENTS}/"):
-        yield from _verify_documents(dataset, shard, manifest)
-        return
-    for item in itertools.chain.from_iterable(read_shard(dataset, shard, manifest)):
+        tokens = read_tokens(dataset, shard, manifest, config=manifest.config)
+        if isinstance(tokens, CorruptRecord):
+            items: Iterable[Item] = [tokens]
+        else:
+            items = []
+            examples = len(sequences_of_epoch(tokens, 0, config=manifest.config))
+            if examples != shard.examples:
+                yield (
+                    f"{shard.name}: its first epoch has {examples:,} examples, and "
+                    f"{MANIFEST} says {shard.examples:,}."
+                )
+    else:
+        items = itertools.chain.from_iterable(read_shard(dataset, shard, manifest))
+    for item in items:
         if isinstance(item, CorruptRecord) and item.number is not None:
             yield f"{shard.name}: {item.sentence}."
-
-
-def _verify_documents(
-    dataset: Path, shard: ShardFile, manifest: DatasetManifest
-) -> Iterator[str]:
-    tokens = read_tokens(dataset, shard, manifest, config=manifest.config)
-    if isinstance(tokens, CorruptRecord):
-        if tokens.number is not None:
-            yield f"{shard.name}: {tokens.sentence}."
-        return
-    examples = len(sequences_of_epoch(tokens, 0, config=manifest.config))
-    if examples != shard.examples:
-        yield (
-            f"{shard.name}: its first epoch has {examples:,} examples, and {MANIFEST} "
-            f"says {shard.examples:,}."
-        )
 
 
 LABELS: dict[SentenceTask, tuple[str, str]] = {
@@ -151,11 +144,7 @@ LABELS: dict[SentenceTask, tuple[str, str]] = {
 def view_example(
     features: dict[str, Any], piece: Callable[[int], str], *, task: SentenceTask
 ) -> Example:
-    """The segments of an example, each masked token with the original.
-
-    Args:
-        piece: The text of a token id.
-    """
+    """The segments of an example, each masked token with the original."""
     ids, positions = unpadded(features)
     originals = dict(zip(positions, features["masked_lm_ids"], strict=False))
     tokens = [

@@ -27,11 +27,7 @@ Choice = Callable[[DatasetManifest], tuple[ShardFile, ...]]
 
 
 class LocalCopy(NamedTuple):
-    """A data set of which some files are to be on this machine.
-
-    Attributes:
-        missing: The files that are not in it yet.
-    """
+    """A data set of which files, some still missing, are to be on this machine."""
 
     place: str
     folder: Path
@@ -61,7 +57,13 @@ def prepare_copy(place: str, *, cache: Path, choose: Choice) -> LocalCopy:
         file.write(files.read_whole(files.join(place, SPM_MODEL)))
     with whole_file(folder / MANIFEST) as file:
         file.write(data)
-    _check_room(copy)
+    free = shutil.disk_usage(folder).free
+    if copy.missing_bytes > free:
+        raise AlbertError(
+            f"{place}: {prefixed(copy.missing_bytes, 'B')} of it is to be copied to "
+            f"{folder}, where {prefixed(free, 'B')} of disk is free; set "
+            "XDG_CACHE_HOME to a folder with more."
+        )
     return copy
 
 
@@ -69,22 +71,8 @@ def _is_here(path: Path, shard: ShardFile) -> bool:
     return path.is_file() and path.stat().st_size == shard.bytes
 
 
-def _check_room(copy: LocalCopy) -> None:
-    free = shutil.disk_usage(copy.folder).free
-    if copy.missing_bytes > free:
-        raise AlbertError(
-            f"{copy.place}: {prefixed(copy.missing_bytes, 'B')} of it is to be copied "
-            f"to {copy.folder}, where {prefixed(free, 'B')} of disk is free; set "
-            "XDG_CACHE_HOME to a folder with more."
-        )
-
-
 def fetch(copy: LocalCopy) -> Iterator[int]:
-    """Copy what is missing, several files at once.
-
-    Yields:
-        The bytes of each file, when it is there.
-    """
+    """Copy what is missing, several files at once; yields the bytes of each."""
     shards = {files.join(copy.place, shard.name): shard for shard in copy.missing}
 
     def fetch_one(path: str) -> int:
@@ -109,11 +97,7 @@ def fetch(copy: LocalCopy) -> Iterator[int]:
 
 
 def remove_damaged(folder: Path, manifest: DatasetManifest) -> bool:
-    """Remove from a copy every file that is not that of the manifest.
-
-    Returns:
-        Whether there were any. What reads the data set next copies them again.
-    """
+    """Remove from a copy what is not the manifest's; whether anything was."""
     damaged = [
         folder / shard.name
         for shard in manifest.shards
@@ -139,8 +123,7 @@ def all_files(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
 def first_files(split: str, *, copy: int, examples: int) -> Choice:
     """The files that have the first examples of a copy.
 
-    Where documents are stored, the number of examples differs between epochs, so files
-    with twice as many are fetched as the first epoch would need.
+    With documents an epoch may have fewer examples than the first: twice as many.
     """
 
     def choose(manifest: DatasetManifest) -> tuple[ShardFile, ...]:

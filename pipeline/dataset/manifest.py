@@ -32,31 +32,25 @@ def write_dataset(
     output: str | Path,
     look: dict[str, Any] | None = None,
 ) -> None:
-    """Write the data card and then, as the last file of all, the manifest.
-
-    Raises:
-        NothingToTrainOn: There is no document, or all of them are held out.
-    """
+    """Write the data card and then, as the last file of all, the manifest."""
     manifest = make_manifest(plan, sidecars, read_counts, look=look)
     if not manifest.splits[TRAIN]["copies"][0]["examples"]:
-        raise NothingToTrainOn(_why_nothing(manifest))
+        if near := manifest.dropped.get(NEAR_COPY["hold-out"]):
+            raise NothingToTrainOn(
+                f"No document is left to train on: {near:,} nearly equal held-out "
+                "ones; give more documents, or less to be held out."
+            )
+        if held_out := manifest.splits[EVAL]["documents"]:
+            raise NothingToTrainOn(
+                f"--eval-fraction {manifest.config.eval_fraction:g} holds out every "
+                f"document ({held_out:,}), so that none is left to train on; give a "
+                "smaller one, or more documents."
+            )
+        raise NothingToTrainOn(
+            f"The inputs give no document to train on{left_out(manifest.dropped)}."
+        )
     write_whole(join(output, DATA_CARD), data_card(manifest))
     write_whole(join(output, MANIFEST), json_text(manifest.to_dict()))
-
-
-def _why_nothing(manifest: DatasetManifest) -> str:
-    if near := manifest.dropped.get(NEAR_COPY["hold-out"]):
-        return (
-            f"No document is left to train on: {near:,} nearly equal held-out ones; "
-            "give more documents, or less to be held out."
-        )
-    if held_out := manifest.splits[EVAL]["documents"]:
-        return (
-            f"--eval-fraction {manifest.config.eval_fraction:g} holds out every "
-            f"document ({held_out:,}), so that none is left to train on; give a "
-            "smaller one, or more documents."
-        )
-    return f"The inputs give no document to train on{left_out(manifest.dropped)}."
 
 
 def write_held_out(
@@ -99,19 +93,22 @@ def make_manifest(
     *,
     look: dict[str, Any] | None = None,
 ) -> DatasetManifest:
-    """The manifest of a data set.
-
-    Args:
-        sidecars: Of all shards, see `pipeline.dataset.shard.write_shard`.
-        look: See `pipeline.noise.describe.sum_up`.
-    """
+    """The manifest of a data set, from the sidecars of its shards and their counts."""
     sidecars = sorted(sidecars, key=lambda s: (s["split"], s["shard"]))
     dropped = Counter(read_counts.dropped)
     for sidecar in sidecars:
         dropped.update(sidecar["dropped"])
+    copies = {split: copy_counts(sidecars, split) for split in (TRAIN, EVAL)}
     total = Counts()
-    for counts in copy_counts(sidecars, TRAIN):
+    for counts in copies[TRAIN]:
         total.add(counts)
+    named = {"examples": "examples", "tokens": "tokens", "masked_tokens": "masked"}
+    splits: dict[str, dict[str, Any]] = {}
+    for split in copies:
+        # No two shards count the same document.
+        documents = sum(s["documents"] for s in sidecars if s["split"] == split)
+        shown = [{n: c.totals[k] for n, k in named.items()} for c in copies[split]]
+        splits[split] = {"documents": documents, "copies": shown}
     shards = [ShardFile(**file) for sidecar in sidecars for file in sidecar["files"]]
     return DatasetManifest(
         config=plan.config,
@@ -120,28 +117,13 @@ def make_manifest(
         fingerprint=plan.fingerprint(),
         versions=tool_versions(plan.config),
         inputs=plan.inputs,
-        splits={split: _of_split(sidecars, split) for split in (TRAIN, EVAL)},
+        splits=splits,
         statistics=realised(total, plan.config),
         text=look or {},
         dropped=in_order(dropped),
         changed=in_order(read_counts.changed),
         shards=tuple(sorted(shards, key=lambda shard: shard.name)),
     )
-
-
-def _of_split(sidecars: list[dict[str, Any]], split: str) -> dict[str, Any]:
-    """What the manifest says of a split."""
-    return {
-        # No two shards count the same document.
-        "documents": sum(s["documents"] for s in sidecars if s["split"] == split),
-        "copies": [_of_copy(counts) for counts in copy_counts(sidecars, split)],
-    }
-
-
-def _of_copy(counts: Counts) -> dict[str, int]:
-    """What the manifest says of one copy of a split."""
-    named = {"examples": "examples", "tokens": "tokens", "masked_tokens": "masked"}
-    return {name: counts.totals[key] for name, key in named.items()}
 
 
 def copy_counts(sidecars: list[dict[str, Any]], split: str) -> list[Counts]:
@@ -184,8 +166,8 @@ _OF_DOCUMENTS = (
 def realised(counts: Counts, config: ResolvedDataConfig) -> dict[str, Any]:
     """The shares and histograms that the manifest and the data card show.
 
-    Fill is the share of the room for text that is used, over the examples with a full
-    target that do not end a document.
+    Fill is the used share of the room for text, over the examples with a full target
+    that do not end a document.
     """
     totals = counts.totals
     examples, tokens = totals["examples"], totals["tokens"]

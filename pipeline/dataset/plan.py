@@ -18,12 +18,7 @@ from schemas.manifest import fingerprint_of, recorded
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DatasetPlan:
-    """What decides every byte of a data set, the tools apart.
-
-    Attributes:
-        inputs: What was read, by content.
-        vocabulary: Name, hash and size of the SentencePiece model.
-    """
+    """What decides every byte of a data set, the tools apart."""
 
     config: ResolvedDataConfig
     inputs: tuple[dict[str, Any], ...]
@@ -73,12 +68,7 @@ def tool_versions(config: ResolvedDataConfig) -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shard:
-    """Which part of a data set to make.
-
-    Attributes:
-        copies: How many copies of it are made, and stored unless it is documents.
-        is_documents: Whether its documents are stored and not its examples.
-    """
+    """A part of a data set: its copies are stored unless its documents are."""
 
     split: str
     index: int
@@ -154,10 +144,7 @@ class ShardPlan(NamedTuple):
 def plan_shards(
     config: ResolvedDataConfig, files: Iterable[InputFile] = ()
 ) -> ShardPlan:
-    """The plan of a data set.
-
-    Args:
-        files: Of which some may only be held out.
+    """The plan of a data set, of which some files may only be held out.
 
     >>> from schemas.config import DataConfig
     >>> config = DataConfig(num_shards=64, eval_fraction=0.05)

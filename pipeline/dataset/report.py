@@ -29,16 +29,10 @@ MAX_INPUTS = 100
 
 
 def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
-    """Everything a report shows of a data set.
-
-    Args:
-        examples: How many of its rows to show.
-    """
+    """Everything a report shows of a data set, with some of its examples."""
     manifest = read_manifest(dataset)
-    piece, task = (
-        load_vocabulary(dataset, manifest).piece,
-        manifest.config.sentence_task,
-    )
+    piece = load_vocabulary(dataset, manifest).piece
+    task = manifest.config.sentence_task
     records = read_examples(dataset, manifest, split=TRAIN, copy=0)
     sample = list(itertools.islice(records, max(SAMPLE, examples)))
     return Section(
@@ -121,7 +115,7 @@ def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]
             ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
             about = "How often, while reading the inputs and making sequences."
             found.append(_ranking(title, about, heading="reason", ranked=ranked))
-    return list(found)
+    return found
 
 
 def _lengths(manifest: DatasetManifest) -> Bars:

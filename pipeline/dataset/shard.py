@@ -12,7 +12,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -60,15 +60,11 @@ def write_shard(
     output: str | Path,
     gone: Set[int] = frozenset(),
 ) -> dict[str, Any]:
-    """Write the files of a shard; gives the sidecar that describes them.
-
-    Args:
-        gone: The numbers of documents that nearly equal others.
-    """
+    """Write the files of a shard, without the documents that go; gives its sidecar."""
     keep_freed_memory()
     dropped, size = Counter[str](), tokenizer.vocab_size
-    documents = without(gone, documents, dropped=dropped, config=config)
-    unique = distinct(documents, dropped=dropped)
+    near_copy = NEAR_COPY[config.near_duplicates]
+    unique = distinct(documents, dropped=dropped, gone=gone, why=near_copy)
     tokens, encoded = encode(unique, tokenizer, dropped=dropped, config=config)
     copies = pack_copies(tokens, copies=range(shard.copies), config=config)
     packed = np.unique(copies[0].document).tolist()
@@ -88,36 +84,26 @@ def write_shard(
         "shard": shard.index,
         "documents": sum(encoded[number].is_first for number in packed),
         "dropped": {why: dropped[why] for why in REASONS if dropped[why]},
-        "files": written.files,
-        "copies": [counts.to_dict() for counts in written.counts],
+        **written,
     }
 
 
-def without(
-    gone: Set[int],
+def distinct(
     documents: Iterable[ShardDocument],
     *,
     dropped: Counter[str],
-    config: ResolvedDataConfig,
-) -> Iterator[ShardDocument]:
-    """The documents that stay; the others are counted, long ones once."""
-    why = NEAR_COPY[config.near_duplicates]
-    for document in documents:
-        if number_of(document.id) not in gone:
-            yield document
-        elif document.is_first:
-            dropped[why] += 1
-
-
-def distinct(
-    documents: Iterable[ShardDocument], *, dropped: Counter[str]
+    gone: Set[int] = frozenset(),
+    why: str = "",
 ) -> list[ShardDocument]:
-    """Each document once, in the order of their ids.
+    """Each document once, in the order of their ids, without those that are `gone`.
 
-    A long document that comes again is counted once, however many parts it has.
+    A long document that goes or comes again is counted once, however many parts it has.
     """
     found: dict[bytes, ShardDocument] = {}
     for document in documents:
+        if number_of(document.id) in gone:
+            dropped[why] += document.is_first
+            continue
         known = found.get(document.id, document)
         dropped[DUPLICATE] += document.id in found and document.is_first
         # One text may come segmented in two ways; the choice must not depend on the
@@ -267,22 +253,15 @@ def counted_examples(
         yield batch, counts
 
 
-class Written(NamedTuple):
-    """What the sidecar says of the files of a shard, and the counts of each copy."""
-
-    files: list[dict[str, Any]]
-    counts: list[Counts]
-
-
 def write_copies(
     copies: Iterable[Iterator[tuple[ExampleBatch, Counts]]],
     shard: Shard,
     *,
     config: ResolvedDataConfig,
     output: str | Path,
-) -> Written:
-    """Write the examples of each copy of a shard."""
-    written = Written([], [])
+) -> dict[str, Any]:
+    """Write the examples of each copy of a shard, and tell of the files."""
+    files, totals = [], []
     for number, examples in enumerate(copies):
         name, total = shard.file(number), Counts()
         with new_file(join(output, name)) as file:
@@ -290,10 +269,9 @@ def write_copies(
             for (_, pairs, rows, masked), counts in examples:
                 total.add(counts)
                 writer.write(encode_rows(rows, masked, pairs.labels, config=config))
-        of_file = {"name": name, "examples": writer.records, **writer.described()}
-        written.files.append(of_file)
-        written.counts.append(total)
-    return written
+        files.append({"name": name, "examples": writer.records} | writer.described())
+        totals.append(total.to_dict())
+    return {"files": files, "copies": totals}
 
 
 def write_documents(
@@ -304,7 +282,7 @@ def write_documents(
     *,
     vocab_size: int,
     output: str | Path,
-) -> Written:
+) -> dict[str, Any]:
     """Write the tokens of the documents of a shard; the first epoch is counted."""
     total, name = Counts(), shard.file(0)
     for _, counts in first_epoch:
@@ -313,5 +291,5 @@ def write_documents(
         writer = RecordWriter(file)
         for document in documents_of(tokens, [each.id for each in documents]):
             writer.write([encode_document(document, vocab_size=vocab_size)])
-    of_file = {"name": name, "examples": total.totals["examples"]}
-    return Written([of_file | writer.described()], [total])
+    file_of = {"name": name, "examples": total.totals["examples"]}
+    return {"files": [file_of | writer.described()], "copies": [total.to_dict()]}

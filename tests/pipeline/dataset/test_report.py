@@ -62,57 +62,57 @@ def test_the_facts_are_those_of_the_manifest(small, manifest):
     assert facts["longest example"] == "32 tokens"
 
 
-def test_the_last_lengths_end_where_examples_must(manifest):
-    histogram = {"0-31": 7, "32-63": 5}
-    lengths = plot(
-        with_statistics(manifest, length_histogram=histogram), "Length of the examples"
-    )
-    assert (lengths.labels, lengths.values) == (("0–31", "32"), (7, 5))
-
-
-def test_spans_stand_beside_what_the_paper_asks_for(manifest):
-    shares = {"1": 0.5, "3": 0.5}
-    spans = plot(
-        with_statistics(manifest, ngram_shares=shares), "Words masked together"
-    )
-    assert spans.labels == ("1", "2", "3")
-    assert spans.values == (0.5, 0.0, 0.5)
-    assert spans.wanted == pytest.approx((6 / 11, 3 / 11, 2 / 11))
-
-
-def test_masked_places_stand_beside_80_10_10(manifest):
-    places = plot(
-        with_statistics(
-            manifest, mask_token_share=0.7, kept_share=0.2, random_share=0.1
+@pytest.mark.parametrize(
+    ("title", "statistics", "labels", "values", "wanted"),
+    [
+        (
+            "Length of the examples",
+            # The last lengths end where examples must.
+            {"length_histogram": {"0-31": 7, "32-63": 5}},
+            ("0–31", "32"),
+            (7, 5),
+            None,
         ),
-        "What stands at masked places",
-    )
-    assert places.labels == ("[MASK]", "kept", "another")
-    assert places.values == (0.7, 0.2, 0.1)
-    assert places.wanted == pytest.approx((0.8, 0.1, 0.1))
+        (
+            "Words masked together",
+            {"ngram_shares": {"1": 0.5, "3": 0.5}},
+            ("1", "2", "3"),
+            (0.5, 0.0, 0.5),
+            (6 / 11, 3 / 11, 2 / 11),
+        ),
+        (
+            "What stands at masked places",
+            {"mask_token_share": 0.7, "kept_share": 0.2, "random_share": 0.1},
+            ("[MASK]", "kept", "another"),
+            (0.7, 0.2, 0.1),
+            (0.8, 0.1, 0.1),
+        ),
+        (
+            "Label of the sentence task",
+            {"label_1_share": 0.25},
+            ("in order", "swapped"),
+            (0.75, 0.25),
+            (0.5, 0.5),
+        ),
+    ],
+)
+def test_statistics_stand_beside_what_is_wanted(
+    manifest, title, statistics, labels, values, wanted
+):
+    shown = plot(with_statistics(manifest, **statistics), title)
+    assert (shown.labels, shown.values) == (labels, values)
+    assert not wanted or shown.wanted == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(
     ("task", "labels"),
-    [("sop", ("in order", "swapped")), ("nsp", ("B follows A", "B is from elsewhere"))],
+    [("nsp", [("B follows A", "B is from elsewhere")]), ("none", [])],
 )
 def test_labels_are_named_by_the_sentence_task(manifest, task, labels):
     config = dataclasses.replace(manifest.config, sentence_task=task)
-    shown = plot(
-        with_statistics(
-            dataclasses.replace(manifest, config=config), label_1_share=0.25
-        ),
-        "Label of the sentence task",
-    )
-    assert (shown.labels, shown.values) == (labels, (0.75, 0.25))
-
-
-def test_single_segments_have_no_label_to_show(manifest):
-    config = dataclasses.replace(manifest.config, sentence_task="none")
-    titles = [
-        p.title for p in plots(dataclasses.replace(manifest, config=config), SAMPLE)
-    ]
-    assert "Label of the sentence task" not in titles
+    shown = plots(dataclasses.replace(manifest, config=config), SAMPLE)
+    found = [p.labels for p in shown if p.title == "Label of the sentence task"]
+    assert found == labels
 
 
 def test_masked_pieces_are_counted_by_example(manifest):
