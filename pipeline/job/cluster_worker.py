@@ -46,8 +46,8 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     """Starts a worker for each request of an engine, and ends it on request.
 
     Args:
-        port: Where it is asked; other users of this machine are refused there. None to
-            serve whoever asks.
+        port: Where it is asked; other users of this machine are refused there, unless
+            it is None.
         debug: Let workers write to stderr.
     """
 
@@ -61,7 +61,9 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def StartWorker(self, start_worker_request: Any, context: Any) -> Any:
         """Start a worker."""
         self._refuse_others(context)
-        self._forget_ended()
+        for key, ended in list(self._processes.items()):
+            if ended.poll() is not None:
+                self._processes.pop(key, None)
         # -P: what lies in the current folder must not stand in for our modules.
         command = [sys.executable, "-P", "-m", "pipeline.job.cluster_worker"]
         command.append(f"--id={start_worker_request.worker_id}")
@@ -88,11 +90,6 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             process.wait()
         return beam_fn_api_pb2.StopWorkerResponse()
 
-    def _forget_ended(self) -> None:
-        for key, process in list(self._processes.items()):
-            if process.poll() is not None:
-                self._processes.pop(key, None)
-
     def _refuse_others(self, context: Any) -> None:
         """End a request of another user: it could run any program as this one."""
         if self.port is None or not Path(_CONNECTIONS[0]).exists():
@@ -116,8 +113,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 def users_of(peer: str, *, port: int) -> set[int]:
     """The users who have a connection of this machine to a port open.
 
-    Args:
-        peer: The other end, as gRPC tells it: `ipv4:127.0.0.1:40312`.
+    Of the peer, as gRPC tells it: `ipv4:127.0.0.1:40312`.
     """
     asks, found = int(peer.rpartition(":")[2]), set()
     for path in _CONNECTIONS:
@@ -136,15 +132,10 @@ def users_of(peer: str, *, port: int) -> set[int]:
 def worker_pool(
     address: str, *, is_open: bool = False, debug: bool = False
 ) -> Iterator[str]:
-    """Start workers for whoever asks at an address, until the block ends.
+    """Start workers for whoever asks at `host:port` until the block ends.
 
-    Args:
-        address: ``host:port``, with port 0 for one that is free.
-        is_open: Work for other users too.
-        debug: Let workers write to stderr.
-
-    Yields:
-        The address with its port.
+    Port 0 is one that is free; yields the address with its port. An open pool works for
+    other users too; with `debug` workers write to stderr.
     """
     options = [("grpc.so_reuseport", 0)]
     server = grpc.server(
@@ -190,13 +181,7 @@ machines, and whoever reaches it can run programs here; give localhost:50000, or
 
 
 class Start(NamedTuple):
-    """What an engine says to start a worker.
-
-    Attributes:
-        provision_endpoint: Who tells the rest.
-        control_endpoint: Who gives it work, unless the rest says so.
-        logging_endpoint: Who takes its log, unless the rest says so.
-    """
+    """What an engine says to start a worker, and who tells the rest."""
 
     id: str
     provision_endpoint: str
@@ -231,11 +216,7 @@ def start_of(arguments: Sequence[str]) -> Start:
 
 
 def environment_of(start: Start, info: Any) -> dict[str, str]:
-    """The environment in which Beam's worker finds what it needs to know.
-
-    Args:
-        info: Beam's `ProvisionInfo`.
-    """
+    """The environment in which Beam's worker finds its `ProvisionInfo`."""
 
     def described(endpoint: Any, url: str) -> str:
         url = endpoint.url or url

@@ -5,7 +5,6 @@ within Java's, of which the first cause is what matters.
 """
 
 import re
-from collections.abc import Iterator
 
 import grpc
 
@@ -46,7 +45,9 @@ def explain(
     ...                      "[while running 'ReadChunk']"))
     SettingError('x is empty.')
     """
-    causes = list(_causes(error))
+    causes = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
     for cause in causes:
         is_own = isinstance(cause, (AlbertError, MemoryError))
         is_own |= not isinstance(cause, Exception)
@@ -56,7 +57,15 @@ def explain(
         name, sentence = found[-1]
         return _TYPES[name](sentence)
     if job and runner and _OUT_OF_MEMORY.search(str(error)):
-        return AlbertError(_out_of_memory(job, runner))
+        shards = job.shards.train_shards
+        more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
+        each = f" in each of {counted(shards, 'shard')}" if shards > 1 else ""
+        held = f"{prefixed(job.text_bytes / shards, 'B')}{each}"
+        return AlbertError(
+            "The engine ran out of memory. It holds the text of a whole shard, here "
+            f"{held}; give --num-shards {more} and --overwrite, or more memory by "
+            f"{heap_option(runner)}."
+        )
     if _NO_ROOM.search(str(error)):
         return AlbertError(
             "The engine has fewer free slots than the job asks for; give a smaller "
@@ -87,17 +96,6 @@ def first_cause(said: str) -> str:
     if named and "Exception on server side" in text:
         return named[min(1, len(named) - 1)].strip()
     return next(iter(named or lines[-1:]), "").strip()
-
-
-def _out_of_memory(job: Job, runner: Runner) -> str:
-    shards = job.shards.train_shards
-    more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
-    each = f" in each of {counted(shards, 'shard')}" if shards > 1 else ""
-    return (
-        "The engine ran out of memory. It holds the text of a whole shard, here "
-        f"{prefixed(job.text_bytes / shards, 'B')}{each}; give --num-shards {more} and "
-        f"--overwrite, or more memory by {heap_option(runner)}."
-    )
 
 
 def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
@@ -133,11 +131,3 @@ def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
                 "finished is kept: run the same command again."
             )
     return None
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and all that led to it."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__

@@ -9,6 +9,7 @@ step at once. On a cluster the same steps compute where the engine calls them.
 import contextlib
 import dataclasses
 import logging
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
@@ -29,13 +30,12 @@ from pipeline.dataset.plan import tool_versions
 from pipeline.job import repeats, spill, steps
 from pipeline.job.failures import explain
 from pipeline.job.plan import Job
-from pipeline.job.runners import Runner, engine_of, environment_of
+from pipeline.job.runners import DATAFLOW, Runner, engine_of, environment_of
 from pipeline.job.submission import (
     end_failed,
     end_job,
     is_marked,
     marked_output,
-    new_mark,
     write_mark,
 )
 from pipeline.job.worker_processes import WorkerProcesses
@@ -56,8 +56,7 @@ def make_dataset(
 ) -> PipelineResult:
     """Make a data set, or finish one that was interrupted: what is finished is kept.
 
-    A data set without a document to train on raises `NothingToTrainOn`, and nothing of
-    it is left.
+    Of one without a document to train on (`NothingToTrainOn`) nothing is left.
 
     Args:
         workers: Processes of this machine; None to do all in this one, or on a cluster.
@@ -66,14 +65,16 @@ def make_dataset(
             same, but only files keep memory constant here and survive an interruption.
     """
     shuffle = shuffle or ("engine" if runner else "files")
-    if runner and runner.is_dry:
-        transform = chain(job, shuffle=shuffle, workers=workers)
-        with engine_of(runner) as engine:
-            return submit(transform, job, runner, engine)
-    if runner:
-        mark = new_mark(runner, fingerprint=job.fingerprint)
+    if runner and not runner.is_dry:
+        # A job of Dataflow goes on without its command. So its mark is the same for the
+        # same job: a command that is run again, and refused, ends nothing.
+        is_cloud = runner.name == DATAFLOW
+        mark = job.fingerprint if is_cloud else secrets.token_hex(8)
         job = dataclasses.replace(job, mark=mark)
     transform = chain(job, shuffle=shuffle, workers=workers)
+    if runner and runner.is_dry:
+        with engine_of(runner) as engine:
+            return submit(transform, job, runner, engine)
     spill.forget_incomplete(job.output)
     # Of a job that Dataflow still runs, and refuses again, nothing is taken away.
     if shuffle == "engine" and not (runner and is_marked(job.output, job.mark)):
@@ -105,9 +106,7 @@ def chain(
     modelless = dataclasses.replace(job, model=b"")
     bare = dataclasses.replace(modelless, chunks=())
     if job.dataset.config.max_line_repeats:
-        start |= "DropRepeated" >> FindRepeatedLines(
-            modelless, workers, shuffle=shuffle
-        )
+        start |= find_repeated_lines(modelless, workers, shuffle=shuffle)
     if shuffle == "files":
         sidecars = (
             start
@@ -133,43 +132,33 @@ def chain(
     )
 
 
-class FindRepeatedLines(beam.PTransform):
-    """The chunks, once it is known which lines stand in too many documents."""
-
-    def __init__(
-        self, job: Job, workers: WorkerProcesses | None, *, shuffle: Shuffle
-    ) -> None:
-        super().__init__()
-        self._job, self._workers, self._shuffle = job, workers, shuffle
-
-    def expand(self, chunks: beam.PCollection) -> beam.PCollection:
-        """The chunks again, spread anew."""
-        job = self._job
+def find_repeated_lines(
+    job: Job, workers: WorkerProcesses | None, *, shuffle: Shuffle
+) -> beam.PTransform:
+    """Chunks -> chunks, once it is known which lines stand in too many documents."""
+    if shuffle == "files":
+        counted = "CountLines" >> beam.ParDo(Step(repeats.write_lines, job, workers))
+        find = repeats.find_repeated
+    else:
         bare = dataclasses.replace(job, chunks=())
-        if self._shuffle == "files":
-            counted = chunks | "CountLines" >> beam.ParDo(
-                Step(steps.write_lines, job, self._workers)
-            )
-        else:
-            counted = (
-                chunks
-                | "CountLines" >> beam.ParDo(Step(steps.lines_for_engine, bare))
-                | "ByLine" >> beam.GroupByKey()
-                | "Repeated" >> beam.ParDo(Step(steps.repeated_line, bare))
-            )
-        find = steps.find_repeated if self._shuffle == "files" else steps.keep_repeated
-        return (
-            counted
-            | "AllLines" >> beam.GroupByKey()
-            | "KeepRepeated" >> beam.ParDo(Step(find, job))
-            | "SpreadAgain" >> beam.Reshuffle()
+        counted = (
+            "CountLines" >> beam.ParDo(Step(repeats.lines_for_engine, bare))
+            | "ByLine" >> beam.GroupByKey()
+            | "Repeated" >> beam.ParDo(Step(repeats.repeated_line, bare))
         )
+        find = repeats.keep_repeated
+    return (
+        counted
+        | "AllLines" >> beam.GroupByKey()
+        | "KeepRepeated" >> beam.ParDo(Step(find, job))
+        | "SpreadAgain" >> beam.Reshuffle()
+    )
 
 
 class AddGone(beam.PTransform):
     """Documents and counts as they were read, and for each shard which documents go.
 
-    Ids are grouped by band, then each is brought together with those that it meets.
+    Ids are grouped by band, then each is brought together with those it meets.
     """
 
     def __init__(self, job: Job) -> None:
@@ -226,7 +215,13 @@ class Step(beam.DoFn):
         """Refuse to work with tools that may give other bytes for the same text."""
         if not self._has_tools:
             here = tool_versions(self._job.dataset.config)
-            check_versions(here, self._job.versions)
+            for tool, version in self._job.versions.items():
+                if here.get(tool) != version:
+                    raise AlbertError(
+                        f"A worker has {tool} {here.get(tool)}, but the job was made "
+                        f"with {version}; build the workers' image from the same "
+                        "version of this program."
+                    )
             self._has_tools = True
         # What the workers are to do.
         self._elements: list[Any] = []
@@ -248,24 +243,10 @@ class Step(beam.DoFn):
             yield from map(GlobalWindows.windowed_value, results)
 
 
-def check_versions(here: dict[str, str], wanted: dict[str, str]) -> None:
-    """Refuse a worker whose tools may give other bytes for the same text."""
-    for tool, version in wanted.items():
-        if here.get(tool) != version:
-            raise AlbertError(
-                f"A worker has {tool} {here.get(tool)}, but the job was made with "
-                f"{version}; build the workers' image from the same version of this "
-                "program."
-            )
-
-
 def run_here(
     transform: beam.PTransform, job: Job, workers: WorkerProcesses | None
 ) -> PipelineResult:
-    """Run a job on this machine until it ends.
-
-    An interrupt, such as KeyboardInterrupt, is raised as what it is.
-    """
+    """Run a job on this machine until it ends; an interrupt is raised as what it is."""
     with explained_errors(job):
         if workers is not None:
             workers.tell(job)
@@ -326,8 +307,7 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
 def silence_threads() -> None:
     """Print no traceback of Beam's threads that listen to a job server which ends.
 
-    Whoever waits for the job is told the same, perhaps before them: until the process
-    ends.
+    Whoever waits for the job is told the same, perhaps before them.
     """
     if logging.getLogger().isEnabledFor(logging.WARNING):
         return
@@ -344,8 +324,8 @@ def silence_threads() -> None:
 def own_workers(runner: Runner) -> Iterator[None]:
     """Workers of this command, where LOOPBACK asks for them.
 
-    Beam's own are threads of this process, which share one core and print tracebacks,
-    and every machine of the network can start them.
+    Beam's own are threads of this process, which share one core, and any machine of the
+    network can start them.
     """
     if environment_of(runner) != "LOOPBACK":
         yield

@@ -7,10 +7,9 @@ import dataclasses
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pipeline.core.documents import ReadingCounts, ShardDocument
 from pipeline.dataset.plan import (
@@ -25,13 +24,12 @@ from pipeline.dataset.shard import write_shard
 from pipeline.job import spill
 from pipeline.noise.describe import sum_up
 from pipeline.noise.filters import is_installed
-from pipeline.noise.look import Bounds, Looker, bounds_for
+from pipeline.noise.look import Looker, bounds_for
 from pipeline.noise.near_copies import Choice
 from pipeline.reading.formats import InputFile
 from pipeline.reading.read import CHUNK_BYTES, Chunk, FilePart, plan_chunks, read_texts
-from pipeline.storage.compression import decompress, read_streams, recognise_compression
 from pipeline.storage.files import open_binary
-from pipeline.storage.lines import read_blocks
+from pipeline.storage.lines import decompressed, read_blocks
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.files import scratch_folder
@@ -49,8 +47,6 @@ class Job:
 
     Attributes:
         chunks: What is to be read; left out where only the engine knows it.
-        output: The data set, here or on a cluster's storage.
-        model: The SentencePiece model, so that no worker needs a file of it.
         fingerprint: Of `dataset`; finished parts with another one are of another job.
         versions: Of the tools on the machine that made the job.
         passed_over: Files of the inputs that are not read.
@@ -71,11 +67,6 @@ class Job:
     names_languages: bool = False
     mark: str = ""
     removed: str = ""
-
-    @property
-    def looked_at(self) -> Bounds:
-        """What the look at the text reads."""
-        return bounds_for(self.text_bytes)
 
     @property
     def near_duplicates(self) -> Choice | None:
@@ -104,7 +95,6 @@ def plan_job(
     """The job that makes a data set of recognised inputs.
 
     Args:
-        output: A folder that the workers reach, here or on storage.
         passed_over: Files that were found and are not among `files`, to be counted.
         chunk_bytes: Text that one worker reads at a time.
     """
@@ -151,15 +141,13 @@ class Estimate:
 
     Attributes:
         sample_bytes: Input that was read for it, as if uncompressed.
-        examples: Of the training split, all copies; of an epoch, if they are made on
-            the fly.
+        examples: Of the training split, all copies; of an epoch, if made on the fly.
         stored_bytes: TFRecord files, if examples are stored.
         document_bytes: TFRecord files, if examples are made on the fly.
         waiting_bytes: Documents that wait on disk while the job runs.
         cpu_seconds: Work on a core of this machine.
         start_seconds: Until a process is ready to work.
-        slowness: Seconds that went by for each second of work, on a machine that may
-            have other things to do.
+        slowness: Seconds that go by for each of work, on a machine with other work.
         look: What the sample shows of the text, see `pipeline.noise.describe.sum_up`.
     """
 
@@ -273,20 +261,11 @@ def _expansion(path: str) -> float:
     """How many bytes each of the first bytes of a file decompresses to."""
     with closing(open_binary(path)) as file:
         produced = 0
-        for block in _decompressed(file):
+        for block in decompressed(file, block_bytes=1 << 14):
             produced += len(block)
             if produced >= BEGINNING_BYTES:
                 break
         return produced / max(1, file.tell())
-
-
-def _decompressed(file: BinaryIO) -> Iterator[bytes]:
-    compression = recognise_compression(file.read(6))
-    file.seek(0)
-    if compression == "bz2":
-        return read_streams(file)
-    blocks = iter(lambda: file.read(1 << 14), b"")
-    return decompress(blocks, compression)
 
 
 def read_sample(

@@ -12,17 +12,18 @@ file, which every worker reads.
 
 import functools
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import Document, ShardDocument, number_of
+from pipeline.core.documents import ReadingCounts, ShardDocument, number_of
 from pipeline.core.draws import Keys
 from pipeline.dataset.plan import ShardPlan
 from pipeline.job.plan import COUNTS, SIGNED, Job
-from pipeline.noise.filters import line_number
+from pipeline.noise.filters import line_number, read_clean
+from pipeline.noise.look import Looker
 from pipeline.noise.near_copies import (
     BANDS,
     Choice,
@@ -36,61 +37,57 @@ from pipeline.noise.near_copies import (
     which_go,
     word_hashes,
 )
+from pipeline.reading.read import Chunk, hash_document
 from pipeline.storage.files import join, new_file, read_whole
 from schemas.files import whole_file
 from schemas.layout import NEAR_DUPLICATES, REPEATED_LINES, chunk_file
 
 # A document, once or more often, and what it meets.
 Meeting = Mapping[Literal["documents", "met"], Iterable[Any]]
-# Lines are counted in this many parts, by their first bits.
+# Lines are counted in parts, by their first bits.
 _PARTS_BITS = 4
+# A line that there is not.
+NO_LINE = -3
 # A document and the shards of its parts.
 Place = tuple[int, tuple[int, ...]]
 
 
 class Signed(NamedTuple):
-    """A document, long ones whole, and its signature.
-
-    Attributes:
-        id: The first 64 bits of its hash, which all its parts share.
-        shards: Those of its parts.
-    """
+    """A document, long ones whole: its number, and the shards of its parts."""
 
     id: int
     signature: Signature
     shards: tuple[int, ...]
 
-    @property
-    def place(self) -> Place:
-        """Without its signature."""
-        return self.id, self.shards
 
-
-def signed(
-    documents: Iterable[ShardDocument],
-    tell: Callable[[Signed], None] | None,
+def read_documents(
+    chunk: Chunk,
+    job: Job,
+    found: list[Signed],
     *,
-    plan: ShardPlan,
-    see_words: Callable[[int, Keys], None],
+    counts: ReadingCounts,
+    looker: Looker,
 ) -> Iterator[ShardDocument]:
-    """The same documents; each, once all its parts have passed, is told signed.
+    """The documents of a chunk, which are looked at and signed as they pass.
 
-    Args:
-        tell: None where nothing needs to be signed.
-        see_words: Told the number of each document and the hashes of its words.
+    Where near-copies go, `found` receives each document once all its parts have passed.
     """
     parts: list[ShardDocument] = []
+    goes = job.near_duplicates
 
     def sign() -> None:
         if not parts:
             return
+        number = number_of(parts[0].id)
         words = word_hashes("\n".join(part.text for part in parts))
-        see_words(number_of(parts[0].id), words)
-        if tell and (found := signature(words)):
-            shards = {plan.shard_of(part.id): None for part in parts}
-            tell(Signed(number_of(parts[0].id), found, tuple(shards)))
+        looker.see_words(number, words)
+        if goes and (made := signature(words)):
+            shards = {job.shards.shard_of(part.id): None for part in parts}
+            found.append(Signed(number, made, tuple(shards)))
 
-    for document in documents:
+    repeated = read_repeated(job)
+    texts = read_clean(chunk, job.dataset.config, counts=counts, repeated=repeated)
+    for document in looker.watch(texts):
         if document.is_first:
             sign()
             parts.clear()
@@ -167,11 +164,6 @@ def write_gone(chunks: int, choice: Choice, *, plan: ShardPlan, output: Path) ->
         np.save(file, np.array(sorted(which_go(near, choice)), np.uint64))
 
 
-def read_gone(*, output: Path) -> set[int]:
-    """Which documents go."""
-    return set(np.load(output / NEAR_DUPLICATES).tolist())
-
-
 def all_but_signed(
     element: tuple[int, tuple[Any, ...]], _: Job
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -221,7 +213,7 @@ def near_copies(
         document = next(iter(group[1]["documents"]))
         for other in others:
             if are_near(other.signature.sketch, document.signature.sketch):
-                yield None, (other.place, document.place)
+                yield None, ((other.id, other.shards), (document.id, document.shards))
 
 
 def gone_by_shard(
@@ -239,39 +231,40 @@ def gone_by_shard(
         yield from ((shard, (document,)) for shard in (*shards[document], COUNTS))
 
 
-def lines_of(documents: Iterable[tuple[int, Document]]) -> Iterator[tuple[int, int]]:
-    """Each line with the number of each document that has it, once."""
-    for number, document in documents:
+def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
+    """Each line of a chunk with the number of each document that has it, once."""
+    texts = read_clean(chunk, job.dataset.config, counts=ReadingCounts())
+    for document, _ in texts:
+        number = number_of(hash_document(document))
         for line in dict.fromkeys(map(line_number, document.paragraphs)):
             yield line, number
 
 
-def write_lines(pairs: Iterable[tuple[int, int]], chunk: int, *, output: Path) -> None:
-    """Write the lines of a chunk and their documents, `[2, L]`."""
-    table = np.array(list(pairs), np.uint64).reshape(-1, 2).T
-    with whole_file(output / chunk_file(chunk, "lines.npy")) as file:
+def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
+    """The lines of a chunk and their documents, `[2, L]`, become a file."""
+    table = np.array(list(_lines_of(chunk, job)), np.uint64).reshape(-1, 2).T
+    path = job.waiting_folder / chunk_file(chunk.number, "lines.npy")
+    with whole_file(path) as file:
         np.save(file, table)
+    yield None, chunk.number
 
 
-def find_repeated(chunks: int, *, more_than: int, output: Path) -> list[int]:
-    """The lines of more documents than a number, of what all chunks have written."""
+def find_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
+    """Once the lines of all chunks are there: which go, and the chunks again."""
     found: list[int] = []
     tables = [
-        np.load(output / chunk_file(chunk, "lines.npy"), mmap_mode="r")
-        for chunk in range(chunks)
+        np.load(job.waiting_folder / chunk_file(chunk, "lines.npy"), mmap_mode="r")
+        for chunk in range(len(job.chunks))
     ]
     shift = np.uint64(64 - _PARTS_BITS)
     for part in range(1 << _PARTS_BITS):
-        pairs = [table[:, table[0] >> shift == part] for table in tables]
-        found += repeated_of(np.concatenate(pairs, axis=1), more_than=more_than)
-    return found
+        pairs = np.concatenate([t[:, t[0] >> shift == part] for t in tables], axis=1)
+        found += repeated_of(pairs, more_than=job.dataset.config.max_line_repeats or 0)
+    yield from keep_repeated((None, found), job)
 
 
 def repeated_of(pairs: Keys, *, more_than: int) -> list[int]:
-    """The lines of more documents than a number; a document counts once.
-
-    Args:
-        pairs: Lines and documents, `[2, L]`.
+    """The lines that more documents have, of pairs of a line and a document, `[2, L]`.
 
     >>> repeated_of(np.uint64([[7, 7, 7, 8, 8], [1, 2, 2, 1, 1]]), more_than=1)
     [7]
@@ -281,12 +274,41 @@ def repeated_of(pairs: Keys, *, more_than: int) -> list[int]:
     return [int(line) for line in lines[counts > more_than]]
 
 
-def write_repeated(lines: Iterable[int], *, output: str | Path) -> None:
-    """Write which lines go, where every worker reads them."""
-    with new_file(join(output, REPEATED_LINES)) as file:
+def lines_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Each line of a chunk with documents that have it, no more than are counted."""
+    more_than = job.dataset.config.max_line_repeats or 0
+    documents: dict[int, set[int]] = {}
+    for line, number in _lines_of(chunk, job):
+        known = documents.setdefault(line, set())
+        if len(known) <= more_than:
+            known.add(number)
+    # The chunks go on even if no line is repeated.
+    yield NO_LINE, ()
+    yield from ((line, tuple(numbers)) for line, numbers in documents.items())
+
+
+def repeated_line(
+    group: tuple[int, Iterable[tuple[int, ...]]], job: Job
+) -> Iterator[tuple[None, int]]:
+    """A line that stands in more documents than allowed, and NO_LINE."""
+    more_than = job.dataset.config.max_line_repeats or 0
+    documents: set[int] = set()
+    for numbers in group[1]:
+        documents.update(numbers)
+        if len(documents) > more_than:
+            break
+    if group[0] == NO_LINE or len(documents) > more_than:
+        yield None, group[0]
+
+
+def keep_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
+    """The lines that go become a file, which every worker reads; the chunks again."""
+    lines = sorted(line for line in group[1] if line != NO_LINE)
+    with new_file(join(job.output, REPEATED_LINES)) as file:
         data = io.BytesIO()
-        np.save(data, np.array(sorted(lines), np.uint64))
+        np.save(data, np.array(lines, np.uint64))
         file.write(data.getvalue())
+    yield from job.chunks
 
 
 def read_repeated(job: Job) -> frozenset[int]:

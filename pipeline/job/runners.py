@@ -54,11 +54,7 @@ _EMBEDDED = re.compile(r"|local(\[.+\])?|\[(auto|local|collection)\]")
 
 
 class Runner(NamedTuple):
-    """A cluster.
-
-    Attributes:
-        options: Beam's own, each of which Beam knows.
-    """
+    """A cluster, and options of Beam's, each of which Beam knows."""
 
     name: str
     options: PipelineOptions
@@ -71,7 +67,14 @@ class Runner(NamedTuple):
 
 def choose_runner(name: str, flags: Sequence[str]) -> Runner:
     """The cluster of this name, with the options of Beam's given after `--`."""
-    options = _parse_options(name, list(flags))
+    with _one_sentence():
+        options = PipelineOptions(list(flags))
+        known = options.get_all_options()
+        given = options.get_all_options(retain_unknown_options=True)
+    if _is_known_here(name, options):
+        _refuse_unknown(set(given) - set(known), name)
+    if any(flag.split("=")[0] == "--runner" for flag in flags):
+        raise SettingError("--runner belongs before the --, not after it.")
     options.view_as(StandardOptions).runner = name
     # The steps need only this package, nothing of __main__.
     options.view_as(SetupOptions).save_main_session = False
@@ -111,19 +114,6 @@ def _refuse_what_makes_nothing(name: str, options: PipelineOptions) -> None:
         )
 
 
-def _parse_options(name: str, flags: list[str]) -> PipelineOptions:
-    """Options of Beam's, each of which Beam knows."""
-    with _one_sentence():
-        options = PipelineOptions(flags)
-        known = options.get_all_options()
-        given = options.get_all_options(retain_unknown_options=True)
-    if _is_known_here(name, options):
-        _refuse_unknown(set(given) - set(known), name)
-    if any(flag.split("=")[0] == "--runner" for flag in flags):
-        raise SettingError("--runner belongs before the --, not after it.")
-    return options
-
-
 @contextlib.contextmanager
 def _one_sentence() -> Iterator[None]:
     """Say what argparse finds wrong with Beam's options, without its usage."""
@@ -154,10 +144,9 @@ class CheckedJob(JobServiceHandle):
     """A job that is submitted only with options that its server knows."""
 
     def get_pipeline_options(self) -> Any:
-        """The options for the server, as Beam encodes them.
+        """The options as Beam encodes them.
 
-        Beam itself drops those that nobody knows, and ends the process for a wrong
-        type.
+        Beam itself drops those that nobody knows, and exits for a wrong type.
         """
         request = beam_job_api_pb2.DescribePipelineOptionsRequest()
         answer = self.job_service.DescribePipelineOptions(request, timeout=self.timeout)
@@ -173,8 +162,7 @@ class CheckedJob(JobServiceHandle):
 def engine_of(runner: Runner) -> Iterator[PipelineRunner]:
     """Beam's runner, which asks the job server about options.
 
-    A server that it has started ends with the block: Beam ends it at Ctrl-C and where
-    Python ends in its usual way, not where an error or a signal ends the command.
+    A server that it starts ends with the block; Beam does not end it at every error.
     """
     engine = create_runner(runner.name)
     with contextlib.ExitStack() as held:
@@ -212,11 +200,7 @@ def _check_dataflow(options: PipelineOptions) -> None:
 def check_places(
     runner: Runner, *, output: str, inputs: Iterable[str], workers: int | None
 ) -> None:
-    """Refuse paths and settings that mean nothing to the workers of a cluster.
-
-    Args:
-        workers: As given by --workers; None if it was not given.
-    """
+    """Refuse paths and settings that mean nothing to the workers of a cluster."""
     if workers is not None:
         raise SettingError(
             f"--workers counts processes on this machine; {runner.name} takes "

@@ -21,7 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from pipeline.core.documents import ReadingCounts, ShardDocument
+from pipeline.core.documents import ShardDocument
 from pipeline.dataset.local_copy import cache_folder
 from pipeline.dataset.plan import ShardPlan
 from pipeline.storage.files import (
@@ -36,7 +36,7 @@ from pipeline.storage.files import (
     sizes_below,
 )
 from schemas.errors import AlbertError
-from schemas.files import TEMPORARY, parse_json, read_json, whole_file, write_json
+from schemas.files import TEMPORARY, parse_json, read_json, whole_file
 from schemas.layout import (
     CHUNK_MARKS,
     DATA_CARD,
@@ -138,11 +138,7 @@ def read_spills(chunks: int, shard: int, *, output: Path) -> Iterator[ShardDocum
 
 
 def _read_spill(file: BinaryIO, shard: int) -> Iterator[ShardDocument]:
-    """The documents of a shard in one file.
-
-    Raises:
-        EOFError, struct.error: The file is cut off.
-    """
+    """The documents of a shard in one file; EOFError or struct.error if it is cut."""
     size = file.seek(0, os.SEEK_END)
     block = 0
     while block < size or size == 0:
@@ -154,43 +150,14 @@ def _read_spill(file: BinaryIO, shard: int) -> Iterator[ShardDocument]:
         data = file.read(end - start)
         if block_end > size or len(data) < end - start:
             raise EOFError
-        yield from _unpack_documents(data)
+        place = 0
+        while place < len(data):
+            document_id, text_bytes, is_first = _HEAD.unpack_from(data, place)
+            place += _HEAD.size
+            text = data[place : place + text_bytes].decode("utf-8")
+            yield ShardDocument(document_id, text, is_first)
+            place += text_bytes
         block = block_end
-
-
-def _unpack_documents(data: bytes) -> Iterator[ShardDocument]:
-    place = 0
-    while place < len(data):
-        document_id, size, is_first = _HEAD.unpack_from(data, place)
-        place += _HEAD.size
-        text = data[place : place + size].decode("utf-8")
-        yield ShardDocument(document_id, text, is_first)
-        place += size
-
-
-def write_mark(
-    chunk: int,
-    *,
-    output: Path,
-    fingerprint: str,
-    counts: ReadingCounts,
-    text_bytes: int,
-    file_bytes: int,
-) -> None:
-    """Note that a chunk is finished.
-
-    Args:
-        fingerprint: Of the job and of what was read.
-        text_bytes: Size of the text that was read, estimated.
-        file_bytes: Size of the file of its documents.
-    """
-    mark = {
-        "fingerprint": fingerprint,
-        "text_bytes": text_bytes,
-        "file_bytes": file_bytes,
-        "counts": counts.to_dict(),
-    }
-    write_json(output / chunk_file(chunk, "json"), mark)
 
 
 def is_finished(chunk: int, *, output: Path, fingerprint: str) -> bool:
@@ -203,26 +170,8 @@ def is_finished(chunk: int, *, output: Path, fingerprint: str) -> bool:
     return mark.get("fingerprint") == fingerprint and mark.get("file_bytes") == size
 
 
-def sum_counts(chunks: int, *, output: Path) -> ReadingCounts:
-    """What reading all chunks counted."""
-    counts = ReadingCounts()
-    for chunk in range(chunks):
-        mark: dict[str, Any] = read_json(output / chunk_file(chunk, "json"))
-        counts.add(ReadingCounts.from_dict(mark["counts"]))
-    return counts
-
-
 # What reading a mark or a sidecar raises that is damaged; what it tells is made again.
 _DAMAGED = (AlbertError, KeyError, TypeError, AttributeError)
-
-
-def finished_sidecar(path: str, fingerprint: str) -> dict[str, Any] | None:
-    """The description of a shard, if a job of this fingerprint has finished it."""
-    try:
-        sidecar = parse_json(read_whole(path), path)
-    except AlbertError:
-        return None
-    return sidecar if sidecar.get("fingerprint") == fingerprint else None
 
 
 def is_whole_dataset(output: str | Path) -> bool:
@@ -237,24 +186,20 @@ def is_whole_dataset(output: str | Path) -> bool:
 
 
 def forget_incomplete(output: str | Path) -> None:
-    """Remove the manifest, and the sidecar of every shard that lacks a file.
-
-    What is left can be trusted: such a shard is made again, it alone.
-    """
+    """Remove the manifest, and the sidecar of each shard that lacks a file."""
     remove(join(output, MANIFEST))
     sizes = sizes_below(output)
     sidecars = [join(output, name) for name in sizes if name.startswith(f"{SIDECARS}/")]
-    are_whole = each_of(lambda sidecar: _is_whole_shard(sidecar, sizes), sidecars)
-    for sidecar, is_whole in zip(sidecars, are_whole, strict=True):
-        if not is_whole:
+
+    def is_whole(sidecar: str) -> bool:
+        try:
+            return _are_there(parse_json(read_whole(sidecar), sidecar)["files"], sizes)
+        except _DAMAGED:
+            return False
+
+    for sidecar, is_kept in zip(sidecars, each_of(is_whole, sidecars), strict=True):
+        if not is_kept:
             remove(sidecar)
-
-
-def _is_whole_shard(sidecar: str, sizes: Mapping[str, int]) -> bool:
-    try:
-        return _are_there(parse_json(read_whole(sidecar), sidecar)["files"], sizes)
-    except _DAMAGED:
-        return False
 
 
 def _are_there(files: Iterable[Mapping[str, Any]], sizes: Mapping[str, int]) -> bool:
@@ -290,14 +235,12 @@ class ProgressReader:
                     if path not in self._seen:
                         mark = parse_json(read_whole(path), path)
                         self._seen[path] = _read_mark(mark)
-            reading = Progress(read_bytes=self._unfinished_bytes())
+            # Some of the chunks that are being read may be large.
+            unfinished = find_below(self._chunks, f"{WORK}/*{TEMPORARY}*")
+            reading = Progress(read_bytes=sum(map(file_size, unfinished)))
             done = zip(reading, *self._seen.values(), strict=True)
             self._last = Progress(*map(sum, done))
         return self._last
-
-    def _unfinished_bytes(self) -> int:
-        """Text of the chunks that are being read, some of which may be large."""
-        return sum(map(file_size, find_below(self._chunks, f"{WORK}/*{TEMPORARY}*")))
 
 
 def _read_mark(mark: Mapping[str, Any]) -> Progress:

@@ -8,11 +8,13 @@ cluster (`read_for_engine`, `build_group`). The bytes are the same either way.
 
 import json
 from collections.abc import Iterable, Iterator, Set
+from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from pipeline.core.documents import (
     PASSED_OVER,
-    Document,
     ReadingCounts,
     ShardDocument,
     number_of,
@@ -21,95 +23,50 @@ from pipeline.dataset.manifest import write_dataset
 from pipeline.dataset.shard import NEAR_COPY, write_shard
 from pipeline.job import repeats, spill
 from pipeline.job.plan import COUNTS, SIGNED, Job
-from pipeline.job.repeats import Signed, signed
-from pipeline.job.spill import finished_sidecar
+from pipeline.job.repeats import Signed, read_documents, read_repeated
 from pipeline.noise.describe import sum_up
-from pipeline.noise.filters import (
-    OTHER_LANGUAGE,
-    Removed,
-    clean,
-    is_installed,
-    language_of,
-    removed_whole,
-)
-from pipeline.noise.look import Looker
+from pipeline.noise.filters import clean, is_installed, language_of, removed_whole
+from pipeline.noise.look import Looker, bounds_for
 from pipeline.reading.read import Chunk, hash_document, read_texts
-from pipeline.storage.files import join, new_file, write_whole
+from pipeline.storage.files import join, new_file, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
-from schemas.files import json_text, read_json, whole_file
-from schemas.layout import chunk_file, removed_file, sidecar_file
+from schemas.errors import AlbertError
+from schemas.files import json_text, parse_json, read_json, whole_file, write_json
+from schemas.layout import NEAR_DUPLICATES, chunk_file, removed_file, sidecar_file
 
-# A line that there is not, and the first of the numbers of chunks.
-NO_LINE = REMOVED = -3
+# The first of the numbers that stand for chunks.
+REMOVED = -3
 
 Result = tuple[None, dict[str, Any]]
 
 
 def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     """A chunk becomes a file of documents by shard, unless there is one already."""
-    folder = job.waiting_folder
+    folder, number = job.waiting_folder, chunk.number
     fingerprint = f"{job.fingerprint} {chunk.fingerprint()}"
-    if not spill.is_finished(chunk.number, output=folder, fingerprint=fingerprint):
+    if not spill.is_finished(number, output=folder, fingerprint=fingerprint):
         counts, found = ReadingCounts(), list[Signed]()
-        looker = Looker(job.looked_at)
+        looker = Looker(bounds_for(job.text_bytes))
         documents = read_documents(chunk, job, found, counts=counts, looker=looker)
-        file_bytes = spill.write_spill(
-            documents, chunk.number, plan=job.shards, output=folder
-        )
-        with whole_file(folder / chunk_file(chunk.number, "look")) as file:
+        size = spill.write_spill(documents, number, plan=job.shards, output=folder)
+        with whole_file(folder / chunk_file(number, "look")) as file:
             file.write(json.dumps(looker.result()).encode())
         if job.near_duplicates:
-            repeats.write_signatures(found, chunk.number, output=folder)
-        spill.write_mark(
-            chunk.number,
-            output=folder,
-            fingerprint=fingerprint,
-            counts=counts,
-            text_bytes=chunk.text_bytes,
-            file_bytes=file_bytes,
-        )
-    yield None, chunk.number
-
-
-def read_documents(
-    chunk: Chunk,
-    job: Job,
-    found: list[Signed],
-    *,
-    counts: ReadingCounts,
-    looker: Looker,
-) -> Iterator[ShardDocument]:
-    """The documents of a chunk, which are looked at and signed as they pass."""
-    repeated = repeats.read_repeated(job)
-    texts = read_clean(chunk, job, counts=counts, repeated=repeated)
-    return signed(
-        looker.watch(texts),
-        found.append if job.near_duplicates else None,
-        plan=job.shards,
-        see_words=looker.see_words,
-    )
-
-
-def read_clean(
-    chunk: Chunk, job: Job, *, counts: ReadingCounts, repeated: frozenset[int]
-) -> Iterator[tuple[Document, str]]:
-    """What is left of the documents of a chunk; what is removed is counted."""
-    config = job.dataset.config
-    for document, language in read_texts(chunk, counts=counts):
-        left, removed = clean(document, config, repeated=repeated)
-        for one in removed:
-            if one.became is not None:
-                counts.changed[one.reason] += 1
-            elif one.reason != OTHER_LANGUAGE or one.paragraph == 0:
-                counts.dropped[one.reason] += 1
-        if left:
-            yield left, language
+            repeats.write_signatures(found, number, output=folder)
+        mark = {
+            "fingerprint": fingerprint,
+            "text_bytes": chunk.text_bytes,
+            "file_bytes": size,
+            "counts": counts.to_dict(),
+        }
+        write_json(folder / chunk_file(number, "json"), mark)
+    yield None, number
 
 
 def write_removed(chunk: Chunk, job: Job, *, gone: Set[int]) -> None:
     """Write the paragraphs of a chunk that the data set lacks or has otherwise."""
     config, lines = job.dataset.config, list[str]()
-    repeated = repeats.read_repeated(job)
+    repeated = read_repeated(job)
     for document, _ in read_texts(chunk, counts=ReadingCounts()):
         left, removed = clean(document, config, repeated=repeated)
         if left and job.near_duplicates and number_of(hash_document(left)) in gone:
@@ -118,82 +75,18 @@ def write_removed(chunk: Chunk, job: Job, *, gone: Set[int]) -> None:
             removed = tuple(one for one in removed if one.became is None)
             removed += tuple(one for one in rest if one.paragraph not in went)
         name = hash_document(document).hex()
-        records = (one.record(name) for one in sorted(removed, key=by_paragraph))
+        in_order = sorted(removed, key=lambda one: one.paragraph)
+        records = (one.record(name) for one in in_order)
         lines += (json.dumps(one, ensure_ascii=False) + "\n" for one in records)
     if lines:
         with new_file(join(job.removed, removed_file(chunk.number))) as file:
             file.write("".join(lines).encode("utf-8", "backslashreplace"))
 
 
-def by_paragraph(removed: Removed) -> int:
-    """The order of what is removed from a document."""
-    return removed.paragraph
-
-
-def _numbered(chunk: Chunk, job: Job) -> Iterator[tuple[int, Document]]:
-    for document, _ in read_clean(
-        chunk, job, counts=ReadingCounts(), repeated=frozenset()
-    ):
-        yield number_of(hash_document(document)), document
-
-
-def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
-    """The lines of a chunk become a file, from which they are counted."""
-    pairs = repeats.lines_of(_numbered(chunk, job))
-    repeats.write_lines(pairs, chunk.number, output=job.waiting_folder)
-    yield None, chunk.number
-
-
-def find_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
-    """Once the lines of all chunks are there: which go, and the chunks again."""
-    found = repeats.find_repeated(
-        len(job.chunks),
-        more_than=job.dataset.config.max_line_repeats or 0,
-        output=job.waiting_folder,
-    )
-    repeats.write_repeated(found, output=job.output)
-    yield from job.chunks
-
-
-def lines_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Each line of a chunk with documents that have it, no more than are counted."""
-    more_than = job.dataset.config.max_line_repeats or 0
-    documents: dict[int, set[int]] = {}
-    for line, number in repeats.lines_of(_numbered(chunk, job)):
-        known = documents.setdefault(line, set())
-        if len(known) <= more_than:
-            known.add(number)
-    # The chunks go on even if no line is repeated.
-    yield NO_LINE, ()
-    yield from ((line, tuple(numbers)) for line, numbers in documents.items())
-
-
-def repeated_line(
-    group: tuple[int, Iterable[tuple[int, ...]]], job: Job
-) -> Iterator[tuple[None, int]]:
-    """A line that stands in more documents than allowed, and NO_LINE."""
-    more_than = job.dataset.config.max_line_repeats or 0
-    documents: set[int] = set()
-    for numbers in group[1]:
-        documents.update(numbers)
-        if len(documents) > more_than:
-            break
-    if group[0] == NO_LINE or len(documents) > more_than:
-        yield None, group[0]
-
-
-def keep_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
-    """Once all lines are counted: those that go become a file; the chunks again."""
-    lines = (line for line in group[1] if line != NO_LINE)
-    repeats.write_repeated(lines, output=job.output)
-    yield from job.chunks
-
-
 def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
     """Once all chunks have been read: COUNTS, and the number of each shard.
 
-    The documents that go are found before it. Numbers from REMOVED downwards are chunks
-    of which what is removed is to be written.
+    Numbers from REMOVED downwards are chunks of which what is removed is written.
     """
     if job.near_duplicates:
         repeats.write_gone(
@@ -213,13 +106,13 @@ def build_shard(number: int, job: Job) -> Iterator[Result]:
     folder = job.waiting_folder
     gone = set[int]()
     if job.near_duplicates:
-        gone = repeats.read_gone(output=folder)
+        gone.update(np.load(folder / NEAR_DUPLICATES).tolist())
     if number == COUNTS:
-        counts = spill.sum_counts(len(job.chunks), output=folder)
-        looks = (
-            read_json(folder / chunk_file(chunk, "look"))
-            for chunk in range(len(job.chunks))
-        )
+        counts, chunks = ReadingCounts(), range(len(job.chunks))
+        for chunk in chunks:
+            mark = read_json(folder / chunk_file(chunk, "json"))
+            counts.add(ReadingCounts.from_dict(mark["counts"]))
+        looks = (read_json(folder / chunk_file(chunk, "look")) for chunk in chunks)
         yield None, _counted(counts, looks, job, gone=gone)
         return
     if number <= REMOVED:
@@ -235,9 +128,8 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
     if chunk.number == 0:
         # Every shard is written, even one without documents.
         yield from ((shard, ()) for shard in job.shards.shard_numbers())
-    found, looker = list[Signed](), Looker(job.looked_at)
-    documents = read_documents(chunk, job, found, counts=counts, looker=looker)
-    for document in documents:
+    found, looker = list[Signed](), Looker(bounds_for(job.text_bytes))
+    for document in read_documents(chunk, job, found, counts=counts, looker=looker):
         yield job.shards.shard_of(document.id), tuple(document)
         yield from ((SIGNED, tuple(one)) for one in found)
         found.clear()
@@ -279,7 +171,7 @@ def _counted(
     can_tell = job.names_languages and is_installed()
     look = sum_up(
         looks,
-        job.looked_at,
+        bounds_for(job.text_bytes),
         is_held_out=job.shards.is_held_out,
         gone=gone,
         most_repeats=job.dataset.config.max_line_repeats,
@@ -294,8 +186,10 @@ def finish_shard(
     """The sidecar of a shard, which is made unless an earlier attempt left it."""
     shard = job.shards.shard(number)
     path = join(job.output, sidecar_file(shard.split, shard.index))
-    sidecar = finished_sidecar(path, job.fingerprint)
-    if sidecar is None:
+    sidecar: dict[str, Any] = {}
+    with suppress(AlbertError):
+        sidecar = parse_json(read_whole(path), path)
+    if sidecar.get("fingerprint") != job.fingerprint:
         sidecar = {"fingerprint": job.fingerprint} | write_shard(
             documents,
             shard,

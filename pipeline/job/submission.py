@@ -7,7 +7,6 @@ which workers see wherever they are; those that find another mark do no more.
 
 import contextlib
 import functools
-import secrets
 import socket
 import time
 
@@ -21,15 +20,6 @@ LOOK_SECONDS = 5.0
 
 # In place of the mark of a job that is to end.
 _ENDED = "ended"
-
-
-def new_mark(runner: Runner, *, fingerprint: str) -> str:
-    """What a job writes to its output.
-
-    On Dataflow, where a job goes on without its command, that is the same for the same
-    job: a command that is run again, and refused, ends nothing.
-    """
-    return fingerprint if runner.name == DATAFLOW else secrets.token_hex(8)
 
 
 def write_mark(output: str, mark: str) -> None:
@@ -71,19 +61,8 @@ def end_job(output: str, runner: Runner) -> str:
     )
 
 
-@functools.cache
-def marked_output(output: str, mark: str) -> "MarkedOutput":
-    """The output of a job, as all steps in this process see it."""
-    return MarkedOutput(output, mark)
-
-
 class MarkedOutput:
-    """The output of a job, as one of its workers sees it.
-
-    Args:
-        output: The data set.
-        mark: Of the job; empty for one that needs none.
-    """
+    """The output of a job, as its workers see it; a local job has no mark."""
 
     def __init__(self, output: str, mark: str) -> None:
         self._output, self._mark = output, mark
@@ -92,7 +71,7 @@ class MarkedOutput:
     def check(self) -> None:
         """Refuse to work at another output than that of the command, or no longer.
 
-        A path of this machine may be there on another too, and its files would be lost.
+        A path of this machine may be there on another too; its files would be lost.
         """
         if not self._mark or time.monotonic() < self._next_look:
             return
@@ -118,8 +97,8 @@ class MarkedOutput:
     def _found_instead(self, path: str) -> str:
         """The mark to go by where none can be read.
 
-        Storage that cannot be reached for a while ends nothing; a mark that was removed
-        ends a job, since somebody makes the output anew.
+        Storage out of reach for a while ends nothing; a mark that was removed ends a
+        job, since somebody makes the output anew.
         """
         if not self._is_seen:
             return ""
@@ -127,3 +106,7 @@ class MarkedOutput:
         with contextlib.suppress(AlbertError, OSError):
             return _ENDED if is_there and not exists(path) else self._mark
         return self._mark
+
+
+# All steps in a process see an output together.
+marked_output = functools.cache(MarkedOutput)

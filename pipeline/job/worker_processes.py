@@ -34,8 +34,7 @@ Compute = Callable[[Any, Any], Iterable[Any]]
 class WorkerProcesses:
     """The worker processes of one job, which end with the block that uses them.
 
-    Beam pickles the steps that hold it, but never hands them to another process; so
-    what is pickled is its name.
+    Beam pickles the steps that hold it, for this process alone: by its name.
     """
 
     def __init__(self, count: int) -> None:
@@ -64,10 +63,7 @@ class WorkerProcesses:
             _send(process, message)
 
     def map(self, compute: Compute, elements: Iterable[Any]) -> Iterator[Any]:
-        """The results for all elements, as they come.
-
-        An error in a worker is raised here as it was there.
-        """
+        """The results for all elements, as they come; errors are raised here."""
         waiting = deque(elements)
         with selectors.DefaultSelector() as busy:
             for process in self._processes[: len(waiting)]:

@@ -21,6 +21,7 @@ from pipeline.job import make_data, steps, worker_processes
 from pipeline.job.make_data import make_dataset
 from pipeline.job.plan import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
+from pipeline.noise import filters
 from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import CHUNK_BYTES
@@ -218,7 +219,7 @@ def test_an_interrupted_job_is_finished_from_what_is_there(
         run(texts, model, tmp_path / "d")
     assert not (tmp_path / "d/manifest.json").exists()
     monkeypatch.setattr(steps, "write_shard", note)
-    monkeypatch.setattr(steps, "read_texts", never)
+    monkeypatch.setattr(filters, "read_texts", never)
     assert run(texts, model, tmp_path / "d") == files
     assert sorted(made) == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
 
