@@ -237,15 +237,6 @@ def environment_of(start: Start, info: Any) -> dict[str, str]:
     return {name: value for name, value in environment.items() if value}
 
 
-def ask(start: Start) -> Any:
-    """Beam's `ProvisionInfo` for a worker."""
-    with grpc.insecure_channel(start.provision_endpoint) as channel:
-        service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
-        request = beam_provision_api_pb2.GetProvisionInfoRequest()
-        answer = service.GetProvisionInfo(request, metadata=[("worker_id", start.id)])
-        return answer.info
-
-
 def boot(arguments: Sequence[str], *, debug: bool = False) -> None:
     """Work for an engine until it has no more work."""
     start = start_of(arguments)
@@ -254,7 +245,11 @@ def boot(arguments: Sequence[str], *, debug: bool = False) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # Ctrl-C at a terminal is meant for the pool, which ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    info = ask(start)
+    with grpc.insecure_channel(start.provision_endpoint) as channel:
+        service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
+        request = beam_provision_api_pb2.GetProvisionInfoRequest()
+        answer = service.GetProvisionInfo(request, metadata=[("worker_id", start.id)])
+        info = answer.info
     os.environ.update(environment_of(start, info))
     if debug:
         log = logging.StreamHandler()

@@ -238,20 +238,16 @@ def _start_seconds() -> float:
 
 def measured_sizes(files: list[InputFile]) -> list[InputFile]:
     """The files, with the size of their text as a sample of the largest has it."""
-    packed = sorted(
-        (
-            file
-            for file in files
-            if file.text_bytes > file.bytes and not file.group_bytes
-        ),
-        key=lambda file: -file.bytes,
-    )
-    paths = {file.path for file in packed}
+
+    def is_packed(file: InputFile) -> bool:
+        return file.text_bytes > file.bytes and not file.group_bytes
+
+    packed = sorted(filter(is_packed, files), key=lambda file: -file.bytes)
     ratios = {file.path: _expansion(file.path) for file in packed[:PLACES]}
     usual = sum(ratios.values()) / max(1, len(ratios))
     return [
         file._replace(text_bytes=round(file.bytes * ratios.get(file.path, usual)))
-        if file.path in paths
+        if is_packed(file)
         else file
         for file in files
     ]

@@ -131,11 +131,15 @@ def decode_documents(records: Sequence[bytes], *, vocab_size: int) -> Documents:
     wrong_id = f"has an id of {ids.sizes.max(initial=0)} bytes and not of {_ID_BYTES}"
     _refuse_if(ids.sizes != _ID_BYTES, wrong_id)
     _refuse_if(sizes == 0, "has no tokens")
-    _check_sentences(found)
     other_number = "has word starts for another number of tokens"
     _refuse_if(bits.sizes != -(-sizes // 8), other_number)
-    _fill_in_word_starts(found, bits)
-    _check_tokens(found, vocab_size=vocab_size)
+    # A bit tells whether a token starts a word; each document is in whole bytes.
+    unpacked = np.unpackbits(np.frombuffer(b"".join(bits.rows()), np.uint8))
+    first = 8 * (np.cumsum(bits.sizes) - bits.sizes)
+    bounds = itertools.pairwise(found.document_starts.tolist())
+    for (start, end), place in zip(bounds, first.tolist(), strict=True):
+        found.word_starts[start:end] = unpacked[place : place + end - start]
+    _check_text(found, vocab_size=vocab_size)
     return found
 
 
@@ -144,9 +148,9 @@ def _refuse_if(is_wrong: Any, problem: str) -> None:
         raise ValueError(problem)
 
 
-def _check_sentences(documents: Documents) -> None:
-    """Refuse sentences that are not as long as the tokens of their document."""
-    lengths, places = documents.sentence_lengths
+def _check_text(documents: Documents, *, vocab_size: int) -> None:
+    """Refuse sentences and tokens that no document has."""
+    tokens, (lengths, places) = documents.tokens, documents.sentence_lengths
     # A last length of nothing lets a document without sentences be the last.
     totals = np.add.reduceat(np.append(lengths, 0), places[:-1])
     totals[np.diff(places) == 0] = 0
@@ -154,21 +158,6 @@ def _check_sentences(documents: Documents) -> None:
     problem = "has sentences that are not as long as its tokens"
     _refuse_if(is_wrong, problem)
     _refuse_if(lengths < 1, problem)
-
-
-def _fill_in_word_starts(documents: Documents, bits: _Slices) -> None:
-    """Fill in which tokens start a word: a bit each, each document in whole bytes."""
-    unpacked = np.unpackbits(np.frombuffer(b"".join(bits.rows()), np.uint8))
-    first = 0
-    sizes = (8 * bits.sizes).tolist()
-    bounds = itertools.pairwise(documents.document_starts.tolist())
-    for (start, end), size in zip(bounds, sizes, strict=True):
-        documents.word_starts[start:end] = unpacked[first : first + end - start]
-        first += size
-
-
-def _check_tokens(documents: Documents, *, vocab_size: int) -> None:
-    tokens, lengths = documents.tokens, documents.sentence_lengths.values
     unknown = "has a token that the vocabulary does not have"
     _refuse_if(tokens.max(initial=0) >= vocab_size, unknown)
     _refuse_if(tokens.min(initial=PAD_ID + 1) == PAD_ID, "has padding inside its text")
