@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import logging
 import os
@@ -22,7 +21,6 @@ from pipeline.job.make_data import make_dataset
 from pipeline.job.plan import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.noise import filters
-from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import CHUNK_BYTES
 from schemas.config import DataConfig
@@ -63,7 +61,7 @@ def run(
     chunk_bytes=CHUNK_BYTES,
     shuffle=None,
 ):
-    given = dict.fromkeys(KINDS, ()) | {"books": tuple(texts)}
+    given = {"books": tuple(texts)}
     output.mkdir(parents=True, exist_ok=True)
     with processes(workers) as pool:
         job = plan_job(
@@ -173,7 +171,7 @@ PLACE = "memory://bucket/data"
 
 def run_remote(texts, model, memory, *, shuffle="engine"):
     """The files of a data set that is made on storage."""
-    inputs = find_inputs(dict.fromkeys(KINDS, ()) | {"books": tuple(texts)})
+    inputs = find_inputs({"books": tuple(texts)})
     make_dataset(plan_job(inputs, CONFIG, model=model, output=PLACE), shuffle=shuffle)
     return {path.removeprefix(f"{PLACE}/"): data for path, data in memory.items()}
 
@@ -319,15 +317,6 @@ def test_a_long_book_is_one_document_wherever_its_parts_lie(model, tmp_path, shu
     assert manifest.dropped == {"duplicate document": 1}
 
 
-def test_the_manifest_names_every_shard_with_its_hash(files):
-    shards = json.loads(files["manifest.json"])["shards"]
-    assert {shard["name"]: shard["sha256"] for shard in shards} == {
-        name: hashlib.sha256(data).hexdigest()
-        for name, data in files.items()
-        if name.endswith(".tfrecord")
-    }
-
-
 def test_nothing_in_the_manifest_depends_on_the_machine(files, texts):
     for path in texts:
         assert path.rsplit("/", 1)[0].encode() not in files["manifest.json"]
@@ -335,7 +324,7 @@ def test_nothing_in_the_manifest_depends_on_the_machine(files, texts):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
-    given = dict.fromkeys(KINDS, ()) | {"books": tuple(texts)}
+    given = {"books": tuple(texts)}
     found = find_inputs(given)
     missing = found[3]._replace(path=str(tmp_path / "gone.txt"))
     (tmp_path / "d").mkdir()

@@ -9,7 +9,6 @@ import pytest
 from pipeline.job.make_data import make_dataset
 from pipeline.job.plan import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
-from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_held_out, find_inputs
 from pipeline.reading.read import CHUNK_BYTES
 from schemas.config import DataConfig
@@ -70,7 +69,7 @@ def run(
         path.write_text("\n".join(lines) + "\n")
     output = folder / "data"
     output.mkdir()
-    given = dict.fromkeys(KINDS, ()) | {"text": tuple(map(str, paths))}
+    given = {"text": tuple(map(str, paths))}
     found = find_inputs(given)
     if held_out:
         path = folder / "held_out.jsonl"

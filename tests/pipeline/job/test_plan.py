@@ -9,7 +9,6 @@ import pytest
 
 from pipeline.job import plan
 from pipeline.reading import plain_text
-from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
 from tests.commands import attempt
@@ -29,7 +28,7 @@ def inputs(topics, tmp_path):
     for number, document in enumerate(topics[:40]):
         text = document.text.replace("\n", "\n\n")
         (tmp_path / f"{number:02}.txt").write_text(text, encoding="utf-8")
-    return find_inputs(dict.fromkeys(KINDS, ()) | {"books": (str(tmp_path),)})
+    return find_inputs({"books": (str(tmp_path),)})
 
 
 def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenizer):
@@ -59,7 +58,7 @@ def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(
     text = books * (6_000_000 // len(books) + 1)
     path = tmp_path / "one.txt.gz"
     path.write_bytes(gzip.compress(text.encode(), 1))
-    files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(path),)})
+    files = find_inputs({"text": (str(path),)})
     monkeypatch.setattr(plan, "BEGINNING_BYTES", 20_000)
     documents, sample_bytes = plan.read_sample(files)
     # What is decompressed comes in blocks of about a megabyte.
@@ -74,9 +73,7 @@ def test_of_a_large_file_of_prose_its_pieces_are_read_where_they_are(
     (tmp_path / "one.txt").write_text("\n\n".join(texts))
     pieces = sum(map(len, texts)) // 8
     monkeypatch.setattr(plain_text, "MAX_DOCUMENT_BYTES", pieces)
-    files = find_inputs(
-        dict.fromkeys(KINDS, ()) | {"text": (str(tmp_path / "one.txt"),)}
-    )
+    files = find_inputs({"text": (str(tmp_path / "one.txt"),)})
     monkeypatch.setattr(plan, "PLACE_BYTES", 1000)
     monkeypatch.setattr(plan, "BEGINNING_BYTES", pieces // 4)
     documents, _ = plan.read_sample(files)
@@ -99,7 +96,7 @@ def test_a_packed_file_is_as_large_as_it_would_be_unpacked(
     (tmp_path / "packed").write_bytes(pack(text))
 
     def expected(name):
-        given = dict.fromkeys(KINDS, ()) | {"text": (str(tmp_path / name),)}
+        given = {"text": (str(tmp_path / name),)}
         return plan.estimate(find_inputs(given), CONFIG, tokenizer=tokenizer)
 
     plain, packed = expected("plain.txt"), expected("packed")

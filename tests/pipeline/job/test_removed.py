@@ -12,7 +12,6 @@ from pipeline.job.plan import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.noise import filters
 from pipeline.noise.filters import OTHER_LANGUAGE, REPEATED
-from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
 from schemas.manifest import read_manifest
@@ -45,7 +44,7 @@ def texts(topics, tmp_path_factory):
 
 
 def run(path, model, output, *, config=CONFIG, workers=None, **options):
-    given = dict.fromkeys(KINDS, ()) | {"text": (str(path),)}
+    given = {"text": (str(path),)}
     output.mkdir(parents=True)
     job = plan_job(
         find_inputs(given),

@@ -8,7 +8,6 @@ from pipeline.job import make_data, submission
 from pipeline.job.plan import plan_job
 from pipeline.job.runners import DATAFLOW, choose_runner
 from pipeline.job.submission import MarkedOutput, end_failed, end_job, write_mark
-from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files
 from schemas.config import DataConfig
@@ -119,7 +118,7 @@ def test_a_job_that_dataflow_still_runs_keeps_what_it_needs(
 
 def planned(small, output):
     """A job from text to data set."""
-    given = dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)}
+    given = {"text": (str(small / "text"),)}
     config = DataConfig(max_seq_length=32).resolved(input_bytes=0)
     model = (small / "vocab" / SPM_MODEL).read_bytes()
     return plan_job(find_inputs(given), config, model=model, output=output)
