@@ -96,7 +96,7 @@ def notes(manifest: DatasetManifest) -> tuple[str, ...]:
 
 def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]:
     """The histograms of a data set."""
-    found = [_lengths(manifest), _spans(manifest), _replaced(manifest)]
+    found: list[Plot] = [_lengths(manifest), _spans(manifest), _replaced(manifest)]
     if manifest.config.sentence_task != "none":
         found.append(_labels(manifest))
     found += [_masked_places(sample), _sources(manifest)]
