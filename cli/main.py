@@ -32,7 +32,7 @@ from cli.commands.vocab import vocab
 from cli.commands.worker import worker
 from cli.support.console import tell
 from schemas import __version__
-from schemas.errors import AlbertError
+from schemas.errors import ENDING, AlbertError
 from schemas.readable import printable
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -45,9 +45,6 @@ _NO_MEMORY = re.compile(
 
 # What the system refuses under a limit, or on a full disk, where no file is named.
 _LIMITS = (errno.EMFILE, errno.ENFILE, errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
-
-# A terminal that closes sends SIGHUP, and Slurm's --signal may warn with SIGUSR1.
-ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 class Terminated(BaseException):

@@ -30,7 +30,7 @@ from albert_tf.training.schedule import learning_rate_of
 from albert_tf.training.steps import Counts, StepDone, TrainingSteps
 from albert_tf.training.timing import Pace
 from schemas.config import ResolvedTrainConfig
-from schemas.errors import AlbertError
+from schemas.errors import ENDING, AlbertError
 from schemas.readable import duration
 
 # Between checkpoints when --checkpoint-every is not given.
@@ -48,12 +48,9 @@ SIGNALS: dict[Reason, signal.Signals] = {
     "terminated": signal.SIGTERM,
 }
 
-# A terminal that closes sends SIGHUP, and Slurm's --signal may warn with SIGUSR1.
 _REASONS: dict[int, Reason] = {
     signal.SIGINT: "interrupted",
-    signal.SIGTERM: "terminated",
-    signal.SIGHUP: "terminated",
-    signal.SIGUSR1: "terminated",
+    **dict.fromkeys(ENDING, "terminated"),
 }
 
 

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from cli.main import ENDING, AlbertGroup
+from cli.main import AlbertGroup
+from schemas.errors import ENDING
 from tests.processes import ALBERT
 
 

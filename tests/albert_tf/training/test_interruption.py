@@ -25,6 +25,8 @@ def hangup():
         (signal.SIGTERM, "terminated"),
         (signal.SIGHUP, "terminated"),
         (signal.SIGUSR1, "terminated"),
+        (signal.SIGUSR2, "terminated"),
+        (signal.SIGXCPU, "terminated"),
     ],
 )
 def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason, hangup):
