@@ -25,8 +25,6 @@ from schemas.layout import DOCUMENTS, MANIFEST, SPM_MODEL
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.report import Example, Token
 
-Features = dict[str, Any]
-
 
 def load_vocabulary(dataset: Path, manifest: DatasetManifest) -> Tokenizer:
     """The vocabulary of a data set."""
@@ -64,7 +62,7 @@ def sha256_of(path: Path) -> str:
 
 def read_examples(
     dataset: Path, manifest: DatasetManifest, *, split: str, copy: int
-) -> Iterator[Features]:
+) -> Iterator[dict[str, Any]]:
     """The features of all records of a copy, in the order of the files."""
     layout = manifest.config.record_layout
     for shard in manifest.shard_files(split, copy):
@@ -75,7 +73,7 @@ def read_examples(
             yield decode_example(item, layout)
 
 
-def unpadded(features: Features) -> tuple[list[int], list[int]]:
+def unpadded(features: dict[str, Any]) -> tuple[list[int], list[int]]:
     """The token ids and the masked places of a record without their padding."""
     ids, positions = features["input_ids"], features["masked_lm_positions"]
     if "input_mask" in features:

@@ -92,7 +92,7 @@ def put_back(
 
     That is so with probability 1/2; then the second half of the sequence is not used
     and opens the next one. A single word at the end of a document stays where it was,
-    see `pipeline.examples.packing.mend_last`.
+    see `pipeline.examples.packing.pack`.
 
     Args:
         start: Of the sequences as packed, in the tokens of the shard, `[R]`.

@@ -201,14 +201,7 @@ def pack(  # noqa: PLR0913 - what is packed, and how
         is_end = following == last[chain]
         rounds.append(Packed(chain, start, end, number, is_short, is_end))
         chain, start = chain[~is_end], following[~is_end]
-    if not rounds:
-        nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        return Packed(nothing, nothing, nothing, nothing, none, none)
-    columns = zip(*map(columns_of, rounds), strict=True)
-    packed = Packed(*map(np.concatenate, columns))
-    # The sequences of the first chain, of the second, and so on.
-    by_chain = packed[np.argsort(packed.chain, kind="stable")]
-    return mend_last(by_chain, places, max_tokens=max_tokens)
+    return _joined(rounds, places, max_tokens=max_tokens)
 
 
 def draw_targets(
@@ -248,8 +241,17 @@ def sequence_ends(
     return np.where(end - start <= max_tokens, end, np.where(whole, before, cut))
 
 
-def mend_last(packed: Packed, places: Places, *, max_tokens: int) -> Packed:
-    """Give a last sequence of one word its predecessor, or a word of it, in place."""
+def _joined(rounds: list[Packed], places: Places, *, max_tokens: int) -> Packed:
+    """The sequences of the first chain, of the second, and so on.
+
+    A last sequence of one word goes to its predecessor, or takes a word of it.
+    """
+    if not rounds:
+        nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        return Packed(nothing, nothing, nothing, nothing, none, none)
+    columns = zip(*map(columns_of, rounds), strict=True)
+    packed = Packed(*map(np.concatenate, columns))
+    packed = packed[np.argsort(packed.chain, kind="stable")]
     is_last = np.ones(len(packed.chain), np.bool_)
     is_last[:-1] = packed.chain[1:] != packed.chain[:-1]
     last = np.flatnonzero(is_last)

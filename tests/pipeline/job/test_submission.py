@@ -26,12 +26,6 @@ def output(tmp_path, monkeypatch):
 FLINK = choose_runner("FlinkRunner", [])
 
 
-def test_an_output_with_its_mark_is_written_to(output):
-    marked = MarkedOutput(output, "mine")
-    marked.check()
-    marked.check()
-
-
 def test_a_job_without_a_mark_looks_for_none(tmp_path):
     MarkedOutput(f"{tmp_path}/data", "").check()
 
