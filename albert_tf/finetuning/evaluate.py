@@ -128,11 +128,6 @@ class Predictor:
         )
 
 
-def predicted(tuned: TrainedModel, given: TaskRows) -> list[Any]:
-    """The outputs of a fine-tuned model for encoded examples."""
-    return Predictor(tuned).outputs(given)
-
-
 def prediction_lines(
     spec: TaskSpec,
     examples: Sequence[TaskExample],
@@ -157,8 +152,7 @@ def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
 
     The threshold is that of the model, not chosen on these examples.
     """
-    outputs = predicted(tuned, given)
-    record = tuned.record
+    outputs, record = Predictor(tuned).outputs(given), tuned.record
     return {
         "step": tuned.step,
         **evaluated(

@@ -15,7 +15,7 @@ import numpy as np
 
 from albert_tf.finetuning.batches import micro_batches, training_batches
 from albert_tf.finetuning.card import tuned_card
-from albert_tf.finetuning.evaluate import TaskEvaluations, predicted, prediction_lines
+from albert_tf.finetuning.evaluate import Predictor, TaskEvaluations, prediction_lines
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.hosts.hosts import ONE_HOST
 from albert_tf.model.task_model import Batch, task_loss
@@ -192,7 +192,7 @@ def finish(
 ) -> Result:
     """Measure the best checkpoint and write predictions, record, card and result."""
     tuned = read_tuned(job.run, say=progress.say)
-    outputs = predicted(tuned, job.held_out)
+    outputs = Predictor(tuned).outputs(job.held_out)
     answered = Answered(task_of(job.spec), job.held_out.examples, outputs)
     threshold = chosen_threshold(answered)
     progress.say("Measuring what guessing and words alone give.")

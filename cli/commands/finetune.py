@@ -353,16 +353,17 @@ def write_predictions(
     folder: Path,
 ) -> None:
     """Write predictions as the site of a task takes them, else as JSON lines."""
-    from albert_tf.finetuning.evaluate import predicted, prediction_lines
+    from albert_tf.finetuning.evaluate import Predictor, prediction_lines
     from albert_tf.tasks.evaluation import task_of
     from cli.support.task_data import encoded
     from pipeline.tasks.named_tasks import submission_text
 
     record, spec, task = tuned.record, tuned.record.spec, task_of(tuned.record.spec)
-    threshold = record.threshold
+    threshold, predictor = record.threshold, Predictor(tuned)
     key = {"classify": "label", "regress": "score"}.get(spec.kind, "answer")
     for name, examples in tests.items():
-        outputs = predicted(tuned, encoded(examples, record, tokenizer=tokenizer))
+        given = encoded(examples, record, tokenizer=tokenizer)
+        outputs = predictor.outputs(given)
         if name in spec.submissions:
             values = [
                 task.shown(example, output, threshold=threshold)[key]

@@ -347,14 +347,6 @@ def test_an_index_that_names_no_files_is_refused(tmp_path, index):
         read_huggingface(tmp_path)
 
 
-def test_weights_that_are_cut_off_are_refused(tmp_path):
-    save(tmp_path, SMALL)
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(AlbertError, match=r"model\.safetensors is not whole"):
-        read_huggingface(tmp_path)
-
-
 def test_an_output_layer_of_its_own_is_refused(tmp_path):
     def change(tensors):
         tensors["predictions.decoder.weight"] = np.ones((40, 8), "float32")

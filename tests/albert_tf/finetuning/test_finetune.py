@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from albert_tf.finetuning import evaluate
-from albert_tf.finetuning.evaluate import evaluate_tuned, predicted
+from albert_tf.finetuning.evaluate import Predictor, evaluate_tuned
 from albert_tf.finetuning.finetune import FineTuning, finetune
 from albert_tf.finetuning.job import TaskRows, TuningJob, TuningState
 from albert_tf.model.initial_weights import draw_first_weights
@@ -244,7 +244,8 @@ def test_scores_of_any_scale_are_learned_alike(tmp_path):
         given = TaskRows(examples, rows)
         result = trained(dataclasses.replace(job, train=given, held_out=given))
         pearsons.append(result["metrics"]["pearson"])
-        scores = [float(output[0]) for output in predicted(read_tuned(job.run), given)]
+        outputs = Predictor(read_tuned(job.run)).outputs(given)
+        scores = [float(output[0]) for output in outputs]
         assert np.mean(scores) == pytest.approx(7.5 * scale, abs=0.3 * scale)
     assert pearsons == [pytest.approx(pearsons[0], abs=0.01)] * 3
 
@@ -327,4 +328,4 @@ def test_64_rows_are_learned(kind, tmp_path):
     job = job_of(kind, tmp_path / "run", epochs=120, head_dropout=0.0)
     result = trained(job)
     assert result["metrics"][job.spec.metrics[0]] > 0.99
-    assert len(predicted(read_tuned(job.run), job.held_out)) == 64
+    assert len(Predictor(read_tuned(job.run)).outputs(job.held_out)) == 64

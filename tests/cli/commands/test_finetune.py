@@ -307,13 +307,6 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
         ),
         (
             (
-                *("--task", "classify", "--train", "TABLE"),
-                *("--keep-head", "--from-scratch"),
-            ),
-            "--keep-head is about the weights of MODEL, and --from-scratch takes none",
-        ),
-        (
-            (
                 *("--task", "regress", "--train", "TABLE"),
                 *("--class-weights", "balanced"),
             ),
@@ -325,20 +318,9 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
             "--label-smoothing divides targets among labels, and the task is answer",
         ),
         (
-            (
-                *("--task", "classify", "--train", "TABLE"),
-                *("--checkpoint", "best", "--from-scratch"),
-            ),
-            "--checkpoint is about the weights of MODEL, and --from-scratch takes none",
-        ),
-        (
             ("--task", "classify", "--train", "TABLE", "--doc-stride", 64),
             "--doc-stride 64 is for answers in passages, and the task is classify; "
             "leave it out.",
-        ),
-        (
-            ("--task", "classify", "--train", "TABLE", "--micro-batch-size", 33),
-            "--micro-batch-size must be at most --batch-size 32",
         ),
     ],
 )

@@ -12,10 +12,8 @@ from albert_tf.model.trained_model import (
 from pipeline.encoding.queries import pair_passages
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
-from tests.commands import attempt, make_data, run
+from tests.commands import run
 from tests.runs import write_run
-
-FIRST, SECOND = "A name is bound to an object.", "It refers to that object."
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +54,3 @@ def test_what_of_long_passages_is_read_is_said(trained):
         "of FIRST's 60 and the first 15 of SECOND's 80 are compared.\n"
     )
     assert "longer" not in run("order", folder, ". " * 30, ". " * 40, "--quiet")
-
-
-@pytest.mark.parametrize("task", ["nsp", "none"])
-def test_a_model_of_another_sentence_task_is_refused(small, tmp_path, task):
-    make_data(small, "--sentence-task", task, output=tmp_path / "data")
-    write_run(tmp_path / "run", data=tmp_path / "data", sentence_task=task)
-    code, said = attempt("order", tmp_path / "run", FIRST, SECOND)
-    assert (code, said) == (
-        1,
-        f"Error: {tmp_path}/run has no sentence-order head: its sentence task is "
-        f"{task}; give a model trained on pairs of --sentence-task sop.\n",
-    )
